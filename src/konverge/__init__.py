@@ -1,0 +1,1 @@
+"""Kubernetes operators in Python: components, a runtime, and an embedded cluster to run them on."""

@@ -1,0 +1,272 @@
+"""The error tree: everything a user of konverge may want to catch is a `KonvergeError`.
+
+There is one class for each thing a caller would do differently, and no more. A message names the thing, what was
+expected, what was found and, where one exists, the next step. Messages never hold the value of a Secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = [
+    "AlreadyExistsError",
+    "ApiError",
+    "BadRequestError",
+    "BuildError",
+    "Cause",
+    "ConfigurationError",
+    "ConflictError",
+    "ConnectionFailedError",
+    "ExpiredError",
+    "ForbiddenError",
+    "InvalidError",
+    "KindNotServedError",
+    "KonvergeError",
+    "NotFoundError",
+    "ReconcileError",
+    "ServerError",
+    "TerminalError",
+    "TooManyRequestsError",
+    "UnauthorizedError",
+]
+
+
+class KonvergeError(Exception):
+    """The root of the tree."""
+
+
+class BuildError(KonvergeError):
+    """A builder was given something it cannot build; every mistake that it found is in `mistakes`.
+
+    Args:
+        subject: What was being built, for example ``component "frontend"``.
+        mistakes: One sentence each, in the order in which they were made.
+    """
+
+    def __init__(self, subject: str, mistakes: Sequence[str]) -> None:
+        self.subject = subject
+        self.mistakes = tuple(mistakes)
+        count = len(self.mistakes)
+        lines = "".join(f"\n  - {mistake}" for mistake in self.mistakes)
+        super().__init__(f"{subject} cannot be built: {count} mistake{'s' if count != 1 else ''}{lines}")
+
+
+class ConfigurationError(KonvergeError):
+    """A kubeconfig, an operator file or an option cannot be used; the message says why and where."""
+
+
+class ReconcileError(KonvergeError):
+    """A component's pass failed; the condition already says so. Raised so that the queue backs off."""
+
+
+class TerminalError(KonvergeError):
+    """Trying again cannot help before the object changes: the key is not retried."""
+
+
+class ConnectionFailedError(KonvergeError):
+    """The server could not be reached, hung up, or did not answer within the deadline.
+
+    A write that ended so may have happened or not.
+    """
+
+
+class KindNotServedError(KonvergeError):
+    """The server does not serve this kind (now): its CustomResourceDefinition is absent or its version is off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One entry of a Status' ``details.causes``: which field was wrong and how."""
+
+    reason: str
+    message: str
+    field: str = ""
+
+
+class ApiError(KonvergeError):
+    """The API server answered with a failure ``Status``.
+
+    Args:
+        message: The server's own sentence.
+        reason: The machine-readable reason of the Status, for example ``Conflict``.
+        code: The HTTP status code.
+        details: The Status' ``details``: kind, name, causes.
+        retry_after_seconds: What the server asked for in ``Retry-After`` or ``details.retryAfterSeconds``; None when it
+            did not.
+    """
+
+    default_reason = "Unknown"
+    default_code = 500
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str | None = None,
+        code: int | None = None,
+        details: Mapping[str, Any] | None = None,
+        retry_after_seconds: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.reason = self.default_reason if reason is None else reason
+        self.code = self.default_code if code is None else code
+        self.details: dict[str, Any] = dict(details or {})
+        self.retry_after_seconds = retry_after_seconds
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """The single mistakes behind the failure, in the server's order; empty when it named none."""
+        listed = self.details.get("causes")
+        if not isinstance(listed, list):
+            return ()
+        return tuple(
+            Cause(str(item.get("reason", "")), str(item.get("message", "")), str(item.get("field", "")))
+            for item in listed
+            if isinstance(item, Mapping)
+        )
+
+    def to_status(self) -> dict[str, Any]:
+        """The failure as the ``Status`` object that an API server sends (meta/v1)."""
+        status: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "code": self.code,
+        }
+        details = dict(self.details)
+        if self.retry_after_seconds is not None:
+            details["retryAfterSeconds"] = int(self.retry_after_seconds)
+        if details:
+            status["details"] = details
+        return status
+
+    @staticmethod
+    def from_status(code: int, status: Mapping[str, Any], *, retry_after_seconds: float | None = None) -> ApiError:
+        """The error of the right class for a failure answer.
+
+        Args:
+            code: The HTTP status code of the answer.
+            status: The decoded ``Status``; missing or wrongly typed fields are tolerated, since a proxy may have
+                answered.
+            retry_after_seconds: The ``Retry-After`` header, when there was one.
+        """
+        reason = str(status.get("reason") or "")
+        kind = _BY_REASON.get(reason) or _BY_CODE.get(code) or (ServerError if code >= 500 else ApiError)
+        details = status.get("details")
+        details = details if isinstance(details, Mapping) else {}
+        if retry_after_seconds is None:
+            wanted = details.get("retryAfterSeconds")
+            retry_after_seconds = float(wanted) if isinstance(wanted, int | float) else None
+        return kind(
+            str(status.get("message") or f"the server answered with HTTP status {code}"),
+            reason=reason or None,
+            code=code,
+            details=details,
+            retry_after_seconds=retry_after_seconds,
+        )
+
+
+class BadRequestError(ApiError):
+    """400: the request itself makes no sense to the server."""
+
+    default_reason = "BadRequest"
+    default_code = 400
+
+
+class UnauthorizedError(ApiError):
+    """401: the server does not know who is asking."""
+
+    default_reason = "Unauthorized"
+    default_code = 401
+
+
+class ForbiddenError(ApiError):
+    """403: the server knows who is asking, and it is not allowed."""
+
+    default_reason = "Forbidden"
+    default_code = 403
+
+
+class NotFoundError(ApiError):
+    """404: no such object (`KindNotServedError` is for no such kind)."""
+
+    default_reason = "NotFound"
+    default_code = 404
+
+
+class ConflictError(ApiError):
+    """409: the object has changed since it was read, or another field manager owns a field."""
+
+    default_reason = "Conflict"
+    default_code = 409
+
+
+class AlreadyExistsError(ConflictError):
+    """409 on create: the name is taken."""
+
+    default_reason = "AlreadyExists"
+
+
+class ExpiredError(ApiError):
+    """410: the resource version or the continue token is too old; list again."""
+
+    default_reason = "Expired"
+    default_code = 410
+
+
+class InvalidError(ApiError):
+    """422: the object was understood and refused; `causes` name the fields."""
+
+    default_reason = "Invalid"
+    default_code = 422
+
+
+class TooManyRequestsError(ApiError):
+    """429: slow down, for `retry_after_seconds` if given."""
+
+    default_reason = "TooManyRequests"
+    default_code = 429
+
+
+class ServerError(ApiError):
+    """5xx: the server failed; the same request may succeed later."""
+
+    default_reason = "InternalError"
+    default_code = 500
+
+
+_BY_REASON: dict[str, type[ApiError]] = {
+    "BadRequest": BadRequestError,
+    "Unauthorized": UnauthorizedError,
+    "Forbidden": ForbiddenError,
+    "NotFound": NotFoundError,
+    "Conflict": ConflictError,
+    "AlreadyExists": AlreadyExistsError,
+    "Expired": ExpiredError,
+    "Gone": ExpiredError,
+    "Invalid": InvalidError,
+    "TooManyRequests": TooManyRequestsError,
+    "InternalError": ServerError,
+    "ServiceUnavailable": ServerError,
+    "Timeout": ServerError,
+    "ServerTimeout": ServerError,
+}
+_BY_CODE: dict[int, type[ApiError]] = {
+    kind.default_code: kind
+    for kind in (
+        BadRequestError,
+        UnauthorizedError,
+        ForbiddenError,
+        NotFoundError,
+        ConflictError,
+        ExpiredError,
+        InvalidError,
+        TooManyRequestsError,
+    )
+}

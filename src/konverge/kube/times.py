@@ -1,0 +1,29 @@
+"""Timestamps as Kubernetes writes them: RFC 3339 in UTC, whole seconds (``Time``) or microseconds (``MicroTime``)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+__all__ = ["format_micro_time", "format_time", "parse_time"]
+
+
+def format_time(moment: datetime) -> str:
+    """``2026-01-31T08:00:00Z``; fractions of a second are cut off, as the API server does."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def format_micro_time(moment: datetime) -> str:
+    """``2026-01-31T08:00:00.000000Z``, the form of Lease and Event times."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def parse_time(text: str) -> datetime:
+    """Either form, with any offset, as an aware datetime.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"a Kubernetes time has an offset or Z: found {text!r}")
+    return moment.astimezone(UTC)
