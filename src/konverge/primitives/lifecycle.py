@@ -154,8 +154,11 @@ class Resource(Protocol):
         """``<apiVersion>/<kind>/<namespace>/<name>``, without the namespace when cluster-scoped."""
 
     @property
-    def guard(self) -> Guard | None:
-        """What must allow the resource before it is applied or read."""
+    def mistakes(self) -> tuple[str, ...]:
+        """What is wrong with the value itself, one sentence each; the component's builder reports them all at once."""
+
+    def check_guard(self) -> GuardResult:
+        """Ask the resource's guard with a copy of its baseline object (before mutations); unblocked without one."""
 
     @property
     def is_suspendable(self) -> bool:
