@@ -19,17 +19,20 @@ __all__ = [
     "ConfigurationError",
     "ConflictError",
     "ConnectionFailedError",
+    "DecodeError",
     "ExpiredError",
     "ForbiddenError",
     "InvalidError",
     "KindNotServedError",
     "KonvergeError",
+    "NotConnectedError",
     "NotFoundError",
     "ReconcileError",
     "ServerError",
     "TerminalError",
     "TooManyRequestsError",
     "UnauthorizedError",
+    "UntrustedServerError",
 ]
 
 
@@ -65,11 +68,35 @@ class TerminalError(KonvergeError):
     """Trying again cannot help before the object changes: the key is not retried."""
 
 
+class DecodeError(TerminalError):
+    """An object does not fit the class that it is read as.
+
+    Args:
+        subject: The object, for example ``WebApp default/web``.
+        path: The field that does not fit, in JSON names; empty for the object itself.
+        problem: What was expected and what was found.
+    """
+
+    def __init__(self, subject: str, path: str, problem: str) -> None:
+        self.subject = subject
+        self.path = path
+        self.problem = f"{path}: {problem}" if path else problem
+        super().__init__(f"{subject}: {self.problem}")
+
+
 class ConnectionFailedError(KonvergeError):
     """The server could not be reached, hung up, or did not answer within the deadline.
 
     A write that ended so may have happened or not.
     """
+
+
+class NotConnectedError(ConnectionFailedError):
+    """No connection came about, so nothing was sent: repeating even a write is safe."""
+
+
+class UntrustedServerError(ConnectionFailedError):
+    """The TLS handshake failed: nothing was sent, and trying again cannot help before somebody mends a certificate."""
 
 
 class KindNotServedError(KonvergeError):

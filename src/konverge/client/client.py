@@ -1,0 +1,511 @@
+"""The verbs of the Kubernetes API over a `Transport`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, Self, TypeAlias
+
+import msgspec
+
+from konverge.client.rest_mapper import RestMapper
+from konverge.client.retries import Backoff, pause_before_retry
+from konverge.client.transport import Response, Transport
+from konverge.client.watch import Watch
+from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
+from konverge.errors import ApiError, ConnectionFailedError, ExpiredError, KindNotServedError, NotFoundError
+from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping, is_deleting
+
+__all__ = ["Applied", "Client", "ListPage", "ObjectList", "PatchType", "Propagation"]
+
+PatchType: TypeAlias = Literal["apply", "json", "merge", "strategic"]
+Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
+
+_JSON = "application/json"
+_PATCH_CONTENT_TYPES: dict[str, str] = {
+    "apply": "application/apply-patch+yaml",  # JSON is YAML
+    "json": "application/json-patch+json",
+    "merge": "application/merge-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
+}
+
+# One request is sent at most so often, and only where repeating it is safe (see `konverge.client.retries`).
+_ATTEMPTS = 4
+_BACKOFF = Backoff(first_seconds=0.2, cap_seconds=5.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The answer to a server-side apply."""
+
+    object: Object
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectList:
+    """A whole collection, and the resource version at which it was so."""
+
+    items: list[Object]
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """Part of a collection, its items undecoded. An empty continue token says that it was the last part."""
+
+    items: list[msgspec.Raw]
+    resource_version: str
+    continue_token: str
+
+
+class _ListMetadata(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _List(msgspec.Struct, frozen=True):
+    metadata: _ListMetadata
+    items: list[msgspec.Raw] | None = None
+
+
+_list_decoder = msgspec.json.Decoder(_List)
+
+
+class Client:
+    """One user's access to one cluster. It sends each request; it holds no objects.
+
+    Every verb has a deadline that covers its retries, and raises `konverge.errors.ApiError` when the server refuses,
+    `konverge.errors.ConnectionFailedError` when it cannot be reached or the deadline passes, and
+    `konverge.errors.KindNotServedError` for a kind that it does not serve. Cancelling a write leaves open whether it
+    happened.
+
+    Args:
+        transport: What carries the requests; the client closes it.
+        user_agent: Who asks, as the server's audit log shows it. A field manager that is not named is its first part.
+        timeout_seconds: The deadline of a verb.
+        clock: Measures deadlines and waits between retries.
+        entropy: Draws the jitter of those waits.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        user_agent: str = "konverge",
+        timeout_seconds: float = 30.0,
+        clock: Clock | None = None,
+        entropy: Entropy | None = None,
+    ) -> None:
+        self._transport = transport
+        self._user_agent = user_agent
+        self._timeout_seconds = timeout_seconds
+        self._clock = clock or SystemClock()
+        self._entropy = entropy or SystemEntropy()
+        self._mapper = RestMapper(self._get_document, self._clock)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the transport."""
+        await self._transport.close()
+
+    async def mapping(self, gvk: GroupVersionKind) -> ResourceMapping:
+        """Where the kind is served and whether it is namespaced."""
+        return await self._mapper.mapping(gvk)
+
+    async def mappings(self) -> list[ResourceMapping]:
+        """Every kind that the server serves, each version of it, preferred versions first."""
+        return list((await self._mapper.served()).mappings)
+
+    async def get(self, gvk: GroupVersionKind, key: ObjectKey, *, live: bool = False, subresource: str = "") -> Object:
+        """Read one object.
+
+        Args:
+            gvk: The kind.
+            key: The object.
+            live: Here for the protocol's sake: this client always asks the server.
+            subresource: Read that instead, for example ``scale``.
+
+        Raises:
+            konverge.errors.NotFoundError: There is none.
+        """
+        return (await self._on_object("GET", gvk, key, subresource=subresource))[0]
+
+    async def list(
+        self,
+        gvk: GroupVersionKind,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = 500,
+    ) -> ObjectList:
+        """Read a collection, page by page, as it was at one moment.
+
+        Args:
+            gvk: The kind.
+            namespace: Narrows it to one; empty for all.
+            label_selector: Narrows it by labels, for example ``app=web,tier!=db``.
+            field_selector: Narrows it by fields, for example ``metadata.name=web``.
+            limit: How many objects a page holds.
+        """
+        for page_limit in (limit, 0):
+            items: list[Object] = []
+            token = ""
+            try:
+                while True:
+                    page = await self.list_page(
+                        gvk,
+                        namespace=namespace,
+                        label_selector=label_selector,
+                        field_selector=field_selector,
+                        limit=page_limit,
+                        continue_token=token,
+                    )
+                    items += (_decode_item(item, gvk) for item in page.items)
+                    token = page.continue_token
+                    if not token:
+                        return ObjectList(items, page.resource_version)
+            except ExpiredError:
+                # The pages took longer than the server keeps its history: take all at once.
+                if not token:
+                    raise
+        raise ConnectionFailedError(f"listing {gvk}: a list without a limit came in pages that expired")
+
+    async def list_page(
+        self,
+        gvk: GroupVersionKind,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = 500,
+        continue_token: str = "",
+    ) -> ListPage:
+        """Read one page of a collection, as fresh as the first page was (a quorum read); for who decodes by himself.
+
+        Raises:
+            konverge.errors.ExpiredError: The continue token is too old: start again.
+        """
+        mapping = await self.mapping(gvk)
+        query = {"labelSelector": label_selector, "fieldSelector": field_selector, "continue": continue_token}
+        if limit:
+            query["limit"] = str(limit)
+        path = mapping.path(namespace=namespace)
+        answer = await self._send("GET", path, query=query, about=mapping)
+        try:
+            found = _list_decoder.decode(answer.body)
+        except msgspec.DecodeError as error:
+            raise _not_json("GET", path, error) from error
+        return ListPage(found.items or [], found.metadata.resource_version, found.metadata.continue_)
+
+    async def create(self, obj: Object, *, field_manager: str = "") -> Object:
+        """Create the object; with a ``generateName`` and no name the server completes the name.
+
+        Raises:
+            konverge.errors.AlreadyExistsError: The name is taken.
+        """
+        mapping = await self.mapping(GroupVersionKind.of(obj))
+        path = mapping.path(namespace=ObjectKey.of(obj).namespace)
+        answer = await self._send("POST", path, query={"fieldManager": field_manager}, body=obj, about=mapping)
+        return _decode(answer, "POST", path)
+
+    async def update(self, obj: Object, *, subresource: str = "", field_manager: str = "") -> Object:
+        """Replace the object (or its ``status``), guarded by its resourceVersion if it has one.
+
+        The server's record of field managers stays as it is: what the object says in ``metadata.managedFields`` is not
+        sent, since a partial record (as the cache holds it) would erase the rest.
+
+        Raises:
+            konverge.errors.ConflictError: It has changed since it was read.
+        """
+        gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
+        body = _without_managed_fields(obj)
+        query = {"fieldManager": field_manager}
+        return (await self._on_object("PUT", gvk, key, subresource=subresource, query=query, body=body))[0]
+
+    async def patch(
+        self,
+        gvk: GroupVersionKind,
+        key: ObjectKey,
+        body: Object | Sequence[Object],
+        *,
+        patch_type: PatchType,
+        subresource: str = "",
+        field_manager: str = "",
+        force: bool = False,
+    ) -> Object:
+        """Change part of an object.
+
+        Args:
+            gvk: The kind.
+            key: The object.
+            body: The patch: a list of operations for ``json``, an object for the others.
+            patch_type: How the server reads it; ``strategic`` is for built-in kinds only.
+            subresource: Patch that instead, for example ``status``.
+            field_manager: Who is recorded as the fields' manager.
+            force: Take fields from other managers; for ``apply`` alone.
+        """
+        query = {"fieldManager": field_manager}
+        if patch_type == "apply":
+            query["force"] = "true" if force else "false"
+        headers = {"content-type": _PATCH_CONTENT_TYPES[patch_type]}
+        found, _ = await self._on_object(
+            "PATCH", gvk, key, subresource=subresource, query=query, headers=headers, body=body
+        )
+        return found
+
+    async def apply(
+        self, obj: Object, *, field_manager: str, force: bool = True, subresource: str = "", dry_run: bool = False
+    ) -> Applied:
+        """Server-side apply: the object's fields become the manager's, those it no longer names are taken away.
+
+        Args:
+            obj: What the manager wants, and nothing else.
+            field_manager: The manager.
+            force: Take fields over from other managers instead of failing.
+            subresource: Apply to that instead, for example ``status``.
+            dry_run: Let the server say what it would store, without storing it.
+
+        Raises:
+            konverge.errors.ConflictError: Without force, another manager owns a field with another value.
+        """
+        gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
+        query = {"fieldManager": field_manager, "force": "true" if force else "false"}
+        if dry_run:
+            query["dryRun"] = "All"
+        found, status = await self._on_object(
+            "PATCH",
+            gvk,
+            key,
+            subresource=subresource,
+            query=query,
+            headers={"content-type": _PATCH_CONTENT_TYPES["apply"]},
+            body=_without_managed_fields(obj),
+        )
+        return Applied(found, created=status == 201)
+
+    async def delete(
+        self,
+        gvk: GroupVersionKind,
+        key: ObjectKey,
+        *,
+        uid: str | None = None,
+        propagation: Propagation = "Background",
+    ) -> Object | None:
+        """Delete an object.
+
+        Args:
+            gvk: The kind.
+            key: The object.
+            uid: Delete it only if it still is the one of that UID.
+            propagation: What happens to the objects that it owns.
+
+        Returns:
+            The object as it is now, when something (a finalizer, its grace period) still holds it; None when it is
+            gone.
+
+        Raises:
+            konverge.errors.NotFoundError: There is none.
+            konverge.errors.ConflictError: Another object has the name now.
+        """
+        options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation}
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
+        found, _ = await self._on_object("DELETE", gvk, key, body=options)
+        return found if found.get("kind") == gvk.kind and _is_held(found) else None
+
+    @asynccontextmanager
+    async def watch(
+        self,
+        gvk: GroupVersionKind,
+        *,
+        namespace: str = "",
+        resource_version: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        initial_events: bool = False,
+        timeout_seconds: float = 300.0,
+        idle_timeout_seconds: float = 150.0,
+    ) -> AsyncIterator[Watch]:
+        """Open a watch; leaving the block closes it.
+
+        ::
+
+            async with client.watch(gvk, resource_version=found.resource_version) as events:
+                async for event in events: ...
+
+        Args:
+            gvk: The kind.
+            namespace: Narrows it to one; empty for all.
+            resource_version: Events after that; empty for an ``ADDED`` of everything that exists, and then on.
+            label_selector: Narrows it by labels.
+            field_selector: Narrows it by fields.
+            initial_events: Ask for a streaming list (``sendInitialEvents``): everything that exists, then a bookmark
+                with the annotation `konverge.client.watch.INITIAL_EVENTS_END`, then on.
+            timeout_seconds: After how long the server shall end the watch.
+            idle_timeout_seconds: How long the server may be silent (it sends a bookmark about once a minute).
+
+        Raises:
+            konverge.errors.InvalidError: The server cannot send initial events.
+        """
+        mapping = await self.mapping(gvk)
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(max(1, round(timeout_seconds))),
+            "resourceVersion": resource_version,
+            "labelSelector": label_selector,
+            "fieldSelector": field_selector,
+        }
+        if initial_events:
+            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        stream = self._transport.stream(
+            "GET",
+            mapping.path(namespace=namespace),
+            query=_present(query),
+            headers={"accept": _JSON, "user-agent": self._user_agent},
+            connect_timeout_seconds=self._timeout_seconds,
+        )
+        async with stream as response:
+            if response.status != 200:
+                raise self._failure(response.status, response.headers, await response.body(), mapping, None)
+            yield Watch(response, idle_timeout_seconds=idle_timeout_seconds)
+
+    async def _on_object(
+        self,
+        method: str,
+        gvk: GroupVersionKind,
+        key: ObjectKey,
+        *,
+        subresource: str = "",
+        query: Mapping[str, str] = {},
+        headers: Mapping[str, str] = {},
+        body: Any = None,
+    ) -> tuple[Object, int]:
+        """Send a request about one object; the decoded answer and its status."""
+        mapping = await self.mapping(gvk)
+        path = mapping.path(key, subresource=subresource)
+        answer = await self._send(method, path, query=query, headers=headers, body=body, about=mapping, key=key)
+        return _decode(answer, method, path), answer.status
+
+    async def _get_document(self, path: str, headers: Mapping[str, str]) -> Response:
+        return await self._send("GET", path, headers=headers)
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] = {},
+        headers: Mapping[str, str] = {},
+        body: Any = None,
+        about: ResourceMapping | None = None,
+        key: ObjectKey | None = None,
+    ) -> Response:
+        """Send a request until it succeeds, may not be repeated, or the deadline passes."""
+        sent_headers = {"accept": _JSON, "user-agent": self._user_agent}
+        if body is not None:
+            sent_headers["content-type"] = _JSON
+        sent_headers |= headers
+        encoded = None if body is None else msgspec.json.encode(body)
+        deadline = self._clock.monotonic() + self._timeout_seconds
+        failures = 0
+        while True:
+            failure: ApiError | KindNotServedError | ConnectionFailedError
+            try:
+                answer = await self._transport.request(
+                    method,
+                    path,
+                    query=_present(query),
+                    headers=sent_headers,
+                    body=encoded,
+                    timeout_seconds=max(0.0, deadline - self._clock.monotonic()),
+                )
+            except ConnectionFailedError as error:
+                failure = error
+            else:
+                if answer.status < 400:
+                    return answer
+                failure = self._failure(answer.status, answer.headers, answer.body, about, key)
+            failures += 1
+            pause = pause_before_retry(
+                method, failure, failures=failures, attempts=_ATTEMPTS, backoff=_BACKOFF, entropy=self._entropy
+            )
+            if pause is None or self._clock.monotonic() + pause >= deadline:
+                raise failure
+            await self._clock.sleep(pause)
+
+    def _failure(
+        self,
+        code: int,
+        headers: Mapping[str, str],
+        body: bytes,
+        about: ResourceMapping | None,
+        key: ObjectKey | None,
+    ) -> ApiError | KindNotServedError:
+        """What an answer of 400 or more means."""
+        try:
+            status: Object = msgspec.json.decode(body, type=dict)
+        except msgspec.DecodeError:
+            status = {}  # a proxy's page, or the plain text of a path that nobody serves
+        error = ApiError.from_status(code, status, retry_after_seconds=_retry_after(headers))
+        if about is not None and isinstance(error, NotFoundError) and not error.details.get("name"):
+            # Not this object but its whole collection: the kind's definition has gone since it was discovered.
+            self._mapper.forget(about.gvk)
+            what = f"{about.gvk} {key}" if key is not None else str(about.gvk)
+            return KindNotServedError(f"the server does not serve {what} (any more): HTTP status 404")
+        return error
+
+
+def _present(query: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in query.items() if value}
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """``Retry-After`` in seconds; its other form, a date, is one that no API server sends."""
+    written = headers.get("retry-after", "")
+    return float(written) if written.isdecimal() else None
+
+
+def _without_managed_fields(obj: Object) -> Object:
+    metadata = obj.get("metadata")
+    if not (isinstance(metadata, Mapping) and "managedFields" in metadata):
+        return obj
+    return {**obj, "metadata": {name: value for name, value in metadata.items() if name != "managedFields"}}
+
+
+def _is_held(obj: Object) -> bool:
+    """Tell whether an object that a DELETE answered with still exists.
+
+    Some kinds answer with the object also when it is gone for good: then nothing holds it any more.
+    """
+    metadata = obj.get("metadata") or {}
+    return is_deleting(obj) and bool(metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds"))
+
+
+def _decode(answer: Response, method: str, path: str) -> Object:
+    try:
+        return msgspec.json.decode(answer.body, type=dict)
+    except msgspec.DecodeError as error:
+        raise _not_json(method, path, error) from error
+
+
+def _decode_item(item: msgspec.Raw, gvk: GroupVersionKind) -> Object:
+    """An item of a list; those of built-in kinds leave out what the list says already."""
+    return {"apiVersion": gvk.api_version, "kind": gvk.kind, **msgspec.json.decode(item, type=dict)}
+
+
+def _not_json(method: str, path: str, error: msgspec.DecodeError) -> ConnectionFailedError:
+    return ConnectionFailedError(
+        f"{method} {path}: this is not an answer of a Kubernetes API server ({error}). Check the server's address"
+    )

@@ -1,0 +1,85 @@
+"""When a failed request is sent again, and after which pause.
+
+Again only where the server cannot have acted on it, or where acting twice is acting once: a connection that never came
+about, a refusal that names a time to come back (429 and 503 with ``Retry-After``), and plain reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from konverge.clock import Entropy
+from konverge.errors import (
+    ApiError,
+    ConnectionFailedError,
+    KonvergeError,
+    NotConnectedError,
+    UntrustedServerError,
+)
+
+__all__ = ["Backoff", "may_repeat", "pause_before_retry"]
+
+_BUSY = frozenset({429, 503})
+_PASSING = frozenset({502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Exponential pauses: the first, then each `factor` times longer up to the cap, each drawn within its jitter.
+
+    Args:
+        first_seconds: The pause after the first failure, before jitter.
+        cap_seconds: What no pause exceeds, before jitter.
+        factor: How much longer each is than the one before.
+        jitter: A pause is drawn between itself and so much more of itself: many clients that failed together do not
+            come back together.
+    """
+
+    first_seconds: float = 0.1
+    cap_seconds: float = 30.0
+    factor: float = 2.0
+    jitter: float = 0.5
+
+    def pause(self, failures: int, entropy: Entropy) -> float:
+        """The pause in seconds after so many failures in a row (at least one)."""
+        # Beyond 2**64 times the first pause the cap has long been reached, and floats would overflow.
+        exponent = min(failures - 1, 64)
+        seconds = min(self.cap_seconds, self.first_seconds * self.factor**exponent)
+        return seconds * entropy.uniform(1.0, 1.0 + self.jitter)
+
+
+def may_repeat(method: str, failure: KonvergeError) -> bool:
+    """Tell whether the same request may be sent again."""
+    if isinstance(failure, NotConnectedError):
+        return True
+    if isinstance(failure, UntrustedServerError):
+        return False
+    if isinstance(failure, ConnectionFailedError):
+        return method == "GET"
+    if isinstance(failure, ApiError):
+        if failure.code in _BUSY and failure.retry_after_seconds is not None:
+            return True
+        return method == "GET" and failure.code in _PASSING
+    return False
+
+
+def pause_before_retry(
+    method: str, failure: KonvergeError, *, failures: int, attempts: int, backoff: Backoff, entropy: Entropy
+) -> float | None:
+    """How many seconds to wait before sending again; None when it should not be.
+
+    Args:
+        method: The HTTP method.
+        failure: What came of the last attempt.
+        failures: How many attempts have failed, that one included.
+        attempts: How many attempts there may be in all.
+        backoff: The pauses; a ``Retry-After`` that is longer is honoured, with jitter.
+        entropy: What draws the jitter.
+    """
+    if failures >= attempts or not may_repeat(method, failure):
+        return None
+    pause = backoff.pause(failures, entropy)
+    wanted = failure.retry_after_seconds if isinstance(failure, ApiError) else None
+    if wanted is not None:
+        pause = max(pause, wanted * entropy.uniform(1.0, 1.0 + backoff.jitter))
+    return pause
