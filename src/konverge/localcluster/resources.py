@@ -1,0 +1,106 @@
+"""The resources that are served, and how requests find them: by path, by kind, by storage name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from konverge.errors import KindNotServedError
+from konverge.kube import GroupVersionKind, ResourceMapping
+
+__all__ = ["Kind", "Resource", "Resources"]
+
+Kind: TypeAlias = GroupVersionKind | ResourceMapping
+"""How a caller names a resource: by the kind of its objects, or by what discovery said of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One resource in one version.
+
+    Attributes:
+        mapping: Where it is served.
+        storage: The name under which its objects are stored, for example ``deployments.apps``; versions share it.
+        has_generation: Whether ``metadata.generation`` counts the changes of what was asked for.
+        creates_on_update: Whether PUT to a name that does not exist creates.
+        unconditional_update: Whether PUT without a resourceVersion is accepted.
+        selectable_fields: What a field selector may name beside the name and the namespace.
+    """
+
+    mapping: ResourceMapping
+    storage: str
+    has_generation: bool = False
+    creates_on_update: bool = False
+    unconditional_update: bool = True
+    selectable_fields: tuple[str, ...] = ()
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        """The kind of its objects."""
+        return self.mapping.gvk
+
+    @property
+    def qualified_name(self) -> str:
+        """``deployments.apps``, or ``pods`` in the core group: the name that messages use."""
+        return f"{self.mapping.plural}.{self.gvk.group}" if self.gvk.group else self.mapping.plural
+
+    @property
+    def qualified_kind(self) -> str:
+        """``Deployment.apps``, or ``Pod`` in the core group: the kind that messages use."""
+        return f"{self.gvk.kind}.{self.gvk.group}" if self.gvk.group else self.gvk.kind
+
+    @property
+    def list_kind(self) -> str:
+        """The kind of its lists."""
+        return f"{self.gvk.kind}List"
+
+
+@dataclass
+class Resources:
+    """The registry: the built-in resources, and those of the CustomResourceDefinitions while they are established."""
+
+    _by_gvk: dict[GroupVersionKind, Resource] = field(default_factory=dict)
+    _by_path: dict[tuple[str, str, str], Resource] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, resources: Iterable[Resource]) -> Resources:
+        """A registry that serves these."""
+        registry = cls()
+        for resource in resources:
+            registry.add(resource)
+        return registry
+
+    def __iter__(self) -> Iterator[Resource]:
+        return iter(self._by_gvk.values())
+
+    def add(self, resource: Resource) -> None:
+        """Serve a resource, in the place of an earlier one of the same kind."""
+        self._by_gvk[resource.gvk] = resource
+        self._by_path[resource.gvk.group, resource.gvk.version, resource.mapping.plural] = resource
+
+    def drop(self, matches: Callable[[Resource], bool]) -> None:
+        """Serve the matching resources no longer."""
+        for resource in [found for found in self if matches(found)]:
+            del self._by_gvk[resource.gvk]
+            del self._by_path[resource.gvk.group, resource.gvk.version, resource.mapping.plural]
+
+    def of_kind(self, kind: Kind) -> Resource:
+        """The resource of that kind.
+
+        Raises:
+            KindNotServedError: There is none.
+        """
+        gvk = kind.gvk if isinstance(kind, ResourceMapping) else kind
+        found = self._by_gvk.get(gvk)
+        if found is None:
+            raise KindNotServedError(f"the server does not serve {gvk}")
+        return found
+
+    def at(self, group: str, version: str, plural: str) -> Resource | None:
+        """The resource of a URL path, None when there is none."""
+        return self._by_path.get((group, version, plural))
+
+    def stored_as(self, storage: str) -> tuple[Resource, ...]:
+        """The versions of the resource of that storage name."""
+        return tuple(found for found in self if found.storage == storage)
