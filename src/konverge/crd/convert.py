@@ -1,0 +1,176 @@
+"""Between the JSON of a custom resource and the instance of its class.
+
+msgspec does the checking. Around it, names are turned between ``tracingEnabled`` and ``tracing_enabled``, durations
+between Kubernetes' and Python's form, and its complaints into sentences about the user's own fields.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+from konverge.crd.definition import definition_of
+from konverge.crd.durations import parse_duration
+from konverge.crd.names import camel_case, json_name
+from konverge.crd.values import encode_value
+from konverge.errors import DecodeError
+from konverge.kube import Object, ObjectKey
+
+__all__ = ["decode", "encode"]
+
+T = TypeVar("T")
+
+Reader: TypeAlias = Callable[[Any, str], Any]
+
+_COMPLAINT = re.compile(r"(?P<problem>.*?)(?: - at `\$\.?(?P<path>.*)`)?", re.DOTALL)
+_WRONG_TYPE = re.compile(r"Expected `(?P<expected>[^`]+)`(?P<limit>[^,]*), got `(?P<found>[^`]+)`")
+_MISSING_FIELD = re.compile(r"Object missing required field `(?P<field>[^`]+)`")
+
+
+def decode(cls: type[T], obj: Mapping[str, Any]) -> T:
+    """An instance of a custom resource class from an object as the server holds it.
+
+    Unknown fields are passed over, and so is a null where the field has a default: an older or newer version of the
+    definition may have written the object.
+
+    Raises:
+        konverge.errors.DecodeError: A field does not fit; says which, what was expected and what was found.
+    """
+    kind = definition_of(cls).gvk.kind
+    try:
+        return msgspec.convert(_reader_of(cls)(obj, ""), cls)  # type: ignore[arg-type]  # a class is hashable
+    except msgspec.ValidationError as problem:
+        path, sentence = _explain(str(problem))
+        raise DecodeError(f"{kind} {ObjectKey.of(obj)}", path, sentence) from None
+    except _UnreadableError as problem:
+        raise DecodeError(f"{kind} {ObjectKey.of(obj)}", problem.path, problem.problem) from None
+
+
+def encode(resource: object) -> Object:
+    """The JSON of a custom resource, ready to be sent; None and empty metadata are left out.
+
+    Raises:
+        konverge.errors.BuildError: Its class is no custom resource.
+    """
+    definition = definition_of(type(resource))
+    return {"apiVersion": definition.gvk.api_version, "kind": definition.gvk.kind, **encode_value(resource)}
+
+
+class _UnreadableError(Exception):
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path, problem)
+        self.path = path
+        self.problem = problem
+
+
+@lru_cache(maxsize=256)
+def _reader_of(cls: type) -> Reader:
+    reader = _reader(inspect.type_info(cls))
+    assert reader is not None  # the type of a class with fields always has one
+    return reader
+
+
+def _reader(info: inspect.Type) -> Reader | None:
+    """What makes a JSON value digestible for msgspec; None when it is as it stands."""
+    match info:
+        case inspect.Metadata():
+            return _reader(info.type)
+        case inspect.DataclassType() | inspect.StructType():
+            return _object_reader(info)
+        case inspect.ListType() | inspect.VarTupleType():
+            return _list_reader(_reader(info.item_type))
+        case inspect.DictType():
+            return _mapping_reader(_reader(info.value_type))
+        case inspect.UnionType():
+            readers = [reader for member in info.types if (reader := _reader(member)) is not None]
+            return readers[0] if readers else None  # the schema allows one structured member at most
+        case inspect.TimeDeltaType():
+            return _read_duration
+    return None
+
+
+def _object_reader(info: inspect.DataclassType | inspect.StructType) -> Reader:
+    fields = [
+        (json_name(field), field.encode_name, _reader(field.type), not field.required and not _takes_null(field.type))
+        for field in info.fields
+    ]
+
+    def read(value: Any, path: str) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        found = {}
+        for name, attribute, reader, null_is_default in fields:
+            if name not in value:
+                continue
+            item = value[name]
+            if item is None and null_is_default:
+                continue
+            found[attribute] = item if reader is None else reader(item, f"{path}.{name}" if path else name)
+        return found
+
+    return read
+
+
+def _takes_null(info: inspect.Type) -> bool:
+    match info:
+        case inspect.Metadata():
+            return _takes_null(info.type)
+        case inspect.UnionType():
+            return info.includes_none
+        case inspect.LiteralType():
+            return None in info.values
+    return isinstance(info, inspect.AnyType)
+
+
+def _list_reader(item_reader: Reader | None) -> Reader | None:
+    if item_reader is None:
+        return None
+
+    def read(value: Any, path: str) -> Any:
+        if not isinstance(value, list):
+            return value
+        return [item_reader(item, f"{path}[{index}]") for index, item in enumerate(value)]
+
+    return read
+
+
+def _mapping_reader(item_reader: Reader | None) -> Reader | None:
+    if item_reader is None:
+        return None
+
+    def read(value: Any, path: str) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {key: item_reader(item, f"{path}[{key}]") for key, item in value.items()}
+
+    return read
+
+
+def _read_duration(value: Any, path: str) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return parse_duration(value)
+    except ValueError as problem:
+        raise _UnreadableError(path, str(problem)) from None
+
+
+def _explain(complaint: str) -> tuple[str, str]:
+    """The sentence of msgspec as the field's JSON path and a sentence without its marks."""
+    parts = _COMPLAINT.fullmatch(complaint)
+    assert parts is not None  # the pattern takes any text
+    problem = parts["problem"]
+    path = ".".join(camel_case(segment) for segment in (parts["path"] or "").split("."))
+    if missing := _MISSING_FIELD.fullmatch(problem):
+        field = camel_case(missing["field"])
+        return (f"{path}.{field}" if path else field), "required, but missing"
+    if wrong := _WRONG_TYPE.fullmatch(problem):
+        return path, f"expected {wrong['expected']}{wrong['limit']}, found {wrong['found']}"
+    if problem.startswith("Expected `"):
+        return path, problem.replace("`", "").replace("Expected", "expected", 1)
+    return path, problem

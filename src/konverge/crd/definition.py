@@ -1,0 +1,201 @@
+"""What makes a class a custom resource: its group, version, kind and names, and how kubectl shows it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from msgspec import inspect
+
+from konverge.crd.metadata import Metadata
+from konverge.crd.names import plural_of
+from konverge.crd.schema import object_schema
+from konverge.errors import BuildError
+from konverge.kube import GroupVersionKind, Object, ResourceMapping
+
+__all__ = ["Definition", "PrintColumn", "custom_resource", "definition_of"]
+
+T = TypeVar("T")
+
+_ATTRIBUTE = "__konverge_definition__"
+_FIELDS = frozenset({"metadata", "spec", "status"})
+_GROUP = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")
+_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_KIND = re.compile(r"[A-Z][A-Za-z0-9]*")
+
+
+@dataclass(frozen=True, slots=True)
+class PrintColumn:
+    """One column of ``kubectl get``.
+
+    Args:
+        name: The heading.
+        type: ``string``, ``integer``, ``number``, ``boolean`` or ``date``.
+        json_path: Where the value is, for example ``.spec.replicas``.
+        description: Shown by ``kubectl explain``-like tools.
+        priority: 0 shows always, more only with ``-o wide``.
+    """
+
+    name: str
+    type: Literal["string", "integer", "number", "boolean", "date"]
+    json_path: str
+    description: str = ""
+    priority: int = 0
+
+
+READY = PrintColumn("Ready", "string", ".status.conditions[?(@.type=='Ready')].status")
+REASON = PrintColumn("Reason", "string", ".status.conditions[?(@.type=='Ready')].reason")
+AGE = PrintColumn("Age", "date", ".metadata.creationTimestamp")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What `custom_resource` recorded about a class.
+
+    `schema` is the structural schema of the class by itself: without the API's own fields and without conditions.
+    """
+
+    cls: type
+    schema: Object = field(repr=False)
+    gvk: GroupVersionKind
+    plural: str
+    namespaced: bool
+    short_names: tuple[str, ...]
+    categories: tuple[str, ...]
+    print_columns: tuple[PrintColumn, ...]
+
+    @property
+    def singular(self) -> str:
+        """The kind in lower case."""
+        return self.gvk.kind.lower()
+
+    @property
+    def name(self) -> str:
+        """The name of the CustomResourceDefinition: plural and group."""
+        return f"{self.plural}.{self.gvk.group}"
+
+    @property
+    def mapping(self) -> ResourceMapping:
+        """Where a server that has the definition serves the kind."""
+        return ResourceMapping(
+            gvk=self.gvk,
+            plural=self.plural,
+            namespaced=self.namespaced,
+            singular=self.singular,
+            short_names=self.short_names,
+            subresources=frozenset({"status"}),
+            categories=self.categories,
+        )
+
+
+def custom_resource(
+    *,
+    group: str,
+    version: str,
+    kind: str | None = None,
+    plural: str | None = None,
+    scope: Literal["Namespaced", "Cluster"] = "Namespaced",
+    short_names: Sequence[str] = (),
+    categories: Sequence[str] = (),
+    print_columns: Sequence[PrintColumn] = (READY, REASON, AGE),
+) -> Callable[[type[T]], type[T]]:
+    """Declare that a class is a custom resource; the class itself stays as it is.
+
+    It stands above ``@dataclass`` or ``@attrs.define``, or on a `msgspec.Struct`. The class has the fields
+    ``metadata: Metadata`` and ``spec``, and may have ``status`` for what it reports besides conditions::
+
+        @custom_resource(group="demo.konverge.dev", version="v1alpha1")
+        @dataclass
+        class WebApp:
+            metadata: Metadata
+            spec: WebAppSpec
+
+    Args:
+        group: The API group; it has a dot.
+        version: The API version, for example ``v1alpha1``.
+        kind: The kind; the name of the class when not given.
+        plural: The resource's name in URLs; guessed from the kind when not given.
+        scope: Whether objects live in a namespace.
+        short_names: What kubectl accepts instead of the plural.
+        categories: Groups of kinds for kubectl, for example ``all``.
+        print_columns: Columns of ``kubectl get`` after the name.
+
+    Raises:
+        BuildError: The declaration cannot be served; it lists every mistake.
+    """
+
+    def declare(cls: type[T]) -> type[T]:
+        gvk = GroupVersionKind(group, version, cls.__name__ if kind is None else kind)
+        schema, mistakes = _read_fields(cls)
+        definition = Definition(
+            cls=cls,
+            schema=schema,
+            gvk=gvk,
+            plural=plural_of(gvk.kind) if plural is None else plural,
+            namespaced=scope == "Namespaced",
+            short_names=tuple(short_names),
+            categories=tuple(categories),
+            print_columns=tuple(print_columns),
+        )
+        mistakes = [*_name_mistakes(definition), *mistakes]
+        if mistakes:
+            raise BuildError(f"custom resource {cls.__qualname__}", mistakes)
+        setattr(cls, _ATTRIBUTE, definition)
+        return cls
+
+    return declare
+
+
+def definition_of(cls: type[Any]) -> Definition:
+    """The declaration of a custom resource class.
+
+    Raises:
+        BuildError: The class (itself, not one that it derives from) was not declared.
+    """
+    definition = cls.__dict__.get(_ATTRIBUTE)
+    if not isinstance(definition, Definition):
+        raise BuildError(f"custom resource {cls.__qualname__}", ["the class has no @custom_resource(...)"])
+    return definition
+
+
+def _name_mistakes(definition: Definition) -> list[str]:
+    gvk = definition.gvk
+    mistakes = []
+    if not _GROUP.fullmatch(gvk.group):
+        mistakes.append(f"group: expected a DNS name with a dot, such as apps.example.com, found {gvk.group!r}")
+    if not _LABEL.fullmatch(gvk.version):
+        mistakes.append(f"version: expected a name such as v1alpha1, found {gvk.version!r}")
+    if not _KIND.fullmatch(gvk.kind):
+        mistakes.append(f"kind: expected a name in CamelCase, found {gvk.kind!r}")
+    for what, name in [("plural", definition.plural), *(("short name", name) for name in definition.short_names)]:
+        if not _LABEL.fullmatch(name):
+            mistakes.append(f"{what}: expected lower-case letters, digits and dashes, found {name!r}")
+    return mistakes
+
+
+def _read_fields(cls: type) -> tuple[Object, list[str]]:
+    """The schema of the class and what is wrong with the class."""
+    try:
+        info = inspect.type_info(cls)
+    except (NameError, TypeError) as problem:
+        return {}, [f"its type hints cannot be read: {problem}"]
+    if not isinstance(info, inspect.DataclassType | inspect.StructType):
+        return {}, ["it is no dataclass, attrs class or msgspec Struct (does @custom_resource stand above @dataclass?)"]
+    fields = {found.name: found for found in info.fields}
+    mistakes = [
+        f"{name}: a custom resource has metadata, spec and status only" for name in fields if name not in _FIELDS
+    ]
+    metadata = fields.get("metadata")
+    if metadata is None or not (isinstance(metadata.type, inspect.StructType) and metadata.type.cls is Metadata):
+        mistakes.append("metadata: expected a field `metadata: Metadata`")
+    schema = object_schema(info, "", mistakes)
+    properties = schema.get("properties", {})
+    if properties.get("spec", {}).get("type") != "object":
+        mistakes.append("spec: expected a field `spec` of a dataclass, attrs class or msgspec Struct")
+    if properties.get("status", {"type": "object"}).get("type") != "object":
+        mistakes.append("status: expected a dataclass, attrs class or msgspec Struct")
+    if "status" in fields and fields["status"].required:
+        mistakes.append("status: expected a default, since a new object has no status")
+    return schema, mistakes

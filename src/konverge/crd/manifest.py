@@ -1,0 +1,110 @@
+"""The CustomResourceDefinition of a custom resource class (apiextensions.k8s.io/v1)."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from konverge.crd.definition import Definition, PrintColumn, definition_of
+from konverge.kube import Object
+
+__all__ = ["crd_manifest"]
+
+# meta/v1 Condition with its own limits, in the words of its API documentation.
+_CONDITIONS: Object = {
+    "type": "array",
+    "description": "What the operator reports about the object, one condition a component.",
+    "items": {
+        "type": "object",
+        "properties": {
+            "type": {
+                "type": "string",
+                "maxLength": 316,
+                "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+                r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+            },
+            "status": {"type": "string", "enum": ["True", "False", "Unknown"]},
+            "observedGeneration": {"type": "integer", "format": "int64", "minimum": 0},
+            "lastTransitionTime": {"type": "string", "format": "date-time"},
+            "reason": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 1024,
+                "pattern": r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+            },
+            "message": {"type": "string", "maxLength": 32768},
+        },
+        "required": ["type", "status", "lastTransitionTime", "reason", "message"],
+    },
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["type"],
+}
+
+
+def crd_manifest(cls: type[Any]) -> Object:
+    """The CustomResourceDefinition that serves the class: one version, with the status subresource.
+
+    The object is the caller's own. Its fields come in a fixed order, so that written out it is the same text each time.
+
+    Raises:
+        konverge.errors.BuildError: The class is no custom resource.
+    """
+    definition = definition_of(cls)
+    names: Object = {
+        "kind": definition.gvk.kind,
+        "listKind": f"{definition.gvk.kind}List",
+        "plural": definition.plural,
+        "singular": definition.singular,
+    }
+    if definition.short_names:
+        names["shortNames"] = list(definition.short_names)
+    if definition.categories:
+        names["categories"] = list(definition.categories)
+    version: Object = {"name": definition.gvk.version, "served": True, "storage": True}
+    if definition.print_columns:
+        version["additionalPrinterColumns"] = [_column(column) for column in definition.print_columns]
+    version["schema"] = {"openAPIV3Schema": _root_schema(definition)}
+    version["subresources"] = {"status": {}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": definition.name},
+        "spec": {
+            "group": definition.gvk.group,
+            "names": names,
+            "scope": "Namespaced" if definition.namespaced else "Cluster",
+            "versions": [version],
+        },
+    }
+
+
+def _root_schema(definition: Definition) -> Object:
+    schema = copy.deepcopy(definition.schema)
+    declared = schema["properties"]
+    status = declared.get("status", {"type": "object", "properties": {}})
+    status = {name: value for name, value in status.items() if name not in ("default", "nullable")}
+    status["properties"] = {"conditions": copy.deepcopy(_CONDITIONS), **status["properties"]}
+    properties = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"type": "object"},
+        "spec": declared["spec"],
+        "status": status,
+    }
+    required = [name for name in schema.get("required", []) if name == "spec"]
+    root: Object = {"type": "object"}
+    if "description" in schema:
+        root["description"] = schema["description"]
+    root["properties"] = properties
+    if required:
+        root["required"] = required
+    return root
+
+
+def _column(column: PrintColumn) -> Object:
+    found: Object = {"name": column.name, "type": column.type, "jsonPath": column.json_path}
+    if column.description:
+        found["description"] = column.description
+    if column.priority:
+        found["priority"] = column.priority
+    return found

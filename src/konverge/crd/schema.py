@@ -1,0 +1,176 @@
+"""A type hint as the structural schema that a CustomResourceDefinition needs: everything inline, a type for each field.
+
+The reader is `msgspec.inspect`, so dataclasses, attrs classes and Structs come in alike. What Kubernetes has no word
+for (a union of two objects, a tuple of mixed items, a recursive type) is a mistake of the declaration, reported with
+the field's path; all mistakes are reported at once.
+"""
+
+from __future__ import annotations
+
+import inspect as python_inspect
+from enum import Enum
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import inspect
+
+from konverge.crd.names import json_name
+from konverge.crd.values import encode_value
+from konverge.kube import Object
+
+__all__ = ["ObjectType", "object_schema", "type_schema"]
+
+ObjectType: TypeAlias = inspect.DataclassType | inspect.StructType
+
+_MISSING = msgspec.NODEFAULT
+_SCALARS: dict[type[inspect.Type], Object] = {
+    inspect.BoolType: {"type": "boolean"},
+    inspect.DateTimeType: {"type": "string", "format": "date-time"},
+    inspect.DateType: {"type": "string", "format": "date"},
+    inspect.TimeDeltaType: {"type": "string", "format": "duration"},
+    inspect.UUIDType: {"type": "string", "format": "uuid"},
+}
+
+
+def type_schema(info: inspect.Type, path: str, mistakes: list[str], within: tuple[type, ...] = ()) -> Object:
+    """The schema of one type.
+
+    Args:
+        info: The type as msgspec sees it.
+        path: Where it stands, in JSON names, for the mistakes.
+        mistakes: Gets one sentence for each thing that has no schema; what is returned then is not usable.
+        within: The classes around it, to notice recursion.
+    """
+    match info:
+        case inspect.Metadata():
+            return type_schema(info.type, path, mistakes, within) | dict(info.extra_json_schema or {})
+        case inspect.IntType():
+            return {"type": "integer", "format": "int64"} | _number_limits(info)
+        case inspect.FloatType():
+            return {"type": "number", "format": "double"} | _number_limits(info)
+        case inspect.StrType():
+            return {"type": "string"} | _present(
+                minLength=info.min_length, maxLength=info.max_length, pattern=info.pattern
+            )
+        case inspect.BytesType():
+            return {"type": "string", "format": "byte"}
+        case inspect.AnyType():
+            return {"x-kubernetes-preserve-unknown-fields": True}
+        case inspect.EnumType():
+            return _enumeration([member.value for member in info.cls], path, mistakes)
+        case inspect.LiteralType():
+            return _enumeration(list(info.values), path, mistakes)
+        case inspect.UnionType():
+            return _union(info, path, mistakes, within)
+        case inspect.SetType() | inspect.FrozenSetType():
+            return _array(info, path, mistakes, within) | {"x-kubernetes-list-type": "set"}
+        case inspect.ListType() | inspect.VarTupleType():
+            return _array(info, path, mistakes, within)
+        case inspect.DictType():
+            return _mapping(info, path, mistakes, within)
+        case inspect.DataclassType() | inspect.StructType():
+            return object_schema(info, path, mistakes, within)
+    scalar = _SCALARS.get(type(info))
+    if scalar is None:
+        name = info.cls.__name__ if isinstance(info, inspect.CustomType) else type(info).__name__.removesuffix("Type")
+        mistakes.append(f"{path}: {name} has no counterpart in a Kubernetes schema")
+        return {}
+    return dict(scalar)
+
+
+def object_schema(info: ObjectType, path: str, mistakes: list[str], within: tuple[type, ...] = ()) -> Object:
+    """The schema of a class: its description, its fields in the order of declaration, which of them are required."""
+    if info.cls in within:
+        mistakes.append(f"{path}: {info.cls.__name__} contains itself, and a Kubernetes schema cannot refer back")
+        return {}
+    if isinstance(info, inspect.StructType) and (info.array_like or info.tag is not None):
+        mistakes.append(f"{path}: {info.cls.__name__} is tagged or array-like; use a plain Struct")
+        return {}
+    properties: Object = {}
+    for field in info.fields:
+        name = json_name(field)
+        where = f"{path}.{name}" if path else name
+        if name in properties:
+            mistakes.append(f"{where}: two attributes have this name in JSON")
+        schema = type_schema(field.type, where, mistakes, (*within, info.cls))
+        properties[name] = _with_default(schema, field)
+    required = [json_name(field) for field in info.fields if field.required]
+    return _present(type="object", description=_description(info.cls), properties=properties, required=required or None)
+
+
+def _with_default(schema: Object, field: inspect.Field) -> Object:
+    if field.default_factory is not _MISSING:
+        default = encode_value(field.default_factory())
+    elif field.default is not _MISSING:
+        default = encode_value(field.default)
+    else:
+        return schema
+    # No default is the default of a nullable field: the server would have to write the null down.
+    return schema if default is None else schema | {"default": default}
+
+
+def _union(info: inspect.UnionType, path: str, mistakes: list[str], within: tuple[type, ...]) -> Object:
+    members = [member for member in info.types if not isinstance(member, inspect.NoneType)]
+    kinds = {type(member.type if isinstance(member, inspect.Metadata) else member) for member in members}
+    if len(members) == 1:
+        schema = type_schema(members[0], path, mistakes, within)
+    elif kinds == {inspect.IntType, inspect.StrType}:
+        schema = {"x-kubernetes-int-or-string": True}
+    else:
+        mistakes.append(f"{path}: a union may be of one type and None, or of int and str")
+        schema = {}
+    return schema | {"nullable": True} if info.includes_none else schema
+
+
+def _array(
+    info: inspect.SetType | inspect.FrozenSetType | inspect.ListType | inspect.VarTupleType,
+    path: str,
+    mistakes: list[str],
+    within: tuple[type, ...],
+) -> Object:
+    items = type_schema(info.item_type, f"{path}[]", mistakes, within)
+    return {"type": "array", "items": items} | _present(minItems=info.min_length, maxItems=info.max_length)
+
+
+def _mapping(info: inspect.DictType, path: str, mistakes: list[str], within: tuple[type, ...]) -> Object:
+    key = info.key_type.type if isinstance(info.key_type, inspect.Metadata) else info.key_type
+    if not isinstance(key, inspect.StrType | inspect.AnyType):
+        mistakes.append(f"{path}: the keys of a mapping are strings")
+    limits = _present(minProperties=info.min_length, maxProperties=info.max_length)
+    if isinstance(info.value_type, inspect.AnyType):
+        return {"type": "object", "x-kubernetes-preserve-unknown-fields": True} | limits
+    return {
+        "type": "object",
+        "additionalProperties": type_schema(info.value_type, f"{path}{{}}", mistakes, within),
+    } | limits
+
+
+def _enumeration(values: list[Any], path: str, mistakes: list[str]) -> Object:
+    given = [value for value in values if value is not None]
+    kinds = {type(value) for value in given}
+    if kinds not in ({str}, {int}):
+        mistakes.append(f"{path}: the values of an enumeration are all strings or all integers")
+        return {}
+    schema: Object = {"type": "string" if kinds == {str} else "integer", "enum": given}
+    return schema if len(given) == len(values) else schema | {"nullable": True}
+
+
+def _number_limits(info: inspect.IntType | inspect.FloatType) -> Object:
+    limits = _present(minimum=info.ge, maximum=info.le, multipleOf=info.multiple_of)
+    if info.gt is not None:
+        limits |= {"minimum": info.gt, "exclusiveMinimum": True}
+    if info.lt is not None:
+        limits |= {"maximum": info.lt, "exclusiveMaximum": True}
+    return limits
+
+
+def _description(cls: type) -> str | None:
+    """The class's own docstring; not the one that it inherits, nor the signature that `dataclass` puts there."""
+    text = cls.__dict__.get("__doc__")
+    if not text or text.startswith(f"{cls.__name__}(") or issubclass(cls, Enum):
+        return None
+    return python_inspect.cleandoc(text)
+
+
+def _present(**fields: Any) -> Object:
+    return {name: value for name, value in fields.items() if value is not None}
