@@ -1,0 +1,84 @@
+"""The schemas of the kinds that every API server has, read from the data files beside this module when first needed.
+
+``tools/schemas/generate.py`` writes the files from a real server's OpenAPI v3 documents: one for each group-version,
+and one for what they share. Each holds ``kinds`` (kind to definition) and ``definitions`` (name to OpenAPI node).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import msgspec
+
+from konverge.apply.schema import EMBEDDED, Definitions, Schema
+from konverge.kube import GroupVersionKind
+
+__all__ = ["builtin_kinds", "builtin_schema", "custom_resource_schema"]
+
+
+class _DataFile(msgspec.Struct, frozen=True):
+    kinds: dict[str, str]
+    definitions: dict[str, dict[str, Any]]
+
+
+_FOLDER = resources.files("konverge.apply") / "builtin"
+
+# Which file has the definitions whose names begin like that; everything else is in the shared one.
+_SHARED = "shared"
+
+
+class _Index(msgspec.Struct, frozen=True):
+    group_versions: dict[str, str]
+    packages: dict[str, str]
+
+
+@cache
+def _index() -> _Index:
+    return msgspec.json.decode((_FOLDER / "index.json").read_bytes(), type=_Index)
+
+
+@cache
+def _read(name: str) -> _DataFile:
+    return msgspec.json.decode((_FOLDER / f"{name}.json").read_bytes(), type=_DataFile)
+
+
+def _find(name: str) -> Mapping[str, Any] | None:
+    package = name.rpartition(".")[0]
+    return _read(_index().packages.get(package, _SHARED)).definitions.get(name)
+
+
+_DEFINITIONS = Definitions(_find)
+
+
+@cache
+def builtin_schema(gvk: GroupVersionKind) -> Schema | None:
+    """The schema of a built-in kind, None for a kind that this version of konverge knows no schema of."""
+    file = _index().group_versions.get(gvk.api_version)
+    name = _read(file).kinds.get(gvk.kind) if file is not None else None
+    return _DEFINITIONS.schema(name) if name is not None else None
+
+
+def builtin_kinds() -> tuple[GroupVersionKind, ...]:
+    """Every kind that `builtin_schema` knows, sorted."""
+    return tuple(
+        sorted(
+            GroupVersionKind.parse(api_version, kind)
+            for api_version, file in _index().group_versions.items()
+            for kind in _read(file).kinds
+        )
+    )
+
+
+def custom_resource_schema(open_api_v3_schema: Mapping[str, Any] | None) -> Schema:
+    """The schema of a custom resource's objects.
+
+    Args:
+        open_api_v3_schema: What its CustomResourceDefinition says; apiVersion, kind and metadata are put in their
+            real form, as the API server does. None or empty accepts anything.
+    """
+    spec = dict(open_api_v3_schema or {"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+    spec["properties"] = {**EMBEDDED, **(spec.get("properties") or {}), "metadata": EMBEDDED["metadata"]}
+    return Schema(spec, _DEFINITIONS)

@@ -1,0 +1,270 @@
+"""Writes as the API server understands them: server-side apply, and every other write with its ownership tracked.
+
+Both take the live object and give the object to store, ``metadata.managedFields`` included. Neither validates beyond
+what merging needs, sets a resourceVersion, or fills defaults: the server that calls them does, in its own order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from konverge.apply import managers
+from konverge.apply.endpoints import reset_fields
+from konverge.apply.fields import EMPTY, FieldSet, format_path
+from konverge.apply.managers import Managed, Manager, Owned
+from konverge.apply.schema import Schema
+from konverge.apply.structure import compare, field_set_of, merge, mistakes_of, same_value, with_named_parents, without
+from konverge.errors import BadRequestError, ConflictError, ServerError
+from konverge.kube import GroupVersionKind, Object
+from konverge.kube.times import format_time
+
+__all__ = ["ApplyConflict", "server_side_apply", "track_update"]
+
+
+class ApplyConflict(ConflictError):
+    """409: other managers own fields that an apply without force wants to change.
+
+    Attributes:
+        conflicts: The manager (as the server names it) and the path of each.
+    """
+
+    def __init__(self, conflicts: Mapping[Manager, FieldSet]) -> None:
+        found = [(manager, path) for manager in sorted(conflicts) for path in conflicts[manager].paths()]
+        self.conflicts = tuple((str(manager), format_path(path)) for manager, path in found)
+        causes = [
+            {"reason": "FieldManagerConflict", "message": f"conflict with {manager}", "field": path}
+            for manager, path in self.conflicts
+        ]
+        super().__init__(_conflict_message(self.conflicts), details={"causes": causes})
+
+
+def _conflict_message(conflicts: tuple[tuple[str, str], ...]) -> str:
+    if len(conflicts) == 1:
+        manager, path = conflicts[0]
+        return f"Apply failed with 1 conflict: conflict with {manager}: {path}"
+    lines: dict[str, list[str]] = {}
+    for manager, path in conflicts:
+        lines.setdefault(manager, [f"conflicts with {manager}:"]).append(f"- {path}")
+    told = "\n".join(line for several in lines.values() for line in several)
+    return f"Apply failed with {len(conflicts)} conflicts: {told}"
+
+
+def server_side_apply(
+    live: Object | None,
+    applied: Object,
+    schema: Schema,
+    *,
+    manager: str,
+    force: bool,
+    now: datetime,
+    subresource: str = "",
+    ignored: FieldSet | None = None,
+) -> Object:
+    """Apply a configuration: the object to store.
+
+    Args:
+        live: The stored object, None when there is none.
+        applied: What the manager wants, as it came in.
+        schema: The kind's schema.
+        manager: The field manager.
+        force: Take fields over from other managers instead of failing.
+        now: The time of the entry, if anything changed.
+        subresource: The subresource that is written, empty for the object itself.
+        ignored: Paths that this endpoint neither writes nor tracks (``status`` on the object itself); None for those
+            that the kind's endpoint usually has.
+
+    Returns:
+        A new object. When nothing changed it equals `live`, times of managedFields included. Fields that the manager
+        no longer applies and nobody else owns are gone; a mapping that lost its last field so is None.
+
+    Raises:
+        ApplyConflict: Other managers own changed fields, and `force` is off.
+        konverge.errors.BadRequestError: The configuration has managedFields.
+        konverge.errors.ServerError: The configuration does not fit the schema (the API server answers 500 there).
+    """
+    if (applied.get("metadata") or {}).get("managedFields") is not None:
+        raise BadRequestError("metadata.managedFields must be nil")
+    mistakes = mistakes_of(applied, schema)
+    if mistakes:
+        raise ServerError(_untyped_message(applied, mistakes))
+    ignored = reset_fields(GroupVersionKind.of(applied), subresource) if ignored is None else ignored
+    version = str(applied["apiVersion"])
+    before, managed = _taken_apart(live, applied)
+    applier = Manager.applier(manager, subresource)
+    last = managed.get(applier)
+
+    managed[applier] = Owned(
+        field_set_of(applied, schema).without_trees(ignored), version, last.time if last is not None else None
+    )
+    after = merge(before, applied, schema)
+    if last is not None:
+        after = _prune(after, last.fields, managed, schema)
+    _settle(before, after, schema, managed, applier, ignored, force=force)
+    managers.strip(managed, applier)
+    if not same_value(before, after) and applier in managed:
+        managed[applier] = managers.touched(managed[applier], now)
+    return _put_together(live, after, managed)
+
+
+def track_update(
+    old: Object | None,
+    new: Object,
+    schema: Schema,
+    *,
+    manager: str,
+    now: datetime,
+    subresource: str = "",
+    ignored: FieldSet | None = None,
+) -> Object:
+    """Track who changed what in a write that is not an apply (create, update, patch).
+
+    Args:
+        old: The stored object, None on create.
+        new: The object as it will be stored; its managedFields, if it has any, are what the client sent.
+        schema: The kind's schema.
+        manager: The field manager.
+        now: The time of the entry, if anything changed.
+        subresource: The subresource that is written, empty for the object itself.
+        ignored: As for `server_side_apply`.
+
+    Returns:
+        A new object, with managedFields.
+    """
+    ignored = reset_fields(GroupVersionKind.of(new), subresource) if ignored is None else ignored
+    version = str(new["apiVersion"])
+    before, managed = _taken_apart(old, new)
+    managed = _sent_or_live(new, managed, subresource)
+    after = _without_managed_fields(new)
+    current = Manager("", managers.UPDATE, version, "")
+
+    changes = _settle(before, after, schema, managed, current, ignored, force=True)
+    taken = changes.modified | changes.added
+    updater = Manager.updater(manager, version, subresource)
+    managed[current] = Owned(taken.without_trees(ignored), version)
+    managers.strip(managed, current)
+    if current in managed:
+        fields = managed.pop(current).fields
+        known = managed.get(updater)
+        managed[updater] = Owned(fields | known.fields if known is not None else fields, version, format_time(now))
+    managers.cap_updaters(managed)
+    return _put_together(old, after, managed)
+
+
+def _untyped_message(applied: Object, mistakes: tuple[str, ...]) -> str:
+    metadata = applied.get("metadata") or {}
+    gvk = GroupVersionKind.of(applied)
+    which = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {gvk.api_version}, Kind={gvk.kind}"
+    told = mistakes[0] if len(mistakes) == 1 else "\n  ".join(("errors:", *mistakes))
+    return f"failed to create typed patch object ({which}): {told}"
+
+
+def _without_managed_fields(obj: Object) -> Object:
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict) or "managedFields" not in metadata:
+        return obj
+    return {**obj, "metadata": {name: value for name, value in metadata.items() if name != "managedFields"}}
+
+
+def _taken_apart(live: Object | None, like: Object) -> tuple[Object, Managed]:
+    """The live object without managedFields, and these; managedFields that cannot be read are as good as none."""
+    if live is None:
+        return _newborn(like), {}
+    metadata = live.get("metadata")
+    try:
+        managed = managers.decode(metadata.get("managedFields") if isinstance(metadata, dict) else None)
+    except ValueError:
+        managed = {}
+    return _without_managed_fields(live), managed
+
+
+def _newborn(like: Object) -> Object:
+    return {"apiVersion": like["apiVersion"], "kind": like["kind"], "metadata": {}}
+
+
+def _sent_or_live(new: Object, managed: Managed, subresource: str) -> Managed:
+    """A client may write managedFields with the object: an empty list forgets them all. Not through a subresource."""
+    metadata = new.get("metadata")
+    sent = metadata.get("managedFields") if isinstance(metadata, dict) else None
+    if subresource or sent is None:
+        return managed
+    if sent in ([], [{}]):
+        return {}
+    try:
+        return managers.decode(sent) or managed
+    except ValueError:
+        return managed
+
+
+def _put_together(live: Object | None, after: Object, managed: Managed) -> Object:
+    """The object with its managedFields; their times stay when nothing else changed, so that a write can be none."""
+    stored = {**after, "metadata": dict(after.get("metadata") or {})}
+    entries = managers.encode(managed)
+    if entries:
+        earlier = (live or {}).get("metadata", {}).get("managedFields") if live is not None else None
+        if earlier and _same_but_times(earlier, entries) and same_value(_without_managed_fields(live or {}), after):
+            entries = earlier
+        stored["metadata"]["managedFields"] = entries
+    return stored
+
+
+def _same_but_times(earlier: Any, entries: list[dict[str, Any]]) -> bool:
+    if not isinstance(earlier, list) or len(earlier) != len(entries):
+        return False
+    return all({**one, "time": None} == {**other, "time": None} for one, other in zip(earlier, entries, strict=True))
+
+
+def _settle(
+    before: Object,
+    after: Any,
+    schema: Schema,
+    managed: Managed,
+    writer: Manager,
+    ignored: FieldSet,
+    *,
+    force: bool,
+) -> Any:
+    """Take what the write changed from the other managers, in place; the comparison of before and after.
+
+    Raises:
+        ApplyConflict: They own something of it, and `force` is off.
+    """
+    changes = compare(before, after, schema).without_trees(ignored)
+    changed = changes.modified | changes.added
+    conflicts = {}
+    for other, owned in managed.items():
+        if other != writer:
+            lost = owned.fields & changed
+            if lost:
+                conflicts[other] = lost
+    if conflicts and not force:
+        raise ApplyConflict(conflicts)
+    for other, owned in list(managed.items()):
+        fields = owned.fields if other == writer else owned.fields - conflicts.get(other, EMPTY) - changes.removed
+        if fields:
+            managed[other] = replace(owned, fields=fields)
+        else:
+            del managed[other]
+    return changes
+
+
+def _prune(merged: Any, last: FieldSet, managed: Managed, schema: Schema) -> Any:
+    """Drop what the manager applied last time, does not apply now, and nobody else owns.
+
+    Three steps, since a field can be gone, owned by another, or hold something that was never ours: take out all that
+    was applied, put back what any entry owns, then put back what was not in the last apply anyway.
+    """
+
+    def named(fields: FieldSet) -> FieldSet:
+        return with_named_parents(fields, schema)
+
+    merged_fields = named(field_set_of(merged, schema))
+    pruned = without(merged, named(last), schema)
+    kept = EMPTY
+    for owned in managed.values():
+        kept = kept | owned.fields
+    pruned = without(merged, merged_fields - (named(field_set_of(pruned, schema)) | named(kept)), schema)
+    pruned_fields = named(field_set_of(pruned, schema))
+    return without(merged, (merged_fields - pruned_fields) & named(last), schema)

@@ -1,0 +1,233 @@
+"""Write src/konverge/apply/builtin/*.json from a real API server's OpenAPI v3 documents.
+
+    python tools/schemas/generate.py [folder with kube-apiserver and etcd]
+
+Starts the server on loopback with its data in memory-backed storage, asks it, and stops it. What is written keeps the
+structure (types, lists and their keys, defaults, enums), not the descriptions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from konverge.clock import SystemClock
+
+GROUP_VERSIONS = (
+    "v1",
+    "apiextensions.k8s.io/v1",
+    "apps/v1",
+    "autoscaling/v2",
+    "batch/v1",
+    "coordination.k8s.io/v1",
+    "discovery.k8s.io/v1",
+    "events.k8s.io/v1",
+    "networking.k8s.io/v1",
+    "policy/v1",
+    "rbac.authorization.k8s.io/v1",
+    "storage.k8s.io/v1",
+)
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+TARGET = REPOSITORY / "src/konverge/apply/builtin"
+SHARED = "shared"
+DROPPED = {"description", "x-kubernetes-patch-strategy", "x-kubernetes-patch-merge-key", "x-kubernetes-unions"}
+DROPPED.add("x-kubernetes-group-version-kind")
+REFERENCE = "#/components/schemas/"
+OBJECT_META = REFERENCE + "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+def main() -> None:
+    binaries = Path(sys.argv[1]) if len(sys.argv) > 1 else default_binaries()
+    with api_server(binaries) as ask:
+        documents = {version: ask(document_path(version)) for version in GROUP_VERSIONS}
+    written = write(documents)
+    for path in written:
+        print(f"{path.relative_to(REPOSITORY)}  {path.stat().st_size} bytes")
+
+
+def default_binaries() -> Path:
+    if "KUBEBUILDER_ASSETS" in os.environ:
+        return Path(os.environ["KUBEBUILDER_ASSETS"])
+    cached = sorted((Path.home() / ".cache/konverge/controlplane").glob("v*"))
+    if not cached:
+        raise SystemExit("no kube-apiserver found: set KUBEBUILDER_ASSETS, or build one with tools/controlplane")
+    return cached[-1]
+
+
+def document_path(version: str) -> str:
+    return f"/openapi/v3/{'apis' if '/' in version else 'api'}/{version}"
+
+
+# The server
+
+
+@contextlib.contextmanager
+def api_server(binaries: Path) -> Iterator[Any]:
+    """A function that gets a path from a fresh server and decodes the JSON answer."""
+    memory = Path("/dev/shm")
+    with (
+        tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder,
+        contextlib.ExitStack() as stack,
+    ):
+        where = Path(folder)
+        client_port, peer_port, port = free_ports(3)
+        run = f"http://127.0.0.1:{client_port}"
+        peers = f"http://127.0.0.1:{peer_port}"
+        stack.enter_context(
+            process(
+                where / "etcd.log",
+                binaries / "etcd",
+                f"--data-dir={where}/etcd",
+                "--unsafe-no-fsync",
+                f"--listen-client-urls={run}",
+                f"--advertise-client-urls={run}",
+                f"--listen-peer-urls={peers}",
+                f"--initial-advertise-peer-urls={peers}",
+                f"--initial-cluster=default={peers}",
+            )
+        )
+        (where / "tokens.csv").write_text('generate,generate,generate,"system:masters"\n')
+        subprocess.run(["openssl", "genrsa", "-out", where / "key", "2048"], check=True, capture_output=True)
+        stack.enter_context(
+            process(
+                where / "kube-apiserver.log",
+                binaries / "kube-apiserver",
+                f"--etcd-servers={run}",
+                "--bind-address=127.0.0.1",
+                f"--secure-port={port}",
+                f"--cert-dir={where}",
+                f"--token-auth-file={where}/tokens.csv",
+                "--authorization-mode=RBAC",
+                "--service-account-issuer=https://kubernetes.default.svc",
+                f"--service-account-signing-key-file={where}/key",
+                f"--service-account-key-file={where}/key",
+                "--service-cluster-ip-range=10.0.0.0/24",
+            )
+        )
+
+        def ask(path: str) -> Any:
+            request = urllib.request.Request(
+                f"https://127.0.0.1:{port}{path}", headers={"Authorization": "Bearer generate"}
+            )
+            # The certificate was made by the server a moment ago, for itself; nobody else can listen on loopback there.
+            context = ssl._create_unverified_context()
+            with urllib.request.urlopen(request, timeout=60, context=context) as answer:
+                return json.load(answer)
+
+        wait_until_ready(ask, where / "kube-apiserver.log")
+        yield ask
+
+
+def wait_until_ready(ask: Any, log: Path) -> None:
+    clock = SystemClock()
+    deadline = clock.monotonic() + 60
+    while clock.monotonic() < deadline:
+        with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError):
+            if ask("/openapi/v3").get("paths", {}).keys() >= {document_path(v)[12:] for v in GROUP_VERSIONS}:
+                return
+    raise SystemExit(f"the API server did not become ready in a minute:\n{log.read_text()[-2000:]}")
+
+
+@contextlib.contextmanager
+def process(log: Path, *command: str | Path) -> Iterator[None]:
+    with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as running:
+        try:
+            yield
+        finally:
+            running.send_signal(signal.SIGTERM)
+            try:
+                running.wait(20)
+            except subprocess.TimeoutExpired:
+                running.kill()
+
+
+def free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+# The data
+
+
+def write(documents: dict[str, Any]) -> list[Path]:
+    definitions: dict[str, Any] = {}
+    kinds: dict[str, dict[str, str]] = {version: {} for version in documents}
+    for version, document in documents.items():
+        for name, node in document["components"]["schemas"].items():
+            definitions[name] = compact(node)
+            for each in node.get("x-kubernetes-group-version-kind", ()):
+                of = f"{each['group']}/{each['version']}" if each["group"] else each["version"]
+                if of == version and is_object(node):
+                    kinds[version][each["kind"]] = name
+
+    files = {version: version.replace("/", "_") for version in documents}
+    packages = {}
+    for version, of in kinds.items():
+        for name in of.values():
+            packages[name.rpartition(".")[0]] = files[version]
+
+    contents: dict[str, Any] = {file: {"kinds": kinds[version], "definitions": {}} for version, file in files.items()}
+    contents[SHARED] = {"kinds": {}, "definitions": {}}
+    for name in sorted(reachable(definitions, [name for of in kinds.values() for name in of.values()])):
+        contents[packages.get(name.rpartition(".")[0], SHARED)]["definitions"][name] = definitions[name]
+    contents["index"] = {"group_versions": files, "packages": packages}
+
+    TARGET.mkdir(exist_ok=True)
+    for old in TARGET.glob("*.json"):
+        old.unlink()
+    written = []
+    for file, content in sorted(contents.items()):
+        path = TARGET / f"{file}.json"
+        path.write_text(json.dumps(content, sort_keys=True, indent=1 if file == "index" else None) + "\n")
+        written.append(path)
+    return written
+
+
+def is_object(node: Any) -> bool:
+    """Tell an object from a list of objects and from the options of a request, which have no ObjectMeta."""
+    return OBJECT_META in json.dumps(node.get("properties", {}).get("metadata", {}))
+
+
+def compact(node: Any) -> Any:
+    if isinstance(node, list):
+        return [compact(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    kept = {}
+    for key, value in node.items():
+        if key in ("properties", "patternProperties", "definitions") and isinstance(value, dict):
+            kept[key] = {name: compact(below) for name, below in value.items()}
+        elif key not in DROPPED:
+            kept[key] = value if key in ("default", "enum") else compact(value)
+    return kept
+
+
+def reachable(definitions: dict[str, Any], names: list[str]) -> set[str]:
+    found: set[str] = set()
+    while names:
+        name = names.pop()
+        if name not in found:
+            found.add(name)
+            names.extend(re.findall(rf'"{re.escape(REFERENCE)}([^"]+)"', json.dumps(definitions[name])))
+    return found
+
+
+if __name__ == "__main__":
+    main()
