@@ -1,1 +1,68 @@
-"""Being built."""
+"""Components: a feature's objects, applied in order and reported as one condition on the owner.
+
+In go the owner and the resources that an author registered with `ComponentBuilder`; out come server-side applies of
+what differs, deletes of what is to go, and one staged condition. `ReconcileContext.flush_status` writes the owner's
+status once. The engine needs a cluster only through the `Client` protocol of five verbs, so it runs in our runtime, in
+a kopf handler and in a script alike.
+
+Kept here: a settled component sends no request (invariant 1), a pass that stops anywhere is completed by the next one
+(5), status is written at most once a pass (4).
+"""
+
+from konverge.component.builder import ComponentBuilder
+from konverge.component.client import Applied, Client
+from konverge.component.component import Component
+from konverge.component.context import ReconcileContext
+from konverge.component.memory import AppliedMemory
+from konverge.component.options import (
+    Option,
+    auxiliary,
+    block_on_absence,
+    delete,
+    delete_when,
+    gated_by,
+    ignore_if_absent,
+    orphan_when,
+    read_only,
+    suppress_grace_inconsistency_warning,
+)
+from konverge.component.owner import aggregate
+from konverge.component.prerequisites import (
+    MET,
+    Prerequisite,
+    PrerequisiteResult,
+    PrerequisiteStatus,
+    depends_on,
+    not_met,
+)
+from konverge.component.recording import ConditionMetrics, EventRecorder
+from konverge.component.status import Status
+
+__all__ = [
+    "MET",
+    "Applied",
+    "AppliedMemory",
+    "Client",
+    "Component",
+    "ComponentBuilder",
+    "ConditionMetrics",
+    "EventRecorder",
+    "Option",
+    "Prerequisite",
+    "PrerequisiteResult",
+    "PrerequisiteStatus",
+    "ReconcileContext",
+    "Status",
+    "aggregate",
+    "auxiliary",
+    "block_on_absence",
+    "delete",
+    "delete_when",
+    "depends_on",
+    "gated_by",
+    "ignore_if_absent",
+    "not_met",
+    "orphan_when",
+    "read_only",
+    "suppress_grace_inconsistency_warning",
+]

@@ -1,4 +1,4 @@
-"""What the engine needs of a cluster: six verbs.
+"""What the engine needs of a cluster: five verbs.
 
 `konverge.client.Client` satisfies it by sending requests, `konverge.runtime`'s by reading from shared caches, and a
 script or a kopf handler may bring its own.
@@ -10,7 +10,7 @@ from typing import Protocol
 
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
 
-__all__ = ["Client"]
+__all__ = ["Applied", "Client"]
 
 
 class Applied(Protocol):
@@ -26,7 +26,7 @@ class Applied(Protocol):
 
 
 class Client(Protocol):
-    """Six verbs; each raises `konverge.errors.ApiError` or `ConnectionFailedError` when it fails."""
+    """Five verbs; each raises `konverge.errors.ApiError` or `ConnectionFailedError` when it fails."""
 
     async def mapping(self, gvk: GroupVersionKind) -> ResourceMapping:
         """Where the kind is served and whether it is namespaced.

@@ -1,0 +1,129 @@
+"""The builder: collects what belongs to a component, and every mistake in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+
+from konverge.component.component import Component, Entry
+from konverge.component.options import Option, resolve
+from konverge.component.prerequisites import Prerequisite
+from konverge.errors import BuildError
+from konverge.feature import Gate
+from konverge.primitives.lifecycle import Resource
+
+__all__ = ["ComponentBuilder"]
+
+# meta/v1 Condition.type, as the API server validates it for conditions that use the type.
+_CONDITION_TYPE = re.compile(
+    r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])"
+)
+
+
+class ComponentBuilder:
+    """Builds a `Component`; a component grows conditionally, so it has a builder where resources are plain values.
+
+    No method raises; `build` reports all mistakes at once.
+
+    Args:
+        name: The component's name, unique within the operator's custom resource. It is part of the field manager:
+            renaming a component
+            leaves the ownership of its fields behind.
+        condition_type: The condition on the owner through which it reports, for example ``FrontendReady``.
+    """
+
+    def __init__(self, name: str = "", *, condition_type: str = "") -> None:
+        self._name = name
+        self._condition_type = condition_type
+        self._entries: list[Entry] = []
+        self._gate: Gate | None = None
+        self._prerequisites: list[Prerequisite] = []
+        self._grace_period = timedelta(0)
+        self._is_suspended = False
+        self._mistakes: list[str] = []
+
+    def with_resource(self, resource: Resource | None, *options: Option | None) -> ComponentBuilder:
+        """Register a resource. Registration order is execution order.
+
+        Args:
+            resource: The primitive.
+            *options: How it is treated; none is managed. A None among them is ignored, for options assigned
+            conditionally.
+        """
+        if resource is None:
+            self._mistakes.append("a resource is None: expected a primitive. To leave one out, use include_when")
+            return self
+        treatment, mistakes = resolve(options)
+        identity = resource.identity
+        self._mistakes += [f"{identity}: {mistake}" for mistake in (*resource.mistakes, *mistakes)]
+        twin = next((entry for entry in self._entries if entry.identity == identity), None)
+        if twin is not None:
+            self._mistakes.append(
+                f"{identity}: registered twice ({twin.treatment.mode.value}, then {treatment.mode.value}); "
+                "one object has one treatment"
+            )
+        self._entries.append(Entry(resource, treatment))
+        return self
+
+    def include_when(
+        self, condition: bool, factory: Callable[[], Resource | None], *options: Option | None
+    ) -> ComponentBuilder:
+        """Register what the factory makes if the condition is true, else leave it wholly alone.
+
+        When it is false the factory is not called, and the object is neither created nor read nor deleted. To have an
+        owned object removed instead, use `gated_by` or `delete_when`.
+        """
+        return self.with_resource(factory(), *options) if condition else self
+
+    def with_feature_gate(self, gate: Gate | None) -> ComponentBuilder:
+        """Remove all resources while the gate is off; None is no gate. A component has at most one."""
+        if gate is not None:
+            if self._gate is not None:
+                self._mistakes.append("it has two feature gates: a component takes one; join them into one gate")
+            self._gate = gate
+        return self
+
+    def with_prerequisite(self, prerequisite: Prerequisite | None) -> ComponentBuilder:
+        """Wait with creation until it is met; several are asked in order. None is ignored."""
+        if prerequisite is not None:
+            self._prerequisites.append(prerequisite)
+        return self
+
+    def with_grace_period(self, period: timedelta) -> ComponentBuilder:
+        """How long the component may converge before it is graded Degraded or Down; zero, the default, is forever."""
+        if period < timedelta(0):
+            self._mistakes.append(f"its grace period is negative ({period}): expected zero (never ends) or more")
+        self._grace_period = period
+        return self
+
+    def suspend(self, is_suspended: bool) -> ComponentBuilder:
+        """Deactivate the component without deleting its configuration; the last call counts."""
+        self._is_suspended = is_suspended
+        return self
+
+    def build(self) -> Component:
+        """The component.
+
+        Raises:
+            konverge.errors.BuildError: With every mistake made since the builder was made.
+        """
+        mistakes = []
+        if not self._name:
+            mistakes.append("it has no name: expected a short name such as 'frontend'")
+        if not self._condition_type:
+            mistakes.append("it has no condition type: expected one such as 'FrontendReady'")
+        elif not _CONDITION_TYPE.fullmatch(self._condition_type):
+            mistakes.append(f"its condition type is {self._condition_type!r}: expected CamelCase, as 'FrontendReady'")
+        mistakes += self._mistakes
+        if mistakes:
+            raise BuildError(f'component "{self._name}"', mistakes)
+        return Component(
+            name=self._name,
+            condition_type=self._condition_type,
+            entries=tuple(self._entries),
+            gate=self._gate,
+            prerequisites=tuple(self._prerequisites),
+            grace_period=self._grace_period,
+            is_suspended=self._is_suspended,
+        )

@@ -1,0 +1,84 @@
+"""The component: an immutable value that groups resources and reports them as one condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from konverge.component import engine
+from konverge.component.options import Mode, Treatment
+from konverge.component.prerequisites import Prerequisite
+from konverge.feature import Gate
+from konverge.kube import Condition, Object
+from konverge.primitives.lifecycle import Resource
+
+if TYPE_CHECKING:
+    from konverge.component.context import ReconcileContext
+
+__all__ = ["Component", "Entry"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A resource as it is registered."""
+
+    resource: Resource
+    treatment: Treatment
+
+    @property
+    def identity(self) -> str:
+        """The resource's identity."""
+        return self.resource.identity
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A feature of a custom resource; made by `ComponentBuilder`.
+
+    `reconcile` may be called any number of times, also for different passes: the value keeps nothing between them.
+    """
+
+    name: str
+    condition_type: str
+    entries: tuple[Entry, ...] = ()
+    gate: Gate | None = None
+    prerequisites: tuple[Prerequisite, ...] = ()
+    grace_period: timedelta = timedelta(0)
+    is_suspended: bool = False
+
+    async def reconcile(self, ctx: ReconcileContext) -> Condition:
+        """Run the seven steps of the specification ("Reconciliation Lifecycle") and stage the condition on the owner.
+
+        The status is not written: `ReconcileContext.flush_status` does that, once for all components. When the grace
+        period will run out, the context is asked to wake the owner at that moment.
+
+        Raises:
+            konverge.errors.ReconcileError: A step failed; the condition says so already.
+            asyncio.CancelledError: The pass was stopped; some objects may have been written, none half.
+        """
+        return await engine.reconcile(self, ctx)
+
+    def resource(self, identity: str) -> Resource | None:
+        """The registered resource of that identity (managed, read-only or to be deleted), None without."""
+        return next((entry.resource for entry in self.entries if entry.identity == identity), None)
+
+    def preview(self) -> list[Object]:
+        """The desired objects of all managed resources in registration order, rendered without a cluster.
+
+        Guards are not asked and nothing is suspended (specification, "Previewing desired state").
+        """
+        return [entry.resource.desired() for entry in self.entries if entry.treatment.mode is Mode.MANAGED]
+
+    def registered_mutations(self) -> tuple[str, ...]:
+        """The names of all mutations of managed resources, each once, in order of registration."""
+        return self._mutations(lambda resource: resource.registered_mutations())
+
+    def firing_set(self) -> tuple[str, ...]:
+        """The names of those whose gate is on."""
+        return self._mutations(lambda resource: resource.firing_set())
+
+    def _mutations(self, names_of: Callable[[Resource], tuple[str, ...]]) -> tuple[str, ...]:
+        managed = (entry.resource for entry in self.entries if entry.treatment.mode is Mode.MANAGED)
+        return tuple(dict.fromkeys(name for resource in managed for name in names_of(resource)))

@@ -1,0 +1,132 @@
+"""The component's condition as a state machine. Pure.
+
+In go the earlier condition and this pass's verdict, out comes the next condition. Transition times carry meaning: the
+grace period is measured from the last change of *status*. So the rules about when a time is kept and when it is new
+live here, in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from konverge.component.aggregation import Verdict
+from konverge.component.status import PROGRESS, Status
+from konverge.kube import Condition
+
+__all__ = ["grace_deadline", "is_barrier_active", "is_expired", "staged", "wake_up", "with_grace"]
+
+# Reasons that stand for "the component was not at work". Leaving one of these groups, for whatever else, starts a fresh
+# condition (decision 9): otherwise a component that is switched on again would inherit an old transition time and with
+# it an expired grace.
+_AT_REST = {
+    Status.DISABLED: "disabled",
+    Status.FEATURE_GATE_ERROR: "gate error",
+    Status.PREREQUISITE_NOT_MET: "prerequisite",
+    Status.PENDING_SUSPENSION: "suspension",
+    Status.SUSPENDING: "suspension",
+    Status.SUSPENDED: "suspension",
+}
+
+_BARRIER = frozenset({Status.UNKNOWN.value, "PrerequisiteNotMet", "Disabled", "FeatureGateError"})
+
+
+def is_barrier_active(earlier: Condition | None) -> bool:
+    """Tell whether prerequisites still count: the component has never got past its initialization (decision 2).
+
+    The barrier is armed by the four reasons of the specification, "Prerequisites", taken literally; any other reason,
+    also one that nobody knows, has passed it.
+    """
+    return earlier is None or earlier.reason in _BARRIER
+
+
+def staged(
+    condition_type: str, verdict: Verdict, earlier: Condition | None, *, generation: int | None, now: datetime
+) -> Condition:
+    """The condition to store for a verdict.
+
+    Args:
+        condition_type: The component's.
+        verdict: What it is to say.
+        earlier: The condition that it replaces: the stored one, or the one already staged in this pass.
+        generation: The owner's generation, to be observed.
+        now: The time of the pass.
+    """
+    status = verdict.status.condition_status
+    moment: datetime | None = None
+    if earlier is not None and earlier.status == status and not _leaves_rest(earlier, verdict.status):
+        moment = earlier.last_transition_time
+    return Condition(
+        type=condition_type,
+        status=status,
+        reason=verdict.status.value,
+        message=verdict.message,
+        observed_generation=generation,
+        last_transition_time=moment or now.replace(microsecond=0),
+    )
+
+
+def with_grace(
+    verdict: Verdict,
+    earlier: Condition | None,
+    *,
+    period: timedelta,
+    now: datetime,
+    graded: Callable[[], Verdict | None],
+) -> Verdict:
+    """What a component at work says: the aggregate, kept from flickering, or its grade once the grace is over.
+
+    Args:
+        verdict: The aggregate of this pass.
+        earlier: The stored condition.
+        period: The grace period; zero never ends.
+        now: The time of the pass.
+        graded: Asks the resources how bad it is; called only when the grace is over.
+    """
+    if verdict.is_ready:
+        return verdict
+    if is_expired(earlier, period, now):
+        severity = graded()
+        if severity is not None:
+            return severity
+    if earlier is not None and verdict.status in PROGRESS and Status.of_reason(earlier.reason) in PROGRESS:
+        return Verdict(Status(earlier.reason), verdict.message)
+    return verdict
+
+
+def grace_deadline(condition: Condition | None, period: timedelta) -> datetime | None:
+    """The moment until which (inclusive) a component that is not ready has grace; None when no clock runs.
+
+    The clock starts at the condition's last change of *status*; a change of reason alone does not restart it. It does
+    not run while the component was ready or at rest: it starts afresh when that ends.
+    """
+    if condition is None or condition.last_transition_time is None or period <= timedelta(0):
+        return None
+    if condition.status != "False" or Status.of_reason(condition.reason) in _AT_REST:
+        return None
+    return condition.last_transition_time + period
+
+
+def is_expired(condition: Condition | None, period: timedelta, now: datetime) -> bool:
+    """Tell whether the component has had its grace. Strict: at the very moment, not yet."""
+    deadline = grace_deadline(condition, period)
+    return deadline is not None and now > deadline
+
+
+_GRADED_OR_BROKEN = frozenset({Status.ERROR, Status.DEGRADED, Status.DOWN})
+
+
+def wake_up(condition: Condition, period: timedelta, now: datetime) -> timedelta | None:
+    """How long until the component must be looked at again only because its grace will be over; None when it need not.
+
+    The first whole second after the deadline, since stored times are whole seconds and expiry is strict (decision 8).
+    """
+    deadline = grace_deadline(condition, period)
+    if deadline is None or Status.of_reason(condition.reason) in _GRADED_OR_BROKEN or now > deadline:
+        return None
+    return deadline.replace(microsecond=0) + timedelta(seconds=1) - now
+
+
+def _leaves_rest(earlier: Condition, status: Status) -> bool:
+    was = _AT_REST.get(Status.of_reason(earlier.reason))
+    return was is not None and _AT_REST.get(status) != was

@@ -1,0 +1,170 @@
+"""What a pass works with: the cluster, the owner, the time; and the one write that ends it.
+
+Components stage conditions on the owner in memory. `ReconcileContext.flush_status` persists them, once, and only if
+something changed (invariant 4).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from konverge.clock import Clock, SystemClock
+from konverge.component.client import Client
+from konverge.component.memory import AppliedMemory
+from konverge.component.recording import ConditionMetrics, EventRecorder
+from konverge.errors import ConflictError, NotFoundError
+from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition, set_condition
+
+__all__ = ["ReconcileContext"]
+
+# A conflict means that someone else writes this owner's status: as many tries, and as long between them, as client-go's
+# RetryOnConflict takes.
+_FLUSH_TRIES = 5
+_FLUSH_BACKOFF_SECONDS = 0.01
+
+
+@dataclass
+class ReconcileContext:
+    """The dependencies of one pass over one owner.
+
+    Args:
+        client: The cluster.
+        owner: The custom resource as it was read for this pass; conditions are staged on it, in place.
+        clock: The time.
+        events: Where events go; None records none.
+        metrics: Where conditions are counted after the flush; None counts none.
+        memory: What earlier passes learned about the server's answers. Share one between the passes of an operator.
+    """
+
+    client: Client
+    owner: Object
+    clock: Clock = field(default_factory=SystemClock)
+    events: EventRecorder | None = None
+    metrics: ConditionMetrics | None = None
+    memory: AppliedMemory = field(default_factory=AppliedMemory)
+    wake_after: timedelta | None = field(default=None, init=False)
+    _status_read: Any = field(default=None, init=False, repr=False)
+    _staged_types: set[str] = field(default_factory=set, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._status_read = copy.deepcopy(self.owner.get("status"))
+
+    @property
+    def owner_gvk(self) -> GroupVersionKind:
+        """The owner's kind."""
+        return GroupVersionKind.of(self.owner)
+
+    @property
+    def owner_key(self) -> ObjectKey:
+        """The owner's namespace and name."""
+        return ObjectKey.of(self.owner)
+
+    @property
+    def owner_uid(self) -> str:
+        """The owner's UID, which tells it from another of the same name."""
+        return str(self.owner["metadata"]["uid"])
+
+    @property
+    def owner_generation(self) -> int | None:
+        """The generation of the owner's spec; None for a kind without."""
+        generation = self.owner["metadata"].get("generation")
+        return generation if isinstance(generation, int) else None
+
+    def condition(self, condition_type: str) -> Condition | None:
+        """The owner's condition of that type as it stands now, staged ones included."""
+        return find_condition(self.owner, condition_type)
+
+    def stage(self, condition: Condition) -> Condition:
+        """Put a condition on the owner in memory and remember that its type is ours; returns it as stored."""
+        self._staged_types.add(condition.type)
+        return set_condition(self.owner, condition, self.clock.now().replace(microsecond=0))
+
+    def request_wake(self, after: timedelta | None) -> None:
+        """Ask for another pass after so long; the earliest request of the pass wins, None asks for nothing."""
+        if after is not None and (self.wake_after is None or after < self.wake_after):
+            self.wake_after = after
+
+    @asynccontextmanager
+    async def flushing_status(self) -> AsyncIterator[None]:
+        """Persist the staged status at the end of the block, also when the body raises.
+
+        An error of the body wins over one of the flush, which then is noted on it. A cancelled body is not flushed: who
+        cancels may have lost the right to write.
+        """
+        try:
+            yield
+        except Exception as error:
+            try:
+                await self.flush_status()
+            except Exception as flush_error:  # noqa: BLE001  # the body's error is the one to raise, whatever this is
+                error.add_note(f"The status could not be written either: {flush_error}")
+            raise
+        await self.flush_status()
+
+    async def flush_status(self) -> bool:
+        """Write the owner's status if this pass changed it; tells whether it was written.
+
+        When another writer was faster, the owner is read again and this pass's changes are put on what is there now:
+        conditions staged here by type, and other status fields that the pass changed. Conditions of other writers stay
+        as they have them. An owner that is gone meanwhile has nothing to report.
+
+        Raises:
+            konverge.errors.KonvergeError: The write failed for another reason, or conflicted too often.
+        """
+        if self.owner.get("status") == self._status_read:
+            return False
+        tries = 0
+        while True:
+            try:
+                written = await self.client.update(self.owner, subresource="status")
+                break
+            except NotFoundError:
+                return False
+            except ConflictError:
+                tries += 1
+                if tries == _FLUSH_TRIES:
+                    raise
+                await self.clock.sleep(_FLUSH_BACKOFF_SECONDS * 2**tries)
+                if not await self._rebase():
+                    return False
+        self.owner["metadata"]["resourceVersion"] = written["metadata"]["resourceVersion"]
+        self._status_read = copy.deepcopy(self.owner.get("status"))
+        self._count_conditions()
+        return True
+
+    async def _rebase(self) -> bool:
+        try:
+            server = await self.client.get(self.owner_gvk, self.owner_key, live=True)
+        except NotFoundError:
+            return False
+        if server["metadata"].get("uid") != self.owner_uid:
+            return False
+        read = self._status_read or {}
+        staged = self.owner.get("status") or {}
+        status = dict(server.get("status") or {})
+        for name in read.keys() | staged.keys():
+            if name == "conditions" or staged.get(name) == read.get(name):
+                continue
+            if name in staged:
+                status[name] = staged[name]
+            else:
+                status.pop(name, None)
+        rebased: Object = {"status": status}
+        for condition_type in sorted(self._staged_types):
+            condition = find_condition(self.owner, condition_type)
+            if condition is not None:
+                set_condition(rebased, condition, self.clock.now())
+        self.owner["status"] = rebased["status"]
+        self.owner["metadata"]["resourceVersion"] = server["metadata"]["resourceVersion"]
+        return True
+
+    def _count_conditions(self) -> None:
+        if self.metrics is None:
+            return
+        for found in self.owner["status"].get("conditions") or ():
+            self.metrics.record(self.owner, Condition.from_object(found))

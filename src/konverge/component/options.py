@@ -1,0 +1,198 @@
+"""How a component treats a resource: the options of registration, what they exclude, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+
+from konverge.feature import Gate
+
+__all__ = [
+    "Mode",
+    "OnAbsence",
+    "Option",
+    "Treatment",
+    "auxiliary",
+    "block_on_absence",
+    "delete",
+    "delete_when",
+    "gated_by",
+    "ignore_if_absent",
+    "orphan_when",
+    "read_only",
+    "resolve",
+    "suppress_grace_inconsistency_warning",
+]
+
+
+class _Name(StrEnum):
+    READ_ONLY = "read_only()"
+    DELETE = "delete()"
+    DELETE_WHEN = "delete_when()"
+    GATED_BY = "gated_by()"
+    ORPHAN_WHEN = "orphan_when()"
+    AUXILIARY = "auxiliary()"
+    BLOCK_ON_ABSENCE = "block_on_absence()"
+    IGNORE_IF_ABSENT = "ignore_if_absent()"
+    SUPPRESS_GRACE_INCONSISTENCY_WARNING = "suppress_grace_inconsistency_warning()"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of `ComponentBuilder.with_resource`; made by the functions of this module."""
+
+    name: _Name
+    active: bool = True
+    gate: Gate | None = None
+
+
+def read_only() -> Option:
+    """Fetch the object and let its health count, but never write, own or delete it."""
+    return Option(_Name.READ_ONLY)
+
+
+def delete() -> Option:
+    """Remove the object from the cluster; it has no health."""
+    return Option(_Name.DELETE)
+
+
+def delete_when(condition: bool) -> Option:
+    """Remove the object when the condition is true, else manage it. Several are joined by "or"."""
+    return Option(_Name.DELETE_WHEN, active=condition)
+
+
+def gated_by(gate: Gate | None) -> Option:
+    """Manage the object while the gate is on, remove it while it is off; None is no gate."""
+    return Option(_Name.GATED_BY, gate=gate)
+
+
+def orphan_when(condition: bool) -> Option:
+    """When the condition is true, drop the component's owner reference and leave the object to itself."""
+    return Option(_Name.ORPHAN_WHEN, active=condition)
+
+
+def auxiliary() -> Option:
+    """Manage the object, but leave its health out of the condition (a blocked guard still counts)."""
+    return Option(_Name.AUXILIARY)
+
+
+def block_on_absence() -> Option:
+    """Read-only: when the object is absent, the component is blocked and the resources after it wait."""
+    return Option(_Name.BLOCK_ON_ABSENCE)
+
+
+def ignore_if_absent() -> Option:
+    """Read-only: when the object is absent, it contributes nothing in this pass."""
+    return Option(_Name.IGNORE_IF_ABSENT)
+
+
+def suppress_grace_inconsistency_warning() -> Option:
+    """Do not log that the grace handler is content while the resource has not converged."""
+    return Option(_Name.SUPPRESS_GRACE_INCONSISTENCY_WARNING)
+
+
+class Mode(Enum):
+    """What the component does with the object."""
+
+    MANAGED = "managed"
+    READ_ONLY = "read-only"
+    DELETE = "delete"
+    ORPHAN = "orphan"
+
+
+class OnAbsence(Enum):
+    """What the absence of a read-only object means."""
+
+    FAIL = "fail"
+    BLOCK = "block"
+    IGNORE = "ignore"
+
+
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    """What a resource's options come to."""
+
+    mode: Mode = Mode.MANAGED
+    is_auxiliary: bool = False
+    on_absence: OnAbsence = OnAbsence.FAIL
+    warns_of_grace_inconsistency: bool = True
+
+
+_UNGATED_DELETING = frozenset({_Name.DELETE, _Name.DELETE_WHEN})
+_DELETING = _UNGATED_DELETING | {_Name.GATED_BY}
+
+
+def resolve(options: Sequence[Option | None]) -> tuple[Treatment, list[str]]:
+    """What the options come to, and every mistake in their combination.
+
+    A combination is judged by which options are present, not by their conditions' values: ``orphan_when(False)`` with
+    ``delete()`` is refused too, or the mistake would show up only on the day the condition turns true. Gates are
+    evaluated here, at registration.
+    """
+    present = [option for option in options if option is not None and not (_is_gate(option) and option.gate is None)]
+    names = {option.name for option in present}
+    mistakes = _exclusions(names)
+    gates_on, gate_mistakes = _gates_on(present)
+    mistakes += gate_mistakes
+    deleted = not gates_on or any(option.active for option in present if option.name in _UNGATED_DELETING)
+    orphaned = any(option.active for option in present if option.name is _Name.ORPHAN_WHEN)
+    if _Name.READ_ONLY in names:
+        mode = Mode.READ_ONLY
+    elif orphaned:
+        mode = Mode.ORPHAN
+    else:
+        mode = Mode.DELETE if deleted else Mode.MANAGED
+    absence = OnAbsence.FAIL
+    if _Name.BLOCK_ON_ABSENCE in names:
+        absence = OnAbsence.BLOCK
+    elif _Name.IGNORE_IF_ABSENT in names:
+        absence = OnAbsence.IGNORE
+    treatment = Treatment(
+        mode=mode,
+        is_auxiliary=_Name.AUXILIARY in names,
+        on_absence=absence,
+        warns_of_grace_inconsistency=_Name.SUPPRESS_GRACE_INCONSISTENCY_WARNING not in names,
+    )
+    return treatment, mistakes
+
+
+def _is_gate(option: Option) -> bool:
+    return option.name is _Name.GATED_BY
+
+
+def _exclusions(names: set[_Name]) -> list[str]:
+    mistakes = []
+    if _Name.READ_ONLY in names:
+        clashing = sorted(names & (_DELETING | {_Name.ORPHAN_WHEN}))
+        if clashing:
+            mistakes.append(
+                f"read_only() excludes {', '.join(clashing)}: what the component does not own it neither removes nor "
+                "releases. To leave a read-only resource out, use include_when"
+            )
+    else:
+        mistakes += [
+            f"{name} needs read_only(): a managed resource is never absent for long"
+            for name in (_Name.BLOCK_ON_ABSENCE, _Name.IGNORE_IF_ABSENT)
+            if name in names
+        ]
+    if _Name.ORPHAN_WHEN in names and _Name.READ_ONLY not in names:
+        clashing = sorted(names & _DELETING)
+        if clashing:
+            mistakes.append(f"orphan_when() excludes {', '.join(clashing)}: an object is either released or removed")
+    if {_Name.BLOCK_ON_ABSENCE, _Name.IGNORE_IF_ABSENT} <= names:
+        mistakes.append("block_on_absence() and ignore_if_absent() exclude each other")
+    return mistakes
+
+
+def _gates_on(options: Sequence[Option]) -> tuple[bool, list[str]]:
+    on = True
+    mistakes = []
+    for option in options:
+        if option.gate is None:
+            continue
+        try:
+            on = option.gate.enabled() and on
+        except Exception as error:  # noqa: BLE001  # a gate is the author's code; the builder reports it with the rest
+            mistakes.append(f"its gate cannot be evaluated: {error}")
+    return on, mistakes

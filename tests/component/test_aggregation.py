@@ -1,0 +1,139 @@
+"""From what each resource says to what the component says (specification, "Condition priority and aggregation")."""
+
+import pytest
+
+from konverge.component.aggregation import Verdict, converge, grade, suspend
+from konverge.component.status import Status
+from konverge.primitives.lifecycle import (
+    Convergence,
+    ConvergingStatus,
+    Grace,
+    GraceStatus,
+    Suspension,
+    SuspensionStatus,
+)
+
+# The specification's table, highest first: reason, priority, condition status.
+SPECIFICATION = [
+    ("Error", 20, "False"),
+    ("FeatureGateError", 20, "False"),
+    ("Down", 19, "False"),
+    ("Degraded", 18, "False"),
+    ("PendingSuspension", 17, "True"),
+    ("Suspending", 16, "True"),
+    ("Suspended", 15, "True"),
+    ("Disabled", 14, "True"),
+    ("Failing", 13, "False"),
+    ("OperationFailing", 12, "False"),
+    ("TaskFailing", 11, "False"),
+    ("Blocked", 10, "False"),
+    ("PrerequisiteNotMet", 10, "False"),
+    ("Scaling", 9, "False"),
+    ("TaskRunning", 8, "False"),
+    ("Updating", 7, "False"),
+    ("Creating", 6, "False"),
+    ("OperationPending", 5, "False"),
+    ("TaskPending", 4, "False"),
+    ("Healthy", 3, "True"),
+    ("Operational", 2, "True"),
+    ("Completed", 1, "True"),
+    ("Unknown", 0, "Unknown"),
+]
+
+
+@pytest.mark.parametrize(("reason", "priority", "condition_status"), SPECIFICATION)
+def test_status_has_the_priority_and_condition_status_of_the_specification(
+    reason: str, priority: int, condition_status: str
+) -> None:
+    status = Status(reason)
+    assert (status.priority, status.condition_status) == (priority, condition_status)
+
+
+def test_the_table_holds_every_status_and_no_other() -> None:
+    assert [status.value for status in Status] == [reason for reason, _, _ in SPECIFICATION]
+
+
+def test_a_reason_that_nobody_knows_counts_as_unknown() -> None:
+    assert Status.of_reason("SomebodyElses") is Status.UNKNOWN
+
+
+def results(*pairs: tuple[str, str]) -> list[Convergence]:
+    return [Convergence(ConvergingStatus(status), reason) for status, reason in pairs]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param([], Verdict(Status.HEALTHY, "Component is healthy."), id="nothing takes part"),
+        pytest.param(
+            [("Operational", "up"), ("Healthy", "ready"), ("Completed", "done")],
+            Verdict(Status.HEALTHY, "Component is healthy."),
+            id="all ready, the highest ready state shows",
+        ),
+        pytest.param(
+            [("Completed", ""), ("Operational", "")],
+            Verdict(Status.OPERATIONAL, "Component is healthy."),
+            id="no workload among the ready",
+        ),
+        pytest.param([("Completed", "")], Verdict(Status.COMPLETED, "Component is healthy."), id="only tasks"),
+        pytest.param(
+            [("Creating", "a"), ("Healthy", "b")], Verdict(Status.CREATING, "a"), id="a ready one tells nothing"
+        ),
+        pytest.param(
+            [("Creating", "a"), ("OperationPending", "b"), ("Creating", "c")],
+            Verdict(Status.CREATING, "a; b; c"),
+            id="the winner's severity class is told, not only its status",
+        ),
+        pytest.param(
+            [("TaskRunning", "job"), ("Updating", "web"), ("Scaling", "db")],
+            Verdict(Status.SCALING, "job; db"),
+            id="scaling outranks a running task, and both are of one class",
+        ),
+        pytest.param(
+            [("Failing", "crash"), ("Scaling", "x"), ("TaskFailing", "exit 1")],
+            Verdict(Status.FAILING, "crash; exit 1"),
+            id="failing wins over progress",
+        ),
+        pytest.param(
+            [("Creating", "web"), ("Blocked", "waiting for endpoint")],
+            Verdict(Status.BLOCKED, "waiting for endpoint"),
+            id="blocked tells the guard's reason alone",
+        ),
+        pytest.param(
+            [("Creating", ""), ("Creating", "b")], Verdict(Status.CREATING, "b"), id="empty reasons are left out"
+        ),
+    ],
+)
+def test_the_most_critical_state_wins(given: list[tuple[str, str]], expected: Verdict) -> None:
+    assert converge(results(*given)) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([], Verdict(Status.DOWN, "Component is down: Component failed to converge within grace period.")),
+        ([("Healthy", "fine")], None),
+        ([("Degraded", "1/2"), ("Healthy", "fine")], Verdict(Status.DEGRADED, "Component is degraded: 1/2")),
+        (
+            [("Degraded", "1/2"), ("Down", "none"), ("Down", "dead")],
+            Verdict(Status.DOWN, "Component is down: none; dead"),
+        ),
+    ],
+)
+def test_the_worst_grade_wins_after_the_grace(given: list[tuple[str, str]], expected: Verdict | None) -> None:
+    assert grade([Grace(GraceStatus(status), reason) for status, reason in given]) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([], Verdict(Status.SUSPENDED, "All resources are suspended.")),
+        ([("Suspended", "scaled to zero")], Verdict(Status.SUSPENDED, "All resources are suspended.")),
+        ([("Suspended", "a"), ("Suspending", "b"), ("Suspending", "c")], Verdict(Status.SUSPENDING, "b; c")),
+        ([("Suspending", "b"), ("PendingSuspension", "c")], Verdict(Status.PENDING_SUSPENSION, "c")),
+    ],
+)
+def test_the_component_is_as_suspended_as_its_least_suspended_resource(
+    given: list[tuple[str, str]], expected: Verdict
+) -> None:
+    assert suspend([Suspension(SuspensionStatus(status), reason) for status, reason in given]) == expected

@@ -1,0 +1,707 @@
+"""The seven steps of a pass, on both clusters (component specification, "Reconciliation Lifecycle")."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+import pytest
+
+from konverge.component import (
+    Component,
+    ComponentBuilder,
+    PrerequisiteResult,
+    ReconcileContext,
+    auxiliary,
+    block_on_absence,
+    delete,
+    delete_when,
+    depends_on,
+    gated_by,
+    ignore_if_absent,
+    not_met,
+    orphan_when,
+    read_only,
+)
+from konverge.errors import NotFoundError, ReconcileError
+from konverge.feature import BooleanGate
+from konverge.kube import GroupVersionKind, Object, ObjectKey, has_owner
+from konverge.mutation import Mutation
+from konverge.primitives import ConfigMap, Deployment, Service, Static
+from konverge.primitives.lifecycle import UNBLOCKED, GuardResult, blocked
+from tests.component.conftest import APP, CONFIG_MAP, DEPLOYMENT, SERVICE, App
+
+pytestmark = pytest.mark.anyio
+
+NewApp = Callable[[str], Awaitable[App]]
+
+
+def frontend() -> ComponentBuilder:
+    return ComponentBuilder("frontend", condition_type="FrontendReady")
+
+
+def broken(_: object) -> None:
+    raise RuntimeError("the author's mistake")
+
+
+class BrokenGate:
+    def enabled(self) -> bool:
+        raise RuntimeError("the licence server is away")
+
+
+# Applying
+
+
+async def test_resources_are_applied_in_order_and_become_healthy(app: App) -> None:
+    component = (
+        frontend()
+        .with_resource(ConfigMap(app.config()))
+        .with_resource(Deployment(app.deployment()))
+        .with_resource(Service(app.service()))
+        .build()
+    )
+
+    first = await app.reconcile(component)
+    last = await app.until("Healthy", component)
+
+    assert (first.status, first.reason) == ("False", "Creating")
+    assert (last.status, last.message) == ("True", "Component is healthy.")
+    assert [reason for reason, _, _ in app.events.noted[:3]] == [
+        "CreatedConfigMap",
+        "CreatedDeployment",
+        "CreatedService",
+    ]
+    assert app.events.noted[0][1:] == ("Created ConfigMap 'settings'", "Create")
+
+
+async def test_a_managed_object_carries_our_controller_reference_and_field_manager(app: App) -> None:
+    await app.reconcile(frontend().with_resource(ConfigMap(app.config())).build())
+
+    owner, child = await app.owner(), await app.find(CONFIG_MAP, "settings")
+
+    assert child is not None
+    (reference,) = child["metadata"]["ownerReferences"]
+    assert reference == {
+        "apiVersion": APP.api_version,
+        "kind": APP.kind,
+        "name": "shop",
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    managers = [entry["manager"] for entry in child["metadata"]["managedFields"]]
+    assert managers == [f"TestApp/frontend/{owner['metadata']['uid']}"]
+
+
+async def test_a_settled_component_writes_nothing(app: App) -> None:
+    component = (
+        frontend()
+        .with_resource(ConfigMap(app.config()))
+        .with_resource(Deployment(app.deployment()))
+        .with_resource(Service(app.service()))
+        .with_resource(ConfigMap(app.config("old")), delete())
+        .build()
+    )
+    await app.until("Healthy", component)
+    before = len(app.writes())
+
+    await app.reconcile(component)
+    await app.reconcile(component)
+
+    assert app.writes()[before:] == []
+
+
+async def test_a_settled_component_writes_nothing_after_a_restart(app: App) -> None:
+    component = frontend().with_resource(Deployment(app.deployment())).with_resource(Service(app.service())).build()
+    await app.until("Healthy", component)
+    before = len(app.writes())
+    app.memory = type(app.memory)()
+
+    await app.reconcile(component)
+
+    assert app.writes()[before:] == []
+
+
+async def test_a_field_changed_by_hand_is_put_back(app: App) -> None:
+    component = frontend().with_resource(ConfigMap(app.config(colour="blue"))).build()
+    await app.reconcile(component)
+    child = await app.find(CONFIG_MAP, "settings")
+    assert child is not None
+    await app.cluster.client.update({**child, "data": {"colour": "red"}})
+
+    await app.reconcile(component)
+
+    child = await app.find(CONFIG_MAP, "settings")
+    assert child is not None
+    assert child["data"] == {"colour": "blue"}
+    assert app.events.noted[-1] == ("UpdatedConfigMap", "Updated ConfigMap 'settings'", "Update")
+
+
+async def test_a_field_no_longer_desired_is_removed_and_a_foreign_one_stays(app: App) -> None:
+    await app.reconcile(frontend().with_resource(ConfigMap(app.config(colour="blue", size="xl"))).build())
+    child = await app.find(CONFIG_MAP, "settings")
+    assert child is not None
+    await app.cluster.client.update({**child, "data": {**child["data"], "foreign": "kept"}})
+
+    await app.reconcile(frontend().with_resource(ConfigMap(app.config(colour="blue"))).build())
+
+    child = await app.find(CONFIG_MAP, "settings")
+    assert child is not None
+    assert child["data"] == {"colour": "blue", "foreign": "kept"}
+
+
+async def test_an_object_deleted_by_hand_comes_back(app: App) -> None:
+    component = frontend().with_resource(Service(app.service())).build()
+    await app.reconcile(component)
+    await app.cluster.client.delete(SERVICE, ObjectKey(app.key.namespace, "web"))
+
+    await app.reconcile(component)
+
+    assert await app.find(SERVICE, "web") is not None
+
+
+async def test_a_cluster_scoped_object_gets_no_reference_to_a_namespaced_owner(app: App) -> None:
+    name = f"viewer-{app.key.namespace}"
+    gvk = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")
+    role = {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": {"name": name}, "rules": []}
+
+    condition = await app.reconcile(frontend().with_resource(Static(role, cluster_scoped=True)).build())
+
+    child = await app.client.get(gvk, ObjectKey("", name))
+    assert condition.reason == "Healthy"
+    assert "ownerReferences" not in child["metadata"]
+    await app.cluster.client.delete(gvk, ObjectKey("", name))
+
+
+async def test_an_object_in_another_namespace_is_an_error(app: App) -> None:
+    desired = {"metadata": {"name": "settings", "namespace": "default"}, "data": {}}
+    with pytest.raises(ReconcileError, match="the garbage collector would delete it"):
+        await app.reconcile(frontend().with_resource(ConfigMap(desired)).build())
+    assert (await app.condition("FrontendReady")).reason == "Error"
+
+
+async def test_two_owners_that_claim_one_object_end_in_an_error(new_app: NewApp) -> None:
+    first, second = await new_app("first"), await new_app("second")
+    await first.reconcile(frontend().with_resource(ConfigMap(first.config())).build())
+
+    with pytest.raises(ReconcileError, match="failed to apply resource v1/ConfigMap/"):
+        await second.reconcile(frontend().with_resource(ConfigMap(second.config())).build())
+
+    child = await first.find(CONFIG_MAP, "settings")
+    assert child is not None
+    assert has_owner(child, (await first.owner())["metadata"]["uid"])
+    assert (await second.condition("FrontendReady")).reason == "Error"
+
+
+async def test_a_component_of_static_resources_only_is_healthy(app: App) -> None:
+    condition = await app.reconcile(frontend().with_resource(ConfigMap(app.config())).build())
+    assert (condition.status, condition.reason) == ("True", "Healthy")
+
+
+async def test_a_component_of_a_service_only_is_operational(app: App) -> None:
+    condition = await app.reconcile(frontend().with_resource(Service(app.service())).build())
+    assert (condition.status, condition.reason) == ("True", "Operational")
+
+
+# Reading
+
+
+async def test_a_read_only_object_is_read_and_never_touched(app: App) -> None:
+    await app.cluster.client.create(
+        {"apiVersion": "v1", "kind": "ConfigMap", **app.config("users"), "data": {"endpoint": "db:5432"}}
+    )
+    seen: list[str] = []
+    component = (
+        frontend()
+        .with_resource(
+            ConfigMap(app.config("users"), extract=lambda live: seen.append(live["data"]["endpoint"])), read_only()
+        )
+        .build()
+    )
+
+    condition = await app.reconcile(component)
+
+    child = await app.find(CONFIG_MAP, "users")
+    assert child is not None
+    assert (condition.reason, seen) == ("Healthy", ["db:5432"])
+    assert "ownerReferences" not in child["metadata"]
+
+
+async def test_extracted_data_reaches_later_guards_and_mutations_in_the_same_pass(app: App) -> None:
+    await app.cluster.client.create(
+        {"apiVersion": "v1", "kind": "ConfigMap", **app.config("users"), "data": {"endpoint": "db:5432"}}
+    )
+    cell: dict[str, str] = {}
+
+    def guard(_: Object) -> GuardResult:
+        return UNBLOCKED if cell else blocked("waiting for the endpoint")
+
+    consumer = ConfigMap(
+        app.config("consumer"),
+        guard=guard,
+        mutations=[Mutation("endpoint", lambda m: m.set_entry("endpoint", cell["endpoint"]))],
+    )
+    component = (
+        frontend()
+        .with_resource(ConfigMap(app.config("users"), extract=lambda live: cell.update(live["data"])), read_only())
+        .with_resource(consumer)
+        .build()
+    )
+
+    condition = await app.reconcile(component)
+
+    child = await app.find(CONFIG_MAP, "consumer")
+    assert child is not None
+    assert (condition.reason, child["data"]["endpoint"]) == ("Healthy", "db:5432")
+
+
+async def test_an_absent_read_only_object_is_an_error(app: App) -> None:
+    with pytest.raises(ReconcileError, match="failed to retrieve object for resource v1/ConfigMap/.*/users"):
+        await app.reconcile(frontend().with_resource(ConfigMap(app.config("users")), read_only()).build())
+    assert (await app.condition("FrontendReady")).reason == "Error"
+
+
+async def test_absence_blocks_on_request_and_stops_later_resources(app: App) -> None:
+    component = (
+        frontend()
+        .with_resource(ConfigMap(app.config("users")), read_only(), auxiliary(), block_on_absence())
+        .with_resource(ConfigMap(app.config()))
+        .build()
+    )
+
+    condition = await app.reconcile(component)
+
+    assert (condition.status, condition.reason) == ("False", "Blocked")
+    assert condition.message == f"waiting for v1/ConfigMap/{app.key.namespace}/users"
+    assert await app.find(CONFIG_MAP, "settings") is None
+
+
+async def test_absence_is_ignored_on_request(app: App) -> None:
+    component = (
+        frontend()
+        .with_resource(ConfigMap(app.config("users"), extract=broken), read_only(), ignore_if_absent())
+        .with_resource(ConfigMap(app.config()))
+        .build()
+    )
+
+    condition = await app.reconcile(component)
+
+    assert condition.reason == "Healthy"
+    assert await app.find(CONFIG_MAP, "settings") is not None
+
+
+# Guards
+
+
+async def test_a_blocked_guard_stops_later_resources_and_deletions_still_run(app: App) -> None:
+    await app.reconcile(frontend().with_resource(ConfigMap(app.config("old"))).build())
+    component = (
+        frontend()
+        .with_resource(ConfigMap(app.config("first")))
+        .with_resource(ConfigMap(app.config("second"), guard=lambda _: blocked("not yet")), auxiliary())
+        .with_resource(ConfigMap(app.config("third")))
+        .with_resource(ConfigMap(app.config("old")), delete())
+        .build()
+    )
+
+    condition = await app.reconcile(component)
+
+    assert (condition.status, condition.reason, condition.message) == ("False", "Blocked", "not yet")
+    found = [name for name in ("first", "second", "third", "old") if await app.find(CONFIG_MAP, name)]
+    assert found == ["first"]
+
+
+async def test_a_cleared_guard_shows_at_once(app: App) -> None:
+    verdicts = [blocked("not yet"), UNBLOCKED]
+    component = frontend().with_resource(ConfigMap(app.config(), guard=lambda _: verdicts.pop(0))).build()
+
+    before, after = await app.reconcile(component), await app.reconcile(component)
+
+    assert (before.reason, after.reason) == ("Blocked", "Healthy")
+
+
+async def test_a_guard_that_raises_is_an_error_that_names_the_resource(app: App) -> None:
+    def guard(_: Object) -> GuardResult:
+        raise RuntimeError("no idea")
+
+    with pytest.raises(
+        ReconcileError, match="failed to evaluate guard for resource v1/ConfigMap/.*/settings: .*no idea"
+    ):
+        await app.reconcile(frontend().with_resource(ConfigMap(app.config(), guard=guard)).build())
+
+    condition = await app.condition("FrontendReady")
+    assert (condition.status, condition.reason) == ("False", "Error")
+    assert "no idea" in condition.message
+
+
+async def test_a_guard_that_answers_nonsense_is_an_error(app: App) -> None:
+    component = frontend().with_resource(ConfigMap(app.config(), guard=lambda _: True)).build()  # type: ignore[arg-type,return-value]
+    with pytest.raises(ReconcileError, match="expected a GuardResult"):
+        await app.reconcile(component)
+
+
+# Deleting and orphaning
+
+
+async def test_a_resource_marked_for_deletion_goes(app: App) -> None:
+    await app.reconcile(frontend().with_resource(ConfigMap(app.config())).build())
+
+    condition = await app.reconcile(frontend().with_resource(ConfigMap(app.config()), delete()).build())
+
+    await app.gone(CONFIG_MAP, "settings")
+    assert condition.reason == "Healthy"
+    identity = f"v1/ConfigMap/{app.key.namespace}/settings"
+    assert app.events.noted[-1] == (
+        "ResourceDeleted",
+        f"Resource {identity} deleted due to resource deletion flag",
+        "Delete",
+    )
+
+
+async def test_delete_when_and_gated_by_follow_their_condition(app: App) -> None:
+    def component(enabled: bool) -> Component:
+        return (
+            frontend()
+            .with_resource(ConfigMap(app.config("conditional")), delete_when(not enabled))
+            .with_resource(ConfigMap(app.config("gated")), gated_by(BooleanGate(enabled)))
+            .build()
+        )
+
+    await app.reconcile(component(True))
+    present = [await app.find(CONFIG_MAP, name) is not None for name in ("conditional", "gated")]
+    await app.reconcile(component(False))
+
+    assert present == [True, True]
+    await app.gone(CONFIG_MAP, "conditional")
+    await app.gone(CONFIG_MAP, "gated")
+
+
+async def test_deleting_what_is_absent_sends_no_write(app: App) -> None:
+    component = frontend().with_resource(ConfigMap(app.config()), delete()).build()
+    await app.reconcile(component)
+    before = len(app.writes())
+
+    await app.reconcile(component)
+
+    assert app.writes()[before:] == []
+    assert app.events.noted == []
+
+
+async def test_an_orphaned_object_stays_without_our_reference(app: App) -> None:
+    await app.reconcile(frontend().with_resource(ConfigMap(app.config())).build())
+
+    component = frontend().with_resource(ConfigMap(app.config()), orphan_when(True)).build()
+    condition = await app.reconcile(component)
+    before = len(app.writes())
+    await app.reconcile(component)
+
+    child = await app.find(CONFIG_MAP, "settings")
+    assert child is not None
+    assert not child["metadata"].get("ownerReferences")
+    assert child["data"] == {"colour": "blue"}
+    assert condition.reason == "Healthy"
+    assert app.writes()[before:] == []
+
+
+async def test_deletions_do_not_run_after_an_error_in_the_resource_step(app: App) -> None:
+    await app.reconcile(frontend().with_resource(ConfigMap(app.config("old"))).build())
+    component = (
+        frontend()
+        .with_resource(ConfigMap(app.config(), extract=broken))
+        .with_resource(ConfigMap(app.config("old")), delete())
+        .build()
+    )
+
+    with pytest.raises(ReconcileError, match="failed to extract data from resource"):
+        await app.reconcile(component)
+
+    assert await app.find(CONFIG_MAP, "old") is not None
+
+
+# The feature gate
+
+
+async def test_a_component_switched_off_removes_its_objects_and_says_disabled(app: App) -> None:
+    await app.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", **app.config("users")})
+
+    def component(enabled: bool) -> Component:
+        return (
+            frontend()
+            .with_feature_gate(BooleanGate(enabled))
+            .with_prerequisite(depends_on("NeverThere") if not enabled else None)
+            .with_resource(ConfigMap(app.config("users")), read_only())
+            .with_resource(ConfigMap(app.config()))
+            .with_resource(ConfigMap(app.config("released")), orphan_when(not enabled))
+            .suspend(not enabled)
+            .build()
+        )
+
+    await app.reconcile(component(True))
+    condition = await app.reconcile(component(False))
+
+    await app.gone(CONFIG_MAP, "settings")
+    released = await app.find(CONFIG_MAP, "released")
+    assert (condition.status, condition.reason, condition.message) == ("True", "Disabled", "Component is disabled.")
+    assert await app.find(CONFIG_MAP, "users") is not None
+    assert released is not None
+    assert not released["metadata"].get("ownerReferences")
+    assert any(message.endswith("deleted due to disabled feature gate") for _, message, _ in app.events.noted)
+
+
+async def test_a_gate_that_raises_has_a_reason_of_its_own(app: App) -> None:
+    component = frontend().with_feature_gate(BrokenGate()).with_resource(ConfigMap(app.config())).build()
+    with pytest.raises(ReconcileError, match="the licence server is away"):
+        await app.reconcile(component)
+    condition = await app.condition("FrontendReady")
+    assert (condition.status, condition.reason) == ("False", "FeatureGateError")
+    assert condition.message == "the licence server is away"
+
+
+# Prerequisites
+
+
+async def test_a_component_waits_for_another_and_then_goes_its_own_way(app: App) -> None:
+    backend_is_open = [False]
+    backend = (
+        ComponentBuilder("backend", condition_type="BackendReady")
+        .with_resource(
+            ConfigMap(app.config("backend"), guard=lambda _: UNBLOCKED if backend_is_open[0] else blocked("closed"))
+        )
+        .build()
+    )
+    component = frontend().with_prerequisite(depends_on("BackendReady")).with_resource(ConfigMap(app.config())).build()
+
+    waiting = await app.reconcile(backend, component)
+    absent = await app.find(CONFIG_MAP, "settings")
+    backend_is_open[0] = True
+    ready = await app.reconcile(backend, component)
+    backend_is_open[0] = False
+    still_ready = await app.reconcile(backend, component)
+
+    assert (waiting.status, waiting.reason) == ("False", "PrerequisiteNotMet")
+    assert waiting.message == (
+        'Prerequisite not met: waiting for condition "BackendReady" to become True (currently False: closed)'
+    )
+    assert absent is None
+    assert (ready.reason, still_ready.reason) == ("Healthy", "Healthy")
+
+
+async def test_a_condition_that_is_not_there_is_named_with_the_owner(app: App) -> None:
+    condition = await app.reconcile(frontend().with_prerequisite(depends_on("CacheReady")).build())
+    assert condition.message == 'Condition "CacheReady" not found on TestApp/shop'
+
+
+async def test_the_first_unmet_prerequisite_ends_the_check(app: App) -> None:
+    class Never:
+        def check(self, ctx: ReconcileContext) -> PrerequisiteResult:
+            raise AssertionError("asked too late")
+
+    class Asks:
+        async def check(self, ctx: ReconcileContext) -> PrerequisiteResult:
+            await ctx.client.get(APP, app.key)
+            return not_met("not in the mood")
+
+    condition = await app.reconcile(frontend().with_prerequisite(Asks()).with_prerequisite(Never()).build())
+    assert condition.message == "not in the mood"
+
+
+async def test_a_prerequisite_that_raises_is_not_met_and_is_raised(app: App) -> None:
+    class Broken:
+        def check(self, ctx: ReconcileContext) -> PrerequisiteResult:
+            raise RuntimeError("dns")
+
+    with pytest.raises(ReconcileError, match="dns"):
+        await app.reconcile(frontend().with_prerequisite(Broken()).build())
+    condition = await app.condition("FrontendReady")
+    assert (condition.status, condition.reason, condition.message) == ("False", "PrerequisiteNotMet", "dns")
+
+
+async def test_suspension_does_nothing_while_a_prerequisite_is_unmet(app: App) -> None:
+    component = (
+        frontend().with_prerequisite(depends_on("X")).with_resource(Deployment(app.deployment())).suspend(True).build()
+    )
+    condition = await app.reconcile(component)
+    assert condition.reason == "PrerequisiteNotMet"
+    assert await app.find(DEPLOYMENT, "web") is None
+
+
+# Suspension
+
+
+async def test_a_suspended_component_is_scaled_to_zero_and_resumes(app: App) -> None:
+    def component(suspended: bool) -> Component:
+        return (
+            frontend()
+            .with_resource(ConfigMap(app.config()))
+            .with_resource(Deployment(app.deployment(replicas=2)))
+            .suspend(suspended)
+            .build()
+        )
+
+    await app.until("Healthy", component(False))
+    suspended = await app.until("Suspended", component(True))
+    asleep = await app.find(DEPLOYMENT, "web")
+    before = len(app.writes())
+    await app.reconcile(component(True))
+    quiet = app.writes()[before:]
+    await app.until("Healthy", component(False))
+    awake = await app.find(DEPLOYMENT, "web")
+
+    assert (suspended.status, suspended.message) == ("True", "All resources are suspended.")
+    assert asleep is not None
+    assert asleep["spec"]["replicas"] == 0
+    assert quiet == []
+    assert awake is not None
+    assert awake["spec"]["replicas"] == 2
+
+
+async def test_absent_resources_are_created_suspended_and_guards_are_not_asked(app: App) -> None:
+    def guard(_: Object) -> GuardResult:
+        raise AssertionError("a guard was asked")
+
+    component = (
+        frontend()
+        .with_resource(ConfigMap(app.config()))
+        .with_resource(Deployment(app.deployment(), guard=guard))
+        .suspend(True)
+        .build()
+    )
+
+    await app.until("Suspended", component)
+
+    created = await app.find(DEPLOYMENT, "web")
+    assert created is not None
+    assert created["spec"]["replicas"] == 0
+    assert await app.find(CONFIG_MAP, "settings") is None
+
+
+async def test_a_resource_deleted_on_suspend_goes_and_is_not_made_again(app: App) -> None:
+    def component(suspended: bool) -> Component:
+        return frontend().with_resource(Deployment(app.deployment(), delete_on_suspend=True)).suspend(suspended).build()
+
+    await app.until("Healthy", component(False))
+    await app.until("Suspended", component(True))
+    await app.gone(DEPLOYMENT, "web")
+    before = len(app.writes())
+    condition = await app.reconcile(component(True))
+
+    assert condition.reason == "Suspended"
+    assert app.writes()[before:] == []
+    assert app.events.noted[-1][1].endswith("deleted on suspension")
+
+
+async def test_one_failing_suspension_does_not_hold_the_others(app: App) -> None:
+    component = (
+        frontend()
+        .with_resource(Deployment(app.deployment("first"), extract=broken))
+        .with_resource(Deployment(app.deployment("second")))
+        .suspend(True)
+        .build()
+    )
+
+    with pytest.raises(ReconcileError, match="failed to extract data from resource apps/v1/Deployment/.*/first"):
+        await app.reconcile(component)
+
+    assert await app.find(DEPLOYMENT, "second") is not None
+    assert (await app.condition("FrontendReady")).reason == "Error"
+
+
+# Grace
+
+
+async def test_what_never_becomes_ready_is_down_after_its_grace_and_recovers(app: App) -> None:
+    def component(image: str) -> Component:
+        return (
+            frontend()
+            .with_resource(Deployment(app.deployment(image=image)))
+            .with_grace_period(timedelta(seconds=2))
+            .build()
+        )
+
+    early = await app.reconcile(component("konverge.test/never-ready:1"))
+    wake_after = app.wake_after
+    late = await app.until("Down", component("konverge.test/never-ready:1"))
+    fixed = await app.until("Healthy", component("konverge.test/app:1"))
+
+    assert early.reason == "Creating"
+    assert isinstance(wake_after, timedelta)
+    assert timedelta(seconds=0) < wake_after <= timedelta(seconds=3)
+    assert (late.status, late.message) == ("False", "Component is down: No replicas are ready")
+    assert fixed.status == "True"
+
+
+async def test_a_rollout_that_gets_stuck_is_degraded_after_its_grace(app: App) -> None:
+    def component(image: str) -> Component:
+        return (
+            frontend()
+            .with_resource(Deployment(app.deployment(image=image, replicas=2)))
+            .with_grace_period(timedelta(seconds=2))
+            .build()
+        )
+
+    await app.until("Healthy", component("konverge.test/app:1"))
+    condition = await app.until("Degraded", component("konverge.test/never-ready:1"))
+
+    assert condition.message == "Component is degraded: Deployment partially available"
+
+
+async def test_a_component_blocked_longer_than_its_grace_is_down_with_the_guards_reason(app: App) -> None:
+    component = (
+        frontend()
+        .with_resource(ConfigMap(app.config(), guard=lambda _: blocked("waiting for Godot")))
+        .with_grace_period(timedelta(seconds=1))
+        .build()
+    )
+
+    condition = await app.until("Down", component)
+
+    assert condition.message == "Component is down: waiting for Godot"
+
+
+async def test_an_auxiliary_resource_does_not_hold_the_component_back(app: App) -> None:
+    component = (
+        frontend()
+        .with_resource(ConfigMap(app.config()))
+        .with_resource(Deployment(app.deployment(image="konverge.test/never-ready:1")), auxiliary())
+        .build()
+    )
+    condition = await app.reconcile(component)
+    assert condition.reason == "Healthy"
+
+
+# Errors of the author's functions
+
+
+async def test_a_mutation_that_raises_is_an_error_that_names_resource_and_mutation(app: App) -> None:
+    component = frontend().with_resource(ConfigMap(app.config(), mutations=[Mutation("colours", broken)])).build()
+    with pytest.raises(ReconcileError, match="failed to mutate resource v1/ConfigMap/.*/settings: .*colours"):
+        await app.reconcile(component)
+    assert await app.find(CONFIG_MAP, "settings") is None
+
+
+async def test_a_health_function_that_answers_nonsense_is_never_ready(app: App) -> None:
+    desired = Deployment(app.deployment(), converging_status=lambda live, operation: "Healthy")  # type: ignore[arg-type,return-value]
+    with pytest.raises(ReconcileError, match="failed to determine converging status of resource apps/v1/Deployment"):
+        await app.reconcile(frontend().with_resource(desired).build())
+    assert (await app.condition("FrontendReady")).reason == "Error"
+
+
+async def test_a_component_recovers_from_an_error(app: App) -> None:
+    with pytest.raises(ReconcileError):
+        await app.reconcile(frontend().with_resource(ConfigMap(app.config(), extract=broken)).build())
+    condition = await app.reconcile(frontend().with_resource(ConfigMap(app.config())).build())
+    assert condition.reason == "Healthy"
+
+
+# The end of an owner
+
+
+async def test_an_owner_that_is_gone_at_the_flush_is_no_error(app: App) -> None:
+    ctx = ReconcileContext(client=app.client, owner=await app.owner(), clock=app.cluster.clock)
+    async with ctx.flushing_status():
+        await frontend().build().reconcile(ctx)
+        await app.cluster.client.delete(APP, app.key)
+        await app.gone(APP, app.key.name)
+
+    with pytest.raises(NotFoundError):
+        await app.owner()

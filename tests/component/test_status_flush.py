@@ -1,0 +1,145 @@
+"""The one write that ends a pass: what it carries, what it leaves alone, and when it is not sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from konverge.component import Component, ComponentBuilder, ReconcileContext, aggregate
+from konverge.errors import ReconcileError
+from konverge.kube import Condition, Object, find_condition, set_condition
+from konverge.primitives import ConfigMap
+from konverge.primitives.lifecycle import blocked
+from tests.component.conftest import App
+
+pytestmark = pytest.mark.anyio
+
+
+def component(app: App, name: str, *, is_blocked: bool = False) -> Component:
+    guard = (lambda _: blocked("closed")) if is_blocked else None
+    condition_type = f"{name.capitalize()}Ready"
+    return (
+        ComponentBuilder(name, condition_type=condition_type)
+        .with_resource(ConfigMap(app.config(name), guard=guard))
+        .build()
+    )
+
+
+async def context(app: App) -> ReconcileContext:
+    return ReconcileContext(client=app.client, owner=await app.owner(), clock=app.cluster.clock)
+
+
+async def other_writer(app: App, **status: object) -> None:
+    """Someone else reports on the same owner."""
+    owner = await app.cluster.client.get(app_kind(await app.owner()), app.key)
+    set_condition(owner, Condition("Foreign", "True", "TheirReason", "theirs"), app.cluster.clock.now())
+    owner["status"] |= status
+    await app.cluster.client.update(owner, subresource="status")
+
+
+def app_kind(owner: Object) -> object:
+    return ReconcileContext(client=None, owner=owner).owner_gvk  # type: ignore[arg-type]
+
+
+@dataclass
+class Metrics:
+    recorded: list[tuple[str, str]] = field(default_factory=list)
+
+    def record(self, owner: Object, condition: Condition) -> None:
+        self.recorded.append((condition.type, condition.reason))
+
+
+async def test_several_components_are_persisted_in_one_write(app: App) -> None:
+    await app.reconcile(component(app, "one"), component(app, "two"))
+    status_writes = [entry for entry in app.writes() if entry.path.endswith("/status")]
+    assert len(status_writes) == 1
+
+
+async def test_an_unchanged_status_is_not_written(app: App) -> None:
+    await app.reconcile(component(app, "one"))
+    ctx = await context(app)
+    await component(app, "one").reconcile(ctx)
+    assert not await ctx.flush_status()
+
+
+async def test_conditions_and_fields_of_a_faster_writer_survive(app: App) -> None:
+    ctx = await context(app)
+    async with ctx.flushing_status():
+        await component(app, "one").reconcile(ctx)
+        ctx.owner["status"]["url"] = "http://shop"
+        await other_writer(app, theirs=1)
+
+    owner = await app.owner()
+    foreign, ours = find_condition(owner, "Foreign"), find_condition(owner, "OneReady")
+    assert foreign is not None
+    assert foreign.reason == "TheirReason"
+    assert ours is not None
+    assert ours.reason == "Healthy"
+    assert (owner["status"]["url"], owner["status"]["theirs"]) == ("http://shop", 1)
+
+
+async def test_a_condition_that_another_writer_removed_is_not_resurrected(app: App) -> None:
+    await other_writer(app)
+    ctx = await context(app)
+    owner = await app.owner()
+    owner["status"]["conditions"] = []
+    await app.cluster.client.update(owner, subresource="status")
+
+    async with ctx.flushing_status():
+        await component(app, "one").reconcile(ctx)
+
+    assert find_condition(await app.owner(), "Foreign") is None
+
+
+async def test_the_status_is_written_also_when_the_body_raises(app: App) -> None:
+    ctx = await context(app)
+    with pytest.raises(RuntimeError, match="later step"):
+        async with ctx.flushing_status():
+            await component(app, "one").reconcile(ctx)
+            raise RuntimeError("later step")
+    assert (await app.condition("OneReady")).reason == "Healthy"
+
+
+async def test_metrics_are_recorded_for_every_condition_after_the_write(app: App) -> None:
+    await other_writer(app)
+    ctx = await context(app)
+    ctx.metrics = metrics = Metrics()
+    async with ctx.flushing_status():
+        await component(app, "one").reconcile(ctx)
+        before = list(metrics.recorded)
+    assert before == []
+    assert metrics.recorded == [("Foreign", "TheirReason"), ("OneReady", "Healthy")]
+
+
+async def test_conditions_carry_the_owners_generation(app: App) -> None:
+    condition = await app.reconcile(component(app, "one"))
+    assert condition.observed_generation == (await app.owner())["metadata"]["generation"]
+
+
+async def test_the_owners_condition_is_true_only_if_all_are(app: App) -> None:
+    ctx = await context(app)
+    one, two = component(app, "one"), component(app, "two", is_blocked=True)
+    for each in (one, two):
+        await each.reconcile(ctx)
+
+    mixed, good, none = (aggregate("Ready", ctx.owner, each) for each in ([one, two], [one], []))
+
+    assert (mixed.status, mixed.reason, mixed.message) == ("False", "Blocked", "two: closed")
+    assert (good.status, good.reason, good.message) == ("True", "Healthy", "one: Component is healthy.")
+    assert (none.status, none.reason) == ("False", "Unknown")
+
+
+async def test_a_component_that_was_never_reconciled_makes_the_owner_not_ready(app: App) -> None:
+    ready = aggregate("Ready", await app.owner(), [component(app, "one")])
+    assert (ready.status, ready.reason) == ("False", "Unknown")
+    assert ready.message == "one: Component has not been reconciled yet."
+
+
+async def test_an_error_of_the_pass_reaches_the_stored_condition(app: App) -> None:
+    broken = ComponentBuilder("one", condition_type="OneReady").with_resource(
+        ConfigMap(app.config("one"), extract=lambda _: 1 / 0)
+    )
+    with pytest.raises(ReconcileError, match="division by zero"):
+        await app.reconcile(broken.build())
+    assert (await app.condition("OneReady")).reason == "Error"
