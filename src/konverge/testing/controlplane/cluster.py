@@ -1,0 +1,259 @@
+"""`RealCluster`: starts the control plane, waits until it works, and stops it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+
+from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
+from konverge.errors import KonvergeError
+from konverge.testing.controlplane import commands
+from konverge.testing.controlplane.binaries import find_binaries
+from konverge.testing.controlplane.commands import ADMIN, NODE, Layout
+
+__all__ = ["ControlPlaneError", "RealCluster"]
+
+_SUPERVISOR = Path(__file__).with_name("supervisor.py")
+_MEMORY_BACKED = Path("/dev/shm")
+_POLL_SECONDS = 0.05
+_PORT_ATTEMPTS = 3
+_LOG_TAIL_LINES = 15
+_STOP_TIMEOUT_SECONDS = 15
+
+
+class ControlPlaneError(KonvergeError):
+    """The control plane did not start; the message ends with what the program at fault printed last."""
+
+
+class RealCluster:
+    """A control plane of its own on loopback, with one node that runs pods without containers.
+
+    Use it as an async context manager, or as a plain one where no event loop runs (a session fixture). Leaving the
+    context, or cancelling its start, ends all processes; so does the end of this process, in whatever way.
+
+    Args:
+        binaries: The folder of the programs; None to look for them (`find_binaries`).
+        folder: Where logs, the audit log and the kubeconfig are written, and stay; None for a temporary folder, of
+            which only the logs stay, and only when the start fails.
+        clock: For waiting.
+        entropy: For tokens.
+        start_timeout_seconds: How long the start may take; it usually takes 4 s.
+
+    Raises:
+        BinariesNotFoundError: On entry: a program is absent.
+        ControlPlaneError: On entry: it did not get ready in time, or a program ended.
+    """
+
+    def __init__(
+        self,
+        *,
+        binaries: Path | None = None,
+        folder: Path | None = None,
+        clock: Clock | None = None,
+        entropy: Entropy | None = None,
+        start_timeout_seconds: float = 90,
+    ) -> None:
+        self._binaries = binaries
+        self._folder = folder
+        self._clock = clock or SystemClock()
+        self._entropy = entropy or SystemEntropy()
+        self._start_timeout_seconds = start_timeout_seconds
+        self._supervisor: subprocess.Popen[bytes] | None = None
+        self._layout: Layout | None = None
+        self._awaited = ""
+
+    @property
+    def url(self) -> str:
+        """The API server's address."""
+        return self._running().url
+
+    @property
+    def kubeconfig(self) -> Path:
+        """A kubeconfig of an administrator."""
+        return self._running().kubeconfig(ADMIN)
+
+    @property
+    def audit_log(self) -> Path:
+        """The server's audit log: one JSON line a request, written when it is answered."""
+        return self._running().audit_log
+
+    async def __aenter__(self) -> Self:
+        await self._start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self._stop)
+
+    def __enter__(self) -> Self:
+        asyncio.run(self._start())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    def _running(self) -> Layout:
+        if self._layout is None:
+            raise ControlPlaneError("the control plane is not running: enter its context first")
+        return self._layout
+
+    async def _start(self) -> None:
+        binaries = self._binaries or find_binaries()
+        for attempt in range(1, _PORT_ATTEMPTS + 1):
+            layout = self._prepare(binaries)
+            try:
+                await self._run(layout)
+            except ControlPlaneError as error:
+                # A free port is only free until somebody else takes it.
+                if attempt < _PORT_ATTEMPTS and "address already in use" in _tail(layout, "kube-apiserver"):
+                    self._stop()
+                    continue
+                kept = self._keep_logs(layout)
+                self._stop()
+                raise ControlPlaneError(f"the control plane did not start: {error}\nAll its logs: {kept}") from error
+            except BaseException:
+                self._stop()
+                raise
+            self._layout = layout
+            return
+
+    def _prepare(self, binaries: Path) -> Layout:
+        """Make the folders and start the supervisor that removes them again."""
+        memory_backed = _MEMORY_BACKED if _MEMORY_BACKED.is_dir() else None
+        memory = Path(tempfile.mkdtemp(prefix="konverge-", dir=memory_backed))
+        folder = self._folder or Path(tempfile.mkdtemp(prefix="konverge-"))
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        temporary = [memory] if self._folder else [memory, folder]
+        self._supervisor = subprocess.Popen(
+            [sys.executable, "-I", str(_SUPERVISOR), *map(str, temporary)],
+            stdin=subprocess.PIPE,
+            process_group=0,  # a Ctrl-C is for whoever started us, who then stops us in good order
+        )
+        return Layout(binaries, folder, memory, _free_port())
+
+    async def _run(self, layout: Layout) -> None:
+        try:
+            async with asyncio.timeout(self._start_timeout_seconds):
+                await self._run_programs(layout)
+        except TimeoutError:
+            raise ControlPlaneError(
+                f"{self._awaited} was not ready after {self._start_timeout_seconds:g} s; it printed last:\n"
+                + _tail(layout, self._awaited)
+            ) from None
+
+    async def _run_programs(self, layout: Layout) -> None:
+        tokens = {user: self._entropy.uid() for user in commands.CLIENTS}
+        _write_private(layout.tokens, commands.token_file(tokens))
+        self._launch(layout, commands.first_programs(layout))
+        await self._until(layout, "kube-apiserver", lambda: _certificate_is_written(layout))
+        certificate = layout.certificate.read_text()
+        for user, token in tokens.items():
+            _write_private(layout.kubeconfig(user), commands.kubeconfig(layout.url, certificate, token))
+
+        trusted = aiohttp.TCPConnector(ssl=ssl.create_default_context(cadata=certificate))
+        headers = {"Authorization": f"Bearer {tokens[ADMIN]}"}
+        async with aiohttp.ClientSession(layout.url, connector=trusted, headers=headers) as session:
+            await self._until(layout, "kube-apiserver", lambda: _served(session, "/readyz"))
+            self._launch(layout, commands.later_programs(layout))
+            node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
+            async with session.post("/api/v1/nodes", json=node) as answer:
+                answer.raise_for_status()
+            await self._until(layout, "kwok", lambda: _node_is_ready(session))
+            # Made by the controllers: that it is there says that they run.
+            account = "/api/v1/namespaces/default/serviceaccounts/default"
+            await self._until(layout, "kube-controller-manager", lambda: _served(session, account))
+
+    def _launch(self, layout: Layout, programs: dict[str, list[str]]) -> None:
+        assert self._supervisor is not None
+        assert self._supervisor.stdin is not None
+        for name, command in programs.items():
+            wanted = {"name": name, "command": command, "log": str(layout.log(name))}
+            self._supervisor.stdin.write(json.dumps(wanted).encode() + b"\n")
+        self._supervisor.stdin.flush()
+
+    async def _until(self, layout: Layout, program: str, check: Callable[[], Awaitable[bool]]) -> None:
+        """Wait for a program, as long as all of them run."""
+        self._awaited = program
+        while not await check():
+            for ended in layout.memory.glob("*.exit"):
+                raise ControlPlaneError(
+                    f"{ended.stem} ended with exit code {ended.read_text()}; it printed last:\n"
+                    + _tail(layout, ended.stem)
+                )
+            await self._clock.sleep(_POLL_SECONDS)
+
+    def _keep_logs(self, layout: Layout) -> Path:
+        if self._folder:
+            return self._folder
+        kept = Path(tempfile.mkdtemp(prefix="konverge-logs-"))
+        for log in layout.folder.glob("*.log"):
+            shutil.copy(log, kept)
+        return kept
+
+    def _stop(self) -> None:
+        """Let go of the leash and wait until the supervisor has ended everything; safe to repeat."""
+        self._layout = None
+        supervisor, self._supervisor = self._supervisor, None
+        if supervisor is None:
+            return
+        assert supervisor.stdin is not None
+        supervisor.stdin.close()
+        try:
+            supervisor.wait(_STOP_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            supervisor.kill()  # the programs die with it
+            supervisor.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def _write_private(path: Path, content: str) -> None:
+    path.touch(mode=0o600)
+    path.write_text(content)
+
+
+def _tail(layout: Layout, program: str) -> str:
+    try:
+        printed = layout.log(program).read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        return ""
+    return "\n".join(f"  {line}" for line in printed[-_LOG_TAIL_LINES:])
+
+
+async def _certificate_is_written(layout: Layout) -> bool:
+    return layout.certificate_is_written()
+
+
+async def _served(session: aiohttp.ClientSession, path: str) -> bool:
+    try:
+        async with session.get(path) as answer:
+            return answer.status == 200
+    except aiohttp.ClientError:
+        return False
+
+
+async def _node_is_ready(session: aiohttp.ClientSession) -> bool:
+    async with session.get(f"/api/v1/nodes/{NODE}") as answer:
+        node: dict[str, Any] = await answer.json()
+    conditions = node.get("status", {}).get("conditions", ())
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
