@@ -29,7 +29,7 @@ from konverge.kube import GroupVersionKind, Object, ObjectKey, has_owner
 from konverge.mutation import Mutation
 from konverge.primitives import ConfigMap, Deployment, Service, Static
 from konverge.primitives.lifecycle import UNBLOCKED, GuardResult, blocked
-from tests.component.conftest import APP, CONFIG_MAP, DEPLOYMENT, SERVICE, App
+from tests.component.app import APP, CONFIG_MAP, DEPLOYMENT, SERVICE, App
 
 pytestmark = pytest.mark.anyio
 

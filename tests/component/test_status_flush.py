@@ -11,7 +11,7 @@ from konverge.errors import ReconcileError
 from konverge.kube import Condition, Object, find_condition, set_condition
 from konverge.primitives import ConfigMap
 from konverge.primitives.lifecycle import blocked
-from tests.component.conftest import App
+from tests.component.app import App
 
 pytestmark = pytest.mark.anyio
 
@@ -94,10 +94,15 @@ async def test_a_condition_that_another_writer_removed_is_not_resurrected(app: A
 
 async def test_the_status_is_written_also_when_the_body_raises(app: App) -> None:
     ctx = await context(app)
-    with pytest.raises(RuntimeError, match="later step"):
+
+    async def body() -> None:
         async with ctx.flushing_status():
             await component(app, "one").reconcile(ctx)
             raise RuntimeError("later step")
+
+    with pytest.raises(RuntimeError, match="later step"):
+        await body()
+
     assert (await app.condition("OneReady")).reason == "Healthy"
 
 
