@@ -93,7 +93,13 @@ def test_every_kind_of_field_has_its_schema() -> None:
             },
             "default": {"cpuLimit": "500m", "extraLimits": {}},
         },
-        "gracePeriod": {"type": "string", "format": "duration", "default": "5m"},
+        "gracePeriod": {
+            "type": "string",
+            "format": "duration",
+            "pattern": r"^-?([0-9]+(\.[0-9]+)?(ms|s|m|h))+$",
+            "maxLength": 64,
+            "default": "5m",
+        },
         "notBefore": {"type": "string", "format": "date-time", "nullable": True},
         "values": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "default": {}},
     }

@@ -23,11 +23,18 @@ __all__ = ["ObjectType", "object_schema", "type_schema"]
 ObjectType: TypeAlias = inspect.DataclassType | inspect.StructType
 
 _MISSING = msgspec.NODEFAULT
+# The format alone lets the server take much that is no duration to others ("PT5M", "3 days").
+_DURATION: Object = {
+    "type": "string",
+    "format": "duration",
+    "pattern": r"^-?([0-9]+(\.[0-9]+)?(ms|s|m|h))+$",
+    "maxLength": 64,
+}
 _SCALARS: dict[type[inspect.Type], Object] = {
     inspect.BoolType: {"type": "boolean"},
     inspect.DateTimeType: {"type": "string", "format": "date-time"},
     inspect.DateType: {"type": "string", "format": "date"},
-    inspect.TimeDeltaType: {"type": "string", "format": "duration"},
+    inspect.TimeDeltaType: _DURATION,
     inspect.UUIDType: {"type": "string", "format": "uuid"},
 }
 

@@ -1,0 +1,241 @@
+"""The work queue of a controller, as a pure state machine: what is to be reconciled, in which order, not before when.
+
+A key waits (its time has not come, or it is due and no worker is free), runs, or runs with one more run noted. From
+that follow the promises (invariant 3):
+
+* A key runs at most once at a time. However often it is added while it runs, it runs exactly once more after that.
+* Additions of one key merge: the earliest time and the highest priority of them hold.
+* Due keys go by priority, then by the order in which they came due; so a flood of old objects at start (low priority)
+  never delays a change that happens now.
+* A failed key waits for its own back-off, which only its own success resets. Keys never wait for each other.
+
+Time is passed in, as seconds of one monotonic clock; nothing here waits.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from konverge.clock import Entropy
+
+__all__ = ["Backoff", "Moment", "Queue"]
+
+K = TypeVar("K", bound=Hashable)
+
+# Superseded places stay in the heaps until they surface; when they outnumber the waiting keys so often, they are
+# swept out.
+_STALE_FACTOR = 4
+_STALE_FREE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """How long a failed key waits: it doubles with each failure in a row, between the two bounds.
+
+    Each wait is drawn from the upper half of its step, so that keys which failed together do not come back together.
+    The defaults are those that operators are used to from client-go's rate limiter.
+    """
+
+    first_seconds: float = 0.005
+    cap_seconds: float = 1000.0
+
+    def seconds(self, failures: int, entropy: Entropy) -> float:
+        """The wait after so many failures in a row, the present one included."""
+        # 2.0**64 is beyond any cap; without the bound a key that fails for years would overflow.
+        longest = min(self.cap_seconds, self.first_seconds * 2.0 ** min(failures, 64))
+        return entropy.uniform(max(self.first_seconds, longest / 2), longest)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One line of a key's story: when, what happened, and why."""
+
+    time: float
+    event: str
+    detail: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """A key that waits, runs, or has failures to its name."""
+
+    priority: int = 0
+    not_before: float | None = None  # None: no run is wanted (beyond the one that may be under way)
+    early_number: int | None = None  # which of its places among the early ones counts
+    due_number: int | None = None  # its place in the line of due ones
+    running: bool = False
+    failures: int = 0
+
+
+class Queue(Generic[K]):
+    """Keys to be worked on.
+
+    Args:
+        entropy: Draws the jitter of back-offs.
+        backoff: How long failed keys wait.
+        story_length: How many moments of all keys together are kept for `story`.
+    """
+
+    def __init__(self, entropy: Entropy, *, backoff: Backoff | None = None, story_length: int = 4096) -> None:
+        self._entropy = entropy
+        self._backoff = backoff or Backoff()
+        self._entries: dict[K, _Entry] = {}
+        # Heaps of (not_before, number, key) of the keys whose time has not come, (-priority, number, key) of the due.
+        self._early: list[tuple[float, int, K]] = []
+        self._due: list[tuple[int, int, K]] = []
+        self._last_number = 0
+        self._running = 0
+        self._waiting = 0
+        self._story: deque[tuple[K, Moment]] = deque(maxlen=story_length)
+
+    def __len__(self) -> int:
+        """How many keys wait, due or not; a running one counts if it is to run again."""
+        return self._waiting
+
+    @property
+    def running(self) -> int:
+        """How many keys are being worked on."""
+        return self._running
+
+    def add(self, key: K, now: float, *, priority: int = 0, not_before: float | None = None, reason: str = "") -> None:
+        """Ask for a run of the key.
+
+        Args:
+            key: What to work on.
+            now: The present time.
+            priority: Higher goes first among the due ones.
+            not_before: The earliest time of the run; the present when not given.
+            reason: Why, for the key's story.
+        """
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._entries[key] = _Entry()
+        self._tell(key, now, "added", reason)
+        # A time in the past is the present: nobody gets ahead in the line by claiming to have waited.
+        self._want(key, entry, now if not_before is None else max(now, not_before), priority)
+
+    def take(self, now: float) -> K | None:
+        """The next due key, which is running from now on; None when none is due."""
+        self._promote(now)
+        if not self._due:
+            return None
+        _, _, key = heapq.heappop(self._due)
+        entry = self._entries[key]
+        entry.running, entry.not_before, entry.due_number = True, None, None
+        self._running += 1
+        self._waiting -= 1
+        self._tell(key, now, "started")
+        return key
+
+    def wait_seconds(self, now: float) -> float | None:
+        """How long until `take` gives a key if nothing is added: 0 for now, None for never."""
+        self._promote(now)
+        if self._due:
+            return 0.0
+        return self._early[0][0] - now if self._early else None
+
+    def done(self, key: K, now: float) -> None:
+        """The run of the key succeeded: its back-off starts from the beginning again."""
+        entry = self._finish(key, now)
+        entry.failures = 0
+        self._tell(key, now, "done")
+        if entry.not_before is None:
+            del self._entries[key]
+        else:
+            self._place(key, entry)
+
+    def failed(self, key: K, now: float, *, reason: str = "") -> float:
+        """The run of the key failed: it runs again, with its priority, after its back-off.
+
+        If it was added while it ran, that addition holds as well: whatever changed is not made to wait.
+
+        Returns:
+            The back-off in seconds.
+        """
+        entry = self._finish(key, now)
+        entry.failures += 1
+        seconds = self._backoff.seconds(entry.failures, self._entropy)
+        self._tell(key, now, "failed", reason)
+        self._want(key, entry, now + seconds, entry.priority)
+        if entry.early_number is None:
+            self._place(key, entry)
+        return seconds
+
+    def failures(self, key: K) -> int:
+        """How often in a row the key has failed."""
+        entry = self._entries.get(key)
+        return 0 if entry is None else entry.failures
+
+    def story(self, key: K) -> tuple[Moment, ...]:
+        """What happened to the key of late, oldest first; from a bounded memory that all keys share."""
+        return tuple(moment for told, moment in self._story if told == key)
+
+    def _want(self, key: K, entry: _Entry, moment: float, priority: int) -> None:
+        """Merge a wish for a run into the entry."""
+        if entry.not_before is None:
+            entry.not_before, entry.priority = moment, priority
+            self._waiting += 1
+            moved = True
+        else:
+            moved = moment < entry.not_before if entry.due_number is None else priority > entry.priority
+            entry.not_before = min(moment, entry.not_before)
+            entry.priority = max(priority, entry.priority)
+        if moved and not entry.running:
+            self._place(key, entry)
+
+    def _finish(self, key: K, now: float) -> _Entry:
+        entry = self._entries.get(key)
+        if entry is None or not entry.running:
+            raise ValueError(f"{key} is not running")
+        entry.running = False
+        if entry.not_before is not None:
+            entry.not_before = max(now, entry.not_before)  # what ran just now lines up behind those that waited
+        self._running -= 1
+        return entry
+
+    def _place(self, key: K, entry: _Entry) -> None:
+        """Give the key its place: among the early, or by its new priority among the due where it already stands."""
+        assert entry.not_before is not None
+        if entry.due_number is not None:
+            heapq.heappush(self._due, (-entry.priority, entry.due_number, key))
+        else:
+            entry.early_number = self._next_number()
+            heapq.heappush(self._early, (entry.not_before, entry.early_number, key))
+        if len(self._early) + len(self._due) > _STALE_FREE + _STALE_FACTOR * self._waiting:
+            self._early = [place for place in self._early if self._is_early(place)]
+            self._due = [place for place in self._due if self._is_due(place)]
+            heapq.heapify(self._early)
+            heapq.heapify(self._due)
+
+    def _promote(self, now: float) -> None:
+        """Move the early keys whose time has come to the due ones, and leave no superseded place on top of either."""
+        while self._early:
+            moment, _, key = self._early[0]
+            if self._is_early(self._early[0]):
+                if moment > now:
+                    break
+                entry = self._entries[key]
+                entry.early_number, entry.due_number = None, self._next_number()
+                heapq.heappush(self._due, (-entry.priority, entry.due_number, key))
+            heapq.heappop(self._early)
+        while self._due and not self._is_due(self._due[0]):
+            heapq.heappop(self._due)
+
+    def _is_early(self, place: tuple[float, int, K]) -> bool:
+        entry = self._entries.get(place[2])
+        return entry is not None and entry.early_number == place[1]
+
+    def _is_due(self, place: tuple[int, int, K]) -> bool:
+        entry = self._entries.get(place[2])
+        return entry is not None and entry.due_number == place[1] and entry.priority == -place[0]
+
+    def _next_number(self) -> int:
+        self._last_number += 1
+        return self._last_number
+
+    def _tell(self, key: K, now: float, event: str, detail: str = "") -> None:
+        self._story.append((key, Moment(now, event, detail)))

@@ -1,0 +1,283 @@
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from konverge.clock import SeededEntropy
+from konverge.runtime.queue import Backoff, Queue
+
+
+def a_queue() -> Queue[str]:
+    return Queue(SeededEntropy(1))
+
+
+def take_all(queue: Queue[str], now: float) -> list[str]:
+    taken = []
+    while (key := queue.take(now)) is not None:
+        taken.append(key)
+    return taken
+
+
+def test_due_keys_come_in_the_order_they_were_added() -> None:
+    queue = a_queue()
+    for key in "cab":
+        queue.add(key, 0.0)
+
+    assert take_all(queue, 0.0) == ["c", "a", "b"]
+
+
+def test_higher_priority_overtakes() -> None:
+    queue = a_queue()
+    queue.add("old-1", 0.0, priority=-100)
+    queue.add("old-2", 0.0, priority=-100)
+    queue.add("changed", 1.0)
+
+    assert take_all(queue, 1.0) == ["changed", "old-1", "old-2"]
+
+
+def test_a_raised_priority_overtakes_without_losing_the_place_among_equals() -> None:
+    queue = a_queue()
+    queue.add("first", 0.0, priority=-100)
+    queue.add("second", 0.0)
+    queue.wait_seconds(0.0)
+    queue.add("first", 1.0, priority=0)
+
+    assert take_all(queue, 1.0) == ["first", "second"]
+
+
+def test_duplicates_merge_to_the_earliest_time() -> None:
+    queue = a_queue()
+    queue.add("a", 0.0, not_before=50.0)
+    queue.add("a", 0.0, not_before=10.0)
+    queue.add("a", 0.0, not_before=90.0)
+
+    assert queue.wait_seconds(0.0) == 10.0
+    assert queue.take(9.9) is None
+    assert take_all(queue, 100.0) == ["a"]
+
+
+def test_a_key_added_while_it_runs_runs_exactly_once_more() -> None:
+    queue = a_queue()
+    queue.add("a", 0.0)
+    queue.take(0.0)
+    queue.add("a", 1.0)
+    queue.add("a", 2.0)
+    assert queue.take(3.0) is None, "it runs at most once at a time"
+
+    queue.done("a", 3.0)
+
+    assert take_all(queue, 3.0) == ["a"]
+    queue.done("a", 4.0)
+    assert queue.wait_seconds(4.0) is None
+
+
+def test_a_failed_key_waits_longer_each_time_and_success_resets() -> None:
+    queue = a_queue()
+    queue.add("a", 0.0)
+    now, waits = 0.0, []
+    for _ in range(30):
+        assert queue.take(now) == "a"
+        waits.append(queue.failed("a", now))
+        assert queue.take(now) is None
+        now += waits[-1]
+
+    assert waits[0] == pytest.approx(0.0075, abs=0.0025)
+    assert all(500.0 <= wait <= 1000.0 for wait in waits[-5:])
+    assert queue.failures("a") == 30
+
+    queue.take(now)
+    queue.done("a", now)
+    queue.add("a", now)
+    queue.take(now)
+    assert queue.failed("a", now) <= 0.01
+
+
+def test_a_change_during_a_failing_run_is_not_made_to_wait() -> None:
+    queue = a_queue()
+    queue.add("a", 0.0)
+    queue.take(0.0)
+    queue.add("a", 0.5)
+    queue.failed("a", 1.0)
+
+    assert queue.wait_seconds(1.0) == 0.0
+    assert queue.failures("a") == 1
+
+
+def test_a_failing_key_holds_nobody_up() -> None:
+    queue = a_queue()
+    queue.add("bad", 0.0)
+    queue.add("good", 0.0)
+    queue.take(0.0)
+    queue.failed("bad", 0.0)
+
+    assert take_all(queue, 0.0) == ["good"]
+
+
+def test_a_key_that_failed_keeps_its_priority() -> None:
+    queue = a_queue()
+    queue.add("old", 0.0, priority=-100)
+    queue.take(0.0)
+    queue.failed("old", 0.0)
+    queue.add("new", 1.0)
+
+    assert take_all(queue, 1.0) == ["new", "old"]
+
+
+def test_finishing_what_does_not_run_is_a_mistake() -> None:
+    queue = a_queue()
+    queue.add("a", 0.0)
+
+    with pytest.raises(ValueError, match="a is not running"):
+        queue.done("a", 0.0)
+
+
+def test_the_story_of_a_key_tells_what_happened_and_why() -> None:
+    queue = a_queue()
+    queue.add("a", 0.0, reason="Deployment default/web changed")
+    queue.add("b", 0.0)
+    queue.take(1.0)
+    queue.failed("a", 2.0, reason="boom")
+
+    assert [(moment.time, moment.event, moment.detail) for moment in queue.story("a")] == [
+        (0.0, "added", "Deployment default/web changed"),
+        (1.0, "started", ""),
+        (2.0, "failed", "boom"),
+    ]
+
+
+def test_the_story_is_bounded() -> None:
+    queue: Queue[int] = Queue(SeededEntropy(1), story_length=3)
+    for _ in range(10):
+        queue.add(1, 0.0)
+
+    assert len(queue.story(1)) == 3
+
+
+def test_superseded_places_do_not_pile_up() -> None:
+    queue = a_queue()
+    for turn in range(10_000):
+        queue.add("a", float(turn), not_before=turn + 1000.0)
+        queue.add("a", float(turn))
+        queue.take(float(turn))
+        queue.done("a", float(turn))
+
+    assert len(queue._early) < 200
+
+
+@given(st.integers(min_value=1, max_value=10_000), st.integers())
+def test_a_backoff_stays_within_its_bounds(failures: int, seed: int) -> None:
+    seconds = Backoff().seconds(failures, SeededEntropy(seed))
+
+    assert 0.005 <= seconds <= 1000.0
+
+
+@dataclass
+class Wanted:
+    """What the model knows of a key: when it is due, how urgent it is, and whether it runs."""
+
+    not_before: float | None = None
+    priority: int = 0
+    running: bool = False
+    failures: int = 0
+
+
+class QueueMachine(RuleBasedStateMachine):
+    """Any order of additions, runs and time against a model that only knows the promises."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue: Queue[int] = Queue(SeededEntropy(7))
+        self.model: dict[int, Wanted] = {}
+        self.now = 0.0
+
+    def wanted(self, key: int) -> Wanted:
+        return self.model.setdefault(key, Wanted())
+
+    def due(self) -> dict[int, tuple[float, int]]:
+        return {
+            key: (wanted.not_before, wanted.priority)
+            for key, wanted in self.model.items()
+            if wanted.not_before is not None and wanted.not_before <= self.now and not wanted.running
+        }
+
+    @rule(
+        key=st.integers(0, 5),
+        priority=st.sampled_from([-100, 0, 0, 10]),
+        delay=st.one_of(st.none(), st.sampled_from([-5.0, 0.0, 0.5, 3.0, 60.0])),
+    )
+    def add(self, key: int, priority: int, delay: float | None) -> None:
+        not_before = None if delay is None else self.now + delay
+        self.queue.add(key, self.now, priority=priority, not_before=not_before)
+        wanted, moment = self.wanted(key), self.now + max(0.0, delay or 0.0)
+        first = wanted.not_before is None
+        wanted.not_before = moment if wanted.not_before is None else min(wanted.not_before, moment)
+        wanted.priority = priority if first else max(priority, wanted.priority)
+
+    @rule(seconds=st.sampled_from([0.001, 0.4, 1.0, 30.0, 2000.0]))
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule()
+    def take(self) -> None:
+        due = self.due()
+        key = self.queue.take(self.now)
+        assert (key is None) == (not due)
+        if key is not None:
+            moment, priority = due[key]
+            assert priority == max(other for _, other in due.values())
+            assert moment == min(other for other, level in due.values() if level == priority)
+            wanted = self.model[key]
+            wanted.running, wanted.not_before = True, None
+
+    @precondition(lambda self: any(wanted.running for wanted in self.model.values()))
+    @rule(data=st.data(), fails=st.booleans())
+    def finish(self, data: Any, fails: bool) -> None:
+        key = data.draw(st.sampled_from(sorted(key for key, wanted in self.model.items() if wanted.running)))
+        wanted = self.model[key]
+        wanted.running = False
+        if wanted.not_before is not None:
+            wanted.not_before = max(self.now, wanted.not_before)
+        if fails:
+            seconds = self.queue.failed(key, self.now)
+            assert 0.005 <= seconds <= 1000.0
+            wanted.failures += 1
+            moment = self.now + seconds
+            wanted.not_before = moment if wanted.not_before is None else min(wanted.not_before, moment)
+        else:
+            self.queue.done(key, self.now)
+            wanted.failures = 0
+
+    @invariant()
+    def counts_agree(self) -> None:
+        assert len(self.queue) == sum(wanted.not_before is not None for wanted in self.model.values())
+        assert self.queue.running == sum(wanted.running for wanted in self.model.values())
+        for key, wanted in self.model.items():
+            assert self.queue.failures(key) == wanted.failures
+
+    @invariant()
+    def the_wait_ends_when_the_next_key_is_due(self) -> None:
+        moments = [w.not_before for w in self.model.values() if w.not_before is not None and not w.running]
+        expected = max(0.0, min(moments) - self.now) if moments else None
+        assert self.queue.wait_seconds(self.now) == expected
+
+    def teardown(self) -> None:
+        """Whatever happened, every key that is wanted gets its run in the end."""
+        self.now += 10_000.0
+        for key, wanted in self.model.items():
+            if wanted.running:
+                self.queue.done(key, self.now)
+        owed = sorted(key for key, wanted in self.model.items() if wanted.not_before is not None)
+        taken = []
+        while (due := self.queue.take(self.now)) is not None:
+            taken.append(due)
+            self.queue.done(due, self.now)
+        assert sorted(taken) == owed
+        assert self.queue.wait_seconds(self.now) is None
+        assert not self.queue._entries, "nothing of a finished key is kept"
+
+
+QueueMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=60, deadline=None)
+TestQueueMachine = QueueMachine.TestCase
