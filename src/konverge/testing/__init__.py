@@ -1,1 +1,17 @@
-"""Being built."""
+"""Testing operators on a cluster: the embedded one, the real one, or each test on both.
+
+`konverge.testing.pytest_plugin` has the fixture ``cluster``: a client, a namespace of the test's own, a clock, waiting
+for what a cluster does in its own time (`eventually`), and the record of what was asked of the server. Load it in the
+top ``conftest.py``::
+
+    pytest_plugins = ["konverge.testing.pytest_plugin"]
+
+A test that takes the fixture runs twice. On the embedded cluster time is simulated, so a minute's wait costs nothing;
+the real one (`konverge.testing.controlplane`) says what is true.
+"""
+
+from konverge.testing.cluster import Cluster, Server
+from konverge.testing.requests import Request
+from konverge.testing.waiting import eventually
+
+__all__ = ["Cluster", "Request", "Server", "eventually"]
