@@ -1,0 +1,176 @@
+"""A controller: takes keys from its queue and runs one pass for each, several at once.
+
+A pass that fails is logged once and comes again after the key's back-off; one that takes too long is cancelled and
+counts as failed; nothing that a pass does ends the controller or holds up another key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeAlias
+
+from konverge.clock import Clock, Entropy
+from konverge.errors import KonvergeError, TerminalError
+from konverge.kube import ObjectKey
+from konverge.runtime.passes import Pass, current_pass
+from konverge.runtime.queue import Backoff, Queue
+
+__all__ = ["DEFAULT_TIMEOUT", "DEFAULT_WORKERS", "Controller", "Reconcile", "Result"]
+
+_log = logging.getLogger("konverge.runtime")
+
+DEFAULT_WORKERS = 10
+"""How many objects of a kind are reconciled at once.
+
+A pass mostly waits for the API server, so one worker would leave both idle; ten keep a server on the same machine busy,
+and stay far below the share of requests that its priority and fairness gives to one client.
+"""
+
+DEFAULT_TIMEOUT = timedelta(minutes=2)
+"""How long one pass may take: several requests at their own deadline of half a minute, and still an end to a hang."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a pass that succeeded asks for.
+
+    Args:
+        requeue_after: Another pass after so long, even if nothing changes; None waits for a change.
+    """
+
+    requeue_after: timedelta | None = None
+
+
+Reconcile: TypeAlias = Callable[[ObjectKey], Awaitable[Result | None]]
+
+
+class Controller:
+    """Reconciles the keys of one kind.
+
+    Args:
+        name: What the controller is called in logs.
+        reconcile: One pass over one key. Returning is success; `konverge.errors.TerminalError` is not tried again
+            before the next change; any other exception is.
+        clock: The time.
+        entropy: Draws identifiers and jitter.
+        workers: How many keys at once.
+        timeout: How long a pass may take before it is cancelled.
+        backoff: How long a key waits after a failure.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Reconcile,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        workers: int = DEFAULT_WORKERS,
+        timeout: timedelta = DEFAULT_TIMEOUT,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self.name = name
+        self.queue: Queue[ObjectKey] = Queue(entropy, backoff=backoff)
+        self._reconcile = reconcile
+        self._clock = clock
+        self._entropy = entropy
+        self._workers = workers
+        self._timeout_seconds = timeout.total_seconds()
+        self._stopping = False
+        self._changed = asyncio.Event()
+
+    def wake(self, key: ObjectKey, *, priority: int = 0, reason: str = "") -> None:
+        """Ask for a pass over the key as soon as a worker is free; for use in the loop that runs the controller.
+
+        Args:
+            key: The object.
+            priority: Higher goes first.
+            reason: Why, for the key's story.
+        """
+        self.queue.add(key, self._clock.monotonic(), priority=priority, reason=reason)
+        self._changed.set()
+
+    def stop(self) -> None:
+        """Start no further pass; `run` returns when those under way have ended."""
+        self._stopping = True
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Work until `stop`. Cancelling it cancels the passes under way and waits until they have let go."""
+        async with asyncio.TaskGroup() as passes:
+            while not self._stopping:
+                self._changed.clear()
+                self._start_due(passes)
+                is_full = self.queue.running >= self._workers
+                seconds = None if is_full else self.queue.wait_seconds(self._clock.monotonic())
+                try:
+                    async with asyncio.timeout(seconds):
+                        await self._changed.wait()
+                except TimeoutError:
+                    continue
+
+    def _start_due(self, passes: asyncio.TaskGroup) -> None:
+        while self.queue.running < self._workers:
+            key = self.queue.take(self._clock.monotonic())
+            if key is None:
+                return
+            passes.create_task(self._run_pass(key), name=f"reconcile {self.name} {key}")
+
+    async def _run_pass(self, key: ObjectKey) -> None:
+        current_pass.set(Pass(self.name, key, self._entropy.uid()))  # the task has a context of its own
+        try:
+            result = await self._reconcile_in_time(key)
+        except Exception as error:  # noqa: BLE001  # whatever an author's code raises must not end the controller
+            self._settle_failure(key, error)
+        else:
+            now = self._clock.monotonic()
+            if result is not None and result.requeue_after is not None:
+                self.queue.add(key, now, not_before=now + result.requeue_after.total_seconds(), reason="requeue_after")
+            self.queue.done(key, now)
+        self._changed.set()
+
+    async def _reconcile_in_time(self, key: ObjectKey) -> Result | None:
+        deadline = asyncio.timeout(self._timeout_seconds)
+        try:
+            async with deadline:
+                return await self._reconcile(key)
+        except TimeoutError:
+            if deadline.expired():
+                raise KonvergeError(f"the reconcile took longer than {self._timeout_seconds:g} s") from None
+            raise
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # Nobody cancelled this pass: something that it awaited was cancelled. Passed on, this would end the task
+            # unseen and leave the key running forever.
+            raise KonvergeError("the reconcile awaited something that was cancelled") from error
+
+    def _settle_failure(self, key: ObjectKey, error: Exception) -> None:
+        running = current_pass.get()
+        fields = {} if running is None else running.log_fields
+        # konverge's own errors say what happened; a traceback is for what nobody foresaw.
+        trace = None if isinstance(error, KonvergeError) else error
+        now = self._clock.monotonic()
+        if _is_terminal(error):
+            self.queue.done(key, now)
+            _log.error(
+                "%s %s: reconcile failed, not tried again before a change: %s",
+                self.name, key, error, exc_info=trace, extra=fields,
+            )  # fmt: skip
+            return
+        seconds = self.queue.failed(key, now, reason=type(error).__name__)
+        _log.warning(
+            "%s %s: reconcile failed %d times in a row, again in %.3g s: %s",
+            self.name, key, self.queue.failures(key), seconds, error, exc_info=trace, extra=fields,
+        )  # fmt: skip
+
+
+def _is_terminal(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return all(_is_terminal(single) for single in error.exceptions)
+    return isinstance(error, TerminalError)

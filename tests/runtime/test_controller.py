@@ -1,0 +1,222 @@
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import pytest
+
+from konverge.clock import SeededEntropy, SimulatedClock
+from konverge.errors import TerminalError
+from konverge.kube import ObjectKey
+from konverge.runtime.controller import Controller, Result
+from konverge.runtime.passes import PassFilter
+
+pytestmark = pytest.mark.anyio
+
+CLOCK = SimulatedClock()
+A, B, C = (ObjectKey("default", name) for name in "abc")
+
+
+@asynccontextmanager
+async def running(
+    reconcile: Callable[[ObjectKey], Awaitable[Result | None]],
+    workers: int = 10,
+    timeout: timedelta = timedelta(minutes=2),
+) -> AsyncIterator[Controller]:
+    controller = Controller(
+        "webapp", reconcile, clock=CLOCK, entropy=SeededEntropy(1), workers=workers, timeout=timeout
+    )
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(controller.run())
+        try:
+            yield controller
+        finally:
+            controller.stop()
+
+
+class Recorder:
+    """A reconcile that notes when it ran for which key, takes its time, and may fail."""
+
+    def __init__(self, seconds: float = 0.0, error: Exception | None = None, result: Result | None = None) -> None:
+        self.runs: list[tuple[float, str]] = []
+        self.most_at_once = 0
+        self.error = error
+        self.result = result
+        self._seconds = seconds
+        self._under_way = 0
+
+    async def __call__(self, key: ObjectKey) -> Result | None:
+        self.runs.append((CLOCK.monotonic(), key.name))
+        self._under_way += 1
+        self.most_at_once = max(self.most_at_once, self._under_way)
+        try:
+            await CLOCK.sleep(self._seconds)
+        finally:
+            self._under_way -= 1
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+async def test_a_woken_key_is_reconciled_at_once() -> None:
+    recorder = Recorder()
+    async with running(recorder) as controller:
+        await CLOCK.sleep(5)
+        controller.wake(A)
+        await CLOCK.sleep(5)
+
+    assert recorder.runs == [(5.0, "a")]
+
+
+async def test_no_more_keys_at_once_than_workers() -> None:
+    recorder = Recorder(seconds=1)
+    async with running(recorder, workers=2) as controller:
+        for key in (A, B, C):
+            controller.wake(key)
+        await CLOCK.sleep(10)
+
+    assert recorder.runs == [(0.0, "a"), (0.0, "b"), (1.0, "c")]
+    assert recorder.most_at_once == 2
+
+
+async def test_events_during_a_pass_mean_exactly_one_more() -> None:
+    recorder = Recorder(seconds=2)
+    async with running(recorder) as controller:
+        controller.wake(A)
+        await CLOCK.sleep(1)
+        controller.wake(A)
+        controller.wake(A)
+        await CLOCK.sleep(10)
+
+    assert recorder.runs == [(0.0, "a"), (2.0, "a")]
+
+
+async def test_a_pass_can_ask_for_another_one_later() -> None:
+    recorder = Recorder(result=Result(requeue_after=timedelta(seconds=30)))
+    async with running(recorder) as controller:
+        controller.wake(A)
+        await CLOCK.sleep(70)
+
+    assert [round(moment) for moment, _ in recorder.runs] == [0, 30, 60]
+
+
+async def test_a_failing_key_backs_off_while_others_proceed() -> None:
+    good = Recorder()
+    bad = Recorder(error=RuntimeError("boom"))
+    async with running(lambda key: (bad if key == A else good)(key)) as controller:
+        controller.wake(A)
+        for second in range(10):
+            controller.wake(B, reason=f"change {second}")
+            await CLOCK.sleep(1)
+
+    assert len(good.runs) == 10
+    assert 9 <= len(bad.runs) <= 12, "10 s hold about ten doublings from 5 ms"
+
+
+async def test_a_failure_is_logged_once_with_its_pass(caplog: pytest.LogCaptureFixture) -> None:
+    recorder = Recorder(error=RuntimeError("boom"))
+    async with running(recorder) as controller:
+        controller.wake(A)
+        await CLOCK.sleep(0.001)
+
+    (record,) = caplog.records
+    assert "webapp default/a: reconcile failed 1 times in a row" in record.getMessage()
+    assert record.exc_info is not None, "nobody foresaw this error: its traceback is wanted"
+    assert record.__dict__["controller"] == "webapp"
+    assert record.__dict__["object"] == "default/a"
+    assert len(record.__dict__["reconcile_id"]) == 36
+
+
+async def test_a_terminal_error_is_not_tried_again_before_the_next_change() -> None:
+    recorder = Recorder(error=ExceptionGroup("two", [TerminalError("no use"), TerminalError("none at all")]))
+    async with running(recorder) as controller:
+        controller.wake(A)
+        await CLOCK.sleep(3600)
+        controller.wake(A)
+        await CLOCK.sleep(3600)
+
+    assert [moment for moment, _ in recorder.runs] == [0.0, 3600.0]
+
+
+async def test_a_pass_that_takes_too_long_is_cancelled_and_backs_off(caplog: pytest.LogCaptureFixture) -> None:
+    recorder = Recorder(seconds=100)
+    async with running(recorder, timeout=timedelta(seconds=10)) as controller:
+        controller.wake(A)
+        await CLOCK.sleep(10.1)
+
+    assert len(recorder.runs) == 2
+    assert "the reconcile took longer than 10 s" in caplog.text
+
+
+async def test_a_timeout_of_the_author_is_not_mistaken_for_the_deadline(caplog: pytest.LogCaptureFixture) -> None:
+    async with running(Recorder(error=TimeoutError("the database"))) as controller:
+        controller.wake(A)
+        await CLOCK.sleep(0.001)
+
+    assert "the database" in caplog.text
+
+
+async def test_awaiting_something_that_was_cancelled_is_a_failure_like_any_other() -> None:
+    runs = []
+
+    async def reconcile(key: ObjectKey) -> None:
+        runs.append(key)
+        task = asyncio.create_task(CLOCK.sleep(1))
+        task.cancel()
+        await task
+
+    async with running(reconcile) as controller:
+        controller.wake(A)
+        await CLOCK.sleep(1)
+
+    assert len(runs) > 1
+
+
+async def test_stop_lets_the_passes_under_way_end_and_starts_no_other() -> None:
+    recorder = Recorder(seconds=5)
+    async with running(recorder, workers=1) as controller:
+        controller.wake(A)
+        controller.wake(B)
+        await CLOCK.sleep(1)
+
+    assert CLOCK.monotonic() == 5.0
+    assert recorder.runs == [(0.0, "a")]
+
+
+async def test_cancelling_the_controller_cancels_its_passes() -> None:
+    let_go = []
+
+    async def reconcile(key: ObjectKey) -> None:
+        try:
+            await CLOCK.sleep(1000)
+        finally:
+            let_go.append(key)
+
+    controller = Controller("webapp", reconcile, clock=CLOCK, entropy=SeededEntropy(1))
+    controller.wake(A)
+    task = asyncio.create_task(controller.run())
+    await CLOCK.sleep(1)
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert let_go == [A]
+    assert CLOCK.monotonic() == 1.0
+
+
+async def test_the_pass_shows_on_every_record_logged_within(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    caplog.handler.addFilter(PassFilter())
+
+    async def reconcile(key: ObjectKey) -> None:
+        logging.getLogger("author").info("within")
+
+    async with running(reconcile) as controller:
+        logging.getLogger("author").info("outside")
+        controller.wake(A)
+        await CLOCK.sleep(1)
+
+    fields = {record.getMessage(): record.__dict__["object"] for record in caplog.records}
+    assert fields == {"outside": "", "within": "default/a"}
