@@ -1,1 +1,12 @@
-"""Being built."""
+"""Gates: whether a feature is on.
+
+A gate is asked, never told: a component, a resource or a mutation carries one, and the pass asks it each time. What
+comes in is what the author knows when the gate is made (a version, the values of a spec), what goes out is one boolean
+or an error. A gate keeps no state; combining one gives a new one.
+
+Version ranges are the author's: bring a `VersionConstraint` over whatever scheme the versions follow.
+"""
+
+from konverge.feature.gates import BooleanGate, Gate, VersionConstraint, VersionGate, is_enabled
+
+__all__ = ["BooleanGate", "Gate", "VersionConstraint", "VersionGate", "is_enabled"]

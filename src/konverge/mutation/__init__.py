@@ -1,1 +1,63 @@
-"""Being built."""
+"""Mutations: what a feature changes in a desired object, kept apart from the object's baseline.
+
+An author writes the baseline as the newest shape and one named, gated `Mutation` for each feature or old version that
+departs from it. A mutation's callback gets a mutator, which records edits; the edits themselves get editors. The plans
+are then carried out in registration order, and inside one in the kind's order of categories (`Category`), on a private
+copy of the baseline: the same input gives the same object on every pass, in previews and in tests.
+"""
+
+from konverge.mutation.editors import (
+    ConfigMapDataEditor,
+    ContainerEditor,
+    ContentEditor,
+    DeploymentSpecEditor,
+    Editor,
+    ObjectMetaEditor,
+    PodSpecEditor,
+    SecretDataEditor,
+    ServiceSpecEditor,
+    StatefulSetSpecEditor,
+)
+from konverge.mutation.failures import failure_of
+from konverge.mutation.fields import json_copy, json_text
+from konverge.mutation.mutations import Mutation, apply_mutations, firing_set
+from konverge.mutation.mutator import Category, Mutator
+from konverge.mutation.selectors import (
+    ContainerSelector,
+    all_containers,
+    container_at_index,
+    container_named,
+    container_not_named,
+    containers_named,
+    containers_not_named,
+)
+from konverge.mutation.workload import WorkloadMutator
+
+__all__ = [
+    "Category",
+    "ConfigMapDataEditor",
+    "ContainerEditor",
+    "ContainerSelector",
+    "ContentEditor",
+    "DeploymentSpecEditor",
+    "Editor",
+    "Mutation",
+    "Mutator",
+    "ObjectMetaEditor",
+    "PodSpecEditor",
+    "SecretDataEditor",
+    "ServiceSpecEditor",
+    "StatefulSetSpecEditor",
+    "WorkloadMutator",
+    "all_containers",
+    "apply_mutations",
+    "container_at_index",
+    "container_named",
+    "container_not_named",
+    "containers_named",
+    "containers_not_named",
+    "failure_of",
+    "firing_set",
+    "json_copy",
+    "json_text",
+]

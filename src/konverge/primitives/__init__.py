@@ -1,1 +1,73 @@
-"""Being built."""
+"""Primitives: one Kubernetes object each, with everything its kind knows about being healthy, late and suspended.
+
+A primitive is a value made from a desired object and its author's functions; what goes out is the protocol
+`konverge.primitives.lifecycle.Resource`, through which the engine renders and judges it. Nothing here talks to a
+cluster, keeps state between calls, or raises because a server sent something odd.
+
+One module a kind, each in the same order: the class with its defaults for health, grace and suspension, then the
+mutator. What kinds share lives in `primitive` (every kind), `categories` (which answers a kind gives) and `replicas`
+(kinds that keep a number of replicas). `Static`, `Workload`, `Task` and `Integration` serve any other kind.
+"""
+
+from konverge.primitives.categories import IntegrationKind, StaticKind, TaskKind, WorkloadKind
+from konverge.primitives.config_map import ConfigMap, ConfigMapMutator
+from konverge.primitives.deployment import Deployment, DeploymentMutator
+from konverge.primitives.generic import ContentMutator, Integration, Static, Task, Workload
+from konverge.primitives.lifecycle import (
+    BLOCKED,
+    UNBLOCKED,
+    Convergence,
+    ConvergingStatus,
+    Grace,
+    GraceStatus,
+    GuardResult,
+    GuardStatus,
+    Operation,
+    Resource,
+    Suspension,
+    SuspensionStatus,
+    blocked,
+)
+from konverge.primitives.primitive import DesiredObject, Extractor, Handlers, Primitive
+from konverge.primitives.secret import Secret, SecretMutator
+from konverge.primitives.service import Service, ServiceMutator
+from konverge.primitives.stateful_set import StatefulSet, StatefulSetMutator
+
+__all__ = [
+    "BLOCKED",
+    "UNBLOCKED",
+    "ConfigMap",
+    "ConfigMapMutator",
+    "ContentMutator",
+    "Convergence",
+    "ConvergingStatus",
+    "Deployment",
+    "DeploymentMutator",
+    "DesiredObject",
+    "Extractor",
+    "Grace",
+    "GraceStatus",
+    "GuardResult",
+    "GuardStatus",
+    "Handlers",
+    "Integration",
+    "IntegrationKind",
+    "Operation",
+    "Primitive",
+    "Resource",
+    "Secret",
+    "SecretMutator",
+    "Service",
+    "ServiceMutator",
+    "StatefulSet",
+    "StatefulSetMutator",
+    "Static",
+    "StaticKind",
+    "Suspension",
+    "SuspensionStatus",
+    "Task",
+    "TaskKind",
+    "Workload",
+    "WorkloadKind",
+    "blocked",
+]

@@ -1,0 +1,30 @@
+"""Editors: one part of an object, and what may be done to it.
+
+An editor lives for one edit. It works on the plain mapping under it, which `raw` gives for everything that has no
+method. ``set_`` overwrites, ``ensure_`` adds or replaces, ``remove_`` tolerates that nothing is there. Values are
+copied on their way in.
+"""
+
+from konverge.mutation.editors.config_map_data import ConfigMapDataEditor
+from konverge.mutation.editors.container import ContainerEditor
+from konverge.mutation.editors.content import ContentEditor
+from konverge.mutation.editors.deployment_spec import DeploymentSpecEditor
+from konverge.mutation.editors.editor import Editor
+from konverge.mutation.editors.object_meta import ObjectMetaEditor
+from konverge.mutation.editors.pod_spec import PodSpecEditor
+from konverge.mutation.editors.secret_data import SecretDataEditor
+from konverge.mutation.editors.service_spec import ServiceSpecEditor
+from konverge.mutation.editors.stateful_set_spec import StatefulSetSpecEditor
+
+__all__ = [
+    "ConfigMapDataEditor",
+    "ContainerEditor",
+    "ContentEditor",
+    "DeploymentSpecEditor",
+    "Editor",
+    "ObjectMetaEditor",
+    "PodSpecEditor",
+    "SecretDataEditor",
+    "ServiceSpecEditor",
+    "StatefulSetSpecEditor",
+]

@@ -1,0 +1,41 @@
+"""The data of a Secret."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+from konverge.kube import Object
+from konverge.mutation.editors.editor import Editor
+from konverge.mutation.fields import mapping_at, remove_key
+
+__all__ = ["SecretDataEditor"]
+
+
+class SecretDataEditor(Editor):
+    """Edits ``data`` and ``stringData`` of the Secret under it."""
+
+    __slots__ = ()
+
+    def raw(self) -> Object:
+        """The plain mapping ``data`` itself, of base64 texts."""
+        return mapping_at(self._fields, "data")
+
+    def raw_string_data(self) -> Object:
+        """The plain mapping ``stringData`` itself; the server merges it over ``data``."""
+        return mapping_at(self._fields, "stringData")
+
+    def set(self, key: str, value: bytes) -> None:
+        """Set an entry of ``data``; it is encoded here."""
+        self.raw()[key] = b64encode(value).decode()
+
+    def remove(self, key: str) -> None:
+        """Remove an entry of ``data``."""
+        remove_key(self._fields, "data", key)
+
+    def set_string(self, key: str, value: str) -> None:
+        """Set an entry of ``stringData``."""
+        self.raw_string_data()[key] = value
+
+    def remove_string(self, key: str) -> None:
+        """Remove an entry of ``stringData``."""
+        remove_key(self._fields, "stringData", key)

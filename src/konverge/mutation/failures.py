@@ -1,0 +1,35 @@
+"""How the failure of an author's function is reported: with the name of what failed, and without a Secret's values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from konverge.errors import KonvergeError, TerminalError
+
+__all__ = ["failure_of"]
+
+
+@contextmanager
+def failure_of(what: str, *, withheld: bool = False) -> Iterator[None]:
+    """Turn whatever the body raises into a `KonvergeError` that says what failed, with the original as its cause.
+
+    A `TerminalError` stays one, so that the key is still not retried.
+
+    Args:
+        what: For example ``failed to mutate resource v1/ConfigMap/default/web``.
+        withheld: The body works on a Secret. An error from outside konverge may quote a value: it shows by its type
+            alone, and without a cause, because a log prints causes. Errors of konverge's own tree hold no values.
+    """
+    try:
+        yield
+    except TerminalError as error:
+        raise TerminalError(f"{what}: {error}") from (None if withheld else error)
+    except KonvergeError as error:
+        raise KonvergeError(f"{what}: {error}") from (None if withheld else error)
+    except Exception as error:
+        if withheld:
+            raise KonvergeError(
+                f"{what}: {type(error).__name__} (its text is withheld: it may quote the Secret)"
+            ) from None
+        raise KonvergeError(f"{what}: {type(error).__name__}: {error}") from error

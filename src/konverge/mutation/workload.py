@@ -1,0 +1,149 @@
+"""The editing surface that all kinds with a pod template share.
+
+A mutation written against `WorkloadMutator` fits a Deployment, a StatefulSet and whatever else runs pods: the same
+tracing sidecar for all of them is one function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, TypeAlias
+
+from konverge.kube import Object
+from konverge.mutation.editors.container import ContainerEditor
+from konverge.mutation.editors.object_meta import ObjectMetaEditor
+from konverge.mutation.editors.pod_spec import PodSpecEditor
+from konverge.mutation.fields import list_at, mapping_at, name_of, named, put_item, remove_items
+from konverge.mutation.mutator import Category, Mutator
+from konverge.mutation.selectors import ContainerSelector, all_containers
+
+__all__ = ["WorkloadMutator"]
+
+_ContainerEdit: TypeAlias = tuple[ContainerSelector, Callable[[ContainerEditor], None]]
+
+
+class WorkloadMutator(Mutator):
+    """Edits the pod template and its containers, wherever the kind keeps it.
+
+    A None given as a selector or an edit is ignored.
+    """
+
+    pod_template: ClassVar[tuple[str, ...]] = ("spec", "template")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._container_edits: dict[str, list[_ContainerEdit]] = {}
+
+    def edit_pod_template_metadata(self, edit: Callable[[ObjectMetaEditor], None] | None) -> None:
+        """Edit the labels and annotations of the pods."""
+        self._edit(Category.POD_TEMPLATE_METADATA, ObjectMetaEditor, (*self.pod_template, "metadata"), edit)
+
+    def edit_pod_spec(self, edit: Callable[[PodSpecEditor], None] | None) -> None:
+        """Edit what the containers share: volumes, tolerations, the service account."""
+        self._edit(Category.POD_SPEC, PodSpecEditor, (*self.pod_template, "spec"), edit)
+
+    def edit_containers(
+        self, selector: ContainerSelector | None, edit: Callable[[ContainerEditor], None] | None
+    ) -> None:
+        """Edit the selected containers, as they are after all containers were ensured and removed."""
+        self._edit_each("containers", Category.CONTAINER_EDITS, selector, edit)
+
+    def edit_init_containers(
+        self, selector: ContainerSelector | None, edit: Callable[[ContainerEditor], None] | None
+    ) -> None:
+        """Edit the selected init containers."""
+        self._edit_each("initContainers", Category.INIT_CONTAINER_EDITS, selector, edit)
+
+    def ensure_container(self, container: Mapping[str, Any]) -> None:
+        """Replace the container of that name, else append it."""
+        self._put("containers", Category.CONTAINER_PRESENCE, container)
+
+    def remove_container(self, name: str) -> None:
+        """Remove the container of that name."""
+        self._remove("containers", Category.CONTAINER_PRESENCE, (name,))
+
+    def remove_containers(self, names: Iterable[str]) -> None:
+        """Remove the containers of these names."""
+        self._remove("containers", Category.CONTAINER_PRESENCE, names)
+
+    def ensure_init_container(self, container: Mapping[str, Any]) -> None:
+        """Replace the init container of that name, else append it."""
+        self._put("initContainers", Category.INIT_CONTAINER_PRESENCE, container)
+
+    def remove_init_container(self, name: str) -> None:
+        """Remove the init container of that name."""
+        self._remove("initContainers", Category.INIT_CONTAINER_PRESENCE, (name,))
+
+    def remove_init_containers(self, names: Iterable[str]) -> None:
+        """Remove the init containers of these names."""
+        self._remove("initContainers", Category.INIT_CONTAINER_PRESENCE, names)
+
+    def ensure_container_env_var(self, variable: Mapping[str, Any]) -> None:
+        """Set an environment variable in all containers (not in init containers)."""
+        self.edit_containers(all_containers(), lambda container: container.ensure_env_var(variable))
+
+    def remove_container_env_var(self, name: str) -> None:
+        """Remove an environment variable from all containers."""
+        self.remove_container_env_vars((name,))
+
+    def remove_container_env_vars(self, names: Iterable[str]) -> None:
+        """Remove environment variables from all containers."""
+        unwanted = tuple(names)
+        self.edit_containers(all_containers(), lambda container: container.remove_env_vars(unwanted))
+
+    def ensure_container_arg(self, argument: str) -> None:
+        """Add an argument to all containers that have not exactly this one."""
+        self.edit_containers(all_containers(), lambda container: container.ensure_arg(argument))
+
+    def remove_container_arg(self, argument: str) -> None:
+        """Remove an argument from all containers."""
+        self.remove_container_args((argument,))
+
+    def remove_container_args(self, arguments: Iterable[str]) -> None:
+        """Remove arguments from all containers."""
+        unwanted = tuple(arguments)
+        self.edit_containers(all_containers(), lambda container: container.remove_args(unwanted))
+
+    def _put(self, field: str, category: Category, container: Mapping[str, Any]) -> None:
+        is_same = named(name_of(container))
+        self._record(category, lambda obj: put_item(self._pod_spec(obj), field, container, is_same))
+
+    def _remove(self, field: str, category: Category, names: Iterable[str]) -> None:
+        is_unwanted = named(*names)
+        self._record(category, lambda obj: remove_items(self._pod_spec(obj), field, is_unwanted))
+
+    def _edit_each(
+        self,
+        field: str,
+        category: Category,
+        selector: ContainerSelector | None,
+        edit: Callable[[ContainerEditor], None] | None,
+    ) -> None:
+        if selector is None or edit is None:
+            return
+        edits = self._container_edits.get(field)
+        if edits is None:
+            edits = self._container_edits[field] = []
+            self._record(category, lambda obj: _edit_selected(self._pod_spec(obj), field, edits))
+        edits.append((selector, edit))
+
+    def _pod_spec(self, obj: Object) -> Object:
+        return mapping_at(obj, *self.pod_template, "spec")
+
+
+def _edit_selected(pod_spec: Object, field: str, edits: list[_ContainerEdit]) -> None:
+    """Make the edits container by container.
+
+    Every selector is asked before the first edit: it sees the containers as the presence operations left them.
+    """
+    if pod_spec.get(field) is None:
+        return
+    containers = [found for found in list_at(pod_spec, field) if isinstance(found, dict)]
+    selected = [
+        (container, [edit for selector, edit in edits if selector(index, container)])
+        for index, container in enumerate(containers)
+    ]
+    for container, wanted in selected:
+        editor = ContainerEditor(container)
+        for edit in wanted:
+            edit(editor)

@@ -1,0 +1,59 @@
+"""ConfigMap: static."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from konverge.kube import GroupVersionKind
+from konverge.mutation import Category, ConfigMapDataEditor, Mutator
+from konverge.primitives.categories import StaticKind
+from konverge.primitives.hashing import content_hash
+from konverge.primitives.reading import entries_at
+
+__all__ = ["ConfigMap", "ConfigMapMutator"]
+
+
+class ConfigMap(StaticKind["ConfigMapMutator"]):
+    """A core ``v1`` ConfigMap: ready once applied, left alone by suspension."""
+
+    gvk = GroupVersionKind("", "v1", "ConfigMap")
+
+    def new_mutator(self) -> ConfigMapMutator:
+        """What the callbacks of this kind's mutations get."""
+        return ConfigMapMutator()
+
+    def kind_mistakes(self, obj: Mapping[str, Any]) -> Iterator[str]:
+        """Entries of ``data`` that are no text: the API takes nothing else, not even numbers."""
+        for key, value in entries_at(obj, "data"):
+            if not isinstance(value, str):
+                yield f"data[{key!r}]: expected text, found {type(value).__name__}"
+
+    @staticmethod
+    def data_hash(obj: Mapping[str, Any]) -> str:
+        """A hash that changes with the content, for an annotation on the pods that read it."""
+        return content_hash([obj.get("data") or {}, obj.get("binaryData") or {}])
+
+    def desired_hash(self) -> str:
+        """`data_hash` of the desired object."""
+        return self.data_hash(self.desired())
+
+
+class ConfigMapMutator(Mutator):
+    """Records edits of a ConfigMap."""
+
+    def edit_data(self, edit: Callable[[ConfigMapDataEditor], None] | None) -> None:
+        """Edit the data."""
+        self._edit(Category.CONTENT, ConfigMapDataEditor, (), edit)
+
+    def set_entry(self, key: str, value: str) -> None:
+        """Set a text entry."""
+        self.edit_data(lambda data: data.set(key, value))
+
+    def remove_entry(self, key: str) -> None:
+        """Remove a text entry."""
+        self.edit_data(lambda data: data.remove(key))
+
+    def merge_yaml(self, key: str, patch: str) -> None:
+        """Merge a YAML document into the one that the entry holds (`ConfigMapDataEditor.merge_yaml`)."""
+        self.edit_data(lambda data: data.merge_yaml(key, patch))

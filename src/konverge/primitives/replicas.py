@@ -1,0 +1,93 @@
+"""The health of kinds that keep a number of replicas: one rule for converging, grace and suspension.
+
+Converging and grace judge by the same three questions, so grace never says Healthy where converging does not:
+
+1. Has the kind's controller seen the latest spec? Until then the status speaks of an older one.
+2. Are exactly the wanted replicas ready? More than wanted is not ready either: a scale-down is still going on.
+3. Is the rollout finished? What that means differs by kind; the kind says what is pending.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from konverge.kube import Object
+from konverge.primitives.lifecycle import (
+    Convergence,
+    ConvergingStatus,
+    Grace,
+    GraceStatus,
+    Operation,
+    Suspension,
+    SuspensionStatus,
+)
+from konverge.primitives.reading import integer_at
+
+__all__ = [
+    "Replicas",
+    "replicas_converging_status",
+    "replicas_grace_status",
+    "replicas_suspension_status",
+    "unobserved",
+    "wanted_replicas",
+]
+
+
+class Replicas(NamedTuple):
+    """What a kind reads from its live object."""
+
+    kind: str
+    """As in messages, for example ``StatefulSet``; in lower case it names the kind's controller."""
+    desired: int
+    ready: int
+    pending_rollout: str
+    """What the rollout waits for; empty when it is finished, or when the kind's settings say not to wait."""
+
+
+def wanted_replicas(live: Object) -> int:
+    """``spec.replicas``, which the API defaults to 1."""
+    return integer_at(live, "spec", "replicas", default=1)
+
+
+def unobserved(live: Object, kind: str) -> str:
+    """What to wait for while the controller has not observed the latest spec; empty when it has."""
+    if integer_at(live, "status", "observedGeneration") >= integer_at(live, "metadata", "generation"):
+        return ""
+    return f"Waiting for {kind.lower()} controller to observe latest spec"
+
+
+def replicas_converging_status(live: Object, operation: Operation, replicas: Replicas) -> Convergence:
+    """Judge the live object by the three questions, in their order."""
+    in_progress = ConvergingStatus.CREATING if operation is Operation.CREATED else ConvergingStatus.UPDATING
+    if waiting := unobserved(live, replicas.kind):
+        return Convergence(in_progress, waiting)
+    if replicas.ready != replicas.desired:
+        # Nothing was written in this pass, so the numbers differ because somebody or something scales.
+        status = ConvergingStatus.SCALING if operation is Operation.NONE else in_progress
+        return Convergence(status, f"Waiting for replicas: {replicas.ready}/{replicas.desired} ready")
+    if replicas.pending_rollout:
+        return Convergence(in_progress, replicas.pending_rollout)
+    return Convergence(ConvergingStatus.HEALTHY, "All replicas are ready")
+
+
+def replicas_grace_status(live: Object, replicas: Replicas) -> Grace:
+    """Grade the live object: Down only when nothing serves although something should."""
+    if replicas.ready == 0 and replicas.desired > 0:
+        return Grace(GraceStatus.DOWN, "No replicas are ready")
+    if waiting := unobserved(live, replicas.kind):
+        return Grace(GraceStatus.DEGRADED, waiting)
+    if replicas.ready != replicas.desired:
+        return Grace(GraceStatus.DEGRADED, f"{replicas.kind} partially available")
+    if replicas.pending_rollout:
+        return Grace(GraceStatus.DEGRADED, replicas.pending_rollout)
+    return Grace(GraceStatus.HEALTHY, "All replicas are ready")
+
+
+def replicas_suspension_status(live: Object, kind: str) -> Suspension:
+    """Suspended when no replica is left."""
+    running = integer_at(live, "status", "replicas")
+    if running > 0:
+        return Suspension(
+            SuspensionStatus.SUSPENDING, f"Waiting for replicas to scale down, {running} replicas still running."
+        )
+    return Suspension(SuspensionStatus.SUSPENDED, f"{kind} scaled to zero")

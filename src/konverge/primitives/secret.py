@@ -1,0 +1,87 @@
+"""Secret: static, and its values are shown nowhere."""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from konverge.kube import GroupVersionKind
+from konverge.mutation import Category, Mutator, SecretDataEditor
+from konverge.primitives.categories import StaticKind
+from konverge.primitives.hashing import content_hash
+from konverge.primitives.reading import entries_at
+
+__all__ = ["Secret", "SecretMutator"]
+
+
+class Secret(StaticKind["SecretMutator"]):
+    """A core ``v1`` Secret: ready once applied, left alone by suspension.
+
+    Values in ``data`` may be given as bytes. Errors of the author's functions show by their type alone.
+    """
+
+    gvk = GroupVersionKind("", "v1", "Secret")
+
+    def new_mutator(self) -> SecretMutator:
+        """What the callbacks of this kind's mutations get."""
+        return SecretMutator()
+
+    def kind_mistakes(self, obj: Mapping[str, Any]) -> Iterator[str]:
+        """Entries that the API would refuse; by key, never by value."""
+        for key, value in entries_at(obj, "data"):
+            if not isinstance(value, bytes | str):
+                yield f"data[{key!r}]: expected bytes or base64 text, found {type(value).__name__}"
+            elif isinstance(value, str) and not _is_base64(value):
+                yield f"data[{key!r}]: expected base64 text; give bytes here, or plain text in stringData"
+        for key, value in entries_at(obj, "stringData"):
+            if not isinstance(value, str):
+                yield f"stringData[{key!r}]: expected text, found {type(value).__name__}"
+
+    @staticmethod
+    def data_hash(obj: Mapping[str, Any]) -> str:
+        """A hash that changes with the content, for an annotation on the pods that read it.
+
+        The same for ``stringData`` and for the ``data`` that the server makes of it. Whoever may read the hash can try
+        guesses against it: it does not protect values that are easy to guess.
+        """
+        text = {key: b64encode(value.encode()).decode() for key, value in (obj.get("stringData") or {}).items()}
+        return content_hash({**(obj.get("data") or {}), **text})
+
+    def desired_hash(self) -> str:
+        """`data_hash` of the desired object."""
+        return self.data_hash(self.desired())
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        # The API server ignores line breaks inside base64.
+        binascii.a2b_base64(text.replace("\n", "").replace("\r", ""), strict_mode=True)
+    except ValueError:
+        return False
+    return True
+
+
+class SecretMutator(Mutator):
+    """Records edits of a Secret."""
+
+    def edit_data(self, edit: Callable[[SecretDataEditor], None] | None) -> None:
+        """Edit the data."""
+        self._edit(Category.CONTENT, SecretDataEditor, (), edit)
+
+    def set_data(self, key: str, value: bytes) -> None:
+        """Set an entry of ``data``."""
+        self.edit_data(lambda data: data.set(key, value))
+
+    def remove_data(self, key: str) -> None:
+        """Remove an entry of ``data``."""
+        self.edit_data(lambda data: data.remove(key))
+
+    def set_string_data(self, key: str, value: str) -> None:
+        """Set an entry of ``stringData``."""
+        self.edit_data(lambda data: data.set_string(key, value))
+
+    def remove_string_data(self, key: str) -> None:
+        """Remove an entry of ``stringData``."""
+        self.edit_data(lambda data: data.remove_string(key))

@@ -1,0 +1,71 @@
+"""Service: an integration, because a load balancer's address comes from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from konverge.kube import GroupVersionKind, Object
+from konverge.mutation import Category, Mutator, ServiceSpecEditor
+from konverge.primitives.categories import IntegrationKind
+from konverge.primitives.lifecycle import (
+    Convergence,
+    ConvergingStatus,
+    Grace,
+    GraceStatus,
+    Operation,
+    Suspension,
+    SuspensionStatus,
+)
+from konverge.primitives.reading import items_at, text_at
+
+__all__ = ["Service", "ServiceMutator"]
+
+_AWAITING = "Awaiting load balancer IP/hostname assignment"
+
+
+class Service(IntegrationKind["ServiceMutator"]):
+    """A core ``v1`` Service. Suspension leaves it in place: without pods behind it, it costs nothing."""
+
+    gvk = GroupVersionKind("", "v1", "Service")
+
+    def new_mutator(self) -> ServiceMutator:
+        """What the callbacks of this kind's mutations get."""
+        return ServiceMutator()
+
+    @staticmethod
+    def default_converging_status(live: Object, operation: Operation) -> Convergence:
+        """Operational, but a load balancer only when it has an address."""
+        if not _is_load_balancer(live):
+            return Convergence(ConvergingStatus.OPERATIONAL, "Service is operational")
+        if not _has_address(live):
+            return Convergence(ConvergingStatus.OPERATION_PENDING, _AWAITING)
+        return Convergence(ConvergingStatus.OPERATIONAL, "Load balancer IP/hostname assigned")
+
+    @staticmethod
+    def default_grace_status(live: Object) -> Grace:
+        """Degraded without the address: inside the cluster the Service works."""
+        if _is_load_balancer(live) and not _has_address(live):
+            return Grace(GraceStatus.DEGRADED, _AWAITING)
+        return Grace(GraceStatus.HEALTHY, "Service is operational")
+
+    @staticmethod
+    def default_suspension_status(live: Object) -> Suspension:
+        """Suspended: there is nothing to wait for."""
+        return Suspension(SuspensionStatus.SUSPENDED, "Service stays in place while suspended")
+
+
+def _is_load_balancer(live: Object) -> bool:
+    return text_at(live, "spec", "type") == "LoadBalancer"
+
+
+def _has_address(live: Object) -> bool:
+    entries = items_at(live, "status", "loadBalancer", "ingress")
+    return any(text_at(entry, "ip") or text_at(entry, "hostname") for entry in entries)
+
+
+class ServiceMutator(Mutator):
+    """Records edits of a Service."""
+
+    def edit_service_spec(self, edit: Callable[[ServiceSpecEditor], None] | None) -> None:
+        """Edit the spec."""
+        self._edit(Category.CONTENT, ServiceSpecEditor, ("spec",), edit)
