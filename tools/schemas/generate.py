@@ -4,6 +4,12 @@
 
 Starts the server on loopback with its data in memory-backed storage, asks it, and stops it. What is written keeps the
 structure (types, lists and their keys, defaults, enums), not the descriptions.
+
+One thing OpenAPI does not say: which zero values survive the server's decoding and encoding. ``replicas: 0`` does,
+``paused: false`` does not, ``resources: {}`` appears unasked. That follows from each field's Go type and JSON tag, so
+these are read from the sources of the modules that tools/controlplane pins (``go`` must know where they are), and
+written into each definition as ``x-konverge-always`` (field to what an absent one is written as) and
+``x-konverge-keeps-zero`` (fields whose zero is not dropped).
 """
 
 from __future__ import annotations
@@ -163,6 +169,106 @@ def free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in sockets]
 
 
+# What the server's own types do to zero values
+
+MODULES = {
+    "io.k8s.api.": "k8s.io/api",
+    "io.k8s.apimachinery.": "k8s.io/apimachinery",
+    "io.k8s.apiextensions-apiserver.": "k8s.io/apiextensions-apiserver",
+}
+STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+FIELD = re.compile(r"^\t(?:(\w+)[ \t]+)?(\S+)[ \t]+`json:\"([^\"]*)\"", re.MULTILINE)
+ZEROS = {"string": "", "integer": 0, "number": 0, "boolean": False}
+META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+# Types with a JSON form of their own, and how their zero value is written.
+OWN_ZEROS = {
+    META + "Time": None,
+    META + "MicroTime": None,
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": "0",
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": 0,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": None,
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON": None,
+}
+
+
+def structs_of(package: str, folders: dict[str, Path]) -> dict[str, str]:
+    """The bodies of the structs of a Go package, by name."""
+    module = next(prefix for prefix in MODULES if package.startswith(prefix))
+    folder = folders[module].joinpath(*package[len(module) :].split("."))
+    sources = [path.read_text() for path in sorted(folder.glob("*.go")) if not path.name.endswith("_test.go")]
+    return {name: body for source in sources for name, body in STRUCT.findall(source)}
+
+
+def module_folders() -> dict[str, Path]:
+    found = {}
+    for prefix, module in MODULES.items():
+        command = ["go", "list", "-mod=mod", "-m", "-f", "{{.Dir}}", module]
+        where = REPOSITORY / "tools/controlplane/kubernetes"
+        found[prefix] = Path(
+            subprocess.run(command, cwd=where, check=True, capture_output=True, text=True).stdout.strip()
+        )
+    return found
+
+
+def add_zeros(definitions: dict[str, Any]) -> None:
+    folders = module_folders()
+    packages: dict[str, dict[str, str]] = {}
+    for name, node in definitions.items():
+        package, _, kind = name.rpartition(".")
+        if "properties" not in node:
+            continue
+        if package not in packages:
+            packages[package] = structs_of(package, folders)
+        always: dict[str, Any] = {}
+        keeps: list[str] = []
+        for field, (go_type, options) in fields_of(kind, packages[package]).items():
+            of = node["properties"].get(field)
+            if of is None:
+                continue
+            pointer = go_type.startswith("*")
+            resolved = reference(of)
+            is_struct = resolved not in OWN_ZEROS and "properties" in definitions.get(resolved, {})
+            if pointer and not is_struct:
+                keeps.append(field)
+            if "omitzero" in options or (
+                "omitempty" in options and (pointer or not (is_struct or resolved in OWN_ZEROS))
+            ):
+                continue
+            if pointer:
+                always[field] = None
+            elif resolved in OWN_ZEROS:
+                always[field] = OWN_ZEROS[resolved]
+            else:
+                always[field] = (
+                    {} if is_struct else None if go_type.startswith(("[]", "map[")) else zero(of, definitions)
+                )
+        if always:
+            node["x-konverge-always"] = always
+        if keeps:
+            node["x-konverge-keeps-zero"] = sorted(keeps)
+
+
+def fields_of(kind: str, structs: dict[str, str]) -> dict[str, tuple[str, list[str]]]:
+    """JSON name to Go type and tag options, those of embedded structs included (all are of the same package)."""
+    found: dict[str, tuple[str, list[str]]] = {}
+    for _, go_type, tag in FIELD.findall(structs.get(kind, "")):
+        name, *options = tag.split(",")
+        if "inline" in options:
+            found |= fields_of(go_type, structs)
+        elif name not in ("", "-"):
+            found[name] = (go_type, options)
+    return found
+
+
+def reference(node: dict[str, Any]) -> str:
+    target = node.get("$ref") or next((each.get("$ref", "") for each in node.get("allOf", ())), "")
+    return target.removeprefix(REFERENCE)
+
+
+def zero(node: dict[str, Any], definitions: dict[str, Any]) -> Any:
+    return ZEROS.get(definitions.get(reference(node), node).get("type", ""))
+
+
 # The data
 
 
@@ -176,6 +282,8 @@ def write(documents: dict[str, Any]) -> list[Path]:
                 of = f"{each['group']}/{each['version']}" if each["group"] else each["version"]
                 if of == version and is_object(node):
                     kinds[version][each["kind"]] = name
+
+    add_zeros(definitions)
 
     files = {version: version.replace("/", "_") for version in documents}
     packages = {}

@@ -7,6 +7,7 @@ an argument. The real API server is the judge: the tests put the same questions 
 """
 
 from konverge.apply.builtin_schemas import builtin_kinds, builtin_schema, custom_resource_schema
+from konverge.apply.defaults import with_defaults
 from konverge.apply.fields import FieldSet
 from konverge.apply.merge import ApplyConflict, server_side_apply, track_update
 from konverge.apply.schema import ABSENT, Schema
@@ -21,4 +22,5 @@ __all__ = [
     "custom_resource_schema",
     "server_side_apply",
     "track_update",
+    "with_defaults",
 ]

@@ -181,6 +181,15 @@ class Schema:
         return self.spec.get("default", ABSENT)
 
     @cached_property
+    def declared_defaults(self) -> Mapping[str, Any]:
+        """The fields with a default that is more than their type's zero (the server's types declare those as well)."""
+        return {
+            name: each.default
+            for name, each in self.properties.items()
+            if each.default is not ABSENT and each.default not in ("", 0, {}, None)
+        }
+
+    @cached_property
     def required(self) -> frozenset[str]:
         """The names of the fields that must be there."""
         return frozenset(self.spec.get("required") or ())
@@ -209,6 +218,16 @@ class Schema:
     def embedded_resource(self) -> bool:
         """Tells that the value is a whole object with apiVersion, kind and metadata."""
         return bool(self.spec.get("x-kubernetes-embedded-resource"))
+
+    @cached_property
+    def always(self) -> Mapping[str, Any]:
+        """Of a built-in type: the fields that the server writes even when they are absent, and as what."""
+        return self.spec.get("x-konverge-always") or {}
+
+    @cached_property
+    def keeps_zero(self) -> frozenset[str]:
+        """Of a built-in type: the optional fields whose zero (``0``, ``false``, empty) is not the same as absence."""
+        return frozenset(self.spec.get("x-konverge-keeps-zero") or ())
 
     @cached_property
     def enum(self) -> tuple[Any, ...]:
@@ -317,7 +336,7 @@ class Schema:
 
     def to_openapi(self) -> dict[str, Any]:
         """The node in OpenAPI form, for publishing. References stay references."""
-        return dict(self.source)
+        return {key: value for key, value in self.source.items() if not key.startswith("x-konverge-")}
 
 
 EMBEDDED: Mapping[str, Mapping[str, Any]] = {

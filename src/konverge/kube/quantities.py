@@ -1,0 +1,115 @@
+"""Resource quantities: the numbers with suffixes of requests, limits and capacities (``resource.Quantity``).
+
+The API server stores each in its own spelling: ``1000m`` becomes ``1``, ``0.5Gi`` becomes ``512Mi``. That spelling is
+canonical but for one thing, which we must do too: a text that reads as if it were canonical is kept (``1.896M``).
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal, NamedTuple, TypeAlias
+
+__all__ = ["canonical_quantity", "quantity_value"]
+
+Family: TypeAlias = Literal["decimal", "binary", "exponent"]
+
+_FORM = re.compile(r"([+-]?)(?=\.?\d)0*(\d*)(?:\.(\d*))?(?:([numkMGTPE])|([KMGTPE]i)|[eE]([+-]?\d{1,9}))?")
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL_SUFFIX = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
+_BINARY_SUFFIX = {0: "", **{exponent: suffix for suffix, exponent in _BINARY.items()}}
+
+_GREATEST = 2**63 - 1  # Of a binary quantity; the server cuts off there.
+_NANO, _MILLI = -9, -3
+_LONGEST = 256  # Characters; arithmetic on a longer number would be an attack, not a quantity.
+
+
+class _Parsed(NamedTuple):
+    number: Fraction
+    family: Family
+    scale: int  # The power of ten of the last digit that was written.
+    kept: bool  # Reads as canonical.
+
+
+def _parse(text: str) -> _Parsed:
+    found = _FORM.fullmatch(text) if len(text) <= _LONGEST else None
+    if found is None:
+        raise ValueError(f"a quantity is a number with a suffix such as 500m, 1.5 or 2Gi: found {text[:40]!r}")
+    sign, whole, fraction, decimal, binary, exponent = found.groups()
+    whole, fraction = whole or "0", fraction or ""
+    digits = whole + fraction
+    number = Fraction(int(digits), 10 ** len(fraction)) * (-1 if sign == "-" else 1)
+    if binary:
+        power = _BINARY[binary]
+        # The server keeps the text of a number it can hold exactly in 64 bits and whose last bits are not all zero.
+        short = not fraction and 14 - len(whole) - power * 3 // 10 >= 0
+        number *= 1 << power
+        return _Parsed(min(number, Fraction(_GREATEST)), "binary", 0, short and int(whole) & 7 != 0)
+    # Beyond this bound every number is as good as zero, or as absurd as any other.
+    power = max(-400, min(400, int(exponent))) if exponent else _DECIMAL[decimal or ""]
+    scale = power - len(fraction)
+    kept = (
+        len(digits) <= 18
+        and scale >= _NANO
+        and scale % 3 == 0
+        and not digits.endswith("000")
+        and not digits.startswith("0")
+    )
+    return _Parsed(number * Fraction(10) ** power, "exponent" if exponent else "decimal", scale, kept)
+
+
+def quantity_value(quantity: str | float) -> Fraction:
+    """The number that a quantity stands for, exactly.
+
+    Raises:
+        ValueError: It is not a quantity.
+    """
+    return _parse(str(quantity).strip()).number
+
+
+def canonical_quantity(quantity: str | float, *, milli: bool = False) -> str:
+    """The spelling in which the API server stores the quantity.
+
+    Args:
+        quantity: As an object has it: usually text, but a bare number is good too.
+        milli: Round up to thousandths, as in every resource list (requests, limits, capacity); else to billionths.
+
+    Raises:
+        ValueError: It is not a quantity.
+    """
+    if isinstance(quantity, bool):
+        raise ValueError("a quantity is a number with a suffix: found a boolean")
+    return _canonical(quantity if isinstance(quantity, str) else str(quantity), milli)
+
+
+@lru_cache(maxsize=4096)
+def _canonical(text: str, milli: bool) -> str:
+    text = text.strip()
+    parsed = _parse(text)
+    finest = _MILLI if milli else _NANO
+    if parsed.kept and parsed.scale >= finest:
+        return text
+    units = _rounded_up(abs(parsed.number) / Fraction(10) ** finest)
+    if units == 0:
+        return "0"
+    sign = "-" if parsed.number < 0 else ""
+    whole, rest = divmod(units, 10**-finest)
+    if parsed.family == "binary" and rest == 0 and whole >= 1024:
+        power = 0
+        while whole % 1024 == 0:
+            whole //= 1024
+            power += 10
+        return f"{sign}{whole}{_BINARY_SUFFIX[power]}"
+    power = finest
+    while units % 1000 == 0:
+        units //= 1000
+        power += 3
+    if parsed.family == "exponent":
+        return f"{sign}{units}e{power}" if power else f"{sign}{units}"
+    return f"{sign}{units}{_DECIMAL_SUFFIX.get(power, '')}"
+
+
+def _rounded_up(number: Fraction) -> int:
+    return -(-number.numerator // number.denominator)
