@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Self
 
 import msgspec
 
@@ -13,7 +14,18 @@ from konverge.client.transport import StreamingResponse
 from konverge.errors import ApiError, ConnectionFailedError
 from konverge.kube import Object
 
-__all__ = ["ADDED", "BOOKMARK", "DELETED", "ERROR", "INITIAL_EVENTS_END", "MODIFIED", "Watch", "WatchEvent"]
+__all__ = [
+    "ADDED",
+    "BOOKMARK",
+    "DELETED",
+    "ERROR",
+    "INITIAL_EVENTS_END",
+    "MODIFIED",
+    "SilentWatchError",
+    "Watch",
+    "WatchEvent",
+    "error_of",
+]
 
 ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
 
@@ -31,10 +43,20 @@ class WatchEvent(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(WatchEvent)
 
 
-class Watch:
-    """An open watch; iterate over it once, for events or for lines.
+class SilentWatchError(ConnectionFailedError):
+    """A watch carried nothing for too long, no bookmark either.
 
-    It ends when the server ends it, which it does after the time-out that was asked for.
+    The connection may be dead. Or the resource version is one that the server has not reached (its storage was
+    restored from a backup): then it waits for ever without a word, and only a new list helps.
+    """
+
+
+class Watch:
+    """An open watch: iterate over it for events, or take the lines as they come.
+
+    It ends when the server ends it, which it does after the time-out that was asked for. Everything here raises
+    `konverge.errors.ConnectionFailedError` when the connection breaks (also in the middle of an event), is silent for
+    too long, or carries what is no event.
 
     Args:
         response: The stream.
@@ -42,51 +64,52 @@ class Watch:
     """
 
     def __init__(self, response: StreamingResponse, *, idle_timeout_seconds: float) -> None:
-        self._response = response
+        self._chunks = aiter(response.chunks())
         self._idle_timeout_seconds = idle_timeout_seconds
+        self._splitter = LineSplitter()
+        self._lines: deque[bytes] = deque()
 
-    async def lines(self) -> AsyncIterator[list[bytes]]:
-        """The events as the server sent them, undecoded, all that came in one piece together: for who is in a hurry.
+    async def next_lines(self) -> list[bytes] | None:
+        """The next events as the server sent them, undecoded, as many as came together; None at the end.
 
-        Raises:
-            konverge.errors.ConnectionFailedError: The connection broke (also in the middle of a line), was silent for
-                too long, or a line was too long.
+        For who is in a hurry; not to be mixed with iterating over the events.
         """
-        splitter = LineSplitter()
-        chunks = aiter(self._response.chunks())
         while True:
             try:
-                # Around the wait alone: a deadline that spans a yield would cancel whatever the consumer does then.
                 async with asyncio.timeout(self._idle_timeout_seconds):
-                    chunk = await anext(chunks, None)
+                    chunk = await anext(self._chunks, None)
             except TimeoutError:
-                raise ConnectionFailedError(
+                raise SilentWatchError(
                     f"a watch was silent for {self._idle_timeout_seconds:g} s, although bookmarks were asked for"
                 ) from None
             if chunk is None:
-                break
-            lines = splitter.feed(chunk)
-            if lines:
-                yield lines
-        if splitter.unfinished:
-            raise ConnectionFailedError("a watch ended in the middle of an event")
+                if self._splitter.unfinished:
+                    raise ConnectionFailedError("a watch ended in the middle of an event")
+                return None
+            if lines := self._splitter.feed(chunk):
+                return lines
 
-    async def __aiter__(self) -> AsyncIterator[WatchEvent]:
-        """The events, decoded.
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> WatchEvent:
+        """The next event.
 
         Raises:
             konverge.errors.ApiError: The server sent an error event, for example `ExpiredError`.
-            konverge.errors.ConnectionFailedError: As for `lines`, or a line is no event.
         """
-        async for lines in self.lines():
-            for line in lines:
-                try:
-                    event = _decoder.decode(line)
-                except msgspec.DecodeError as error:
-                    raise ConnectionFailedError(f"a watch sent something that is no event: {error}") from error
-                if event.type == ERROR:
-                    raise error_of(event.object)
-                yield event
+        while not self._lines:
+            lines = await self.next_lines()
+            if lines is None:
+                raise StopAsyncIteration
+            self._lines.extend(lines)
+        try:
+            event = _decoder.decode(self._lines.popleft())
+        except msgspec.DecodeError as error:
+            raise ConnectionFailedError(f"a watch sent something that is no event: {error}") from error
+        if event.type == ERROR:
+            raise error_of(event.object)
+        return event
 
 
 def error_of(status: Mapping[str, Any]) -> ApiError:

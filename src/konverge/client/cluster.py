@@ -1,0 +1,51 @@
+"""Everything that opening a connection to one cluster as one user takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from konverge.client.credentials import Anonymous, Credentials
+
+__all__ = ["ClusterConfig", "Tls"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """How the server proves who it is, and how we do.
+
+    Args:
+        authority: The certificates (PEM) that the server's must be signed by; empty for those of the system.
+        certificate: Our own certificate (PEM), when that is how we prove who we are.
+        key: The private key (PEM) of it.
+        server_name: The name that the server's certificate must be made out for, when it is not the address.
+        insecure: Believe any server.
+    """
+
+    authority: bytes = b""
+    certificate: bytes = field(default=b"", repr=False)
+    key: bytes = field(default=b"", repr=False)
+    server_name: str = ""
+    insecure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterConfig:
+    """One cluster and one user of it.
+
+    Args:
+        server: Where the API server is: ``https://host:port``, perhaps with a path.
+        source: Where all of this was found, for messages: ``context "kind" of /home/ann/.kube/config``.
+        namespace: The namespace to work in when none is named.
+        tls: How both sides prove who they are.
+        credentials: Who asks.
+        impersonation: Headers that ask to act as somebody else, in the order in which they are sent.
+        proxy_url: The HTTP proxy on the way; empty for none.
+    """
+
+    server: str
+    source: str
+    namespace: str = "default"
+    tls: Tls = Tls()
+    credentials: Credentials = field(default_factory=Anonymous)
+    impersonation: tuple[tuple[str, str], ...] = ()
+    proxy_url: str = ""

@@ -1,0 +1,52 @@
+"""From nothing to a client."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from konverge.client.client import Client
+from konverge.client.cluster import ClusterConfig
+from konverge.client.http import HttpTransport
+from konverge.client.in_cluster import is_in_cluster, load_in_cluster
+from konverge.client.kubeconfig import kubeconfig_paths, load_kubeconfig
+from konverge.clock import Clock, Entropy
+
+__all__ = ["cluster_config", "connect"]
+
+
+def cluster_config(
+    kubeconfig: str | Path | None = None,
+    context: str | None = None,
+    env: Mapping[str, str] = os.environ,
+    *,
+    clock: Clock | None = None,
+) -> ClusterConfig:
+    """Which cluster to use: the kubeconfig's; in a Pod without one, the Pod's own.
+
+    Raises:
+        konverge.errors.ConfigurationError: There is none, or it cannot be used.
+    """
+    named = kubeconfig is not None or context is not None or bool(env.get("KUBECONFIG"))
+    if not named and is_in_cluster(env) and not any(path.is_file() for path in kubeconfig_paths(None, env)):
+        return load_in_cluster(env, clock=clock)
+    return load_kubeconfig(kubeconfig, context, env, clock=clock)
+
+
+def connect(
+    kubeconfig: str | Path | None = None,
+    context: str | None = None,
+    *,
+    user_agent: str = "konverge",
+    env: Mapping[str, str] = os.environ,
+    clock: Clock | None = None,
+    entropy: Entropy | None = None,
+) -> Client:
+    """A client of the cluster that `cluster_config` finds; nothing is sent yet. Use it with ``async with``.
+
+    Raises:
+        konverge.errors.ConfigurationError: There is none, or it cannot be used.
+    """
+    config = cluster_config(kubeconfig, context, env, clock=clock)
+    return Client(HttpTransport(config), user_agent=user_agent, clock=clock, entropy=entropy)

@@ -1,0 +1,268 @@
+"""Kubeconfig files: which cluster, and as whom.
+
+The rules are kubectl's: an explicit file stands alone; else the files that ``KUBECONFIG`` lists are merged, where the
+first one to say something wins; else it is ``~/.kube/config``. A relative path in a file is relative to that file.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from konverge.client.cluster import ClusterConfig, Tls
+from konverge.client.credentials import Anonymous, BasicAuth, Credentials, Token, TokenFile
+from konverge.client.proxies import proxy_from_environment
+from konverge.clock import Clock, SystemClock
+from konverge.errors import ConfigurationError
+
+__all__ = ["kubeconfig_paths", "load_kubeconfig"]
+
+_MAX_FILE_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A named cluster, user or context, and the file that it is from."""
+
+    fields: Mapping[str, Any]
+    file: Path
+
+    def text(self, name: str) -> str:
+        """A field as text; empty when it is absent. YAML makes numbers of some names and tokens."""
+        value = self.fields.get(name)
+        return "" if value is None or isinstance(value, Mapping | list) else str(value)
+
+    def flag(self, name: str) -> bool:
+        return self.fields.get(name) is True
+
+    def path(self, name: str) -> Path | None:
+        """A field that names a file, resolved."""
+        written = self.text(name)
+        return self.file.parent / written if written else None
+
+
+@dataclass(slots=True)
+class _Merged:
+    files: list[Path] = field(default_factory=list)
+    current_context: str = ""
+    clusters: dict[str, _Entry] = field(default_factory=dict)
+    users: dict[str, _Entry] = field(default_factory=dict)
+    contexts: dict[str, _Entry] = field(default_factory=dict)
+
+    @property
+    def where(self) -> str:
+        return ", ".join(map(str, self.files))
+
+
+def kubeconfig_paths(path: str | Path | None, env: Mapping[str, str]) -> list[Path]:
+    """The files that count, whether or not they exist."""
+    if path is not None:
+        return [Path(path).expanduser()]
+    if listed := env.get("KUBECONFIG"):
+        return [Path(entry) for entry in listed.split(os.pathsep) if entry]
+    home = env.get("HOME") or env.get("USERPROFILE")
+    return [Path(home) / ".kube" / "config"] if home else []
+
+
+def load_kubeconfig(
+    path: str | Path | None = None,
+    context: str | None = None,
+    env: Mapping[str, str] = os.environ,
+    *,
+    clock: Clock | None = None,
+) -> ClusterConfig:
+    """Read the kubeconfig and choose a context.
+
+    Args:
+        path: The one file to read; None for what `env` names.
+        context: The context; None for the file's current one.
+        env: ``KUBECONFIG``, ``HOME`` and the proxy variables are looked up here.
+        clock: For token files.
+
+    Raises:
+        konverge.errors.ConfigurationError: There is no file, no such context, or what it says cannot be used.
+    """
+    paths = kubeconfig_paths(path, env)
+    existing = [found for found in paths if found.is_file()]
+    if not existing:
+        looked = ", ".join(map(str, paths)) or "no place at all, since HOME is not set"
+        raise ConfigurationError(
+            f"no kubeconfig: looked at {looked}. Set KUBECONFIG or name a file that describes a cluster"
+        )
+    merged = _merge(existing)
+    name = context or merged.current_context
+    if not name:
+        raise ConfigurationError(f"{merged.where} has no current context: name one ({_known(merged.contexts)})")
+    chosen = merged.contexts.get(name)
+    if chosen is None:
+        how = "" if context else "the current "
+        raise ConfigurationError(f'{merged.where} has no {how}context "{name}" ({_known(merged.contexts)})')
+    return _resolve(merged, name, chosen, env, clock or SystemClock())
+
+
+def _known(entries: Mapping[str, object]) -> str:
+    return f"it has: {', '.join(sorted(entries))}" if entries else "it has none"
+
+
+def _merge(files: list[Path]) -> _Merged:
+    merged = _Merged(files)
+    for file in files:
+        document = _read(file)
+        merged.current_context = merged.current_context or _Entry(document, file).text("current-context")
+        for kind, entries in (("cluster", merged.clusters), ("user", merged.users), ("context", merged.contexts)):
+            listed = document.get(f"{kind}s") or []
+            if not isinstance(listed, list):
+                raise ConfigurationError(f"{file}: {kind}s must be a list")
+            for item in listed:
+                fields = item.get(kind) if isinstance(item, Mapping) else None
+                if not isinstance(item, Mapping) or not isinstance(fields, Mapping | None):
+                    raise ConfigurationError(f"{file}: each of {kind}s must have a name and a {kind}")
+                entries.setdefault(str(item.get("name", "")), _Entry(fields or {}, file))
+    return merged
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    try:
+        if file.stat().st_size > _MAX_FILE_BYTES:
+            raise ConfigurationError(f"{file} is larger than {_MAX_FILE_BYTES} bytes: this is no kubeconfig")
+        document = yaml.load(file.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except OSError as error:
+        raise ConfigurationError(f"cannot read the kubeconfig {file}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        # The parser's own words quote the file, which holds keys: say where, not what.
+        mark = getattr(error, "problem_mark", None)
+        place = f" near line {mark.line + 1}" if mark is not None else ""
+        raise ConfigurationError(f"the kubeconfig {file} is not YAML{place}") from None
+    if document is None:
+        return {}
+    if not isinstance(document, Mapping):
+        raise ConfigurationError(f"{file} is no kubeconfig: it must be a mapping with clusters, users and contexts")
+    return document
+
+
+def _resolve(merged: _Merged, name: str, chosen: _Entry, env: Mapping[str, str], clock: Clock) -> ClusterConfig:
+    source = f'context "{name}" of {chosen.file}'
+    cluster_name, user_name = chosen.text("cluster"), chosen.text("user")
+    cluster = merged.clusters.get(cluster_name)
+    if cluster is None:
+        raise ConfigurationError(
+            f'{source} names the cluster "{cluster_name}", which {merged.where} does not have '
+            f"({_known(merged.clusters)})"
+        )
+    user = _Entry({}, chosen.file)
+    if user_name:
+        if user_name not in merged.users:
+            raise ConfigurationError(
+                f'{source} names the user "{user_name}", which {merged.where} does not have ({_known(merged.users)})'
+            )
+        user = merged.users[user_name]
+    server = _server(cluster, cluster_name)
+    return ClusterConfig(
+        server=server,
+        source=source,
+        namespace=chosen.text("namespace") or "default",
+        tls=_tls(cluster, cluster_name, user, user_name),
+        credentials=_credentials(user, user_name, clock),
+        impersonation=_impersonation(user),
+        proxy_url=_proxy(cluster, cluster_name) or proxy_from_environment(server, env),
+    )
+
+
+def _server(cluster: _Entry, name: str) -> str:
+    server = cluster.text("server").rstrip("/")
+    if not server:
+        raise ConfigurationError(f'cluster "{name}" of {cluster.file} has no server')
+    if "://" not in server:
+        server = f"https://{server}"
+    parts = urlsplit(server)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigurationError(
+            f'cluster "{name}" of {cluster.file}: server must be an http(s) URL (found "{server}")'
+        )
+    return server
+
+
+def _proxy(cluster: _Entry, name: str) -> str:
+    proxy = cluster.text("proxy-url")
+    if proxy and urlsplit(proxy).scheme not in ("http", "https"):
+        raise ConfigurationError(
+            f'cluster "{name}" of {cluster.file}: proxy-url must start with http:// or https://; '
+            "other kinds of proxies are not supported"
+        )
+    return proxy
+
+
+def _tls(cluster: _Entry, cluster_name: str, user: _Entry, user_name: str) -> Tls:
+    insecure = cluster.flag("insecure-skip-tls-verify")
+    authority = _content(cluster, f'cluster "{cluster_name}"', "certificate-authority")
+    if insecure and authority:
+        raise ConfigurationError(
+            f'cluster "{cluster_name}" of {cluster.file} has a certificate-authority and insecure-skip-tls-verify: '
+            "keep one of them"
+        )
+    certificate = _content(user, f'user "{user_name}"', "client-certificate")
+    key = _content(user, f'user "{user_name}"', "client-key")
+    if bool(certificate) != bool(key):
+        found, missing = ("client-certificate", "client-key") if certificate else ("client-key", "client-certificate")
+        raise ConfigurationError(f'user "{user_name}" of {user.file} has a {found} but no {missing}')
+    return Tls(authority, certificate, key, cluster.text("tls-server-name"), insecure)
+
+
+def _content(entry: _Entry, whose: str, name: str) -> bytes:
+    """What ``<name>-data`` holds in base64, else what the file ``<name>`` holds; the data wins."""
+    if data := entry.text(f"{name}-data"):
+        try:
+            return base64.b64decode(data, validate=True)
+        except binascii.Error:
+            raise ConfigurationError(f"{whose} of {entry.file}: {name}-data is not base64") from None
+    path = entry.path(name)
+    if path is None:
+        return b""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{whose} of {entry.file}: cannot read {name} {path}: {error.strerror}") from error
+
+
+def _credentials(user: _Entry, name: str, clock: Clock) -> Credentials:
+    whose = f'user "{name}" of {user.file}'
+    for plug_in, what in (("exec", "a credential plug-in"), ("auth-provider", "an auth-provider")):
+        found = user.fields.get(plug_in)
+        if found:
+            detail = found.get("command") or found.get("name") if isinstance(found, Mapping) else ""
+            raise ConfigurationError(
+                f'{whose} gets its credentials from {what} ("{detail}"), which konverge does not run. '
+                "Use a user with a token, a tokenFile or a client certificate"
+            )
+    token, token_file = user.text("token"), user.path("tokenFile")
+    if token_file is not None:
+        return TokenFile(token_file, clock, token=token, description=f"the token of {whose} in {token_file}")
+    if token:
+        return Token(token, f"the token of {whose}")
+    if user.text("username"):
+        return BasicAuth(user.text("username"), user.text("password"), f"the password of {whose}")
+    if user.text("client-certificate-data") or user.text("client-certificate"):
+        return Anonymous(f"the client certificate of {whose}")
+    return Anonymous(f"a request without credentials ({whose} has none)" if name else "a request without credentials")
+
+
+def _impersonation(user: _Entry) -> tuple[tuple[str, str], ...]:
+    headers: list[tuple[str, str]] = []
+    if user.text("as"):
+        headers.append(("Impersonate-User", user.text("as")))
+    if user.text("as-uid"):
+        headers.append(("Impersonate-Uid", user.text("as-uid")))
+    groups = user.fields.get("as-groups")
+    headers += [("Impersonate-Group", str(group)) for group in (groups if isinstance(groups, list) else [])]
+    extra = user.fields.get("as-user-extra")
+    for key, values in extra.items() if isinstance(extra, Mapping) else ():
+        headers += [(f"Impersonate-Extra-{key}", str(value)) for value in (values if isinstance(values, list) else [])]
+    return tuple(headers)
