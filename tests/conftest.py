@@ -8,7 +8,7 @@ import pytest
 
 from konverge.clock import SimulatedLoop
 
-pytest_plugins = ["konverge.testing.pytest_plugin"]
+pytest_plugins = ["konverge.testing.pytest_plugin", "pytester"]
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar, overload
 
 from konverge.client import Client, Transport
 from konverge.clock import Clock
@@ -89,9 +89,17 @@ class Cluster:
         self._closing.push_async_callback(client.close)
         return client
 
+    @overload
     async def eventually(
-        self, check: Callable[[], Awaitable[T] | T], timeout_seconds: float = 30.0, describe: str = ""
-    ) -> T:
+        self, check: Callable[[], Awaitable[T | None]], timeout_seconds: float = 30.0, describe: str = ""
+    ) -> T: ...
+
+    @overload
+    async def eventually(
+        self, check: Callable[[], T | None], timeout_seconds: float = 30.0, describe: str = ""
+    ) -> T: ...
+
+    async def eventually(self, check: Callable[[], Any], timeout_seconds: float = 30.0, describe: str = "") -> Any:
         """Wait on the cluster's clock until the check's answer is truthy, and return it (see `eventually`).
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import TypeVar, cast
+from typing import Any, TypeVar, overload
 
 from konverge.clock import Clock
 from konverge.errors import KonvergeError
@@ -20,13 +20,21 @@ _PAUSE_GROWTH = 1.5
 _SHOWN_CHARACTERS = 4000
 
 
+@overload
 async def eventually(
-    check: Callable[[], Awaitable[T] | T],
-    *,
-    clock: Clock,
-    timeout_seconds: float = 30.0,
-    describe: str = "",
-) -> T:
+    check: Callable[[], Awaitable[T | None]], *, clock: Clock, timeout_seconds: float = 30.0, describe: str = ""
+) -> T: ...
+
+
+@overload
+async def eventually(
+    check: Callable[[], T | None], *, clock: Clock, timeout_seconds: float = 30.0, describe: str = ""
+) -> T: ...
+
+
+async def eventually(
+    check: Callable[[], Any], *, clock: Clock, timeout_seconds: float = 30.0, describe: str = ""
+) -> Any:
     """Ask again and again until the answer is truthy, and return it.
 
     An `AssertionError` or a `KonvergeError` (the cluster does not have it, refuses, conflicts) counts as "not yet"; any
@@ -51,7 +59,7 @@ async def eventually(
             while True:
                 try:
                     found = check()
-                    answer = cast(T, await found if inspect.isawaitable(found) else found)
+                    answer = await found if inspect.isawaitable(found) else found
                 except (AssertionError, KonvergeError) as error:
                     last, cause = f"{type(error).__name__}: {error}", error
                 else:
