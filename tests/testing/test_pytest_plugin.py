@@ -59,6 +59,13 @@ def test_nothing_is_missed_where_nothing_real_was_asked_for(cases: pytest.Pytest
     assert printed == ["konverge: 2 on the embedded cluster, 0 on the real cluster"]
 
 
+def test_a_run_of_nothing_but_left_out_cases_has_not_failed(cases: pytest.Pytester) -> None:
+    exit_code, printed = run(cases, "-m", "real")
+
+    assert exit_code == 0
+    assert printed[0].startswith("konverge: left out 2 on the real cluster")
+
+
 @pytest.mark.parametrize(("variable", "value"), [("KONVERGE_REQUIRE_REAL", "1"), ("CI", "true")])
 def test_where_the_real_cluster_is_required_its_absence_is_an_error(
     cases: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, variable: str, value: str

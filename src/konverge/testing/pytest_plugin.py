@@ -115,8 +115,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in set(real)]
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Tell an xdist controller, which collects nothing itself, what its worker left out."""
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """A run that has nothing but left out cases has not failed; an xdist controller is told of what it cannot see."""
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.stash.get(_left_out, 0):
+        session.exitstatus = pytest.ExitCode.OK
     output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
     if output is not None:
         output[_LEFT_OUT] = session.config.stash.get(_left_out, 0)

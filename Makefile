@@ -1,0 +1,48 @@
+# Every target sets up what it needs. A fresh checkout needs Python 3.11 or newer; the real control plane also needs Go,
+# or KUBEBUILDER_ASSETS with the path of a folder that has its programs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# In the environment's own folder, so that both go together.
+INSTALLED := $(VENV)/.installed
+RESULTS := build/tests
+
+.DEFAULT_GOAL := test
+.PHONY: demo test check bench control-plane clean
+
+demo: $(INSTALLED)  ## See an operator at work on the embedded cluster.
+	@$(BIN)/konverge demo
+
+test: $(INSTALLED)  ## All tests: what is fast, then what runs on the real cluster.
+	@rm -rf $(RESULTS)
+	$(BIN)/pytest -m "not real" --junitxml=$(RESULTS)/fast.xml
+	@if command -v go > /dev/null || [ -n "$$KUBEBUILDER_ASSETS$$KONVERGE_REQUIRE_REAL" ]; \
+	then $(BIN)/python tools/controlplane/build.py; fi
+	$(BIN)/pytest -m real --junitxml=$(RESULTS)/real.xml
+	@$(BIN)/python tools/test_totals.py $(RESULTS)/fast.xml $(RESULTS)/real.xml
+
+check: $(INSTALLED)  ## Style, types by two checkers, and the layers.
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+bench: $(INSTALLED) control-plane  ## The benchmarks, on the real cluster.
+	$(BIN)/python -m bench
+
+control-plane: $(INSTALLED)  ## Build the real control plane once, into the user's cache folder.
+	$(BIN)/python tools/controlplane/build.py
+
+clean:  ## Remove what the targets made here; what they cached for all checkouts stays.
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml tools/constraints.txt
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or \
+	sys.exit("Python 3.11 or newer is needed, found " + sys.version.split()[0] + "; name one: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint tools/constraints.txt --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint tools/constraints.txt --editable '.[terminal]' --group dev
+	@touch $@
