@@ -1,0 +1,163 @@
+"""The garbage collector, played: what belongs to nobody any more is deleted, by owner UID.
+
+An owner reference is *solid* while its owner lives, *waiting* while the owner waits in foreground deletion for its
+dependents to go, and *dangling* when there is no such owner. An object with any solid owner stays and loses its other
+references; one without goes. An owner under deletion gives its dependents up (orphan) or takes them along (foreground)
+before its finalizer is removed. The rules are those of the real collector; the view takes the place of its graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from konverge.kube import Object, is_deleting
+from konverge.localcluster.players.view import GroupKind, Item, Notice, View, owner_references
+from konverge.localcluster.players.writing import Propagation, Writer
+
+__all__ = ["FOREGROUND", "ORPHAN", "GarbageCollector", "Owners", "sort_owners"]
+
+FOREGROUND = "foregroundDeletion"
+ORPHAN = "orphan"
+
+
+@dataclass
+class Owners:
+    """An object's owner references, sorted by what became of the owner."""
+
+    solid: list[dict[str, Any]] = field(default_factory=list)
+    dangling: list[dict[str, Any]] = field(default_factory=list)
+    waiting: list[dict[str, Any]] = field(default_factory=list)
+
+
+def sort_owners(view: View, obj: Object) -> Owners:
+    """Sort the object's references. A reference to an object of another name, kind or namespace is dangling."""
+    owners = Owners()
+    for reference in owner_references(obj):
+        owner = view.by_uid(reference["uid"])
+        if owner is None or not _is_meant(reference, owner, obj):
+            owners.dangling.append(reference)
+        elif is_in_foreground(owner.object):
+            owners.waiting.append(reference)
+        else:
+            owners.solid.append(reference)
+    return owners
+
+
+def is_in_foreground(obj: Object) -> bool:
+    """Tell whether the object waits for its dependents to be deleted."""
+    return is_deleting(obj) and FOREGROUND in (obj["metadata"].get("finalizers") or ())
+
+
+class GarbageCollector:
+    """The player. Its keys are UIDs."""
+
+    name = "garbage-collector-controller"
+    watches: frozenset[GroupKind] | None = None
+
+    def __init__(self, view: View, writer: Writer) -> None:
+        self._view = view
+        self._writer = writer
+
+    def woken_by(self, notice: Notice) -> Iterable[str]:
+        """Whose fate may have changed: the object, its owners in foreground deletion, its dependents."""
+        uid = notice.new["metadata"]["uid"]
+        if notice.type == "DELETED":
+            dependents = [item.object["metadata"]["uid"] for item in self._view.dependents(uid)]
+            return [*dependents, *self._waiting_owners(notice.new)]
+        keys: dict[str, None] = {}
+        references = owner_references(notice.new)
+        before = owner_references(notice.old) if notice.old is not None else []
+        if references != before:
+            keys.update(dict.fromkeys(self._waiting_owners(notice.old) if notice.old is not None else ()))
+            owners = sort_owners(self._view, notice.new)
+            if owners.dangling or owners.waiting:
+                keys[uid] = None
+        if is_deleting(notice.new):
+            finalizers = notice.new["metadata"].get("finalizers") or ()
+            if FOREGROUND in finalizers or ORPHAN in finalizers:
+                keys[uid] = None
+            if FOREGROUND in finalizers and (notice.old is None or not is_in_foreground(notice.old)):
+                keys.update(dict.fromkeys(item.object["metadata"]["uid"] for item in self._blocking_dependents(uid)))
+        return keys
+
+    def reconcile(self, key: Hashable) -> float | None:
+        """Delete the object, or strip its references, or finish its own deletion."""
+        assert isinstance(key, str)
+        item = self._view.by_uid(key)
+        if item is None:
+            return None
+        obj = item.object
+        if is_deleting(obj):
+            self._finish(key, obj)
+            return None
+        if not owner_references(obj):
+            return None
+        owners = sort_owners(self._view, obj)
+        if owners.solid:
+            if owners.dangling or owners.waiting:
+                self._strip(obj, {each["uid"] for each in [*owners.dangling, *owners.waiting]})
+        elif owners.waiting and self._view.dependents(key):
+            if any(is_in_foreground(each.object) for each in self._view.dependents(key)):
+                obj = self._unblock(obj)  # otherwise two that own each other would wait for each other for ever
+            self._writer.delete(obj, propagation="Foreground")
+        else:
+            finalizers = obj["metadata"].get("finalizers") or ()
+            asked: Propagation = (
+                "Orphan" if ORPHAN in finalizers else "Foreground" if FOREGROUND in finalizers else "Background"
+            )
+            self._writer.delete(obj, propagation=asked)
+        return None
+
+    def _finish(self, uid: str, obj: Object) -> None:
+        finalizers = obj["metadata"].get("finalizers") or ()
+        if ORPHAN in finalizers:
+            for item in self._view.dependents(uid):
+                self._strip(item.object, {uid})
+            self._drop_finalizer(uid, ORPHAN)
+        elif FOREGROUND in finalizers and not self._blocking_dependents(uid):
+            self._drop_finalizer(uid, FOREGROUND)
+
+    def _drop_finalizer(self, uid: str, finalizer: str) -> None:
+        item = self._view.by_uid(uid)
+        if item is None:
+            return
+        metadata = item.object["metadata"]
+        kept = [each for each in metadata.get("finalizers") or () if each != finalizer]
+        self._writer.update({**item.object, "metadata": {**metadata, "finalizers": kept}})
+
+    def _strip(self, obj: Object, uids: set[str]) -> None:
+        metadata = dict(obj["metadata"])
+        kept = [each for each in owner_references(obj) if each["uid"] not in uids]
+        if kept:
+            metadata["ownerReferences"] = kept
+        else:
+            metadata.pop("ownerReferences", None)
+        self._writer.update({**obj, "metadata": metadata})
+
+    def _unblock(self, obj: Object) -> Object:
+        references = [{**each, "blockOwnerDeletion": False} for each in owner_references(obj)]
+        return self._writer.update({**obj, "metadata": {**obj["metadata"], "ownerReferences": references}})
+
+    def _blocking_dependents(self, uid: str) -> list[Item]:
+        return [
+            item
+            for item in self._view.dependents(uid)
+            if any(each["uid"] == uid and each.get("blockOwnerDeletion") for each in owner_references(item.object))
+        ]
+
+    def _waiting_owners(self, obj: Object) -> list[str]:
+        found = ((each["uid"], self._view.by_uid(each["uid"])) for each in owner_references(obj))
+        return [uid for uid, owner in found if owner is not None and is_in_foreground(owner.object)]
+
+
+def _is_meant(reference: dict[str, Any], owner: Item, dependent: Object) -> bool:
+    group = str(reference["apiVersion"]).rpartition("/")[0]
+    metadata = owner.object["metadata"]
+    namespace = metadata.get("namespace", "")
+    return (
+        (group, reference["kind"]) == owner.kind
+        and reference["name"] == metadata["name"]
+        and namespace in ("", dependent["metadata"].get("namespace", ""))
+    )

@@ -1,0 +1,45 @@
+"""The kinds that the players play with, and the names under which they write."""
+
+from __future__ import annotations
+
+from konverge.kube import GroupVersionKind
+
+__all__ = [
+    "CONFIG_MAP",
+    "CONTROLLER_MANAGER",
+    "CONTROLLER_REVISION",
+    "DEPLOYMENT",
+    "ENDPOINTS",
+    "ENDPOINT_SLICE",
+    "JOB",
+    "KUBELET",
+    "NAMESPACE",
+    "NODE",
+    "PERSISTENT_VOLUME_CLAIM",
+    "POD",
+    "REPLICA_SET",
+    "SCHEDULER",
+    "SERVICE",
+    "SERVICE_ACCOUNT",
+    "STATEFUL_SET",
+]
+
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+ENDPOINTS = GroupVersionKind("", "v1", "Endpoints")
+NAMESPACE = GroupVersionKind("", "v1", "Namespace")
+NODE = GroupVersionKind("", "v1", "Node")
+PERSISTENT_VOLUME_CLAIM = GroupVersionKind("", "v1", "PersistentVolumeClaim")
+POD = GroupVersionKind("", "v1", "Pod")
+SERVICE = GroupVersionKind("", "v1", "Service")
+SERVICE_ACCOUNT = GroupVersionKind("", "v1", "ServiceAccount")
+CONTROLLER_REVISION = GroupVersionKind("apps", "v1", "ControllerRevision")
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+REPLICA_SET = GroupVersionKind("apps", "v1", "ReplicaSet")
+STATEFUL_SET = GroupVersionKind("apps", "v1", "StatefulSet")
+JOB = GroupVersionKind("batch", "v1", "Job")
+ENDPOINT_SLICE = GroupVersionKind("discovery.k8s.io", "v1", "EndpointSlice")
+
+# Field managers, as `kubectl get --show-managed-fields` tells them.
+CONTROLLER_MANAGER = "kube-controller-manager"
+SCHEDULER = "kube-scheduler"
+KUBELET = "kubelet"

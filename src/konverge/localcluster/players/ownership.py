@@ -1,0 +1,72 @@
+"""Who controls what: a controller takes over what matches its selector, and lets go of what no longer does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from konverge.kube import GroupVersionKind, Object, ObjectKey, is_deleting, owner_reference
+from konverge.kube.selectors import LabelSelector
+from konverge.localcluster.players.view import Notice, View, owner_references
+from konverge.localcluster.players.writing import Writer
+
+__all__ = ["claim", "controller_key", "woken_controllers"]
+
+
+def controller_key(obj: Object, gvk: GroupVersionKind) -> ObjectKey | None:
+    """The key of the object's controller when that is of the given kind."""
+    for reference in owner_references(obj):
+        if reference.get("controller") is True:
+            group = reference["apiVersion"].rpartition("/")[0]
+            if (group, reference["kind"]) != gvk.group_kind:
+                return None
+            return ObjectKey(obj["metadata"].get("namespace", ""), reference["name"])
+    return None
+
+
+def woken_controllers(view: View, notice: Notice, gvk: GroupVersionKind) -> Iterable[ObjectKey]:
+    """Which controllers of that kind a changed object concerns.
+
+    The one that controls it, and the one that did before; for an object that nobody controls, those whose selector
+    matches: one of them may take it over.
+    """
+    keys = {
+        key: None
+        for obj in (notice.old, notice.new)
+        if obj is not None and (key := controller_key(obj, gvk)) is not None
+    }
+    if keys or notice.type == "DELETED" or owner_references(notice.new):
+        return keys
+    labels = notice.new["metadata"].get("labels") or {}
+    for found in view.all(gvk, notice.key.namespace):
+        wanted = LabelSelector.from_object(found["spec"].get("selector"))
+        if wanted is not None and wanted.matches(labels):
+            keys[ObjectKey.of(found)] = None
+    return keys
+
+
+def claim(
+    view: View, writer: Writer, owner: Object, gvk: GroupVersionKind, selector: Mapping[str, Any]
+) -> list[Object]:
+    """The objects of that kind that the owner controls, once it has taken over and let go what it should.
+
+    An owner that is being deleted changes nothing any more.
+    """
+    wanted = LabelSelector.from_object(selector)
+    if wanted is None:
+        return []
+    metadata = owner["metadata"]
+    claimed = []
+    for obj in view.controlled(gvk, metadata["uid"]):
+        if wanted.matches(obj["metadata"].get("labels") or {}):
+            claimed.append(obj)
+        elif not is_deleting(obj) and not is_deleting(owner):
+            kept = [found for found in owner_references(obj) if found["uid"] != metadata["uid"]]
+            writer.update({**obj, "metadata": {**obj["metadata"], "ownerReferences": kept}})
+    if is_deleting(owner):
+        return claimed
+    for obj in view.uncontrolled(gvk, metadata["namespace"]):
+        if not is_deleting(obj) and wanted.matches(obj["metadata"].get("labels") or {}):
+            references = [*owner_references(obj), owner_reference(owner)]
+            claimed.append(writer.update({**obj, "metadata": {**obj["metadata"], "ownerReferences": references}}))
+    return claimed

@@ -1,0 +1,312 @@
+"""The StatefulSet controller, played: pods with ordinals, one after the other, each with its own claims.
+
+One pass decides once: the first thing that is missing or in the way decides what happens, the rest waits for the next
+pass. A `Parallel` set creates and deletes without waiting, but updates one pod after the other too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from konverge.clock import Clock
+from konverge.errors import AlreadyExistsError
+from konverge.kube import Object, ObjectKey, is_deleting, owner_reference
+from konverge.localcluster.players.hashes import content_hash
+from konverge.localcluster.players.kinds import CONTROLLER_REVISION, PERSISTENT_VOLUME_CLAIM, POD, STATEFUL_SET
+from konverge.localcluster.players.ownership import claim, woken_controllers
+from konverge.localcluster.players.pods import (
+    availability_in_seconds,
+    is_available,
+    is_finished,
+    is_ready,
+    phase,
+    pod_from_template,
+)
+from konverge.localcluster.players.view import Notice, View
+from konverge.localcluster.players.writing import Writer
+
+__all__ = ["StatefulSets", "stateful_pod", "stateful_set_status"]
+
+REVISION_LABEL = "controller-revision-hash"
+_POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
+_POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
+_HASH_LABEL = "controller.kubernetes.io/hash"
+
+
+class StatefulSets:
+    """The player. Its keys are those of StatefulSets."""
+
+    name = "statefulset-controller"
+    watches = frozenset({STATEFUL_SET.group_kind, POD.group_kind})
+
+    def __init__(self, view: View, writer: Writer, clock: Clock) -> None:
+        self._view = view
+        self._writer = writer
+        self._clock = clock
+
+    def woken_by(self, notice: Notice) -> Iterable[ObjectKey]:
+        """A StatefulSet itself; the one that controls a pod; for a pod without controller, those that could take it."""
+        if notice.kind == STATEFUL_SET.group_kind:
+            return () if notice.type == "DELETED" else (notice.key,)
+        return woken_controllers(self._view, notice, STATEFUL_SET)
+
+    def reconcile(self, key: Hashable) -> float | None:
+        """Create, delete or replace what is next, and write the status when it changed."""
+        assert isinstance(key, ObjectKey)
+        found = self._view.get(STATEFUL_SET, key)
+        if found is None:
+            return None
+        now = self._clock.now()
+        pods = {
+            ordinal: pod
+            for pod in claim(self._view, self._writer, found, POD, found["spec"]["selector"])
+            if (ordinal := _ordinal(found, pod)) is not None
+        }
+        current, update, history = self._revisions(found)
+        pass_ = _Pass(found, pods, current, update, now, self._view, self._writer)
+        if not is_deleting(found):
+            pass_.play()
+        status = stateful_set_status(found, pass_.pods, current, update, now, given_up=pass_.given_up)
+        if status != (found.get("status") or {}):
+            found = self._writer.update_status(found, status)
+        self._forget_revisions(found, history, {current["metadata"]["name"], update["metadata"]["name"]}, pods)
+        min_ready = found["spec"].get("minReadySeconds", 0)
+        waits = [availability_in_seconds(pod, min_ready, now) for pod in pass_.pods.values()]
+        return min((seconds for seconds in waits if seconds), default=None)
+
+    def _revisions(self, found: Object) -> tuple[Object, Object, list[Object]]:
+        """The revision that the set runs, the one that it is to run, and all that there are, oldest first."""
+        history = sorted(
+            self._view.controlled(CONTROLLER_REVISION, found["metadata"]["uid"]),
+            key=lambda each: (each["revision"], each["metadata"]["name"]),
+        )
+        update = self._update_revision(found, history)
+        running = (found.get("status") or {}).get("currentRevision")
+        current = next((each for each in history if each["metadata"]["name"] == running), update)
+        return current, update, history
+
+    def _update_revision(self, found: Object, history: list[Object]) -> Object:
+        data = {"spec": {"template": {**found["spec"]["template"], "$patch": "replace"}}}
+        following = history[-1]["revision"] + 1 if history else 1
+        equal = next((each for each in reversed(history) if each["data"] == data), None)
+        if equal is not None:
+            if equal is history[-1]:
+                return equal
+            return self._writer.update({**equal, "revision": following})  # a rollback to an earlier template
+        metadata = found["metadata"]
+        collisions = (found.get("status") or {}).get("collisionCount", 0)
+        while True:
+            data_hash = content_hash(data, collisions)
+            labels = (found["spec"]["template"].get("metadata") or {}).get("labels") or {}
+            wanted: Object = {
+                "apiVersion": CONTROLLER_REVISION.api_version,
+                "kind": CONTROLLER_REVISION.kind,
+                "metadata": {
+                    "name": f"{metadata['name'][:223]}-{data_hash}",
+                    "namespace": metadata["namespace"],
+                    "labels": {**labels, _HASH_LABEL: data_hash},
+                    "ownerReferences": [owner_reference(found)],
+                },
+                "data": data,
+                "revision": following,
+            }
+            if metadata.get("annotations"):
+                wanted["metadata"]["annotations"] = metadata["annotations"]
+            try:
+                return self._writer.create(wanted)
+            except AlreadyExistsError:
+                collisions += 1
+
+    def _forget_revisions(
+        self, found: Object, history: list[Object], live: set[str], pods: Mapping[int, Object]
+    ) -> None:
+        """Delete the oldest revisions beyond ``revisionHistoryLimit`` that nothing runs."""
+        live = live | {_revision_of(pod) for pod in pods.values()}
+        unused = [each for each in history if each["metadata"]["name"] not in live]
+        for each in unused[: max(0, len(unused) - found["spec"].get("revisionHistoryLimit", 10))]:
+            self._writer.delete(each)
+
+
+class _Pass:
+    """One pass over one set. `pods` is what there was when it began, by ordinal."""
+
+    def __init__(
+        self,
+        found: Object,
+        pods: dict[int, Object],
+        current: Object,
+        update: Object,
+        now: datetime,
+        view: View,
+        writer: Writer,
+    ) -> None:
+        spec = found["spec"]
+        self.pods = pods
+        self.given_up = 0
+        self._found = found
+        self._current = current
+        self._update = update
+        self._now = now
+        self._view = view
+        self._writer = writer
+        self._start = (spec.get("ordinals") or {}).get("start", 0)
+        self._wanted = range(self._start, self._start + spec.get("replicas", 1))
+        self._one_by_one = spec.get("podManagementPolicy") != "Parallel"
+        self._strategy = spec.get("updateStrategy") or {}
+        self._min_ready = spec.get("minReadySeconds", 0)
+
+    def play(self) -> None:
+        """Do what is next: fill the gaps, then give up what is too much, then update."""
+        unavailable = [ordinal for ordinal in sorted(self.pods) if self._is_unavailable(self.pods[ordinal])]
+        first_unavailable = next(
+            (ordinal for ordinal in self._wanted if ordinal not in self.pods or ordinal in unavailable),
+            unavailable[0] if unavailable else None,
+        )
+        for ordinal in self._wanted:
+            if not self._keep(ordinal) and self._one_by_one:
+                return
+        for ordinal in sorted((each for each in self.pods if each not in self._wanted), reverse=True):
+            self._give_up(ordinal, first_unavailable)
+            if self._one_by_one:
+                return
+        if self._strategy.get("type") != "OnDelete":
+            self._replace_outdated()
+
+    def _keep(self, ordinal: int) -> bool:
+        """See to one pod that should be there; tell whether it is there and available."""
+        pod = self.pods.get(ordinal)
+        if pod is None:
+            self._create(ordinal)
+            return False
+        if is_finished(pod):
+            if not is_deleting(pod):
+                self._writer.delete(pod)
+            return False
+        if phase(pod) == "Pending":
+            self._create_claims(pod)
+        return not is_deleting(pod) and phase(pod) == "Running" and is_available(pod, self._min_ready, self._now)
+
+    def _create(self, ordinal: int) -> None:
+        partition = (self._strategy.get("rollingUpdate") or {}).get("partition")
+        running = (self._found.get("status") or {}).get("currentReplicas", 0)
+        # Below the partition the old template goes on; without one, as far as the update has not come down yet.
+        outdated = self._strategy.get("type", "RollingUpdate") == "RollingUpdate" and (
+            ordinal < self._start + (running if partition is None else partition)
+        )
+        pod = stateful_pod(self._found, self._current if outdated else self._update, ordinal)
+        self._create_claims(pod)
+        self._writer.create(pod)
+
+    def _create_claims(self, pod: Object) -> None:
+        for wanted in _claims(self._found, pod):
+            if self._view.get(PERSISTENT_VOLUME_CLAIM, ObjectKey.of(wanted)) is None:
+                self._writer.create(wanted)
+
+    def _give_up(self, ordinal: int, first_unavailable: int | None) -> None:
+        """Delete one pod that is too much, unless another one that is not available must come back first."""
+        pod = self.pods[ordinal]
+        waits = self._one_by_one and self._is_unavailable(pod) and ordinal != first_unavailable
+        if not is_deleting(pod) and not waits:
+            self._writer.delete(pod)
+
+    def _replace_outdated(self) -> None:
+        partition = (self._strategy.get("rollingUpdate") or {}).get("partition", 0)
+        for ordinal in reversed(self._wanted[partition:]):
+            pod = self.pods.get(ordinal)
+            if pod is not None and _revision_of(pod) != self._update["metadata"]["name"] and not is_deleting(pod):
+                self._writer.delete(pod)
+                self.given_up = 1
+                return
+            if pod is None or self._is_unavailable(pod):
+                return
+
+    def _is_unavailable(self, pod: Object) -> bool:
+        return is_deleting(pod) or not is_available(pod, self._min_ready, self._now)
+
+
+def stateful_pod(found: Object, revision: Object, ordinal: int) -> Object:
+    """The pod of that ordinal, made from the template of a revision."""
+    name = f"{found['metadata']['name']}-{ordinal}"
+    template = revision["data"]["spec"]["template"]
+    pod = pod_from_template({"metadata": template.get("metadata"), "spec": template.get("spec")}, found)
+    pod["metadata"]["name"] = name
+    pod["metadata"]["labels"] = {
+        **(pod["metadata"].get("labels") or {}),
+        _POD_NAME_LABEL: name,
+        _POD_INDEX_LABEL: str(ordinal),
+        REVISION_LABEL: revision["metadata"]["name"],
+    }
+    spec = pod["spec"] = {**pod["spec"], "hostname": name}
+    if found["spec"].get("serviceName"):
+        spec["subdomain"] = found["spec"]["serviceName"]
+    claims = [each["metadata"]["name"] for each in found["spec"].get("volumeClaimTemplates") or ()]
+    if claims:
+        kept = [each for each in spec.get("volumes") or () if each["name"] not in claims]
+        own = [{"name": each, "persistentVolumeClaim": {"claimName": f"{each}-{name}"}} for each in claims]
+        spec["volumes"] = own + kept
+    return pod
+
+
+def stateful_set_status(
+    found: Object, pods: Mapping[int, Object], current: Object, update: Object, now: datetime, *, given_up: int = 0
+) -> Object:
+    """The status of a set with these pods.
+
+    Args:
+        found: The set as it is stored.
+        pods: Its pods by ordinal.
+        current: The revision that it runs.
+        update: The revision that it is to run; when all pods do, it becomes the current one.
+        now: The time of the pass.
+        given_up: How many pods of the current revision were deleted in this pass for the update.
+    """
+    spec = found["spec"]
+    alive = [pod for pod in pods.values() if not is_deleting(pod)]
+    ready = [pod for pod in pods.values() if phase(pod) == "Running" and is_ready(pod)]
+    available = sum(1 for pod in ready if is_available(pod, spec.get("minReadySeconds", 0), now))
+    current_name, update_name = current["metadata"]["name"], update["metadata"]["name"]
+    running = sum(1 for pod in alive if _revision_of(pod) == current_name) - given_up
+    updated = sum(1 for pod in alive if _revision_of(pod) == update_name)
+    if (spec.get("updateStrategy") or {}).get("type", "RollingUpdate") == "RollingUpdate" and (
+        updated == len(ready) == len(pods) == spec.get("replicas", 1)
+    ):
+        running, current_name = updated, update_name
+    status: Object = {"observedGeneration": found["metadata"]["generation"], "replicas": len(pods)}
+    counts = {"readyReplicas": len(ready), "currentReplicas": running, "updatedReplicas": updated}
+    status |= {name: count for name, count in counts.items() if count > 0}
+    return status | {
+        "currentRevision": current_name,
+        "updateRevision": update_name,
+        "collisionCount": (found.get("status") or {}).get("collisionCount", 0),
+        "availableReplicas": available,
+    }
+
+
+def _claims(found: Object, pod: Object) -> list[Object]:
+    labels = (found["spec"].get("selector") or {}).get("matchLabels") or {}
+    claims = []
+    for template in found["spec"].get("volumeClaimTemplates") or ():
+        written: dict[str, Any] = template["metadata"]
+        metadata = {**written, "name": f"{written['name']}-{pod['metadata']['name']}"}
+        metadata["namespace"] = found["metadata"]["namespace"]
+        metadata["labels"] = {**(written.get("labels") or {}), **labels}
+        claims.append(
+            {
+                "apiVersion": PERSISTENT_VOLUME_CLAIM.api_version,
+                "kind": PERSISTENT_VOLUME_CLAIM.kind,
+                "metadata": metadata,
+                "spec": template["spec"],
+            }
+        )
+    return claims
+
+
+def _ordinal(found: Object, pod: Object) -> int | None:
+    parent, _, ordinal = str(pod["metadata"]["name"]).rpartition("-")
+    return int(ordinal) if parent == found["metadata"]["name"] and ordinal.isdecimal() else None
+
+
+def _revision_of(pod: Object) -> str:
+    return str((pod["metadata"].get("labels") or {}).get(REVISION_LABEL, ""))
