@@ -1,1 +1,19 @@
-"""Being built."""
+"""The command line: ``konverge run``, ``local``, ``crd`` and ``demo``.
+
+In comes a command, out go lines for a person or YAML and JSON for a program, and an exit code that a script can rely on
+(`konverge.cli.failures`). Each command is a module, imported when it is called: ``konverge --help`` loads click and
+nothing else. What a command decides is in a module without input and output beside it (`story`, `operator_file`).
+"""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """The entry point of the ``konverge`` script."""
+    from konverge.cli.program import run
+
+    sys.exit(run(sys.argv[1:]))

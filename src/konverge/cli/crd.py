@@ -1,0 +1,43 @@
+"""``konverge crd``: what a cluster must be told before it can hold an operator's custom resources."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+import click
+import yaml
+
+from konverge.cli.operator_file import load_operator, parse_reference
+from konverge.cli.program import verbose_option
+from konverge.crd import crd_manifest
+from konverge.kube import Object
+
+__all__ = ["crd", "render"]
+
+
+@click.command()
+@click.argument("file", metavar="FILE.py[:OPERATOR]")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["yaml", "json"]),
+    default="yaml",
+    show_default=True,
+    help="YAML documents, or one JSON List.",
+)
+@verbose_option
+def crd(file: str, output: Literal["yaml", "json"]) -> None:
+    """Print the CustomResourceDefinitions of the operator in FILE.py.
+
+    They are derived from its classes; apply them with: konverge crd FILE.py | kubectl apply --server-side -f -
+    """
+    operator = load_operator(parse_reference(file))
+    click.echo(render([crd_manifest(resource) for resource in operator.custom_resources], output), nl=False)
+
+
+def render(objects: list[Object], output: Literal["yaml", "json"]) -> str:
+    """The objects as ``kubectl apply`` reads them; equal objects give equal text."""
+    if output == "json":
+        return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2) + "\n"
+    return yaml.safe_dump_all(objects, sort_keys=False, explicit_start=True, width=120)

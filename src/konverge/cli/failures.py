@@ -1,0 +1,61 @@
+"""How a command ends: the exit codes, and a failure as one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import IntEnum
+
+import click
+
+from konverge.errors import (
+    ConfigurationError,
+    ConnectionFailedError,
+    ForbiddenError,
+    KonvergeError,
+    UnauthorizedError,
+)
+
+__all__ = ["ExitCode", "exit_code_of", "explain", "failures_in"]
+
+
+class ExitCode(IntEnum):
+    """What ``konverge`` answers to its caller; 2 is click's, for a command that cannot be parsed."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    CONFIGURATION = 3
+    CLUSTER = 4
+    INTERRUPTED = 130
+
+
+def failures_in(error: BaseException) -> Iterator[BaseException]:
+    """The errors that a group of tasks ended with, one by one, in order; an error that is no group is its own."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from failures_in(inner)
+    else:
+        yield error
+
+
+def exit_code_of(error: BaseException) -> ExitCode:
+    """The exit code for an error that ended a command; of several, the one of the first."""
+    match next(failures_in(error)):
+        case ConfigurationError():
+            return ExitCode.CONFIGURATION
+        case ConnectionFailedError() | UnauthorizedError() | ForbiddenError():
+            return ExitCode.CLUSTER
+        case KeyboardInterrupt() | click.Abort():
+            return ExitCode.INTERRUPTED
+    return ExitCode.FAILED
+
+
+def explain(error: BaseException) -> str:
+    """What to tell the user: our own errors speak for themselves, any other shows what it is."""
+    if isinstance(error, KonvergeError):
+        return str(error) or type(error).__name__
+    if isinstance(error, click.Abort):
+        return "interrupted"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

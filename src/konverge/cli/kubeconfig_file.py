@@ -1,0 +1,65 @@
+"""Writing a kubeconfig for a cluster on this machine, without harm to anybody else's."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from konverge.errors import ConfigurationError
+
+__all__ = ["kubeconfig", "write_kubeconfig"]
+
+_PREFIX = "konverge"
+
+
+def kubeconfig(url: str, name: str) -> bytes:
+    """The kubeconfig of a cluster that asks nobody who they are; JSON, which is YAML too.
+
+    Args:
+        url: Where the server listens.
+        name: What distinguishes the cluster from others on this machine.
+    """
+    entry = f"{_PREFIX}-{name}"
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": entry,
+        "clusters": [{"name": entry, "cluster": {"server": url}}],
+        "users": [{"name": entry, "user": {}}],
+        "contexts": [{"name": entry, "context": {"cluster": entry, "user": entry, "namespace": "default"}}],
+    }
+    return json.dumps(document, indent=2).encode()
+
+
+def write_kubeconfig(content: bytes, file: Path) -> None:
+    """Write a kubeconfig that only its owner can read.
+
+    A file that describes other clusters is left alone: it is the user's own.
+
+    Raises:
+        konverge.errors.ConfigurationError: The file is there and not one of ours.
+    """
+    if file.exists() and not _is_ours(file):
+        raise ConfigurationError(f"{file}: exists and describes other clusters; choose a file of its own")
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as written:
+        written.write(content)
+
+
+def _is_ours(file: Path) -> bool:
+    try:
+        found = msgspec.convert(yaml.load(file.read_bytes(), Loader=yaml.CSafeLoader), _Config)
+    except (yaml.YAMLError, msgspec.ValidationError):
+        return False
+    return all(cluster.name.startswith(_PREFIX) for cluster in found.clusters)
+
+
+class _Cluster(msgspec.Struct):
+    name: str = ""
+
+
+class _Config(msgspec.Struct):
+    clusters: list[_Cluster] = []

@@ -1,0 +1,207 @@
+"""``konverge local``: a cluster on this machine, embedded or real, that goes on when the command has ended.
+
+``up`` starts a second process of itself with ``--foreground``, which is the cluster's server, and waits until that one
+says in its `Record` that it is ready. ``down`` ends it by its process id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import click
+
+from konverge.cli.failures import ExitCode
+from konverge.cli.instances import Instance, Record
+from konverge.cli.kubeconfig_file import kubeconfig, write_kubeconfig
+from konverge.cli.program import verbose_option
+from konverge.cli.signals import until_told_to_stop
+from konverge.clock import SystemClock, SystemEntropy
+from konverge.errors import ConfigurationError, KonvergeError
+
+__all__ = ["local"]
+
+_START_SECONDS = 120.0  # of the real one; the embedded one takes one or two
+_STOP_SECONDS = 15.0
+_POLL_SECONDS = 0.05
+_LOG_TAIL_BYTES = 4_000
+
+
+@click.group()
+def local() -> None:
+    """Start and stop a cluster on this machine.
+
+    The embedded cluster is an API server and the controllers around it in one Python process. The real one is a
+    kube-apiserver with etcd and its controllers (see "make control-plane"). Either listens on loopback alone.
+    """
+
+
+def _instance(_ctx: click.Context, _parameter: click.Parameter, name: str) -> Instance:
+    if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name):
+        raise click.BadParameter(f"{name!r}: expected lower case letters, digits and '-'")
+    return Instance(name)
+
+
+_name_option = click.option(
+    "--name", "instance", default="default", show_default=True, callback=_instance, help="Which cluster."
+)
+
+
+@local.command()
+@click.option("--real", is_flag=True, help="A real kube-apiserver instead of the embedded cluster.")
+@click.option("--port", default=0, type=click.IntRange(0, 65535), help="Where to listen; a free port when not given.")
+@click.option(
+    "--kubeconfig",
+    "kubeconfig_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write the kubeconfig; a file of its own when not given.",
+)
+@click.option("--foreground", is_flag=True, help="Run until Ctrl-C instead of in the background.")
+@_name_option
+@verbose_option
+def up(real: bool, port: int, kubeconfig_file: Path | None, foreground: bool, instance: Instance) -> None:
+    """Start a cluster and wait until it answers."""
+    if real and port:
+        raise click.UsageError("--port is for the embedded cluster; the real one takes a free port")
+    kind = "real" if real else "embedded"
+    file = kubeconfig_file.absolute() if kubeconfig_file else instance.kubeconfig
+    if foreground:
+        asyncio.run(_serve(instance, kind, port, file))
+        return
+    record = instance.running() or _start_server(instance, kind, port, file)
+    if record.kind != kind:
+        raise ConfigurationError(
+            f'the cluster "{instance.name}" is running already, and it is {record.kind}: '
+            f"stop it with {instance.command('down')}, or choose another --name"
+        )
+    click.echo(f'cluster "{instance.name}" ({record.kind}) is up at {record.url}', err=True)
+    click.echo(_export(record))
+
+
+@local.command()
+@_name_option
+@verbose_option
+def down(instance: Instance) -> None:
+    """Stop a cluster; everything in it is lost."""
+    if asyncio.run(_stop_server(instance)):
+        click.echo(f'cluster "{instance.name}" is down', err=True)
+    else:
+        click.echo(f'cluster "{instance.name}" was not running', err=True)
+
+
+@local.command()
+@_name_option
+@verbose_option
+def env(instance: Instance) -> None:
+    """Print the shell line that points kubectl at a cluster: eval "$(konverge local env)"."""
+    record = instance.running()
+    if record is None:
+        raise ConfigurationError(f'no cluster "{instance.name}" is running: start it with {instance.command("up")}')
+    click.echo(_export(record))
+
+
+def _export(record: Record) -> str:
+    return f"export KUBECONFIG={shlex.quote(record.kubeconfig)}"
+
+
+async def _serve(instance: Instance, kind: str, port: int, file: Path) -> None:
+    """Be the server until told to stop."""
+    with instance.held(), until_told_to_stop() as told:
+        cluster = _embedded(instance, port, file) if kind == "embedded" else _real(instance, file)
+        async with cluster as url:
+            record = Record(pid=os.getpid(), kind=kind, url=url, kubeconfig=str(file))
+            instance.announce(record)
+            click.echo(f'cluster "{instance.name}" ({kind}) is up at {url}', err=True)
+            click.echo(_export(record))
+            sys.stdout.flush()
+            await told.wait()
+
+
+@asynccontextmanager
+async def _embedded(instance: Instance, port: int, file: Path) -> AsyncIterator[str]:
+    from konverge.localcluster import LocalCluster
+
+    async with LocalCluster(clock=SystemClock(), entropy=SystemEntropy()) as cluster:
+        url = await cluster.serve(port)
+        write_kubeconfig(kubeconfig(url, instance.name), file)
+        yield url
+
+
+@asynccontextmanager
+async def _real(instance: Instance, file: Path) -> AsyncIterator[str]:
+    from konverge.testing.controlplane import BinariesNotFoundError, RealCluster
+
+    try:
+        async with RealCluster(folder=instance.folder / "control-plane") as cluster:
+            write_kubeconfig(cluster.kubeconfig.read_bytes(), file)
+            yield cluster.url
+    except BinariesNotFoundError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def _start_server(instance: Instance, kind: str, port: int, file: Path) -> Record:
+    instance.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    command = [sys.executable, "-m", "konverge", "local", "up", "--foreground", "--name", instance.name]
+    command += ["--kubeconfig", str(file)] + (["--real"] if kind == "real" else ["--port", str(port)])
+    with instance.log.open("wb") as log:
+        # A session of its own: a Ctrl-C in this terminal, or its end, is not meant for the cluster.
+        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+    try:
+        return asyncio.run(_until_ready(instance, server))
+    except BaseException:
+        server.terminate()
+        raise
+
+
+async def _until_ready(instance: Instance, server: subprocess.Popen[bytes]) -> Record:
+    clock = SystemClock()
+    try:
+        async with asyncio.timeout(_START_SECONDS):
+            while (record := instance.running()) is None:
+                if server.poll() is not None:
+                    raise _failure(instance, server.returncode)
+                await clock.sleep(_POLL_SECONDS)
+    except TimeoutError:
+        raise KonvergeError(f"the cluster is not up after {_START_SECONDS:g} s (log: {instance.log})") from None
+    return record
+
+
+def _failure(instance: Instance, exit_code: int) -> KonvergeError:
+    """The server's own last line, as the error of this command."""
+    written = instance.log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace")
+    lines = [line.removeprefix("konverge: ") for line in written.splitlines() if line.strip()]
+    said = lines[-1] if lines else f"the server ended with exit code {exit_code}"
+    return (
+        ConfigurationError(said)
+        if exit_code == ExitCode.CONFIGURATION
+        else KonvergeError(f"{said} (log: {instance.log})")
+    )
+
+
+async def _stop_server(instance: Instance) -> bool:
+    """Tell whether there was a server to stop."""
+    record = instance.running()
+    if record is None:
+        if instance.is_held:
+            raise KonvergeError(f'the cluster "{instance.name}" is still starting: try again in a moment')
+        return False
+    clock = SystemClock()
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):  # it was on its way out
+            os.kill(record.pid, number)
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                while instance.is_held:
+                    await clock.sleep(_POLL_SECONDS)
+            return True
+        except TimeoutError:
+            continue
+    raise KonvergeError(f"process {record.pid} does not end")

@@ -1,0 +1,108 @@
+"""Operator files: the Python file that a user hands to ``konverge``, and the operator in it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from konverge.errors import ConfigurationError
+from konverge.operator import Operator
+
+__all__ = ["OperatorReference", "find_operator", "load_operator", "parse_reference"]
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorReference:
+    """Where an operator is: a file, and the variable of it; an empty name means the only one that there is."""
+
+    file: Path
+    name: str = ""
+
+
+def parse_reference(text: str) -> OperatorReference:
+    """Read ``FILE.py`` or ``FILE.py:variable``."""
+    file, colon, name = text.rpartition(":")
+    if colon and name.isidentifier():
+        return OperatorReference(Path(file), name)
+    return OperatorReference(Path(text))
+
+
+def load_operator(reference: OperatorReference) -> Operator:
+    """Run the file, as a module of its own, and take the operator out of it.
+
+    The file may import its neighbours: its folder is appended to the import path, behind everything else, so that a
+    file called ``operator.py`` does not hide a module of the standard library.
+
+    Raises:
+        konverge.errors.ConfigurationError: There is no such file, it does not import (the message has file, line and
+            error), or it has no operator of that name, none at all, or several.
+    """
+    module = _import(reference.file)
+    return find_operator(vars(module), reference)
+
+
+def find_operator(variables: Mapping[str, object], reference: OperatorReference) -> Operator:
+    """The operator among a module's variables.
+
+    Raises:
+        konverge.errors.ConfigurationError: There is none of that name, none at all, or there are several.
+    """
+    file = reference.file
+    found = {name: value for name, value in variables.items() if isinstance(value, Operator)}
+    if reference.name:
+        if reference.name in found:
+            return found[reference.name]
+        known = f"it has: {', '.join(found)}" if found else "it has no operator at all"
+        problem = "is no konverge.Operator" if reference.name in variables else "does not exist"
+        raise ConfigurationError(f"{file}: the variable {reference.name!r} {problem} ({known})")
+    distinct = {id(value): name for name, value in reversed(found.items())}
+    if not distinct:
+        raise ConfigurationError(f"{file}: has no operator: expected a line such as operator = Operator('webapp')")
+    if len(distinct) > 1:
+        names = ", ".join(reversed(distinct.values()))
+        raise ConfigurationError(
+            f"{file}: has several operators ({names}): choose one, as in {file}:{names.split(',')[0]}"
+        )
+    return next(iter(found.values()))
+
+
+def _import(file: Path) -> ModuleType:
+    if not file.is_file():
+        raise ConfigurationError(
+            f"{file}: {'is a folder, expected a Python file' if file.is_dir() else 'no such file'}"
+        )
+    # Classes look up their module by name to resolve their type hints, so it must be registered, under a name that
+    # nothing else has.
+    name = f"konverge_operator_file_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file.resolve())
+    if spec is None or spec.loader is None:
+        raise ConfigurationError(f"{file}: expected a Python file, with a name that ends in .py")
+    folder = str(file.resolve().parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise ConfigurationError(_explain(file, error)) from error
+    return module
+
+
+def _explain(file: Path, error: Exception) -> str:
+    """One line: the last line of the user's own file that was being executed, and what went wrong there."""
+    message = "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
+    line: int | None = None
+    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).resolve() == file.resolve():
+        line, message = error.lineno, error.msg
+    else:
+        own = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == file.resolve()]
+        line = own[-1].lineno if own else None
+    place = f"{file}, line {line}" if line is not None else str(file)
+    return f"{place}: {type(error).__name__}: {message}"

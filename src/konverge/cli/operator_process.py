@@ -1,0 +1,79 @@
+"""An operator in a process of its own, started as a user would start it, and ended by its id."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from konverge.errors import KonvergeError
+
+__all__ = ["OperatorProcess", "operator_process"]
+
+_STOP_SECONDS = 5.0
+_LOG_TAIL_LINES = 8
+
+
+class OperatorProcess:
+    """A running ``konverge run``.
+
+    Args:
+        process: The process.
+        log: What it prints.
+    """
+
+    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+        self._process = process
+        self._log = log
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    async def must_live(self) -> None:
+        """Wait for an end that nobody asked for; returns only by raising.
+
+        Raises:
+            konverge.errors.KonvergeError: It ended; the message has its last line.
+        """
+        code = await self._process.wait()
+        last = self.log_tail()[-1:] or ["it printed nothing"]
+        raise KonvergeError(f"the operator ended with exit code {code}: {last[0].removeprefix('konverge: ')}")
+
+    def log_tail(self) -> list[str]:
+        """The last lines that it printed."""
+        return self._log.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:]
+
+
+@asynccontextmanager
+async def operator_process(file: Path, kubeconfig: Path, log: Path) -> AsyncIterator[OperatorProcess]:
+    """Run an operator file against a cluster while the block runs; its definitions are installed first.
+
+    Args:
+        file: The operator file.
+        kubeconfig: Which cluster.
+        log: Gets what the operator prints.
+    """
+    command = [sys.executable, "-m", "konverge", "run", str(file), "--kubeconfig", str(kubeconfig), "--install-crds"]
+    with log.open("wb") as output:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            process_group=0,  # a Ctrl-C is for us, who then end it
+        )
+    try:
+        yield OperatorProcess(process, log)
+    finally:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()

@@ -1,0 +1,139 @@
+"""``konverge run``: an operator file against a cluster, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shlex
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from konverge.cli.kubeconfig_file import kubeconfig, write_kubeconfig
+from konverge.cli.operator_file import load_operator, parse_reference
+from konverge.cli.program import is_verbose, verbose_option
+from konverge.client import Client
+from konverge.client.connect import connect
+from konverge.clock import Clock, SystemClock, SystemEntropy
+from konverge.crd import crd_manifest, definition_of
+from konverge.errors import KindNotServedError, KonvergeError
+from konverge.kube import GroupVersionKind
+from konverge.operator import Operator
+
+__all__ = ["install_definitions", "run"]
+
+_log = logging.getLogger("konverge.cli")
+
+_FIELD_MANAGER = "konverge-run"
+_SERVED_SECONDS = 30.0
+_POLL_SECONDS = 0.1
+
+
+@click.command()
+@click.argument("file", metavar="FILE.py[:OPERATOR]")
+@click.option("--kubeconfig", "kubeconfig_file", type=click.Path(path_type=Path), help="The kubeconfig file.")
+@click.option("--context", help="The context of the kubeconfig; its current one when not given.")
+@click.option("--namespace", default="", help="Look after this namespace alone; after all when not given.")
+@click.option("--local", is_flag=True, help="Start an embedded cluster for it, which ends with it.")
+@click.option("--install-crds", is_flag=True, help="Apply the operator's CustomResourceDefinitions first.")
+@verbose_option
+@click.pass_context
+def run(
+    ctx: click.Context,
+    file: str,
+    kubeconfig_file: Path | None,
+    context: str | None,
+    namespace: str,
+    local: bool,
+    install_crds: bool,
+) -> None:
+    """Run the operator in FILE.py until SIGTERM or Ctrl-C.
+
+    Passes under way may end; a second signal cuts them short. Without --kubeconfig the cluster is the one of KUBECONFIG
+    or ~/.kube/config, and in a Pod without either the Pod's own.
+    """
+    if local and (kubeconfig_file or context):
+        raise click.UsageError("--local brings a cluster of its own: leave out --kubeconfig and --context")
+    operator = load_operator(parse_reference(file))
+    _log_to_stderr(verbose=is_verbose(ctx))
+    asyncio.run(_run(operator, kubeconfig_file, context, namespace, local=local, install=install_crds or local))
+
+
+def _log_to_stderr(*, verbose: bool) -> None:
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.DEBUG if verbose else logging.INFO,
+        format="%(asctime)s %(levelname)-7s %(name)s: %(message)s",
+    )
+
+
+async def _run(
+    operator: Operator, file: Path | None, context: str | None, namespace: str, *, local: bool, install: bool
+) -> None:
+    clock = SystemClock()
+    async with AsyncExitStack() as stack:
+        if local:
+            file = await stack.enter_async_context(_embedded_cluster())
+        user_agent = f"konverge/{version('konverge')} ({operator.name})"
+        client = await stack.enter_async_context(connect(file, context, user_agent=user_agent, clock=clock))
+        if install:
+            await install_definitions(client, operator, clock)
+        await _check_served(client, operator)
+        _log.info("operator %s is running", operator.name)
+        await operator.run(client, clock=clock, namespace=namespace, stops_on_signals=True)
+        _log.info("operator %s has stopped", operator.name)
+
+
+@asynccontextmanager
+async def _embedded_cluster() -> AsyncIterator[Path]:
+    from konverge.localcluster import LocalCluster
+
+    with tempfile.TemporaryDirectory(prefix="konverge-") as folder:
+        async with LocalCluster(clock=SystemClock(), entropy=SystemEntropy()) as cluster:
+            file = Path(folder) / "kubeconfig"
+            write_kubeconfig(kubeconfig(await cluster.serve(), "run"), file)
+            click.echo(f"export KUBECONFIG={shlex.quote(str(file))}")
+            yield file
+
+
+async def install_definitions(client: Client, operator: Operator, clock: Clock) -> None:
+    """Apply the CustomResourceDefinitions of the operator's classes and wait until the server serves them.
+
+    Raises:
+        konverge.errors.KonvergeError: The server refuses one, or does not serve it in time.
+    """
+    for resource in operator.custom_resources:
+        definition = definition_of(resource)
+        await client.apply(crd_manifest(resource), field_manager=_FIELD_MANAGER)
+        try:
+            async with asyncio.timeout(_SERVED_SECONDS):
+                while not await _is_served(client, definition.gvk):
+                    await clock.sleep(_POLL_SECONDS)
+        except TimeoutError:
+            raise KonvergeError(
+                f"CustomResourceDefinition {definition.name}: not served after {_SERVED_SECONDS:g} s; "
+                f"kubectl describe crd {definition.name} says why"
+            ) from None
+        _log.info("CustomResourceDefinition %s is installed", definition.name)
+
+
+async def _is_served(client: Client, gvk: GroupVersionKind) -> bool:
+    try:
+        await client.mapping(gvk)
+    except KindNotServedError:
+        return False
+    return True
+
+
+async def _check_served(client: Client, operator: Operator) -> None:
+    """Fail at once where the cluster cannot be reached or does not know the operator's kinds."""
+    for resource in operator.custom_resources:
+        try:
+            await client.mapping(definition_of(resource).gvk)
+        except KindNotServedError as error:
+            raise KindNotServedError(f"{error} (--install-crds installs it)") from error

@@ -1,0 +1,181 @@
+"""Where the demo is seen: lines for a file or a pipe, a live view for a terminal. Both are told the same things."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Protocol
+
+import click
+
+from konverge.cli.narration import conditions_of, news, state_of
+from konverge.cli.story import Step, Waypoint, World
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+__all__ = ["LiveScreen", "PlainScreen", "Screen", "choose_screen"]
+
+
+class Screen(Protocol):
+    """What the demo tells its reader."""
+
+    def shown(self) -> AbstractContextManager[object]:
+        """Be on the screen while the block runs."""
+
+    def say(self, text: str) -> None:
+        """A line about the demo itself."""
+
+    def begin(self, number: int, step: Step) -> None:
+        """A step begins."""
+
+    def change(self, before: World, after: World, elapsed: float) -> None:
+        """The world has changed, so many seconds after the step began."""
+
+    def reach(self, waypoint: Waypoint, elapsed: float) -> None:
+        """A waypoint of the step is reached."""
+
+    def end(self, elapsed: float, result: str = "") -> None:
+        """The step is over; `result` is what it measured besides the time."""
+
+
+def choose_screen(*, plain: bool) -> Screen:
+    """The live view if this is a terminal and rich is installed, else lines."""
+    if not plain and sys.stdout.isatty():
+        try:
+            import rich.live  # noqa: F401
+        except ImportError:
+            click.echo("(a live view needs rich: pip install 'konverge[terminal]')", err=True)
+        else:
+            return LiveScreen()
+    return PlainScreen()
+
+
+class PlainScreen:
+    """Lines, one for each thing that happens."""
+
+    def shown(self) -> AbstractContextManager[object]:
+        """Nothing to prepare: a line is there once it is written."""
+        return nullcontext()
+
+    def say(self, text: str) -> None:
+        """A line about the demo itself."""
+        self._write(text)
+
+    def begin(self, number: int, step: Step) -> None:
+        """A step begins."""
+        self._write(f"\n{number:2}. {step.title}")
+
+    def change(self, before: World, after: World, elapsed: float) -> None:
+        """What came, what went and which conditions changed."""
+        for line in news(before, after):
+            self._write(f"    {elapsed:6.2f} s  {line}")
+
+    def reach(self, waypoint: Waypoint, elapsed: float) -> None:
+        """A waypoint of the step is reached."""
+        self._write(f"    {elapsed:6.2f} s  => {waypoint.goal}")
+
+    def end(self, elapsed: float, result: str = "") -> None:
+        """The step is over."""
+        self._write(f"    done in {elapsed:.1f} s" + (f": {result}" if result else ""))
+
+    def _write(self, line: str) -> None:
+        click.echo(line)
+        sys.stdout.flush()
+
+
+_STATUS_STYLES = {"True": "green", "False": "yellow"}
+_REASON_STYLES = {"Degraded": "red", "Down": "red", "Error": "red", "Suspended": "blue"}
+_NEWS_SHOWN = 6
+
+
+class LiveScreen:
+    """A view of the steps, the conditions and the objects that changes in place; needs rich."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._console = Console(highlight=False)
+        self._steps: list[tuple[str, str]] = []
+        self._world = World("")
+        self._news: deque[str] = deque(maxlen=_NEWS_SHOWN)
+        self._live = Live(console=self._console, auto_refresh=False)
+
+    def shown(self) -> AbstractContextManager[object]:
+        """Draw the view in place until the block ends; its last state stays."""
+        return self._live
+
+    def say(self, text: str) -> None:
+        """A line above the view."""
+        self._console.print(text, soft_wrap=True, markup=False)
+
+    def begin(self, number: int, step: Step) -> None:
+        """A step begins."""
+        self._steps.append((f"{number:2}. {step.title}", "..."))
+        self._draw()
+
+    def change(self, before: World, after: World, elapsed: float) -> None:
+        """Show the world as it is now, and the last changes."""
+        self._world = after
+        self._news.extend(f"{elapsed:6.2f} s  {line}" for line in news(before, after))
+        self._draw()
+
+    def reach(self, waypoint: Waypoint, elapsed: float) -> None:
+        """A waypoint of the step is reached."""
+        self._news.append(f"{elapsed:6.2f} s  => {waypoint.goal}")
+        self._draw()
+
+    def end(self, elapsed: float, result: str = "") -> None:
+        """The step is over."""
+        title, _ = self._steps.pop()
+        self._steps.append((title, f"{elapsed:.1f} s"))
+        if result:
+            self._news.append(result)
+        self._draw()
+
+    def _draw(self) -> None:
+        self._live.update(self._view(), refresh=True)
+
+    def _view(self) -> Group:
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        upper = Table.grid(padding=(0, 4))
+        upper.add_row(self._steps_table(), self._objects_table())
+        return Group(Text(), self._conditions_table(), Text(), upper, Text(), *(Text(line) for line in self._news))
+
+    def _conditions_table(self) -> Table:
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", title=None)
+        for heading in ("CONDITION", "STATUS", "REASON", "MESSAGE"):
+            table.add_column(heading, no_wrap=True, overflow="ellipsis", justify="left")
+        for found in conditions_of(self._world.webapp):
+            table.add_row(
+                found.type,
+                Text(found.status, style=_STATUS_STYLES.get(found.status, "")),
+                Text(found.reason, style=_REASON_STYLES.get(found.reason, "")),
+                Text(found.message),
+            )
+        return table
+
+    def _steps_table(self) -> Table:
+        from rich.table import Table
+
+        table = Table.grid(padding=(0, 2))
+        for title, result in self._steps:
+            table.add_row(title, result, style="bold" if result == "..." else "dim")
+        return table
+
+    def _objects_table(self) -> Table:
+        from rich.table import Table
+
+        table = Table.grid(padding=(0, 2))
+        for (kind, name), obj in sorted(self._world.objects.items()):
+            table.add_row(kind, name, state_of(obj))
+        return table
