@@ -21,7 +21,7 @@ from konverge.mutation.editors import (
 from konverge.mutation.failures import failure_of
 from konverge.mutation.fields import json_copy, json_text
 from konverge.mutation.mutations import Mutation, apply_mutations, firing_set
-from konverge.mutation.mutator import Category, Mutator
+from konverge.mutation.mutator import Category, Edit, Mutator
 from konverge.mutation.selectors import (
     ContainerSelector,
     all_containers,
@@ -40,6 +40,7 @@ __all__ = [
     "ContainerSelector",
     "ContentEditor",
     "DeploymentSpecEditor",
+    "Edit",
     "Editor",
     "Mutation",
     "Mutator",

@@ -17,7 +17,8 @@ M = TypeVar("M", bound=Mutator)
 M_contra = TypeVar("M_contra", bound=Mutator, contravariant=True)
 
 
-@dataclass(frozen=True, slots=True)
+# Without slots: a frozen generic class with slots cannot be made as Mutation[WorkloadMutator](...) before Python 3.12.
+@dataclass(frozen=True)
 class Mutation(Generic[M_contra]):
     """A named change.
 

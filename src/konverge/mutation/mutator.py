@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import IntEnum
 from operator import itemgetter
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from konverge.errors import KonvergeError
 from konverge.kube import Object
@@ -18,9 +18,12 @@ from konverge.mutation.editors.editor import Editor
 from konverge.mutation.editors.object_meta import ObjectMetaEditor
 from konverge.mutation.fields import mapping_at
 
-__all__ = ["Category", "Mutator"]
+__all__ = ["Category", "Edit", "Mutator"]
 
 E = TypeVar("E", bound=Editor)
+
+Edit: TypeAlias = Callable[[E], object]
+"""Gets an editor and uses it; its answer is ignored, so that ``lambda spec: spec.raw().pop("paused")`` is one."""
 
 
 class Category(IntEnum):
@@ -48,10 +51,10 @@ class Mutator:
     """
 
     def __init__(self) -> None:
-        self._plan: list[tuple[Category, Callable[[Object], None]]] = []
+        self._plan: list[tuple[Category, Callable[[Object], object]]] = []
         self._is_applied = False
 
-    def edit_object_metadata(self, edit: Callable[[ObjectMetaEditor], None] | None) -> None:
+    def edit_object_metadata(self, edit: Edit[ObjectMetaEditor] | None) -> None:
         """Edit the object's labels and annotations."""
         self._edit(Category.OBJECT_METADATA, ObjectMetaEditor, ("metadata",), edit)
 
@@ -66,13 +69,13 @@ class Mutator:
         category: Category,
         editor: Callable[[Object], E],
         path: tuple[str, ...],
-        edit: Callable[[E], None] | None,
+        edit: Edit[E] | None,
     ) -> None:
         """Record an edit of the mapping under that path."""
         if edit is not None:
             self._record(category, lambda obj: edit(editor(mapping_at(obj, *path))))
 
-    def _record(self, category: Category, change: Callable[[Object], None]) -> None:
+    def _record(self, category: Category, change: Callable[[Object], object]) -> None:
         # An edit that records another one would be lost without a word: the plan is already being carried out.
         if self._is_applied:
             raise KonvergeError("an edit was recorded inside an edit: record all edits in the mutation's callback")

@@ -6,7 +6,7 @@ tracing sidecar for all of them is one function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, TypeAlias
 
 from konverge.kube import Object
@@ -14,12 +14,12 @@ from konverge.mutation.editors.container import ContainerEditor
 from konverge.mutation.editors.object_meta import ObjectMetaEditor
 from konverge.mutation.editors.pod_spec import PodSpecEditor
 from konverge.mutation.fields import list_at, mapping_at, name_of, named, put_item, remove_items
-from konverge.mutation.mutator import Category, Mutator
+from konverge.mutation.mutator import Category, Edit, Mutator
 from konverge.mutation.selectors import ContainerSelector, all_containers
 
 __all__ = ["WorkloadMutator"]
 
-_ContainerEdit: TypeAlias = tuple[ContainerSelector, Callable[[ContainerEditor], None]]
+_ContainerEdit: TypeAlias = tuple[ContainerSelector, Edit[ContainerEditor]]
 
 
 class WorkloadMutator(Mutator):
@@ -34,23 +34,19 @@ class WorkloadMutator(Mutator):
         super().__init__()
         self._container_edits: dict[str, list[_ContainerEdit]] = {}
 
-    def edit_pod_template_metadata(self, edit: Callable[[ObjectMetaEditor], None] | None) -> None:
+    def edit_pod_template_metadata(self, edit: Edit[ObjectMetaEditor] | None) -> None:
         """Edit the labels and annotations of the pods."""
         self._edit(Category.POD_TEMPLATE_METADATA, ObjectMetaEditor, (*self.pod_template, "metadata"), edit)
 
-    def edit_pod_spec(self, edit: Callable[[PodSpecEditor], None] | None) -> None:
+    def edit_pod_spec(self, edit: Edit[PodSpecEditor] | None) -> None:
         """Edit what the containers share: volumes, tolerations, the service account."""
         self._edit(Category.POD_SPEC, PodSpecEditor, (*self.pod_template, "spec"), edit)
 
-    def edit_containers(
-        self, selector: ContainerSelector | None, edit: Callable[[ContainerEditor], None] | None
-    ) -> None:
+    def edit_containers(self, selector: ContainerSelector | None, edit: Edit[ContainerEditor] | None) -> None:
         """Edit the selected containers, as they are after all containers were ensured and removed."""
         self._edit_each("containers", Category.CONTAINER_EDITS, selector, edit)
 
-    def edit_init_containers(
-        self, selector: ContainerSelector | None, edit: Callable[[ContainerEditor], None] | None
-    ) -> None:
+    def edit_init_containers(self, selector: ContainerSelector | None, edit: Edit[ContainerEditor] | None) -> None:
         """Edit the selected init containers."""
         self._edit_each("initContainers", Category.INIT_CONTAINER_EDITS, selector, edit)
 
@@ -117,7 +113,7 @@ class WorkloadMutator(Mutator):
         field: str,
         category: Category,
         selector: ContainerSelector | None,
-        edit: Callable[[ContainerEditor], None] | None,
+        edit: Edit[ContainerEditor] | None,
     ) -> None:
         if selector is None or edit is None:
             return

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from konverge.kube import GroupVersionKind
-from konverge.mutation import Category, ConfigMapDataEditor, Mutator
+from konverge.mutation import Category, ConfigMapDataEditor, Edit, Mutator
 from konverge.primitives.categories import StaticKind
 from konverge.primitives.hashing import content_hash
 from konverge.primitives.reading import entries_at
@@ -42,7 +42,7 @@ class ConfigMap(StaticKind["ConfigMapMutator"]):
 class ConfigMapMutator(Mutator):
     """Records edits of a ConfigMap."""
 
-    def edit_data(self, edit: Callable[[ConfigMapDataEditor], None] | None) -> None:
+    def edit_data(self, edit: Edit[ConfigMapDataEditor] | None) -> None:
         """Edit the data."""
         self._edit(Category.CONTENT, ConfigMapDataEditor, (), edit)
 

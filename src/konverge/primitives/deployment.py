@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from konverge.kube import GroupVersionKind, Object
-from konverge.mutation import Category, DeploymentSpecEditor, WorkloadMutator
+from konverge.mutation import Category, DeploymentSpecEditor, Edit, WorkloadMutator
 from konverge.primitives.categories import WorkloadKind
 from konverge.primitives.lifecycle import Convergence, Grace, Operation, Suspension
 from konverge.primitives.reading import boolean_at, integer_at
@@ -71,7 +69,7 @@ def _pending_rollout(live: Object) -> str:
 class DeploymentMutator(WorkloadMutator):
     """Records edits of a Deployment."""
 
-    def edit_deployment_spec(self, edit: Callable[[DeploymentSpecEditor], None] | None) -> None:
+    def edit_deployment_spec(self, edit: Edit[DeploymentSpecEditor] | None) -> None:
         """Edit the spec outside the pod template."""
         self._edit(Category.CONTENT, DeploymentSpecEditor, ("spec",), edit)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from konverge.mutation import Category, ContentEditor, Mutation, Mutator
+from konverge.mutation import Category, ContentEditor, Edit, Mutation, Mutator
 from konverge.primitives.categories import (
     ConvergingHandler,
     GraceHandler,
@@ -159,6 +159,6 @@ def _missing(converging_status: object) -> tuple[str, ...]:
 class ContentMutator(Mutator):
     """Records edits of any object."""
 
-    def edit_content(self, edit: Callable[[ContentEditor], None] | None) -> None:
+    def edit_content(self, edit: Edit[ContentEditor] | None) -> None:
         """Edit any field by its path."""
         self._edit(Category.CONTENT, ContentEditor, (), edit)

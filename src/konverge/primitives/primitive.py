@@ -51,11 +51,11 @@ class SupportsToDict(Protocol):
 DesiredObject: TypeAlias = Mapping[str, Any] | SupportsToDict
 """What a primitive is made from."""
 
-Extractor: TypeAlias = Callable[[Object], None]
-"""Gets a private copy of the live object and takes from it what later resources need."""
+Extractor: TypeAlias = Callable[[Object], object]
+"""Gets a private copy of the live object and takes from it what later resources need; its answer is ignored."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Handlers(Generic[M]):
     """How a resource judges its live object and how it is suspended; None where its category takes no part.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import binascii
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from konverge.kube import GroupVersionKind
-from konverge.mutation import Category, Mutator, SecretDataEditor
+from konverge.mutation import Category, Edit, Mutator, SecretDataEditor
 from konverge.primitives.categories import StaticKind
 from konverge.primitives.hashing import content_hash
 from konverge.primitives.reading import entries_at
@@ -66,7 +66,7 @@ def _is_base64(text: str) -> bool:
 class SecretMutator(Mutator):
     """Records edits of a Secret."""
 
-    def edit_data(self, edit: Callable[[SecretDataEditor], None] | None) -> None:
+    def edit_data(self, edit: Edit[SecretDataEditor] | None) -> None:
         """Edit the data."""
         self._edit(Category.CONTENT, SecretDataEditor, (), edit)
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from konverge.kube import GroupVersionKind, Object
-from konverge.mutation import Category, Mutator, ServiceSpecEditor
+from konverge.mutation import Category, Edit, Mutator, ServiceSpecEditor
 from konverge.primitives.categories import IntegrationKind
 from konverge.primitives.lifecycle import (
     Convergence,
@@ -66,6 +64,6 @@ def _has_address(live: Object) -> bool:
 class ServiceMutator(Mutator):
     """Records edits of a Service."""
 
-    def edit_service_spec(self, edit: Callable[[ServiceSpecEditor], None] | None) -> None:
+    def edit_service_spec(self, edit: Edit[ServiceSpecEditor] | None) -> None:
         """Edit the spec."""
         self._edit(Category.CONTENT, ServiceSpecEditor, ("spec",), edit)

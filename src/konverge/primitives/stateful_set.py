@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from konverge.kube import GroupVersionKind, Object
-from konverge.mutation import Category, StatefulSetSpecEditor, WorkloadMutator
+from konverge.mutation import Category, Edit, StatefulSetSpecEditor, WorkloadMutator
 from konverge.mutation.fields import mapping_at, put_item, remove_items
 from konverge.primitives.categories import WorkloadKind
 from konverge.primitives.lifecycle import Convergence, Grace, Operation, Suspension
@@ -82,7 +82,7 @@ def _pending_rollout(live: Object) -> str:
 class StatefulSetMutator(WorkloadMutator):
     """Records edits of a StatefulSet."""
 
-    def edit_stateful_set_spec(self, edit: Callable[[StatefulSetSpecEditor], None] | None) -> None:
+    def edit_stateful_set_spec(self, edit: Edit[StatefulSetSpecEditor] | None) -> None:
         """Edit the spec outside the pod template."""
         self._edit(Category.CONTENT, StatefulSetSpecEditor, ("spec",), edit)
 

@@ -1,0 +1,121 @@
+"""The editing surface that kinds with a pod template share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from konverge.kube import Object
+from konverge.mutation import Mutation, WorkloadMutator, all_containers, apply_mutations, container_named
+
+
+def pod_after(pod: Object, callback: Callable[[WorkloadMutator], None]) -> Object:
+    obj: Object = {"spec": {"template": {"spec": pod}}}
+    apply_mutations(obj, [Mutation("change", callback)], WorkloadMutator, identity="web")
+    found: Object = obj["spec"]["template"]["spec"]
+    return found
+
+
+APP: Object = {"name": "app", "env": [{"name": "MODE", "value": "slow"}], "args": ["--debug"]}
+PROXY: Object = {"name": "proxy"}
+
+
+@pytest.mark.parametrize(
+    ("callback", "expected"),
+    [
+        pytest.param(
+            lambda m: m.ensure_container({"name": "app", "image": "app:2"}),
+            [{"name": "app", "image": "app:2"}, PROXY],
+            id="ensure_container replaces by name",
+        ),
+        pytest.param(
+            lambda m: m.ensure_container({"name": "agent"}),
+            [APP, PROXY, {"name": "agent"}],
+            id="ensure_container appends",
+        ),
+        pytest.param(lambda m: m.remove_container("app"), [PROXY], id="remove_container"),
+        pytest.param(lambda m: m.remove_container("absent"), [APP, PROXY], id="remove_container, absent"),
+        pytest.param(lambda m: m.remove_containers(["proxy", "absent"]), [APP], id="remove_containers"),
+        pytest.param(
+            lambda m: m.ensure_container_env_var({"name": "MODE", "value": "fast"}),
+            [
+                {**APP, "env": [{"name": "MODE", "value": "fast"}]},
+                {**PROXY, "env": [{"name": "MODE", "value": "fast"}]},
+            ],
+            id="ensure_container_env_var in all",
+        ),
+        pytest.param(
+            lambda m: m.remove_container_env_var("MODE"),
+            [{"name": "app", "args": ["--debug"]}, PROXY],
+            id="remove_container_env_var",
+        ),
+        pytest.param(
+            lambda m: m.remove_container_env_vars(["MODE", "OTHER"]),
+            [{"name": "app", "args": ["--debug"]}, PROXY],
+            id="remove_container_env_vars",
+        ),
+        pytest.param(
+            lambda m: m.ensure_container_arg("--debug"),
+            [APP, {**PROXY, "args": ["--debug"]}],
+            id="ensure_container_arg without duplicates",
+        ),
+        pytest.param(
+            lambda m: m.remove_container_arg("--debug"),
+            [{"name": "app", "env": APP["env"]}, PROXY],
+            id="remove_container_arg",
+        ),
+        pytest.param(
+            lambda m: m.remove_container_args(["--debug", "--other"]),
+            [{"name": "app", "env": APP["env"]}, PROXY],
+            id="remove_container_args",
+        ),
+        pytest.param(
+            lambda m: m.edit_containers(container_named("proxy"), lambda c: c.ensure_arg("--tls")),
+            [APP, {**PROXY, "args": ["--tls"]}],
+            id="edit_containers selects",
+        ),
+    ],
+)
+def test_containers(callback: Callable[[WorkloadMutator], None], expected: list[Object]) -> None:
+    pod: Object = {"containers": [{**APP, "env": [dict(APP["env"][0])], "args": list(APP["args"])}, dict(PROXY)]}
+    assert pod_after(pod, callback)["containers"] == expected
+
+
+@pytest.mark.parametrize(
+    ("callback", "expected"),
+    [
+        pytest.param(
+            lambda m: m.ensure_init_container({"name": "setup", "image": "setup:2"}),
+            {"initContainers": [{"name": "setup", "image": "setup:2"}]},
+            id="ensure_init_container replaces",
+        ),
+        pytest.param(lambda m: m.remove_init_container("setup"), {}, id="remove_init_container drops an empty list"),
+        pytest.param(lambda m: m.remove_init_containers(["setup", "absent"]), {}, id="remove_init_containers"),
+        pytest.param(
+            lambda m: m.edit_init_containers(all_containers(), lambda c: c.ensure_arg("--once")),
+            {"initContainers": [{"name": "setup", "args": ["--once"]}]},
+            id="edit_init_containers",
+        ),
+        pytest.param(
+            lambda m: m.ensure_container_env_var({"name": "MODE", "value": "fast"}),
+            {"initContainers": [{"name": "setup"}]},
+            id="shortcuts for containers leave init containers alone",
+        ),
+    ],
+)
+def test_init_containers(callback: Callable[[WorkloadMutator], None], expected: Object) -> None:
+    assert pod_after({"initContainers": [{"name": "setup"}]}, callback) == expected
+
+
+def test_pod_template_metadata_is_not_the_object_s() -> None:
+    obj: Object = {"metadata": {"name": "web"}}
+
+    def label(m: WorkloadMutator) -> None:
+        m.edit_object_metadata(lambda metadata: metadata.ensure_label("on", "object"))
+        m.edit_pod_template_metadata(lambda metadata: metadata.ensure_label("on", "pods"))
+
+    apply_mutations(obj, [Mutation("label", label)], WorkloadMutator, identity="web")
+
+    assert obj["metadata"]["labels"] == {"on": "object"}
+    assert obj["spec"]["template"]["metadata"]["labels"] == {"on": "pods"}
