@@ -11,7 +11,6 @@ tenth of the time of a deep copy, and finds what is no JSON when the primitive i
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -21,7 +20,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from konverge.errors import BuildError, KonvergeError
-from konverge.kube import GroupVersionKind, Object, ObjectKey, identity
+from konverge.kube import GroupVersionKind, Object, identity
 from konverge.mutation import Mutation, Mutator, apply_mutations, failure_of, firing_set, json_copy, json_text
 from konverge.primitives.lifecycle import (
     UNBLOCKED,
@@ -32,6 +31,14 @@ from konverge.primitives.lifecycle import (
     Operation,
     Suspension,
     SuspensionStatus,
+)
+from konverge.primitives.mistakes import (
+    fields_of,
+    function_mistakes,
+    identity_mistakes,
+    key_of,
+    kind_of,
+    mutation_mistakes,
 )
 
 __all__ = ["DesiredObject", "Extractor", "Handlers", "Primitive"]
@@ -105,22 +112,26 @@ class Primitive(ABC, Generic[M]):
         self._guard = guard
         self._extractors = (extract,) if callable(extract) else tuple(extract)
         self._handlers = handlers
-        fields, mistakes = _fields_of(obj)
+        fields, unusable = fields_of(obj)
         if not hasattr(self, "gvk"):
-            self.gvk = _kind_of(fields)
-        self.key = _key_of(fields)
+            self.gvk = kind_of(fields)
+        self.key = key_of(fields)
         self._baseline, unencodable = _encoded(fields, self.gvk)
-        self.mistakes = (
-            *mistakes,
-            *([] if mistakes else self._object_mistakes(fields)),
+        functions: list[tuple[str, object]] = [
+            ("guard", guard),
+            ("converging_status", handlers.converging_status),
+            ("grace_status", handlers.grace_status),
+            ("suspend", handlers.suspend),
+            ("suspension_status", handlers.suspension_status),
+        ]
+        given = [(name, function) for name, function in functions if function is not None]
+        given += [("extract", extractor) for extractor in self._extractors]
+        self.mistakes: tuple[str, ...] = (
+            *(unusable or identity_mistakes(fields, self.gvk, self.key, is_cluster_scoped=self.is_cluster_scoped)),
+            *self.kind_mistakes(fields),
             *unencodable,
-            *_mutation_mistakes(self._mutations),
-            *_function_mistakes("guard", guard),
-            *(mistake for found in self._extractors for mistake in _function_mistakes("extract", found)),
-            *_function_mistakes("converging_status", handlers.converging_status),
-            *_function_mistakes("grace_status", handlers.grace_status),
-            *_function_mistakes("suspend", handlers.suspend),
-            *_function_mistakes("suspension_status", handlers.suspension_status),
+            *mutation_mistakes(self._mutations),
+            *(mistake for name, function in given for mistake in function_mistakes(name, function)),
         )
 
     @abstractmethod
@@ -225,87 +236,19 @@ class Primitive(ABC, Generic[M]):
     def _mutate(self, obj: Object, mutations: Sequence[Mutation[M]]) -> None:
         apply_mutations(obj, mutations, self.new_mutator, identity=self.identity, is_secret=self._is_secret)
         # The engine reads, records and deletes by the key it knows; an object that slipped away would be orphaned.
-        if ObjectKey.of(obj) != self.key:
+        if key_of(obj) != self.key:
             raise KonvergeError(
-                f"failed to mutate resource {self.identity}: a mutation changed the object's key to "
-                f"{ObjectKey.of(obj)}; make another primitive for another object"
+                f"failed to mutate resource {self.identity}: a mutation changed the object's key to {key_of(obj)}; "
+                "make another primitive for another object"
             )
-
-    def _object_mistakes(self, fields: Mapping[str, Any]) -> Iterator[str]:
-        if not self.gvk.kind:
-            yield "apiVersion and kind are missing: expected both, as text"
-        found = fields.get("apiVersion"), fields.get("kind")
-        wanted = self.gvk.api_version, self.gvk.kind
-        if self.gvk.kind and found not in (wanted, (None, None)):
-            yield f"it is a {found[0]} {found[1]}, expected a {wanted[0]} {wanted[1]}"
-        if not self.key.name:
-            yield "metadata.name is empty: expected the object's name"
-        if self.is_cluster_scoped and self.key.namespace:
-            yield f"metadata.namespace is {self.key.namespace!r}: a {self.gvk.kind} is cluster-scoped and has none"
-        if not self.is_cluster_scoped and not self.key.namespace:
-            yield f"metadata.namespace is empty: a {self.gvk.kind} lives in a namespace"
-        yield from self.kind_mistakes(fields)
-
-
-def _fields_of(obj: object) -> tuple[Mapping[str, Any], list[str]]:
-    """The object's fields, or what is wrong with it as a whole."""
-    if obj is None:
-        return {}, ["the object is missing (None)"]
-    to_dict = getattr(obj, "to_dict", None)
-    found: object = to_dict() if callable(to_dict) else obj
-    if not isinstance(found, Mapping):
-        return {}, [f"expected a mapping or something with to_dict(), found {type(obj).__name__}"]
-    if "api_version" in found:
-        return {}, [
-            "its fields are in Python's spelling (api_version), expected the API's (apiVersion): with the kubernetes "
-            "client, pass ApiClient().sanitize_for_serialization(obj)"
-        ]
-    return found, []
-
-
-def _kind_of(fields: Mapping[str, Any]) -> GroupVersionKind:
-    try:
-        return GroupVersionKind.of(fields)
-    except ValueError:
-        return GroupVersionKind("", "", "")
-
-
-def _key_of(fields: Mapping[str, Any]) -> ObjectKey:
-    metadata = fields.get("metadata")
-    parts = [metadata.get(part) if isinstance(metadata, Mapping) else None for part in ("namespace", "name")]
-    namespace, name = (part if isinstance(part, str) else "" for part in parts)
-    return ObjectKey(namespace, name)
 
 
 def _encoded(fields: Mapping[str, Any], gvk: GroupVersionKind) -> tuple[bytes, list[str]]:
+    """The baseline as JSON text with its kind in front, or why it is no JSON."""
+    kind = {"apiVersion": gvk.api_version, "kind": gvk.kind}
     try:
-        return json_text({"apiVersion": gvk.api_version, "kind": gvk.kind, **fields}), []
+        return json_text({**kind, **fields, **kind}), []
     except (TypeError, ValueError, RecursionError) as error:
         # A ValueError quotes the text that is no Unicode; a TypeError names a type.
         reason = str(error) if isinstance(error, TypeError) else type(error).__name__
         return b"", [f"it is no JSON object: {reason}"]
-
-
-def _mutation_mistakes(mutations: Iterable[object]) -> Iterator[str]:
-    names: set[str] = set()
-    for mutation in mutations:
-        if not isinstance(mutation, Mutation):
-            yield f"mutations: expected a Mutation, found {type(mutation).__name__}"
-            continue
-        if not mutation.name:
-            yield "a mutation has no name: golden files and errors refer to it"
-        elif mutation.name in names:
-            yield f"two mutations are named {mutation.name!r}: golden files and errors refer to the name"
-        names.add(mutation.name)
-        yield from _function_mistakes(f"mutation {mutation.name!r}: mutate", mutation.mutate, is_required=True)
-        if mutation.gate is not None and not callable(getattr(mutation.gate, "enabled", None)):
-            yield f"mutation {mutation.name!r}: its gate has no enabled(), found {type(mutation.gate).__name__}"
-
-
-def _function_mistakes(name: str, function: object, *, is_required: bool = False) -> Iterator[str]:
-    if function is None and not is_required:
-        return
-    if not callable(function):
-        yield f"{name}: expected a function, found {type(function).__name__}"
-    elif inspect.iscoroutinefunction(function):
-        yield f"{name} is a coroutine function: it runs inside a pass and cannot wait; expected a plain one"

@@ -1,0 +1,90 @@
+"""What can be wrong with what an author gives a primitive, found without a cluster.
+
+Each mistake is a sentence; none quotes a value of the object beyond its kind, name and namespace.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from konverge.kube import GroupVersionKind, ObjectKey
+from konverge.mutation import Mutation
+from konverge.primitives.reading import text_at
+
+__all__ = ["fields_of", "function_mistakes", "identity_mistakes", "key_of", "kind_of", "mutation_mistakes"]
+
+
+def fields_of(obj: object) -> tuple[Mapping[str, Any], list[str]]:
+    """The object's fields, or what is wrong with it as a whole."""
+    if obj is None:
+        return {}, ["the object is missing (None)"]
+    to_dict = getattr(obj, "to_dict", None)
+    found: object = to_dict() if callable(to_dict) else obj
+    if not isinstance(found, Mapping):
+        return {}, [f"expected a mapping or something with to_dict(), found {type(obj).__name__}"]
+    if "api_version" in found:
+        return {}, [
+            "its fields are in Python's spelling (api_version), expected the API's (apiVersion): with the kubernetes "
+            "client, pass ApiClient().sanitize_for_serialization(obj)"
+        ]
+    return found, []
+
+
+def kind_of(fields: Mapping[str, Any]) -> GroupVersionKind:
+    """The kind that the object says it is of, all empty when it does not say."""
+    try:
+        return GroupVersionKind.of(fields)
+    except ValueError:
+        return GroupVersionKind("", "", "")
+
+
+def key_of(fields: Mapping[str, Any]) -> ObjectKey:
+    """The object's namespace and name; a part that is missing or no text is empty."""
+    return ObjectKey(text_at(fields, "metadata", "namespace"), text_at(fields, "metadata", "name"))
+
+
+def identity_mistakes(
+    fields: Mapping[str, Any], gvk: GroupVersionKind, key: ObjectKey, *, is_cluster_scoped: bool
+) -> Iterator[str]:
+    """Whether the object is of the kind, and named as the kind's scope wants it."""
+    if not gvk.kind:
+        yield "apiVersion and kind are missing: expected both, as text"
+    else:
+        for field, expected in (("apiVersion", gvk.api_version), ("kind", gvk.kind)):
+            found = fields.get(field)
+            if found is not None and found != expected:
+                yield f"{field} is {found!r}, expected {expected!r}"
+    kind = gvk.kind or "object"
+    if not key.name:
+        yield "metadata.name is empty: expected the object's name"
+    if is_cluster_scoped and key.namespace:
+        yield f"metadata.namespace is {key.namespace!r}: a cluster-scoped {kind} has none"
+    if not is_cluster_scoped and not key.namespace:
+        yield f"metadata.namespace is empty: a {kind} lives in a namespace"
+
+
+def mutation_mistakes(mutations: Iterable[object]) -> Iterator[str]:
+    """Whether they are mutations, each with a name of its own, a function and a gate."""
+    names: set[str] = set()
+    for mutation in mutations:
+        if not isinstance(mutation, Mutation):
+            yield f"mutations: expected a Mutation, found {type(mutation).__name__}"
+            continue
+        if not mutation.name:
+            yield "a mutation has no name: golden files and errors refer to it"
+        elif mutation.name in names:
+            yield f"two mutations are named {mutation.name!r}: golden files and errors refer to the name"
+        names.add(mutation.name)
+        yield from function_mistakes(f"mutation {mutation.name!r}: mutate", mutation.mutate)
+        if mutation.gate is not None and not callable(getattr(mutation.gate, "enabled", None)):
+            yield f"mutation {mutation.name!r}: its gate has no enabled(), found {type(mutation.gate).__name__}"
+
+
+def function_mistakes(name: str, function: object) -> Iterator[str]:
+    """Whether it is a plain function: one that has to be awaited would answer a coroutine, which reads as true."""
+    if not callable(function):
+        yield f"{name}: expected a function, found {type(function).__name__}"
+    elif inspect.iscoroutinefunction(function):
+        yield f"{name} is a coroutine function: it runs inside a pass and cannot wait; expected a plain one"

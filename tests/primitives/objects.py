@@ -1,0 +1,56 @@
+"""Baselines that the tests of all kinds share, and the kinds themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from konverge.kube import Object
+from konverge.primitives import (
+    ConfigMap,
+    Convergence,
+    ConvergingStatus,
+    Deployment,
+    Integration,
+    Primitive,
+    Secret,
+    Service,
+    StatefulSet,
+    Static,
+    Task,
+    Workload,
+)
+
+
+def named(name: str = "web", **fields: Any) -> Object:
+    """A namespaced object without apiVersion and kind, which typed primitives fill in."""
+    return {"metadata": {"name": name, "namespace": "default"}, **fields}
+
+
+def widget(**fields: Any) -> Object:
+    """An object of a kind that konverge does not know."""
+    return {"apiVersion": "demo.konverge.dev/v1", "kind": "Widget", **named(), **fields}
+
+
+def is_up(live: Object, operation: object) -> Convergence:
+    """A health rule for widgets."""
+    return Convergence(ConvergingStatus.HEALTHY if live.get("up") else ConvergingStatus.CREATING)
+
+
+def primitives(obj: Object | None = None, **options: Any) -> list[Primitive[Any]]:
+    """One primitive of each class, made alike."""
+    return [
+        Deployment(obj or named(), **options),
+        StatefulSet(obj or named(), **options),
+        Service(obj or named(), **options),
+        ConfigMap(obj or named(), **options),
+        Secret(obj or named(), **options),
+        Static(obj or widget(), **options),
+        Workload(obj or widget(), converging_status=is_up, **options),
+        Task(obj or widget(), converging_status=is_up, **options),
+        Integration(obj or widget(), converging_status=is_up, **options),
+    ]
+
+
+def kind_of(primitive: Primitive[Any]) -> str:
+    """A name for a test's parameter."""
+    return type(primitive).__name__

@@ -1,0 +1,324 @@
+"""What holds for every kind, tested on every kind."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from konverge.errors import BuildError, KonvergeError
+from konverge.feature import BooleanGate
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.mutation import Mutation, Mutator, WorkloadMutator
+from konverge.primitives import (
+    UNBLOCKED,
+    ConfigMap,
+    Deployment,
+    GuardResult,
+    Operation,
+    Primitive,
+    Resource,
+    Service,
+    StatefulSet,
+    Static,
+    blocked,
+)
+from tests.primitives.objects import kind_of, named, primitives, widget
+
+
+def label(key: str, value: str, *, on: bool = True) -> Mutation[Mutator]:
+    """A mutation that every kind takes."""
+    return Mutation(
+        key, lambda m: m.edit_object_metadata(lambda metadata: metadata.ensure_label(key, value)), BooleanGate(on)
+    )
+
+
+def resource(primitive: Resource) -> Resource:
+    """Checked by the type checker: every primitive is a resource of the engine."""
+    return primitive
+
+
+@pytest.mark.parametrize("primitive", primitives(), ids=kind_of)
+def test_every_primitive_is_what_the_engine_asks_for(primitive: Primitive[Any]) -> None:
+    known = resource(primitive)
+    assert known.mistakes == ()
+    assert known.key == ObjectKey("default", "web")
+    assert known.desired()["kind"] == known.gvk.kind
+    assert known.check_guard() == UNBLOCKED
+
+
+@pytest.mark.parametrize(
+    ("primitive", "identity"),
+    [
+        (Deployment(named("frontend")), "apps/v1/Deployment/default/frontend"),
+        (ConfigMap(named("settings")), "v1/ConfigMap/default/settings"),
+        (Static(widget()), "demo.konverge.dev/v1/Widget/default/web"),
+        (
+            Static(
+                {
+                    "apiVersion": "rbac.authorization.k8s.io/v1",
+                    "kind": "ClusterRole",
+                    "metadata": {"name": "viewer"},
+                },
+                cluster_scoped=True,
+            ),
+            "rbac.authorization.k8s.io/v1/ClusterRole/viewer",
+        ),
+    ],
+)
+def test_identity(primitive: Primitive[Any], identity: str) -> None:
+    assert primitive.identity == identity
+    assert identity in repr(primitive)
+
+
+@pytest.mark.parametrize("primitive", primitives(mutations=label("team", "blue")), ids=kind_of)
+def test_desired_objects_are_private_copies(primitive: Primitive[Any]) -> None:
+    first = primitive.desired()
+    expected = copy.deepcopy(first)
+    first["metadata"]["labels"]["team"] = "red"
+    first["metadata"]["name"] = "other"
+    assert primitive.desired() == expected
+
+
+def test_the_baseline_is_copied_when_the_primitive_is_made() -> None:
+    given = named(data={"mode": "fast"})
+    config = ConfigMap(given)
+    given["data"]["mode"] = "slow"
+    assert config.desired()["data"] == {"mode": "fast"}
+
+
+def test_a_missing_kind_is_filled_in() -> None:
+    assert Deployment(named()).desired() == {"apiVersion": "apps/v1", "kind": "Deployment", **named()}
+
+
+def test_anything_with_to_dict_is_accepted() -> None:
+    class Model:
+        def to_dict(self) -> Object:
+            return named(data={"mode": "fast"})
+
+    assert ConfigMap(Model()).desired()["data"] == {"mode": "fast"}
+
+
+def test_mutations_whose_gate_is_on_apply_in_order() -> None:
+    mutations = [label("first", "yes"), label("never", "yes", on=False), label("second", "yes")]
+    deployment = Deployment(named(), mutations=mutations)
+    assert deployment.desired()["metadata"]["labels"] == {"first": "yes", "second": "yes"}
+    assert deployment.registered_mutations() == ("first", "never", "second")
+    assert deployment.firing_set() == ("first", "second")
+
+
+def test_a_mutation_runs_on_every_pass_and_sees_what_was_extracted_since() -> None:
+    cell: list[str] = []
+    endpoint = Mutation[Mutator](
+        "endpoint", lambda m: m.edit_object_metadata(lambda metadata: metadata.ensure_label("endpoint", "".join(cell)))
+    )
+    config = ConfigMap(named(), mutations=endpoint)
+
+    before = config.desired()
+    cell.append("db")
+
+    assert before["metadata"]["labels"] == {"endpoint": ""}
+    assert config.desired()["metadata"]["labels"] == {"endpoint": "db"}
+
+
+def test_one_workload_mutation_serves_every_kind_with_a_pod_template() -> None:
+    def trace(m: WorkloadMutator) -> None:
+        m.ensure_container({"name": "tracer"})
+
+    tracing = Mutation("tracing", trace)
+    for workload in (Deployment(named(), mutations=[tracing]), StatefulSet(named(), mutations=[tracing])):
+        assert workload.desired()["spec"]["template"]["spec"]["containers"] == [{"name": "tracer"}]
+
+
+def test_suspension_is_the_last_edit_and_does_not_last() -> None:
+    def scale(m: Any) -> None:
+        m.ensure_replicas(5)
+
+    deployment = Deployment(named(), mutations=Mutation("scale", scale))
+    assert deployment.desired(suspended=True)["spec"]["replicas"] == 0
+    assert deployment.desired()["spec"]["replicas"] == 5
+
+
+def test_the_guard_gets_a_copy_of_the_baseline() -> None:
+    seen: list[Object] = []
+
+    def guard(obj: Object) -> GuardResult:
+        seen.append(obj)
+        obj["metadata"]["name"] = "changed"
+        return blocked("waiting")
+
+    config = ConfigMap(named(), mutations=label("team", "blue"), guard=guard)
+
+    assert config.check_guard() == blocked("waiting")
+    assert "labels" not in seen[0]["metadata"]
+    assert config.desired()["metadata"]["name"] == "web"
+
+
+def test_each_extractor_gets_its_own_copy_of_the_live_object() -> None:
+    seen: list[Object] = []
+
+    def greedy(live: Object) -> None:
+        seen.append(dict(live["data"]))
+        live["data"].clear()
+
+    live = named(data={"endpoint": "db:5432"})
+    ConfigMap(named(), extract=[greedy, greedy]).extract(live)
+
+    assert seen == [{"endpoint": "db:5432"}, {"endpoint": "db:5432"}]
+    assert live["data"] == {"endpoint": "db:5432"}
+
+
+def test_an_error_of_an_extractor_reaches_the_engine_as_it_is() -> None:
+    def broken(live: Object) -> None:
+        raise LookupError("no endpoint")
+
+    with pytest.raises(LookupError, match="no endpoint"):
+        ConfigMap(named(), extract=broken).extract(named())
+
+
+def test_a_mutation_cannot_turn_the_object_into_another_one() -> None:
+    def rename(m: Mutator) -> None:
+        m.edit_object_metadata(lambda metadata: metadata.raw().update(name="other"))
+
+    with pytest.raises(KonvergeError, match="default/web: a mutation changed the object's key to default/other"):
+        ConfigMap(named(), mutations=Mutation("rename", rename)).desired()
+
+
+def test_handlers_can_be_replaced_and_can_ask_the_default() -> None:
+    def patient(live: Object, operation: Operation) -> Any:
+        found = Deployment.default_converging_status(live, operation)
+        return found if live.get("ready") else None
+
+    deployment = Deployment(named(), converging_status=patient, delete_on_suspend=True)
+
+    assert deployment.converging_status({}, Operation.NONE) is None
+    assert deployment.converging_status({"ready": True}, Operation.NONE) == Deployment.default_converging_status(
+        {}, Operation.NONE
+    )
+    assert deployment.deletes_on_suspend
+
+
+@pytest.mark.parametrize(
+    ("primitive", "is_suspendable", "deletes"),
+    [
+        (Deployment(named()), True, False),
+        (StatefulSet(named()), True, False),
+        (Service(named()), True, False),
+        (Service(named(), delete_on_suspend=True), True, True),
+        (ConfigMap(named()), False, False),
+        (Static(widget()), False, False),
+    ],
+)
+def test_what_suspension_means_to_a_kind(primitive: Primitive[Any], is_suspendable: bool, deletes: bool) -> None:
+    assert (primitive.is_suspendable, primitive.deletes_on_suspend) == (is_suspendable, deletes)
+
+
+# Mistakes: collected, so that a component's builder can report them all
+
+
+async def waits(*_: object) -> Any:
+    """A coroutine function where a plain one is expected."""
+
+
+@pytest.mark.parametrize(
+    ("primitive", "mistakes"),
+    [
+        pytest.param(Deployment(None), ("the object is missing (None)",), id="no object"),  # type: ignore[arg-type]
+        pytest.param(
+            Deployment(3),  # type: ignore[arg-type]
+            ("expected a mapping or something with to_dict(), found int",),
+            id="no mapping",
+        ),
+        pytest.param(
+            Deployment({"apiVersion": "v1", "kind": "Service", **named()}),
+            (
+                "apiVersion is 'v1', expected 'apps/v1'",
+                "kind is 'Service', expected 'Deployment'",
+            ),
+            id="another kind",
+        ),
+        pytest.param(
+            Deployment({"apiVersion": "apps/v1beta1", "kind": "Deployment", **named()}),
+            ("apiVersion is 'apps/v1beta1', expected 'apps/v1'",),
+            id="another version",
+        ),
+        pytest.param(
+            Deployment({}),
+            (
+                "metadata.name is empty: expected the object's name",
+                "metadata.namespace is empty: a Deployment lives in a namespace",
+            ),
+            id="neither name nor namespace",
+        ),
+        pytest.param(
+            Static(widget(), cluster_scoped=True),
+            ("metadata.namespace is 'default': a cluster-scoped Widget has none",),
+            id="namespace of a cluster-scoped kind",
+        ),
+        pytest.param(
+            Static(named()), ("apiVersion and kind are missing: expected both, as text",), id="any kind, not said which"
+        ),
+        pytest.param(
+            Deployment({"api_version": "apps/v1", "kind": "Deployment"}),
+            (
+                "its fields are in Python's spelling (api_version), expected the API's (apiVersion): with the "
+                "kubernetes client, pass ApiClient().sanitize_for_serialization(obj)",
+            ),
+            id="the kubernetes client's to_dict()",
+        ),
+        pytest.param(
+            ConfigMap(named(metadata_of=object())), ("it is no JSON object: object is no JSON value",), id="no JSON"
+        ),
+        pytest.param(
+            Deployment(named(), mutations=[label("a", "1"), label("b", "1"), label("a", "2")]),
+            ("two mutations are named 'a': golden files and errors refer to the name",),
+            id="duplicate mutation name",
+        ),
+        pytest.param(
+            Deployment(
+                named(),
+                mutations=[
+                    Mutation("", lambda m: None),
+                    Mutation("null", None),  # type: ignore[arg-type]
+                    Mutation("slow", waits),  # type: ignore[arg-type]
+                    Mutation("gated", lambda m: None, True),  # type: ignore[arg-type]
+                    "tracing",  # type: ignore[list-item]
+                ],
+            ),
+            (
+                "a mutation has no name: golden files and errors refer to it",
+                "mutation 'null': mutate: expected a function, found NoneType",
+                "mutation 'slow': mutate is a coroutine function: it runs inside a pass and cannot wait; "
+                "expected a plain one",
+                "mutation 'gated': its gate has no enabled(), found bool",
+                "mutations: expected a Mutation, found str",
+            ),
+            id="mutations that are none",
+        ),
+        pytest.param(
+            Deployment(named(), guard=True, extract=[None], grace_status=waits),  # type: ignore[arg-type, list-item]
+            (
+                "guard: expected a function, found bool",
+                "grace_status is a coroutine function: it runs inside a pass and cannot wait; expected a plain one",
+                "extract: expected a function, found NoneType",
+            ),
+            id="functions that are none",
+        ),
+    ],
+)
+def test_mistakes_are_collected(primitive: Primitive[Any], mistakes: tuple[str, ...]) -> None:
+    assert primitive.mistakes == mistakes
+
+
+def test_a_primitive_with_mistakes_raises_them_when_it_is_used() -> None:
+    with pytest.raises(BuildError) as raised:
+        Deployment({"metadata": {"name": "web"}}).desired()
+    assert raised.value.mistakes == ("metadata.namespace is empty: a Deployment lives in a namespace",)
+
+
+def test_a_kind_of_one_s_own_needs_a_health_rule_and_a_mutator() -> None:
+    class Widget(Static):
+        gvk = GroupVersionKind("demo.konverge.dev", "v1", "Widget")
+
+    assert Widget(named()).desired() == widget()

@@ -1,0 +1,115 @@
+"""A Secret's values: encoded where the API wants it, and shown nowhere."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from konverge.errors import KonvergeError
+from konverge.kube import Object
+from konverge.mutation import Mutation
+from konverge.primitives import ConfigMap, Operation, Secret, SecretMutator
+from tests.primitives.objects import named
+
+PASSWORD = "hunter2-é"
+
+
+def test_a_secret_is_ready_by_existing() -> None:
+    secret = Secret(named())
+    assert secret.converging_status({}, Operation.CREATED) is None
+    assert secret.grace_status({}) is None
+
+
+def test_bytes_in_data_are_encoded() -> None:
+    assert Secret(named(data={"token": b"abc"})).desired()["data"] == {"token": "YWJj"}
+
+
+def test_entries_have_shortcuts() -> None:
+    def change(m: SecretMutator) -> None:
+        m.set_data("token", b"abc")
+        m.remove_data("old")
+        m.set_string_data("user", "web")
+        m.remove_string_data("gone")
+        m.edit_data(lambda data: data.set("more", b"abc"))
+
+    baseline = named(data={"old": "YWJj"}, stringData={"gone": "x"})
+    desired = Secret(baseline, mutations=Mutation("change", change)).desired()
+
+    assert desired["data"] == {"token": "YWJj", "more": "YWJj"}
+    assert desired["stringData"] == {"user": "web"}
+
+
+@pytest.mark.parametrize("text", ["YWJj", "", "YWJj\nYWJj\n"])
+def test_base64_text_is_accepted(text: str) -> None:
+    assert Secret(named(data={"token": text})).mistakes == ()
+
+
+def test_entries_that_the_api_refuses_are_mistakes_by_key() -> None:
+    secret = Secret(named(data={"password": PASSWORD, "pin": 1234}, stringData={"token": PASSWORD.encode()}))
+    assert secret.mistakes == (
+        "data['password']: expected base64 text; give bytes here, or plain text in stringData",
+        "data['pin']: expected bytes or base64 text, found int",
+        "stringData['token']: expected text, found bytes",
+    )
+
+
+def fails_with_the_value(*_: object) -> Any:
+    raise ValueError(f"not a port: {PASSWORD}")
+
+
+def edit_that_fails(m: SecretMutator) -> None:
+    m.edit_data(fails_with_the_value)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        pytest.param(lambda: Secret(named(), mutations=Mutation("m", fails_with_the_value)).desired(), id="mutation"),
+        pytest.param(lambda: Secret(named(), mutations=Mutation("m", edit_that_fails)).desired(), id="edit"),
+        pytest.param(lambda: Secret(named(), guard=fails_with_the_value).check_guard(), id="guard"),
+        pytest.param(lambda: Secret(named(), extract=fails_with_the_value).extract(named()), id="extractor"),
+    ],
+)
+def test_errors_of_the_author_s_functions_show_no_values(
+    use: Callable[[], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(KonvergeError, match="ValueError .its text is withheld") as raised:
+        use()
+    logging.getLogger("test").error("failed", exc_info=raised.value)
+    assert PASSWORD not in "".join(traceback.format_exception(raised.value))
+    assert PASSWORD not in caplog.text
+
+
+def test_errors_of_konverge_itself_keep_their_text() -> None:
+    def needs_data(_: SecretMutator) -> None:
+        raise KonvergeError("the cell endpoint is empty")
+
+    with pytest.raises(KonvergeError, match="intent for m: the cell endpoint is empty"):
+        Secret(named(), mutations=Mutation("m", needs_data)).desired()
+
+
+def test_reprs_show_no_values() -> None:
+    secret = Secret(named(stringData={"password": PASSWORD}, data={"token": PASSWORD.encode()}))
+    assert repr(secret) == "Secret(v1/Secret/default/web)"
+
+
+def test_text_that_is_no_unicode_is_a_mistake_that_does_not_quote_it() -> None:
+    assert Secret(named(stringData={"password": "hunter2\udc80"})).mistakes == (
+        "it is no JSON object: UnicodeEncodeError",
+    )
+
+
+def test_the_hash_is_the_same_for_what_is_sent_and_what_is_stored() -> None:
+    sent: Object = named(data={"a": "eA==", "b": "eQ=="}, stringData={"b": "z"})
+    stored: Object = named(data={"b": "eg==", "a": "eA=="})
+    assert Secret.data_hash(sent) == Secret.data_hash(stored)
+    assert Secret(sent).desired_hash() == Secret.data_hash(stored)
+
+
+def test_a_config_map_s_errors_do_show_their_text() -> None:
+    with pytest.raises(KonvergeError, match="ValueError: not a port"):
+        ConfigMap(named(), mutations=Mutation("m", fails_with_the_value)).desired()

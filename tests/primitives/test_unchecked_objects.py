@@ -1,0 +1,103 @@
+"""Whatever a server sends, a default handler answers: one odd object must not fail a component."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from konverge.kube import Object
+from konverge.primitives import (
+    Convergence,
+    Deployment,
+    Grace,
+    GraceStatus,
+    Operation,
+    Resource,
+    Service,
+    StatefulSet,
+    Suspension,
+)
+from tests.primitives.objects import named
+
+KINDS: list[Resource] = [Deployment(named()), StatefulSet(named()), Service(named())]
+
+FIELDS = {
+    "metadata": ["generation"],
+    "spec": ["replicas", "paused", "type", "updateStrategy"],
+    "status": [
+        "observedGeneration",
+        "replicas",
+        "readyReplicas",
+        "updatedReplicas",
+        "currentRevision",
+        "updateRevision",
+        "loadBalancer",
+    ],
+}
+
+leaves = (
+    st.none() | st.booleans() | st.integers(-3, 5) | st.floats() | st.sampled_from(["", "OnDelete", "LoadBalancer"])
+)
+nested_names = st.sampled_from(["type", "rollingUpdate", "partition", "ingress", "ip", "hostname"])
+values = st.recursive(
+    leaves, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(nested_names, inner, max_size=3), max_leaves=6
+)
+live_objects = st.fixed_dictionaries(
+    {},
+    optional={part: leaves | st.dictionaries(st.sampled_from(names), values) for part, names in FIELDS.items()},
+)
+
+
+@settings(deadline=None)
+@given(live=live_objects, operation=st.sampled_from(Operation))
+def test_default_handlers_never_raise(live: dict[str, Any], operation: Operation) -> None:
+    for kind in KINDS:
+        assert isinstance(kind.converging_status(live, operation), Convergence)
+        assert isinstance(kind.grace_status(live), Grace)
+        assert isinstance(kind.suspension_status(live), Suspension)
+
+
+counts = st.integers(0, 3)
+revisions = st.sampled_from(["a", "b"])
+strategies = st.sampled_from(
+    [
+        {"type": "OnDelete"},
+        {"type": "RollingUpdate"},
+        {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}},
+    ]
+)
+well_formed = st.fixed_dictionaries(
+    {
+        "metadata": st.fixed_dictionaries({"generation": counts}),
+        "spec": st.fixed_dictionaries(
+            {
+                "replicas": counts,
+                "paused": st.booleans(),
+                "type": st.sampled_from(["ClusterIP", "LoadBalancer"]),
+                "updateStrategy": strategies,
+            }
+        ),
+        "status": st.fixed_dictionaries(
+            {
+                "observedGeneration": counts,
+                "replicas": counts,
+                "readyReplicas": counts,
+                "updatedReplicas": counts,
+                "currentRevision": revisions,
+                "updateRevision": revisions,
+            }
+        ),
+    }
+)
+
+
+@settings(deadline=None)
+@given(live=well_formed, operation=st.sampled_from(Operation))
+def test_grace_is_healthy_exactly_where_converging_is_ready(live: Object, operation: Operation) -> None:
+    for kind in KINDS:
+        converging, grace = kind.converging_status(live, operation), kind.grace_status(live)
+        assert converging is not None
+        assert grace is not None
+        assert converging.status.is_ready == (grace.status is GraceStatus.HEALTHY)
