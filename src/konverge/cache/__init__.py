@@ -1,1 +1,18 @@
-"""Being built."""
+"""The cluster in memory: collections that are kept like the server's, and read instead of it.
+
+What comes in are lists and watch events, and the answers to our own writes; what goes out are objects (fresh copies,
+which a reader may change) and changes (the metadata before and after). Three promises hold:
+
+* a reader sees the collection as of some whole list and all that came later, never half a list;
+* a reader sees what this process has written, at once, and never an older state again;
+* what vanished while no watch was open is told as a deletion.
+
+`Store` and `Reflector` are pure; `Informer` and `Informers` move the bytes.
+"""
+
+from konverge.cache.informer import Callback, Informer
+from konverge.cache.informers import Informers
+from konverge.cache.reflector import Reflector
+from konverge.cache.store import Change, Store
+
+__all__ = ["Callback", "Change", "Informer", "Informers", "Reflector", "Store"]
