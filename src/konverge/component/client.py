@@ -57,8 +57,12 @@ class Client(Protocol):
             konverge.errors.ConflictError: It has changed since it was read.
         """
 
-    async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str) -> None:
+    async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str) -> Object | None:
         """Delete the object in the background, if it still is the one of that UID.
+
+        Returns:
+            The object as it is now, when something (a finalizer, its grace period) still holds it; None when it is
+            gone.
 
         Raises:
             konverge.errors.NotFoundError: There is none.
