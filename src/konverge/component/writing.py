@@ -63,7 +63,7 @@ async def apply(
     live = await read(ctx, resource)
     with failing("failed to mutate resource", resource.identity):
         desired = resource.desired(suspended=suspended)
-    await _claim(ctx, resource, desired)
+    is_owned = await _claim(ctx, resource, desired)
     manager = field_manager(ctx.owner, component)
     schema = builtin_schema(resource.gvk)
     if live is not None:
@@ -81,6 +81,8 @@ async def apply(
     else:
         operation = Operation.NONE
     if operation is not Operation.NONE:
+        if not is_owned:
+            _log.info("%s is cluster-scoped and gets no reference to its namespaced owner", resource.identity)
         kind = resource.gvk.kind
         _event(
             ctx,
@@ -147,8 +149,11 @@ async def _without_owner(ctx: ReconcileContext, resource: Resource) -> Object | 
                 raise
 
 
-async def _claim(ctx: ReconcileContext, resource: Resource, desired: Object) -> None:
-    """Complete the desired object, in place: its type, no server-set metadata, and the owner's controller reference."""
+async def _claim(ctx: ReconcileContext, resource: Resource, desired: Object) -> bool:
+    """Complete the desired object, in place: its type, no server-set metadata, and the owner's controller reference.
+
+    A namespaced owner cannot own a cluster-scoped object; such an object gets no reference, and the answer is False.
+    """
     desired["apiVersion"], desired["kind"] = resource.gvk.api_version, resource.gvk.kind
     desired.pop("status", None)
     metadata = desired["metadata"]
@@ -158,8 +163,7 @@ async def _claim(ctx: ReconcileContext, resource: Resource, desired: Object) -> 
         owner_namespaced = (await ctx.client.mapping(ctx.owner_gvk)).namespaced
         namespaced = (await ctx.client.mapping(resource.gvk)).namespaced
     if owner_namespaced and not namespaced:
-        _log.debug("%s is cluster-scoped and gets no reference to its namespaced owner", resource.identity)
-        return
+        return False
     if owner_namespaced and resource.key.namespace != ctx.owner_key.namespace:
         raise ReconcileError(
             f"failed to apply resource {resource.identity}: an owner in namespace {ctx.owner_key.namespace!r} cannot "
@@ -167,6 +171,7 @@ async def _claim(ctx: ReconcileContext, resource: Resource, desired: Object) -> 
         )
     references = [found for found in metadata.get("ownerReferences") or () if found.get("uid") != ctx.owner_uid]
     metadata["ownerReferences"] = [*references, owner_reference(ctx.owner)]
+    return True
 
 
 def _version(obj: Object) -> str | None:
