@@ -9,18 +9,28 @@ an argument. The real API server is the judge: the tests put the same questions 
 from konverge.apply.builtin_schemas import builtin_kinds, builtin_schema, custom_resource_schema
 from konverge.apply.defaults import with_defaults
 from konverge.apply.fields import FieldSet
+from konverge.apply.matches import HIDDEN, Difference, differences
 from konverge.apply.merge import ApplyConflict, server_side_apply, track_update
+from konverge.apply.normal import normalize, stored_form
 from konverge.apply.schema import ABSENT, Schema
+from konverge.apply.structural import with_schema_defaults, without_meaningless_nulls
 
 __all__ = [
     "ABSENT",
+    "HIDDEN",
     "ApplyConflict",
+    "Difference",
     "FieldSet",
     "Schema",
     "builtin_kinds",
     "builtin_schema",
     "custom_resource_schema",
+    "differences",
+    "normalize",
     "server_side_apply",
+    "stored_form",
     "track_update",
     "with_defaults",
+    "with_schema_defaults",
+    "without_meaningless_nulls",
 ]

@@ -10,7 +10,20 @@ from typing import Any, NamedTuple, TypeAlias
 from konverge.apply.fields import FieldSet
 from konverge.kube.times import format_time
 
-__all__ = ["APPLY", "UPDATE", "Managed", "Manager", "Owned", "cap_updaters", "decode", "encode", "fields_of", "strip"]
+__all__ = [
+    "APPLY",
+    "SERVER_METADATA",
+    "UPDATE",
+    "Managed",
+    "Manager",
+    "Owned",
+    "applied_entry",
+    "cap_updaters",
+    "decode",
+    "encode",
+    "strip",
+    "touched",
+]
 
 APPLY = "Apply"
 UPDATE = "Update"
@@ -117,8 +130,8 @@ def _entry(manager: Manager, owned: Owned) -> dict[str, Any]:
     return entry
 
 
-def fields_of(obj: Mapping[str, Any], manager: str, *, subresource: str = "") -> FieldSet | None:
-    """What that manager last applied, None when it never did or the entry cannot be read."""
+def applied_entry(obj: Mapping[str, Any], manager: str, *, subresource: str = "") -> Mapping[str, Any] | None:
+    """The manager's Apply entry as it stands in the object; None when there is none, or none that can be read."""
     metadata = obj.get("metadata")
     entries = metadata.get("managedFields") if isinstance(metadata, Mapping) else None
     for entry in entries if isinstance(entries, list) else ():
@@ -127,33 +140,27 @@ def fields_of(obj: Mapping[str, Any], manager: str, *, subresource: str = "") ->
             and entry.get("manager") == manager
             and entry.get("operation") == APPLY
             and (entry.get("subresource") or "") == subresource
-            and isinstance(entry.get("fieldsV1"), Mapping)
         ):
-            return FieldSet.parse(entry["fieldsV1"])
+            return entry if isinstance(entry.get("fieldsV1"), Mapping) else None
     return None
 
 
 # Identity and bookkeeping belong to the server: nobody owns them.
+SERVER_METADATA = frozenset(
+    {
+        "clusterName",
+        "creationTimestamp",
+        "generation",
+        "managedFields",
+        "name",
+        "namespace",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    }
+)
 _NOBODYS = FieldSet.of(
-    [
-        ("f:apiVersion",),
-        ("f:kind",),
-        ("f:metadata",),
-        *(
-            ("f:metadata", f"f:{name}")
-            for name in (
-                "name",
-                "namespace",
-                "creationTimestamp",
-                "selfLink",
-                "uid",
-                "clusterName",
-                "generation",
-                "managedFields",
-                "resourceVersion",
-            )
-        ),
-    ]
+    [("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in SERVER_METADATA)]
 )
 
 

@@ -1,7 +1,8 @@
 """Writes as the API server understands them: server-side apply, and every other write with its ownership tracked.
 
 Both take the live object and give the object to store, ``metadata.managedFields`` included. Neither validates beyond
-what merging needs, sets a resourceVersion, or fills defaults: the server that calls them does, in its own order.
+what merging needs, sets identity and versions, or knows what the kind's endpoint does next (allocating addresses,
+putting ``status`` back): that is the calling server's.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from konverge.apply import managers
 from konverge.apply.endpoints import reset_fields
 from konverge.apply.fields import EMPTY, FieldSet, format_path
 from konverge.apply.managers import Managed, Manager, Owned
+from konverge.apply.normal import stored_form
+from konverge.apply.roundtrip import round_trip
 from konverge.apply.schema import Schema
 from konverge.apply.structure import compare, field_set_of, merge, mistakes_of, same_value, with_named_parents, without
 from konverge.errors import BadRequestError, ConflictError, ServerError
@@ -77,8 +80,8 @@ def server_side_apply(
             that the kind's endpoint usually has.
 
     Returns:
-        A new object. When nothing changed it equals `live`, times of managedFields included. Fields that the manager
-        no longer applies and nobody else owns are gone; a mapping that lost its last field so is None.
+        A new object with the defaults of its kind. When nothing changed it equals `live`, times of managedFields
+        included. Fields that the manager no longer applies and nobody else owns are gone.
 
     Raises:
         ApplyConflict: Other managers own changed fields, and `force` is off.
@@ -92,7 +95,7 @@ def server_side_apply(
         raise ServerError(_untyped_message(applied, mistakes))
     ignored = reset_fields(GroupVersionKind.of(applied), subresource) if ignored is None else ignored
     version = str(applied["apiVersion"])
-    before, managed = _taken_apart(live, applied)
+    before, managed = _taken_apart(live, applied, schema)
     applier = Manager.applier(manager, subresource)
     last = managed.get(applier)
 
@@ -106,7 +109,7 @@ def server_side_apply(
     managers.strip(managed, applier)
     if not same_value(before, after) and applier in managed:
         managed[applier] = managers.touched(managed[applier], now)
-    return _put_together(live, after, managed)
+    return _put_together(live, stored_form(after, schema), managed)
 
 
 def track_update(
@@ -123,7 +126,7 @@ def track_update(
 
     Args:
         old: The stored object, None on create.
-        new: The object as it will be stored; its managedFields, if it has any, are what the client sent.
+        new: The object as it will be stored, defaults included; its managedFields, if any, are what the client sent.
         schema: The kind's schema.
         manager: The field manager.
         now: The time of the entry, if anything changed.
@@ -135,7 +138,7 @@ def track_update(
     """
     ignored = reset_fields(GroupVersionKind.of(new), subresource) if ignored is None else ignored
     version = str(new["apiVersion"])
-    before, managed = _taken_apart(old, new)
+    before, managed = _taken_apart(old, new, schema)
     managed = _sent_or_live(new, managed, subresource)
     after = _without_managed_fields(new)
     current = Manager("", managers.UPDATE, version, "")
@@ -156,7 +159,7 @@ def track_update(
 def _untyped_message(applied: Object, mistakes: tuple[str, ...]) -> str:
     metadata = applied.get("metadata") or {}
     gvk = GroupVersionKind.of(applied)
-    which = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {gvk.api_version}, Kind={gvk.kind}"
+    which = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {gvk.group}/{gvk.version}, Kind={gvk.kind}"
     told = mistakes[0] if len(mistakes) == 1 else "\n  ".join(("errors:", *mistakes))
     return f"failed to create typed patch object ({which}): {told}"
 
@@ -168,10 +171,10 @@ def _without_managed_fields(obj: Object) -> Object:
     return {**obj, "metadata": {name: value for name, value in metadata.items() if name != "managedFields"}}
 
 
-def _taken_apart(live: Object | None, like: Object) -> tuple[Object, Managed]:
+def _taken_apart(live: Object | None, like: Object, schema: Schema) -> tuple[Object, Managed]:
     """The live object without managedFields, and these; managedFields that cannot be read are as good as none."""
     if live is None:
-        return _newborn(like), {}
+        return _newborn(like, schema), {}
     metadata = live.get("metadata")
     try:
         managed = managers.decode(metadata.get("managedFields") if isinstance(metadata, dict) else None)
@@ -180,8 +183,11 @@ def _taken_apart(live: Object | None, like: Object) -> tuple[Object, Managed]:
     return _without_managed_fields(live), managed
 
 
-def _newborn(like: Object) -> Object:
-    return {"apiVersion": like["apiVersion"], "kind": like["kind"], "metadata": {}}
+def _newborn(like: Object, schema: Schema) -> Object:
+    """What a create is compared with: an object of the kind that has nothing but what its type always writes."""
+    empty = {"apiVersion": like["apiVersion"], "kind": like["kind"]}
+    born: Object = round_trip(empty, schema)
+    return born
 
 
 def _sent_or_live(new: Object, managed: Managed, subresource: str) -> Managed:

@@ -19,6 +19,9 @@ __all__ = ["Defaulter", "round_trip"]
 Defaulter: TypeAlias = Callable[[str, dict[str, Any]], None]
 """Fills the defaults of a value of a named type, in place: the definition's name, and the value."""
 
+# Ownership is read elsewhere, and an empty list means something there: to forget it all.
+_LEFT_ALONE = "managedFields"
+
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 
@@ -67,7 +70,7 @@ def _struct(value: Mapping[str, Any], schema: Schema, default: Defaulter | None)
         if each is None:
             continue
         # An empty list of a field that is always written is not the null that an absent one becomes.
-        kept = name in keeps_zero or (name in always and isinstance(each, list | dict))
+        kept = name in keeps_zero or name == _LEFT_ALONE or (name in always and isinstance(each, list | dict))
         if not each and not kept and _is_zero(each, properties.get(name)):
             continue
         found[name] = each
@@ -80,7 +83,7 @@ def _struct(value: Mapping[str, Any], schema: Schema, default: Defaulter | None)
             found[name] = {} if zero == {} else zero
     for name, each in found.items():
         child = properties.get(name)
-        if child is not None:
+        if child is not None and name != _LEFT_ALONE:
             found[name] = round_trip(each, child, default)
     return found
 

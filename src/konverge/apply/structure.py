@@ -61,6 +61,13 @@ def _is_atomic_list(schema: Schema) -> bool:
     return schema.list_type not in ("map", "set")
 
 
+def is_granular(schema: Schema, value: Any) -> bool:
+    """Tell whether the value merges by its fields or items, rather than as a whole."""
+    if isinstance(value, dict):
+        return _shape(schema, value) == "map" and not schema.map_atomic
+    return isinstance(value, list) and _shape(schema, value) == "list" and not _is_atomic_list(schema)
+
+
 def _items(schema: Schema) -> Schema:
     return schema.items or UNTYPED
 

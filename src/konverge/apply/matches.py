@@ -1,0 +1,225 @@
+"""The proof that nothing need be written: a desired object against the live one and what we own of it.
+
+Our own entry in ``managedFields`` is the server's record of what we applied last. Walked together with the desired
+object it shows three things without a request: a field that we want and never applied, one that we applied and no
+longer want, and one whose live value is not the one we want. None of them means that an apply would change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from konverge.apply.builtin_schemas import builtin_schema
+from konverge.apply.fields import Path, format_path, key_element, key_fields, value_element
+from konverge.apply.managers import SERVER_METADATA, applied_entry
+from konverge.apply.normal import normalize
+from konverge.apply.schema import ABSENT, Schema
+from konverge.apply.structure import field_set_of, is_granular, item_element, same_value
+from konverge.kube import GroupVersionKind, Object
+
+__all__ = ["HIDDEN", "Difference", "differences"]
+
+HIDDEN = "(hidden)"
+"""Stands for each value of a Secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One reason to apply.
+
+    Attributes:
+        path: Where, as the server prints paths, for example ``.spec.replicas``; empty for the object itself.
+        kind: ``missing``: wanted, but we have not applied it. ``extra``: applied by us, but not wanted any more.
+            ``changed``: the live value, or the order of a list's items, is another one.
+        desired: The wanted value; `HIDDEN` for what a Secret holds. For ``diff`` and ``explain``, not for logs.
+        live: The live value, likewise; None when there is none.
+    """
+
+    path: str
+    kind: Literal["missing", "extra", "changed"]
+    desired: Any = field(default=None, repr=False)
+    live: Any = field(default=None, repr=False)
+
+
+def differences(
+    desired: Object, live: Object, field_manager: str, schema: Schema | None = None
+) -> tuple[Difference, ...]:
+    """Why the desired object must be applied; empty when that would change nothing.
+
+    Args:
+        desired: What the manager wants. Its ``status`` and what belongs to the server in its metadata do not count.
+        live: The object as the server has it, with the manager's own entry in managedFields at least.
+        field_manager: The manager that applies.
+        schema: The kind's schema; None for that of the built-in kind. A custom resource can do without: then an empty
+            mapping where the live one has fields counts as a difference, and defaults inside a list do.
+    """
+    schema = schema or builtin_schema(GroupVersionKind.of(desired))
+    secret = desired.get("kind") == "Secret" and desired.get("apiVersion") == "v1"
+    entry = applied_entry(live, field_manager)
+    if entry is None or entry.get("apiVersion") != desired.get("apiVersion"):
+        return (Difference("", "missing", desired=HIDDEN if secret else desired),)
+    owned: Mapping[str, Any] = entry["fieldsV1"]
+    if secret and ("stringData" in desired or "f:stringData" in owned):
+        return _Walk(secret).differences(normalize(desired, schema), live, _with_string_data(owned), schema)
+    found = _Walk(secret).differences(desired, live, owned, schema)
+    # Nearly every pass ends above: only what differs as it was written is put into the server's form.
+    return _Walk(secret).differences(normalize(desired, schema), live, owned, schema) if found else ()
+
+
+def _with_string_data(owned: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The server stores ``stringData`` in ``data``, but records that it was ``stringData`` which we applied."""
+    merged = {element: below for element, below in owned.items() if element != "f:stringData"}
+    merged["f:data"] = {**owned.get("f:data", {}), **owned.get("f:stringData", {})}
+    return merged
+
+
+_ROOT_SERVER_FIELDS = frozenset({"apiVersion", "kind", "status"})
+
+
+class _Walk:
+    """One walk through a desired object, its live form and our fields of it, which are read as they are stored."""
+
+    __slots__ = ("_found", "_secret")
+
+    def __init__(self, secret: bool) -> None:
+        self._secret = secret
+        self._found: list[Difference] = []
+
+    def differences(
+        self, desired: Object, live: Object, owned: Mapping[str, Any], schema: Schema | None
+    ) -> tuple[Difference, ...]:
+        wanted = {name: value for name, value in desired.items() if name not in _ROOT_SERVER_FIELDS}
+        metadata = {
+            name: value for name, value in (desired.get("metadata") or {}).items() if name not in SERVER_METADATA
+        }
+        if metadata:
+            wanted["metadata"] = metadata
+        else:
+            wanted.pop("metadata", None)
+        self._fields(wanted, live, owned, schema, ())
+        return tuple(self._found)
+
+    def _report(self, kind: Literal["missing", "extra", "changed"], path: Path, desired: Any, live: Any) -> None:
+        if self._secret and path[0] == "f:data":
+            desired = live = HIDDEN
+        self._found.append(Difference(format_path(path), kind, desired, None if live is ABSENT else live))
+
+    def _fields(
+        self, desired: Mapping[str, Any], live: Any, owned: Mapping[str, Any], schema: Schema | None, path: Path
+    ) -> None:
+        """The fields of a mapping that merges field by field."""
+        held = live if isinstance(live, dict) else {}
+        known = 0
+        for name, value in desired.items():
+            element = "f:" + name
+            below = owned.get(element)
+            if below is not None:
+                known += 1
+                child = schema.child(name) if schema is not None else None
+                self._value(value, held.get(name, ABSENT), below, child, path, element)
+            elif not _owns_nothing(name, value, schema):
+                self._report("missing", (*path, element), value, held.get(name))
+        if len(owned) - ("." in owned) != known:
+            for element in owned:
+                if element != "." and element[2:] not in desired:
+                    self._report("extra", (*path, element), None, held.get(element[2:]))
+
+    def _value(
+        self, desired: Any, live: Any, owned: Mapping[str, Any], schema: Schema | None, path: Path, element: str
+    ) -> None:
+        """One value of ours, by what it is and by what we own below it."""
+        below = len(owned) - ("." in owned)
+        if isinstance(desired, dict):
+            if below or (schema is not None and is_granular(schema, desired)):
+                if desired or below:
+                    self._fields(desired, live, owned, schema, (*path, element))
+                return
+        elif isinstance(desired, list):
+            if below or (desired and schema is not None and is_granular(schema, desired)):
+                self._items(desired, live, owned, schema, (*path, element))
+                return
+        elif desired is None and schema is not None and is_granular(schema, live):
+            return  # To apply null to it changes nothing.
+        if not same_value(desired, live) and not (live is ABSENT and not desired):
+            # The server drops the zero value of a field that does not tell it from absence; we own it all the same.
+            self._report("changed", (*path, element), desired, live)
+
+    def _items(
+        self, desired: Sequence[Any], live: Any, owned: Mapping[str, Any], schema: Schema | None, path: Path
+    ) -> None:
+        """The items of a list that merges by item."""
+        held = live if isinstance(live, list) else []
+        keyed = schema.list_type == "map" if schema is not None else any(it.startswith("k:") for it in owned)
+        of = schema.items if schema is not None else None
+        elements = _elements(desired, owned, schema, of) if keyed else [value_element(each) for each in desired]
+        places = _places(held, elements, keyed=keyed)
+        last = -1
+        ordered = True
+        for item, element in zip(desired, elements, strict=True):
+            below = owned.get(element)
+            place = places.get(element)
+            if below is None or place is None:
+                self._report("missing", (*path, element), item, None if place is None else held[place])
+                continue
+            ordered = ordered and place > last
+            last = place
+            if keyed and isinstance(item, dict):
+                self._fields(item, held[place], below, of, (*path, element))
+        if not ordered:
+            self._report("changed", path, desired, live)
+        if len(owned) - ("." in owned) != len(elements):
+            for element in owned.keys() - set(elements) - {"."}:
+                place = _places(held, [element], keyed=keyed).get(element)
+                self._report("extra", (*path, element), None, None if place is None else held[place])
+
+
+def _owns_nothing(name: str, value: Any, schema: Schema | None) -> bool:
+    """Tell whether applying the value makes nobody an owner: an empty list that merges by item, or only such inside."""
+    if schema is None or not isinstance(value, dict | list):
+        return isinstance(value, list) and not value
+    return not field_set_of({name: value}, schema)
+
+
+def _elements(desired: Sequence[Any], owned: Mapping[str, Any], schema: Schema | None, of: Schema | None) -> list[str]:
+    """The path element of each item of a list with keys.
+
+    Without a schema a key field that the item leaves out is read from our own record, which has its default.
+    """
+    if schema is not None:
+        return [item_element(schema, item) or "k:{}" for item in desired]
+    left = [element for element in owned if element.startswith("k:")]
+    names = {name for element in left for name in key_fields(element)}
+    found: list[str] = []
+    for item in desired:
+        keys = {name: item[name] for name in names if isinstance(item, dict) and name in item}
+        element = key_element(keys)
+        if element not in left:
+            element = next((each for each in left if keys.items() <= key_fields(each).items()), element)
+        if element in left:
+            left.remove(element)
+        found.append(element)
+    return found
+
+
+def _places(held: Sequence[Any], elements: Sequence[str], *, keyed: bool) -> dict[str, int]:
+    """Where in the live list each element is."""
+    if not keyed:
+        return {value_element(value): place for place, value in enumerate(held)}
+    by_names: dict[tuple[str, ...], dict[tuple[Any, ...], int]] = {}
+    found = {}
+    for element in elements:
+        keys = key_fields(element)
+        names = tuple(keys)
+        places = by_names.get(names)
+        if places is None:
+            places = by_names[names] = {
+                tuple(item.get(name) for name in names): place
+                for place, item in enumerate(held)
+                if isinstance(item, dict)
+            }
+        place = places.get(tuple(keys.values()))
+        if place is not None:
+            found[element] = place
+    return found

@@ -1,0 +1,53 @@
+"""What the API server does to a custom resource before it stores it: nulls that mean nothing, and defaults.
+
+The rules are those of structural schemas (apiextensions/v1).
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from konverge.apply.schema import ABSENT, Schema
+
+__all__ = ["with_schema_defaults", "without_meaningless_nulls"]
+
+
+def without_meaningless_nulls(value: Any, schema: Schema) -> Any:
+    """A new value without the nulls of fields that may not be null and have no default.
+
+    The server does so with the body of a request, but not with what an apply merges: there validation refuses them.
+    """
+    if isinstance(value, dict):
+        kept = {}
+        for name, each in value.items():
+            child = schema.child(name)
+            if each is None and child is not None and child.type and not child.nullable and child.default is ABSENT:
+                continue
+            kept[name] = each if child is None else without_meaningless_nulls(each, child)
+        return kept
+    if isinstance(value, list) and schema.items is not None:
+        items = schema.items
+        return [without_meaningless_nulls(each, items) for each in value]
+    return value
+
+
+def with_schema_defaults(value: Any, schema: Schema) -> Any:
+    """A new value with the defaults of its schema, from the outside in, so that a default may hold others.
+
+    A null where the schema has a default and allows no null counts as absent.
+    """
+    if isinstance(value, dict):
+        found = dict(value)
+        for name, child in schema.properties.items():
+            if child.default is not ABSENT and (name not in found or (found[name] is None and not child.nullable)):
+                found[name] = copy.deepcopy(child.default)
+        for name, each in found.items():
+            below = schema.child(name)
+            if below is not None:
+                found[name] = with_schema_defaults(each, below)
+        return found
+    if isinstance(value, list) and schema.items is not None:
+        items = schema.items
+        return [with_schema_defaults(each, items) for each in value]
+    return value
