@@ -642,7 +642,7 @@ async def test_a_rollout_that_gets_stuck_is_degraded_after_its_grace(app: App) -
     await app.until("Healthy", component("konverge.test/app:1"))
     condition = await app.until("Degraded", component("konverge.test/never-ready:1"))
 
-    assert condition.message == "Component is degraded: Deployment partially available"
+    assert condition.message == "Component is degraded: Waiting for rollout: 1/2 replicas updated"
 
 
 async def test_a_component_blocked_longer_than_its_grace_is_down_with_the_guards_reason(app: App) -> None:

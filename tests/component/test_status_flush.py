@@ -11,7 +11,7 @@ from konverge.errors import ReconcileError
 from konverge.kube import Condition, Object, find_condition, set_condition
 from konverge.primitives import ConfigMap
 from konverge.primitives.lifecycle import blocked
-from tests.component.app import App
+from tests.component.app import APP, App
 
 pytestmark = pytest.mark.anyio
 
@@ -32,14 +32,10 @@ async def context(app: App) -> ReconcileContext:
 
 async def other_writer(app: App, **status: object) -> None:
     """Someone else reports on the same owner."""
-    owner = await app.cluster.client.get(app_kind(await app.owner()), app.key)
+    owner = await app.cluster.client.get(APP, app.key)
     set_condition(owner, Condition("Foreign", "True", "TheirReason", "theirs"), app.cluster.clock.now())
     owner["status"] |= status
     await app.cluster.client.update(owner, subresource="status")
-
-
-def app_kind(owner: Object) -> object:
-    return ReconcileContext(client=None, owner=owner).owner_gvk  # type: ignore[arg-type]
 
 
 @dataclass
@@ -148,3 +144,12 @@ async def test_an_error_of_the_pass_reaches_the_stored_condition(app: App) -> No
     with pytest.raises(ReconcileError, match="division by zero"):
         await app.reconcile(broken.build())
     assert (await app.condition("OneReady")).reason == "Error"
+
+
+async def test_a_message_longer_than_the_api_takes_is_cut(app: App) -> None:
+    endless = ComponentBuilder("one", condition_type="OneReady").with_resource(
+        ConfigMap(app.config("one"), guard=lambda _: blocked("x" * 100_000))
+    )
+    condition = await app.reconcile(endless.build())
+    assert len(condition.message) == 32768
+    assert condition.message.endswith("…")

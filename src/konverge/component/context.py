@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -18,14 +18,21 @@ from konverge.component.client import Client
 from konverge.component.memory import AppliedMemory
 from konverge.component.recording import ConditionMetrics, EventRecorder
 from konverge.errors import ConflictError, NotFoundError
-from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition, set_condition
+from konverge.kube import (
+    MESSAGE_LIMIT,
+    Condition,
+    GroupVersionKind,
+    Object,
+    ObjectKey,
+    find_condition,
+    set_condition,
+)
 
 __all__ = ["ReconcileContext"]
 
-# A conflict means that someone else writes this owner's status: as many tries, and as long between them, as client-go's
-# RetryOnConflict takes.
-_FLUSH_TRIES = 5
-_FLUSH_BACKOFF_SECONDS = 0.01
+# A conflict means that someone else writes this owner's status: five tries, with the pauses that client-go's
+# RetryOnConflict makes.
+_FLUSH_PAUSES_SECONDS = (0.01, 0.02, 0.04, 0.08)
 
 
 @dataclass
@@ -82,6 +89,8 @@ class ReconcileContext:
     def stage(self, condition: Condition) -> Condition:
         """Put a condition on the owner in memory and remember that its type is ours; returns it as stored."""
         self._staged_types.add(condition.type)
+        if len(condition.message) > MESSAGE_LIMIT:
+            condition = replace(condition, message=condition.message[: MESSAGE_LIMIT - 1] + "…")
         return set_condition(self.owner, condition, self.clock.now().replace(microsecond=0))
 
     def request_wake(self, after: timedelta | None) -> None:
@@ -118,20 +127,20 @@ class ReconcileContext:
         """
         if self.owner.get("status") == self._status_read:
             return False
-        tries = 0
-        while True:
+        for pause_seconds in _FLUSH_PAUSES_SECONDS:
             try:
-                written = await self.client.update(self.owner, subresource="status")
-                break
-            except NotFoundError:
-                return False
+                return await self._write_status()
             except ConflictError:
-                tries += 1
-                if tries == _FLUSH_TRIES:
-                    raise
-                await self.clock.sleep(_FLUSH_BACKOFF_SECONDS * 2**tries)
+                await self.clock.sleep(pause_seconds)
                 if not await self._rebase():
                     return False
+        return await self._write_status()
+
+    async def _write_status(self) -> bool:
+        try:
+            written = await self.client.update(self.owner, subresource="status")
+        except NotFoundError:
+            return False
         self.owner["metadata"]["resourceVersion"] = written["metadata"]["resourceVersion"]
         self._status_read = copy.deepcopy(self.owner.get("status"))
         self._count_conditions()

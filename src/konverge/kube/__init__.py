@@ -4,12 +4,13 @@ Objects are plain JSON-shaped mappings. What comes from a server is read lenient
 absent, because one odd object must never end a watch.
 """
 
-from konverge.kube.conditions import Condition, find_condition, remove_condition, set_condition
+from konverge.kube.conditions import MESSAGE_LIMIT, Condition, find_condition, remove_condition, set_condition
 from konverge.kube.objects import GroupVersionKind, Object, ObjectKey, ResourceMapping, identity
 from konverge.kube.owners import controller_of, has_owner, is_deleting, owner_reference, without_owner
 from konverge.kube.times import format_micro_time, format_time, parse_time
 
 __all__ = [
+    "MESSAGE_LIMIT",
     "Condition",
     "GroupVersionKind",
     "Object",

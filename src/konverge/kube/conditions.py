@@ -14,7 +14,10 @@ from typing import Any
 from konverge.kube.objects import Object
 from konverge.kube.times import format_time, parse_time
 
-__all__ = ["Condition", "find_condition", "remove_condition", "set_condition"]
+__all__ = ["MESSAGE_LIMIT", "Condition", "find_condition", "remove_condition", "set_condition"]
+
+MESSAGE_LIMIT = 32768
+"""How long a condition's message may be (meta/v1 ``Condition``); a longer one has the whole status refused."""
 
 
 @dataclass(frozen=True, slots=True)
