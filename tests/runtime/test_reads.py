@@ -38,8 +38,10 @@ def test_a_read_counts_at_once() -> None:
 def test_what_a_complete_pass_no_longer_read_is_forgotten() -> None:
     reads = Reads()
     complete_pass(reads, ME, TOKEN, KEY)
-    complete_pass(reads, ME, KEY)
+    reads.begin(ME)
+    reads.note(ME, KEY)
 
+    assert reads.finish(ME, complete=True) == [TOKEN]
     assert not reads.is_read(TOKEN)
     assert reads.readers_of(KEY) == {ME}
 
@@ -59,8 +61,10 @@ def test_a_pass_that_stopped_early_forgets_nothing(read_again: tuple[ReadObject,
 def test_a_reader_that_is_gone_leaves_nothing_behind() -> None:
     reads = Reads()
     complete_pass(reads, ME, TOKEN, KEY)
-    reads.forget(ME)
-    complete_pass(reads, OTHER)
+    complete_pass(reads, OTHER, KEY)
+
+    assert reads.forget(ME) == [TOKEN], "the other one still reads the other object"
+    assert reads.forget(OTHER) == [KEY]
 
     assert not reads.is_read(TOKEN)
     assert (reads._by_reader, reads._readers, reads._under_way) == ({}, {}, {})

@@ -46,16 +46,23 @@ class Reads:
         self._by_reader.setdefault(reader, set()).add(read)
         self._readers.setdefault(read, set()).add(reader)
 
-    def finish(self, reader: Reader, *, complete: bool) -> None:
-        """The pass ended; when it was complete, what it did not read concerns the reader no longer."""
-        read_now = self._under_way.pop(reader, set())
-        if complete:
-            self._drop(reader, self._by_reader.get(reader, set()) - read_now)
+    def finish(self, reader: Reader, *, complete: bool) -> list[ReadObject]:
+        """The pass ended; when it was complete, what it did not read concerns the reader no longer.
 
-    def forget(self, reader: Reader) -> None:
-        """The reader is gone."""
+        Returns:
+            The objects that nobody reads any more.
+        """
+        read_now = self._under_way.pop(reader, set())
+        return self._drop(reader, self._by_reader.get(reader, set()) - read_now) if complete else []
+
+    def forget(self, reader: Reader) -> list[ReadObject]:
+        """The reader is gone.
+
+        Returns:
+            The objects that nobody reads any more.
+        """
         self._under_way.pop(reader, None)
-        self._drop(reader, set(self._by_reader.get(reader, ())))
+        return self._drop(reader, set(self._by_reader.get(reader, ())))
 
     def readers_of(self, read: ReadObject) -> Set[Reader]:
         """The owners that the object's changes concern."""
@@ -65,14 +72,15 @@ class Reads:
         """Tell whether anybody reads the object."""
         return read in self._readers
 
-    def _drop(self, reader: Reader, dropped: Set[ReadObject]) -> None:
-        kept = self._by_reader.get(reader)
+    def _drop(self, reader: Reader, dropped: Set[ReadObject]) -> list[ReadObject]:
+        kept = self._by_reader.get(reader, set())
+        kept.difference_update(dropped)
+        if not kept:
+            self._by_reader.pop(reader, None)
+        unread = []
         for read in dropped:
-            readers = self._readers[read]
-            readers.discard(reader)
-            if not readers:
+            self._readers[read].discard(reader)
+            if not self._readers[read]:
                 del self._readers[read]
-            assert kept is not None
-            kept.discard(read)
-        if kept is not None and not kept:
-            del self._by_reader[reader]
+                unread.append(read)
+        return unread
