@@ -29,7 +29,11 @@ class StatefulSetSpecEditor(Editor):
         self._fields["podManagementPolicy"] = policy
 
     def set_update_strategy(self, strategy: Mapping[str, Any]) -> None:
-        """Replace the update strategy: ``{"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}``."""
+        """Replace the update strategy: ``{"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}``.
+
+        The server refuses to make a live object ``OnDelete`` whose ``rollingUpdate`` it filled in itself, because no
+        apply can take away what it does not own: apply an explicit ``rollingUpdate`` first.
+        """
         self._fields["updateStrategy"] = json_copy(strategy)
 
     def set_revision_history_limit(self, limit: int) -> None:
