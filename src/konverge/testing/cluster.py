@@ -89,6 +89,12 @@ class Cluster:
         self._closing.push_async_callback(client.close)
         return client
 
+    def new_transport(self) -> Transport:
+        """A bare connection of an administrator, for requests that no client makes; closed when the test ends."""
+        transport = self._server.transport()
+        self._closing.push_async_callback(transport.close)
+        return transport
+
     @overload
     async def eventually(
         self, check: Callable[[], Awaitable[T | None]], timeout_seconds: float = 30.0, describe: str = ""
