@@ -5,18 +5,23 @@ read and a client that reads from shared caches. Kept here: per key one pass at 
 exactly one more (invariant 3); a pass sees its own writes (2); a settled system sends no requests (1).
 """
 
+from konverge.runtime.cached_client import CachedClient
 from konverge.runtime.controller import DEFAULT_TIMEOUT, DEFAULT_WORKERS, Controller, Result
 from konverge.runtime.passes import Pass, PassFilter, current_pass
+from konverge.runtime.process import OwnerKind, Process
 from konverge.runtime.queue import Backoff, Moment, Queue
 
 __all__ = [
     "DEFAULT_TIMEOUT",
     "DEFAULT_WORKERS",
     "Backoff",
+    "CachedClient",
     "Controller",
     "Moment",
+    "OwnerKind",
     "Pass",
     "PassFilter",
+    "Process",
     "Queue",
     "Result",
     "current_pass",

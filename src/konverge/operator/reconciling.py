@@ -1,0 +1,130 @@
+"""One pass over one owner, from the object as it was read to what is asked of the queue.
+
+Whatever an author registers, in the short form or the long one, becomes a `Reconciler`; `OwnerPass` runs it: decodes
+the owner, makes the context, reports an owner that cannot be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Generic, TypeAlias, TypeVar
+
+from konverge.clock import Clock
+from konverge.component import AppliedMemory, Client, Component, ReconcileContext, Status, aggregate
+from konverge.crd import decode
+from konverge.errors import DecodeError, ReconcileError
+from konverge.kube import Condition, Object, remove_condition
+from konverge.runtime import Result
+
+__all__ = ["ComponentFactory", "OwnerPass", "Reconciler", "components_reconciler"]
+
+T = TypeVar("T")
+
+Reconciler: TypeAlias = Callable[[T, ReconcileContext], Awaitable[Result | None]]
+"""An author's own reconcile: gets the typed owner and the context of the pass."""
+
+ComponentFactory: TypeAlias = Callable[[T], Component]
+"""Builds one component for an owner."""
+
+# What the condition of an owner that cannot be read begins with: by it, the pass that can read it again knows it.
+_UNREADABLE = "The object cannot be read: "
+
+# The API server refuses a longer message of a condition, and with it the whole status.
+_MESSAGE_LIMIT = 32768
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerPass(Generic[T]):
+    """The passes over the owners of one kind.
+
+    Args:
+        cls: The custom resource class.
+        reconciler: What a pass does.
+        clock: The time.
+        condition_type: The condition through which an owner that cannot be decoded is reported.
+        memory: What earlier passes learned about the server's answers.
+    """
+
+    cls: type[T]
+    reconciler: Reconciler[T]
+    clock: Clock
+    condition_type: str
+    memory: AppliedMemory = field(default_factory=AppliedMemory)
+
+    async def __call__(self, owner: Object, client: Client) -> Result | None:
+        """Run one pass.
+
+        Args:
+            owner: The object as it was read for this pass; the pass stages conditions on it.
+            client: The cluster.
+
+        Raises:
+            konverge.errors.DecodeError: The owner does not fit its class; its status says so.
+        """
+        ctx = ReconcileContext(client=client, owner=owner, clock=self.clock, memory=self.memory)
+        try:
+            typed = decode(self.cls, owner)
+        except DecodeError as error:
+            async with ctx.flushing_status():
+                ctx.stage(_failed(ctx, self.condition_type, _UNREADABLE + error.problem))
+                raise
+        reported = ctx.condition(self.condition_type)
+        if reported is not None and reported.message.startswith(_UNREADABLE):
+            # An author's reconciler may never report this condition itself, and nobody else would ever take it away.
+            remove_condition(owner, self.condition_type)
+            await ctx.flush_status()
+        result = await self.reconciler(typed, ctx)
+        return _sooner(result, ctx.wake_after)
+
+
+def components_reconciler(factories: Sequence[ComponentFactory[T]], condition_type: str) -> Reconciler[T]:
+    """Reconcile the components that these make, in order, and sum them up in one condition; write the status once.
+
+    A component that fails, or cannot be built, stops no other. What went wrong is raised after the last one, so that
+    the pass is repeated.
+    """
+
+    async def reconcile(owner: T, ctx: ReconcileContext) -> None:
+        components: list[Component] = []
+        errors: list[Exception] = []
+        unreported: list[str] = []
+        async with ctx.flushing_status():
+            for factory in factories:
+                try:
+                    component = factory(owner)
+                    components.append(component)
+                    await component.reconcile(ctx)
+                except ReconcileError as error:  # its component's condition says so already
+                    errors.append(error)
+                except Exception as error:  # noqa: BLE001  # an author's code: the other components are not to suffer
+                    errors.append(error)
+                    unreported.append(f"{getattr(factory, '__name__', factory)}: {error}")
+            if unreported:
+                ctx.stage(_failed(ctx, condition_type, "; ".join(unreported)))
+            else:
+                ctx.stage(aggregate(condition_type, ctx.owner, components))
+            _raise_all(errors)
+
+    return reconcile
+
+
+def _failed(ctx: ReconcileContext, condition_type: str, message: str) -> Condition:
+    return Condition(condition_type, "False", Status.ERROR, message[:_MESSAGE_LIMIT], ctx.owner_generation)
+
+
+def _raise_all(errors: Sequence[Exception]) -> None:
+    match errors:
+        case []:
+            return
+        case [error]:
+            raise error
+    raise ExceptionGroup("several components failed: " + "; ".join(str(error) for error in errors), errors)
+
+
+def _sooner(result: Result | None, wake_after: timedelta | None) -> Result | None:
+    """What the author and the components ask for, whichever is sooner."""
+    requeue_after = None if result is None else result.requeue_after
+    asked = [after for after in (requeue_after, wake_after) if after is not None]
+    return Result(requeue_after=min(asked)) if asked else None
