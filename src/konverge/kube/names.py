@@ -85,7 +85,7 @@ _LABEL_VALUE_FORM = _wrong_form(
 
 def dns_label_mistakes(text: str) -> list[str]:
     """Why it is no DNS label (RFC 1123), as namespaces and containers are named."""
-    mistakes = [_too_long(_LABEL_LIMIT)] if len(text) > _LABEL_LIMIT else []
+    mistakes = [_too_long(_LABEL_LIMIT, "characters")] if len(text) > _LABEL_LIMIT else []
     if "." in text:
         return [*mistakes, "must not contain dots"]
     return mistakes if _is_dns_label(text) else [*mistakes, _DNS_LABEL_FORM]

@@ -1,27 +1,34 @@
 """The verbs of an API server over the store: synchronous, without I/O, one call at a time.
 
-Every method raises the `konverge.errors.ApiError` that the real server would answer with. Objects that go in may be
-kept or changed by the server; objects that come out belong to the caller.
+Every method raises the `konverge.errors.ApiError` that the real server would answer with. Objects that go in are not
+changed; objects that come out belong to the caller.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import msgspec
+from typing import Any, Literal, TypeAlias
 
 from konverge.clock import Clock, Entropy
 from konverge.errors import ApiError, BadRequestError
-from konverge.kube import Object, ObjectKey, format_time, is_deleting
-from konverge.kube.selectors import FieldSelector, LabelSelector, SelectorSyntaxError
-from konverge.localcluster import failures
+from konverge.kube import Object, ObjectKey, is_deleting
+from konverge.localcluster import addresses, deletion, failures, patches, writes
 from konverge.localcluster.builtin import builtin_resources
+from konverge.localcluster.customresources import CLEANUP_FINALIZER, DEFINITIONS, accept, resources_of, storage_name
+from konverge.localcluster.deletion import DeleteOptions, Propagation
+from konverge.localcluster.incoming import IGNORED, FieldValidation, read_object
+from konverge.localcluster.listing import Page, page_of
 from konverge.localcluster.resources import Kind, Resource, Resources
+from konverge.localcluster.scale import scale_of, with_replicas
+from konverge.localcluster.selection import Selection
 from konverge.localcluster.storage import Change, Storage, Stored
-from konverge.localcluster.strategies import prepare_create, prepare_update
+from konverge.localcluster.strategic import strategic_merge_patch
+from konverge.localcluster.watching import Watch
+from konverge.localcluster.writes import Author
 
-__all__ = ["ApiServer"]
+__all__ = ["ApiServer", "PatchType"]
+
+PatchType: TypeAlias = Literal["json", "merge", "strategic"]
 
 _START_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
@@ -31,7 +38,7 @@ class ApiServer:
 
     Args:
         clock: Gives the timestamps.
-        entropy: Gives UIDs and generated names.
+        entropy: Gives UIDs, generated names, addresses.
         history: How many changes are remembered for watches and paged lists.
     """
 
@@ -40,11 +47,10 @@ class ApiServer:
         self._entropy = entropy
         self.storage = Storage(history=history)
         self.resources = Resources.of(builtin_resources())
-        namespaces = self.resources.at("", "v1", "namespaces")
-        assert namespaces is not None, "the core group has namespaces"
-        self._namespaces = namespaces
+        self._namespaces = self._core("namespaces")
         for name in _START_NAMESPACES:
-            self.create(namespaces.gvk, {"metadata": {"name": name}})
+            self.create(self._namespaces.mapping, {"metadata": {"name": name}}, manager="kube-apiserver")
+        self.create(self._core("services").mapping, _own_service(), manager="kube-apiserver")
 
     def get(self, kind: Kind, key: ObjectKey) -> Object:
         """Read one object.
@@ -52,12 +58,14 @@ class ApiServer:
         Raises:
             NotFoundError: There is none.
         """
-        return self._stored(self.resources.of_kind(kind), key).copy()
+        resource = self.resources.of_kind(kind)
+        return resource.served(self._stored(resource, key).copy())
 
     def find(self, kind: Kind, key: ObjectKey) -> Object | None:
         """Read one object; None when there is none."""
-        stored = self.storage.get(self.resources.of_kind(kind).storage, key)
-        return None if stored is None else stored.copy()
+        resource = self.resources.of_kind(kind)
+        stored = self.storage.get(resource.storage, key)
+        return None if stored is None else resource.served(stored.copy())
 
     def list(
         self, kind: Kind, *, namespace: str = "", label_selector: str = "", field_selector: str = ""
@@ -68,18 +76,46 @@ class ApiServer:
             BadRequestError: A selector cannot be read, or names a field that the resource does not offer.
         """
         resource = self.resources.of_kind(kind)
-        try:
-            labels, fields = LabelSelector.parse(label_selector), FieldSelector.parse(field_selector)
-        except SelectorSyntaxError as mistake:
-            raise BadRequestError(str(mistake)) from None
-        return [
-            stored.copy()
-            for stored in self.storage.items(resource.storage, namespace)
-            if labels.matches(stored.object["metadata"].get("labels") or {})
-            and fields.matches(lambda path, obj=stored.object: _read(obj, path))  # type: ignore[misc]
-        ]
+        selection = Selection.parse(
+            resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
+        )
+        return [resource.served(stored.copy()) for stored in self.page(resource, selection).items]
 
-    def create(self, kind: Kind, obj: Object, *, manager: str = "", dry_run: bool = False) -> Object:
+    def page(
+        self, resource: Resource, selection: Selection, *, limit: int = 0, token: str = "", revision: int | None = None
+    ) -> Page:
+        """One page of a list, in the stored form; see `konverge.localcluster.listing.page_of`."""
+        return page_of(self.storage, resource.storage, selection, limit=limit, token=token, revision=revision)
+
+    def watch(self, resource: Resource, selection: Selection, *, after: int | None, limit: int = 10_000) -> Watch:
+        """Start a watch; it fills until it is ended.
+
+        Args:
+            resource: What to watch.
+            selection: Which objects.
+            after: Tell the changes after this revision; None to tell the present state first.
+            limit: How many events may wait for the watcher.
+
+        Raises:
+            ExpiredError: The changes after that revision are no longer known.
+        """
+        watch = Watch(resource, selection, limit=limit)
+        if after is None:
+            watch.start(self.storage.items(resource.storage, selection.namespace), (), self.storage.revision)
+        else:
+            watch.start((), self.storage.changes(after), max(after, self.storage.revision))
+        watch.follow(self.storage.subscribe(watch.note))
+        return watch
+
+    def create(
+        self,
+        kind: Kind,
+        obj: Object,
+        *,
+        manager: str = "",
+        dry_run: bool = False,
+        fields: FieldValidation = IGNORED,
+    ) -> Object:
         """Store a new object under its name, or under one made from its ``generateName``.
 
         Raises:
@@ -89,51 +125,109 @@ class ApiServer:
             InvalidError: The object breaks a rule of its kind.
         """
         resource = self.resources.of_kind(kind)
-        obj = _copied(obj) | {"apiVersion": resource.gvk.api_version, "kind": resource.gvk.kind}
-        metadata = obj.setdefault("metadata", {})
-        if metadata.get("resourceVersion"):
-            raise ApiError("resourceVersion should not be set on objects to be created", reason="", code=500)
-        if not metadata.get("name") and metadata.get("generateName"):
-            metadata["name"] = self._free_name(resource, metadata["generateName"], metadata.get("namespace", ""))
-        key = ObjectKey.of(obj)
-        if resource.mapping.namespaced:
-            self._admit_into(resource, key)
-        prepare_create(resource, obj)
-        metadata["uid"] = self._entropy.uid()
-        metadata["creationTimestamp"] = format_time(self._clock.now())
-        if self.storage.get(resource.storage, key) is not None:
-            raise failures.already_exists(resource, key.name)
-        if dry_run:
-            return obj
-        return self.storage.put(resource.storage, obj).copy()
+        return self._create(resource, read_object(resource, obj, fields), manager, dry_run=dry_run)
 
     def update(
-        self, kind: Kind, obj: Object, *, subresource: str = "", manager: str = "", dry_run: bool = False
+        self,
+        kind: Kind,
+        obj: Object,
+        *,
+        subresource: str = "",
+        manager: str = "",
+        dry_run: bool = False,
+        fields: FieldValidation = IGNORED,
     ) -> Object:
-        """Replace the object, or its status; a write that changes nothing keeps the resourceVersion.
+        """Replace the object, or one subresource of it; a write that changes nothing keeps the resourceVersion.
+
+        Args:
+            kind: Of what kind it is.
+            obj: What it is to be; for the ``scale`` subresource a Scale. Its resourceVersion and its UID, if it has
+                them, guard the write.
+            subresource: ``status``, ``scale``, ``finalize``, ``binding``, or empty for the object itself.
+            manager: The field manager.
+            dry_run: Only tell what would be stored.
+            fields: What becomes of unknown fields.
 
         Raises:
             NotFoundError: There is none.
-            ConflictError: Its resourceVersion or UID is another.
+            ConflictError: It has another resourceVersion or UID.
             InvalidError: The object breaks a rule of its kind.
         """
         resource = self.resources.of_kind(kind)
-        obj = _copied(obj) | {"apiVersion": resource.gvk.api_version, "kind": resource.gvk.kind}
-        stored = self._stored(resource, ObjectKey.of(obj))
-        metadata, before = obj["metadata"], stored.object["metadata"]
-        if metadata.get("uid") and metadata["uid"] != before["uid"]:
-            raise failures.stored_uid_differs(resource, stored.key.name, metadata["uid"], before["uid"])
-        if metadata.get("resourceVersion") and metadata["resourceVersion"] != before["resourceVersion"]:
-            raise failures.modified(resource, stored.key.name)
-        prepare_update(resource, stored.object, obj, subresource=subresource)
-        metadata["resourceVersion"] = before["resourceVersion"]
-        if dry_run:
-            return obj
-        if is_deleting(obj) and not metadata.get("finalizers") and not metadata.get("deletionGracePeriodSeconds"):
-            return self.storage.remove(resource.storage, stored.key, obj).copy()
-        if obj == stored.object:
-            return stored.copy()
-        return self.storage.put(resource.storage, obj).copy()
+        if subresource == "scale":
+            old = resource.served(self._stored(resource, ObjectKey.of(obj)).object)
+            scaled = self._update(resource, with_replicas(resource, old, obj), manager, "scale", dry_run=dry_run)
+            return scale_of(resource, scaled)
+        body = read_object(resource, obj, fields)
+        if not subresource and resource.creates_on_update:
+            metadata, key = body["metadata"], ObjectKey.of(body)
+            if not metadata.get("resourceVersion") and self.storage.get(resource.storage, key) is None:
+                return self._create(resource, body, manager, dry_run=dry_run)
+        return self._update(resource, body, manager, subresource, dry_run=dry_run)
+
+    def patch(
+        self,
+        kind: Kind,
+        key: ObjectKey,
+        patch: Any,
+        *,
+        patch_type: PatchType = "merge",
+        subresource: str = "",
+        manager: str = "",
+        dry_run: bool = False,
+        fields: FieldValidation = IGNORED,
+    ) -> Object:
+        """Change the object, or one subresource of it, as a patch says.
+
+        Raises:
+            NotFoundError: There is none.
+            BadRequestError: The patch has another form.
+            ConflictError: The patch names a resourceVersion or a UID, and it is another.
+            InvalidError: What comes out breaks a rule of its kind.
+        """
+        resource = self.resources.of_kind(kind)
+        old = resource.served(self._stored(resource, key).copy())
+        if subresource == "scale":
+            scale = _patched(resource, scale_of(resource, old), patch, patch_type)
+            scaled = self._update(resource, with_replicas(resource, old, scale), manager, "scale", dry_run=dry_run)
+            return scale_of(resource, scaled)
+        patched = _patched(resource, old, patch, patch_type)
+        body = read_object(resource, patched, fields)
+        _check_identity(body, key)
+        return self._update(resource, body, manager, subresource, dry_run=dry_run, is_patch=True)
+
+    def apply(
+        self,
+        kind: Kind,
+        obj: Object,
+        *,
+        manager: str,
+        force: bool = False,
+        subresource: str = "",
+        dry_run: bool = False,
+        fields: FieldValidation = IGNORED,
+    ) -> Object:
+        """Server-side apply: create the object, or merge the configuration into it.
+
+        Raises:
+            ApplyConflict: Other managers own fields that it changes, and `force` is off.
+            NotFoundError: There is no such object to apply a subresource to.
+            InvalidError: What comes out breaks a rule of its kind.
+        """
+        resource = self.resources.of_kind(kind)
+        key = ObjectKey.of(obj)
+        stored = self.storage.get(resource.storage, key)
+        if stored is None and subresource:
+            raise failures.not_found(resource, key.name)
+        old = None if stored is None else resource.served(stored.object)
+        author = self._author(manager)
+        self._check_guards(resource, key, obj, stored)
+        body = writes.applied(resource, old, obj, author, fields, force=force, subresource=subresource)
+        if stored is None or old is None:
+            body["metadata"] = {**body["metadata"], **_named(key)}
+            return self._create(resource, body, manager, dry_run=dry_run, is_tracked=True)
+        settled = writes.settled(resource, old, body, subresource=subresource)
+        return self._store(resource, stored, settled, dry_run=dry_run)
 
     def delete(
         self,
@@ -142,8 +236,8 @@ class ApiServer:
         *,
         uid: str = "",
         resource_version: str = "",
-        propagation: str | None = None,
-        grace_period_seconds: int | None = None,
+        propagation: Propagation | None = None,
+        grace_seconds: int | None = None,
         dry_run: bool = False,
     ) -> Object:
         """Delete the object, or mark it when finalizers or its grace hold it; answer its last state.
@@ -153,8 +247,8 @@ class ApiServer:
             key: Which one.
             uid: Only if it still is the one of this UID.
             resource_version: Only if it has not changed since.
-            propagation: ``Background``, ``Foreground`` or ``Orphan``; None for the kind's default.
-            grace_period_seconds: For pods: how long they may take; zero deletes at once.
+            propagation: What becomes of its dependents; None for what is usual for the kind.
+            grace_seconds: For pods: how long they may take; zero deletes at once.
             dry_run: Only tell what would happen.
 
         Raises:
@@ -167,15 +261,28 @@ class ApiServer:
         if uid and uid != metadata["uid"]:
             raise failures.mismatched_uid(resource, key.name, uid, metadata["uid"])
         if resource_version and resource_version != metadata["resourceVersion"]:
-            raise failures.mismatched_resource_version(
-                resource, key.name, resource_version, metadata["resourceVersion"]
-            )
-        if not metadata.get("finalizers"):
-            return self.storage.remove(resource.storage, key).copy()
-        marked = stored.copy()
-        marked["metadata"]["deletionTimestamp"] = format_time(self._clock.now())
-        marked["metadata"]["deletionGracePeriodSeconds"] = 0
-        return self.storage.put(resource.storage, marked).copy()
+            held = metadata["resourceVersion"]
+            raise failures.mismatched_resource_version(resource, key.name, resource_version, held)
+        obj = stored.copy()
+        stays = deletion.mark(resource, obj, DeleteOptions(propagation, grace_seconds), self._clock.now())
+        if dry_run:
+            return resource.served(obj)
+        if not stays:
+            return resource.served(self._remove(resource, stored, obj).copy())
+        if obj == stored.object:
+            return resource.served(obj)
+        marked = self.storage.put(resource.storage, obj)
+        if resource.storage == DEFINITIONS:
+            self._delete_instances(marked.object)
+        return resource.served(marked.copy())
+
+    def scale(self, kind: Kind, key: ObjectKey) -> Object:
+        """The Scale of an object.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        return scale_of(self.resources.of_kind(kind), self.get(kind, key))
 
     def subscribe(self, subscriber: Callable[[Change], None]) -> Callable[[], None]:
         """Have each stored change told, synchronously and in order; the answer ends it.
@@ -192,30 +299,198 @@ class ApiServer:
         """
         return self.storage.changes(from_revision)
 
+    def _core(self, plural: str) -> Resource:
+        found = self.resources.at("", "v1", plural)
+        assert found is not None, f"the core group has {plural}"
+        return found
+
+    def _author(self, manager: str) -> Author:
+        return Author(manager, self._clock.now())
+
     def _stored(self, resource: Resource, key: ObjectKey) -> Stored:
         stored = self.storage.get(resource.storage, key)
         if stored is None:
             raise failures.not_found(resource, key.name)
         return stored
 
+    def _create(
+        self, resource: Resource, body: Object, manager: str, *, dry_run: bool, is_tracked: bool = False
+    ) -> Object:
+        metadata = body["metadata"]
+        if metadata.get("resourceVersion"):
+            raise ApiError("resourceVersion should not be set on objects to be created", reason="", code=500)
+        if not metadata.get("name") and metadata.get("generateName"):
+            body["metadata"] = metadata = {**metadata, "name": self._free_name(resource, metadata)}
+        key = ObjectKey.of(body)
+        if resource.mapping.namespaced:
+            self._admit_into(resource, key)
+        uid, author = self._entropy.uid(), self._author(manager)
+        obj = writes.created(resource, body, author, uid=uid, is_tracked=is_tracked)
+        if resource.storage == "services":
+            addresses.allocate(obj, self._other_services(key), self._entropy)
+        if resource.storage == DEFINITIONS:
+            obj["metadata"]["finalizers"] = [*obj["metadata"].get("finalizers", ()), CLEANUP_FINALIZER]
+            accept(obj, self._other_resources(obj), author.now)
+        if self.storage.get(resource.storage, key) is not None:
+            raise failures.already_exists(resource, key.name)
+        if dry_run:
+            return obj
+        stored = self.storage.put(resource.storage, resource.stored(obj))
+        self._serve_definitions(resource, stored)
+        return resource.served(stored.copy())
+
+    def _update(
+        self,
+        resource: Resource,
+        body: Object,
+        manager: str,
+        subresource: str,
+        *,
+        dry_run: bool,
+        is_patch: bool = False,
+    ) -> Object:
+        key = ObjectKey.of(body)
+        stored = self._stored(resource, key)
+        self._check_guards(resource, key, body, stored, is_patch=is_patch)
+        if not body["metadata"].get("resourceVersion") and not resource.unconditional_update:
+            raise failures.unversioned_update(resource, key.name)
+        old = resource.served(stored.object)
+        obj = writes.updated(resource, old, body, self._author(manager), subresource=subresource)
+        return self._store(resource, stored, obj, dry_run=dry_run)
+
+    def _store(self, resource: Resource, stored: Stored, obj: Object, *, dry_run: bool) -> Object:
+        """Store what an update made of an object, unless it is the same."""
+        if resource.storage == "services" and obj["spec"] != stored.object["spec"]:
+            addresses.allocate(obj, self._other_services(stored.key), self._entropy)
+        if resource.storage == DEFINITIONS:
+            accept(obj, self._other_resources(obj), self._clock.now())
+        if dry_run:
+            return obj
+        obj = resource.stored(obj)
+        if deletion.is_released(obj):
+            return resource.served(self._remove(resource, stored, obj).copy())
+        if obj == stored.object:
+            return resource.served(stored.copy())
+        after = self.storage.put(resource.storage, obj)
+        self._serve_definitions(resource, after)
+        return resource.served(after.copy())
+
+    def _check_guards(
+        self, resource: Resource, key: ObjectKey, body: Object, stored: Stored | None, *, is_patch: bool = False
+    ) -> None:
+        """The UID and the resourceVersion that a write names must be the stored ones."""
+        metadata = body.get("metadata") or {}
+        uid, version = metadata.get("uid"), metadata.get("resourceVersion")
+        if stored is None:
+            if uid:
+                why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                raise failures.conflict(resource, key.name, why)
+            return
+        held = stored.object["metadata"]
+        # A patch that changes the UID is told that it cannot, like any other immutable field.
+        if uid and uid != held["uid"] and not is_patch:
+            raise failures.stored_uid_differs(resource, key.name, uid, held["uid"])
+        if version and version != held["resourceVersion"]:
+            raise failures.modified(resource, key.name)
+
     def _admit_into(self, resource: Resource, key: ObjectKey) -> None:
         namespace = self._stored(self._namespaces, ObjectKey("", key.namespace))
         if is_deleting(namespace.object):
             raise failures.terminating_namespace(resource, key.name, key.namespace)
+        if resource.is_custom:
+            definition = self.storage.get(DEFINITIONS, ObjectKey("", resource.storage))
+            if definition is not None and is_deleting(definition.object):
+                raise failures.terminating_definition()
 
-    def _free_name(self, resource: Resource, prefix: str, namespace: str) -> str:
+    def _free_name(self, resource: Resource, metadata: Object) -> str:
         while True:
-            name = prefix[:58] + self._entropy.name_suffix()
-            if self.storage.get(resource.storage, ObjectKey(namespace, name)) is None:
+            name = str(metadata["generateName"])[:58] + self._entropy.name_suffix()
+            if self.storage.get(resource.storage, ObjectKey(metadata.get("namespace") or "", name)) is None:
                 return name
 
+    def _other_services(self, key: ObjectKey) -> Sequence[Object]:
+        return [each.object["spec"] for each in self.storage.items("services") if each.key != key]
 
-def _copied(obj: Object) -> Object:
-    copied: Object = msgspec.json.decode(msgspec.json.encode(obj))
-    return copied
+    def _other_resources(self, definition: Object) -> Sequence[Resource]:
+        own, group = storage_name(definition), definition["spec"]["group"]
+        return [each for each in self.resources if each.gvk.group == group and each.storage != own]
+
+    def _serve_definitions(self, resource: Resource, stored: Stored) -> None:
+        """Serve what a definition says from now on."""
+        if resource.storage != DEFINITIONS:
+            return
+        own = storage_name(stored.object)
+        self.resources.drop(lambda each: each.is_custom and each.storage == own)
+        for each in resources_of(stored.object):
+            self.resources.add(each)
+
+    def _delete_instances(self, definition: Object) -> None:
+        """Delete the objects of a definition that is being deleted; with the last of them it goes itself."""
+        own = storage_name(definition)
+        for resource in self.resources.stored_as(own)[:1]:
+            for stored in self.storage.items(own):
+                if self.storage.get(own, stored.key) is not None:
+                    self.delete(resource.mapping, stored.key, propagation="Background")
+        self._finish_definition(own)
+
+    def _remove(self, resource: Resource, stored: Stored, last: Object) -> Stored:
+        gone = self.storage.remove(resource.storage, stored.key, last)
+        if resource.storage == DEFINITIONS:
+            own = storage_name(last)
+            self.resources.drop(lambda each: each.is_custom and each.storage == own)
+            self.storage.forget(own)
+        elif resource.is_custom:
+            self._finish_definition(resource.storage)
+        return gone
+
+    def _finish_definition(self, own: str) -> None:
+        """Take a definition out that is being deleted, once it has no objects."""
+        stored = self.storage.get(DEFINITIONS, ObjectKey("", own))
+        if stored is None or not is_deleting(stored.object) or self.storage.items(own):
+            return
+        obj = stored.copy()
+        finalizers = obj["metadata"].get("finalizers") or []
+        if CLEANUP_FINALIZER in finalizers:
+            obj["metadata"]["finalizers"] = [each for each in finalizers if each != CLEANUP_FINALIZER]
+            resource = self.resources.stored_as(DEFINITIONS)[0]
+            self._store(resource, stored, obj, dry_run=False)
 
 
-def _read(obj: Any, path: str) -> str:
-    for step in path.split("."):
-        obj = obj.get(step) if isinstance(obj, dict) else None
-    return "" if obj is None else str(obj)
+def _own_service() -> Object:
+    """The Service through which pods reach the API server."""
+    return {
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "clusterIP": "10.96.0.1",
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
+            "type": "ClusterIP",
+        },
+    }
+
+
+def _patched(resource: Resource, obj: Object, patch: Any, patch_type: PatchType) -> Any:
+    match patch_type:
+        case "json":
+            return patches.json_patch(obj, patch)
+        case "strategic":
+            return strategic_merge_patch(obj, patch, resource.schema)
+        case "merge":
+            if not isinstance(patch, dict):
+                raise BadRequestError("error decoding patch: a merge patch of an object is a mapping")
+            return patches.merge_patch(obj, patch)
+
+
+def _check_identity(body: Object, key: ObjectKey) -> None:
+    metadata = body["metadata"]
+    if metadata.get("name") != key.name:
+        raise failures.wrong_name(metadata.get("name") or "", key.name)
+    if (metadata.get("namespace") or "") != key.namespace:
+        raise failures.wrong_namespace()
+
+
+def _named(key: ObjectKey) -> Object:
+    return {"name": key.name, "namespace": key.namespace} if key.namespace else {"name": key.name}

@@ -5,7 +5,10 @@ Names, verbs, short names, categories and selectable fields are those that a kub
 
 from __future__ import annotations
 
+from konverge.apply import builtin_schema
+from konverge.apply.schema import DEDUCED
 from konverge.kube import GroupVersionKind, ResourceMapping
+from konverge.localcluster.conversion import Conversion, EventForm
 from konverge.localcluster.resources import Resource
 
 __all__ = ["builtin_resources"]
@@ -31,6 +34,7 @@ def _resource(
     creates_on_update: bool = False,
     unconditional_update: bool = True,
     fields: tuple[str, ...] = (),
+    conversion: Conversion | None = None,
 ) -> Resource:
     mapping = ResourceMapping(
         gvk=GroupVersionKind(group, version, kind),
@@ -49,6 +53,8 @@ def _resource(
         creates_on_update=creates_on_update,
         unconditional_update=unconditional_update,
         selectable_fields=fields,
+        schema=builtin_schema(mapping.gvk) or DEDUCED,
+        conversion=conversion,
     )
 
 
@@ -157,6 +163,7 @@ def builtin_resources() -> tuple[Resource, ...]:
             storage="events",
             creates_on_update=True,
             fields=_EVENTS_GROUP_FIELDS,
+            conversion=EventForm(),
         ),
         _resource(
             "autoscaling",

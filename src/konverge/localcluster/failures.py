@@ -11,22 +11,30 @@ from konverge.errors import (
     BadRequestError,
     ConflictError,
     ForbiddenError,
+    InvalidError,
     NotFoundError,
     ServerError,
 )
 from konverge.localcluster.resources import Resource
+from konverge.localcluster.validation.mistakes import invalid, refusal
 
 __all__ = [
     "already_exists",
+    "conflict",
     "mismatched_resource_version",
     "mismatched_uid",
     "modified",
     "not_found",
     "stored_uid_differs",
+    "terminating_definition",
     "terminating_namespace",
     "too_large_resource_version",
+    "unknown_path",
     "unsupported_media_type",
     "unsupported_method",
+    "unversioned_update",
+    "wrong_name",
+    "wrong_namespace",
 ]
 
 
@@ -49,16 +57,27 @@ def _conflict(what: str, name: str, why: str, details: Mapping[str, Any]) -> Con
     return ConflictError(f'Operation cannot be fulfilled on {what} "{name}": {why}', details=details)
 
 
+def conflict(resource: Resource, name: str, why: str) -> ConflictError:
+    """409 for some other reason."""
+    return _conflict(resource.qualified_name, name, why, _details(resource, name))
+
+
 def modified(resource: Resource, name: str) -> ConflictError:
     """409: the resourceVersion in the body is not the stored one."""
     why = "the object has been modified; please apply your changes to the latest version and try again"
-    return _conflict(resource.qualified_name, name, why, _details(resource, name))
+    return conflict(resource, name, why)
 
 
 def stored_uid_differs(resource: Resource, name: str, wanted: str, found: str) -> ConflictError:
     """409: the UID in the body of an update is not the stored one."""
     why = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
-    return _conflict(resource.qualified_name, name, why, _details(resource, name))
+    return conflict(resource, name, why)
+
+
+def unversioned_update(resource: Resource, name: str) -> InvalidError:
+    """422: the resource takes no update without a resourceVersion."""
+    mistake = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+    return refusal(resource.gvk.group, resource.mapping.plural, name, [mistake])
 
 
 def mismatched_uid(resource: Resource, name: str, wanted: str, found: str) -> ConflictError:
@@ -125,6 +144,18 @@ def unsupported_media_type(*accepted: str) -> ApiError:
 def unknown_path() -> NotFoundError:
     """404: nothing is served there."""
     return NotFoundError("the server could not find the requested resource")
+
+
+def wrong_name(found: str, wanted: str) -> BadRequestError:
+    """400: the object says another name than the path."""
+    return BadRequestError(f"the name of the object ({found}) does not match the name on the URL ({wanted})")
+
+
+def terminating_definition() -> ApiError:
+    """405: the definition of the kind is being deleted."""
+    return ApiError(
+        "create not allowed while custom resource definition is terminating", reason="MethodNotAllowed", code=405
+    )
 
 
 def wrong_namespace() -> BadRequestError:

@@ -6,13 +6,43 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from konverge.apply import Schema
+from konverge.apply.schema import DEDUCED
 from konverge.errors import KindNotServedError
-from konverge.kube import GroupVersionKind, ResourceMapping
+from konverge.kube import GroupVersionKind, Object, ResourceMapping
+from konverge.localcluster.conversion import Conversion
 
-__all__ = ["Kind", "Resource", "Resources"]
+__all__ = ["Column", "Kind", "Resource", "Resources", "ScalePaths"]
 
 Kind: TypeAlias = GroupVersionKind | ResourceMapping
 """How a caller names a resource: by the kind of its objects, or by what discovery said of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where a custom resource keeps what its scale subresource shows, each as the names that lead there.
+
+    Attributes:
+        spec: The wanted number of replicas.
+        status: The number of replicas that there are.
+        selector: The label selector in its text form; empty when there is none.
+    """
+
+    spec: tuple[str, ...]
+    status: tuple[str, ...]
+    selector: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that a CustomResourceDefinition adds to tables (``additionalPrinterColumns``)."""
+
+    name: str
+    type: str
+    path: str
+    format: str = ""
+    description: str = ""
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +56,12 @@ class Resource:
         creates_on_update: Whether PUT to a name that does not exist creates.
         unconditional_update: Whether PUT without a resourceVersion is accepted.
         selectable_fields: What a field selector may name beside the name and the namespace.
+        schema: What its objects look like.
+        is_custom: Whether a CustomResourceDefinition made it.
+        scale: For custom resources: where the scale subresource finds its numbers.
+        columns: For custom resources: what tables show beside the name.
+        listed_as: The kind of its lists, when that is not simply the kind with ``List`` behind it.
+        conversion: How its form and the stored one become each other; None when they are the same.
     """
 
     mapping: ResourceMapping
@@ -34,6 +70,12 @@ class Resource:
     creates_on_update: bool = False
     unconditional_update: bool = True
     selectable_fields: tuple[str, ...] = ()
+    schema: Schema = DEDUCED
+    is_custom: bool = False
+    scale: ScalePaths | None = None
+    columns: tuple[Column, ...] = ()
+    listed_as: str = ""
+    conversion: Conversion | None = None
 
     @property
     def gvk(self) -> GroupVersionKind:
@@ -53,7 +95,15 @@ class Resource:
     @property
     def list_kind(self) -> str:
         """The kind of its lists."""
-        return f"{self.gvk.kind}List"
+        return self.listed_as or f"{self.gvk.kind}List"
+
+    def served(self, obj: Object) -> Object:
+        """A stored object in the form that this resource serves; not to be changed, it may be the stored one."""
+        return obj if self.conversion is None else self.conversion.from_stored(obj)
+
+    def stored(self, obj: Object) -> Object:
+        """A served object in the form in which it is stored."""
+        return obj if self.conversion is None else self.conversion.to_stored(obj)
 
 
 @dataclass

@@ -50,5 +50,7 @@ class Writer:
 
     def bind(self, pod: Object, node_name: str, condition: Object) -> Object:
         """Put a pod on a node; `condition` is the ``PodScheduled`` that says so."""
-        bound = self.update({**pod, "spec": {**pod["spec"], "nodeName": node_name}})
-        return self.update_status(bound, {**bound["status"], "conditions": [condition]})
+        status = {**pod["status"], "conditions": [condition]}
+        return self.update(
+            {**pod, "spec": {**pod["spec"], "nodeName": node_name}, "status": status}, subresource="binding"
+        )

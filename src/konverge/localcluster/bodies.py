@@ -1,0 +1,153 @@
+"""Request bodies: JSON or YAML text to plain values, within limits.
+
+A key that stands twice in one mapping counts once (the last), and is reported: the server warns of it or refuses it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import yaml
+
+from konverge.errors import ApiError, BadRequestError
+
+__all__ = ["MAXIMUM_BYTES", "decode_json", "decode_yaml", "duplicate_keys"]
+
+MAXIMUM_BYTES = 3 * 1024 * 1024
+_MAXIMUM_DEPTH = 100
+_MAXIMUM_VALUES = 500_000
+
+
+def check_size(body: bytes) -> None:
+    """Refuse a body that is too large.
+
+    Raises:
+        ApiError: 413.
+    """
+    if len(body) > MAXIMUM_BYTES:
+        raise ApiError(
+            f"Request entity too large: limit is {MAXIMUM_BYTES}", reason="RequestEntityTooLarge", code=413, details={}
+        )
+
+
+def decode_json(body: bytes) -> Any:
+    """The value of JSON text.
+
+    Raises:
+        BadRequestError: It is no JSON, or nests too deeply.
+    """
+    try:
+        value = msgspec.json.decode(body)
+    except msgspec.DecodeError as mistake:
+        raise BadRequestError(f"json parse error: {mistake}") from None
+    except RecursionError:
+        raise _too_deep() from None
+    if body.count(b"{") + body.count(b"[") > _MAXIMUM_DEPTH:
+        _check_shape(value)
+    return value
+
+
+def duplicate_keys(body: bytes) -> list[str]:
+    """The paths of the keys that stand twice in a mapping of JSON text (which `decode_json` has accepted)."""
+    doubled: dict[int, list[str]] = {}
+
+    def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        built = dict(pairs)
+        if len(built) != len(pairs):
+            seen: set[str] = set()
+            doubled[id(built)] = [key for key, _ in pairs if key in seen or seen.add(key)]  # type: ignore[func-returns-value]
+        return built
+
+    value = json.loads(body, object_pairs_hook=build)
+    return list(_located(value, "", doubled)) if doubled else []
+
+
+def _located(value: Any, path: str, doubled: dict[int, list[str]]) -> Any:
+    if isinstance(value, dict):
+        for key in doubled.get(id(value), ()):
+            yield f"{path}.{key}" if path else key
+        for key, item in value.items():
+            yield from _located(item, f"{path}.{key}" if path else key, doubled)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _located(item, f"{path}[{index}]", doubled)
+
+
+def decode_yaml(body: bytes) -> Any:
+    """The value of YAML text, with string keys and dates as strings, as its JSON form would have them.
+
+    Raises:
+        BadRequestError: It is no YAML, nests too deeply, or expands to too much.
+    """
+    try:
+        value = yaml.load(body, Loader=_Loader)
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as mistake:
+        raise BadRequestError(f"error converting YAML to JSON: {' '.join(str(mistake).split())}") from None
+    except RecursionError:
+        raise _too_deep() from None
+    _check_shape(value)
+    return _as_json(value)
+
+
+class _Loader(yaml.CSafeLoader):
+    """The safe loader, with dates left as they are written."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    letter: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for letter, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _as_json(value: Any) -> Any:
+    match value:
+        case dict():
+            return {_key(key): _as_json(item) for key, item in value.items()}
+        case list() | tuple() | set():
+            return [_as_json(item) for item in value]
+        case bytes():
+            raise BadRequestError("error converting YAML to JSON: binary values have no form in JSON")
+        case float() if value != value or value in (float("inf"), float("-inf")):
+            raise BadRequestError(f"error converting YAML to JSON: {value} has no form in JSON")
+        case _:
+            return value
+
+
+def _key(key: Any) -> str:
+    match key:
+        case str():
+            return key
+        case bool():
+            return "true" if key else "false"
+        case None:
+            return "null"
+        case int() | float():
+            return str(key)
+        case _:
+            raise BadRequestError("error converting YAML to JSON: a mapping's key is a scalar")
+
+
+def _check_shape(value: Any) -> None:
+    """Bound what everything behind this module walks recursively; a YAML alias counts each time it is used."""
+    count = 0
+    level = [value]
+    for _ in range(_MAXIMUM_DEPTH + 1):
+        below: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                below.extend(item.values())
+            elif isinstance(item, list):
+                below.extend(item)
+        count += len(below)
+        if count > _MAXIMUM_VALUES:
+            raise BadRequestError(f"the object has more than {_MAXIMUM_VALUES} values")
+        if not below:
+            return
+        level = below
+    raise _too_deep()
+
+
+def _too_deep() -> BadRequestError:
+    return BadRequestError(f"the object nests deeper than {_MAXIMUM_DEPTH} levels")

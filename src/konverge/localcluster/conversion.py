@@ -1,0 +1,78 @@
+"""One stored object, several served forms: versions of a custom resource, and the two forms of an Event.
+
+Objects are stored in one form. A resource that serves another converts on the way in and on the way out; nothing but
+the names of fields ever changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from konverge.kube import Object
+
+__all__ = ["Conversion", "EventForm", "OtherVersion"]
+
+
+class Conversion(Protocol):
+    """How a resource's form and the stored form become each other. Neither changes what it is given."""
+
+    def to_stored(self, obj: Object) -> Object:
+        """The stored form of a served object."""
+
+    def from_stored(self, obj: Object) -> Object:
+        """The served form of a stored object."""
+
+    def stored_path(self, path: str) -> str:
+        """Where the stored form has the field of that dotted path."""
+
+
+class OtherVersion:
+    """Another version of a custom resource: only apiVersion differs (conversion strategy ``None``)."""
+
+    def __init__(self, *, served: str, stored: str) -> None:
+        self._served = served
+        self._stored = stored
+
+    def to_stored(self, obj: Object) -> Object:
+        """With the apiVersion of the storage version."""
+        return obj | {"apiVersion": self._stored}
+
+    def from_stored(self, obj: Object) -> Object:
+        """With the apiVersion that is served."""
+        return obj | {"apiVersion": self._served}
+
+    def stored_path(self, path: str) -> str:
+        """The same."""
+        return path
+
+
+# events.k8s.io/v1 to v1.
+_EVENT_FIELDS: Mapping[str, str] = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "reportingController": "reportingComponent",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+}
+_EVENT_FIELDS_BACK: Mapping[str, str] = {core: name for name, core in _EVENT_FIELDS.items()}
+
+
+class EventForm:
+    """An Event of ``events.k8s.io/v1``, stored as the core group's."""
+
+    def to_stored(self, obj: Object) -> Object:
+        """In the names of the core group."""
+        return {_EVENT_FIELDS.get(name, name): value for name, value in obj.items()} | {"apiVersion": "v1"}
+
+    def from_stored(self, obj: Object) -> Object:
+        """In the names of events.k8s.io."""
+        renamed = {_EVENT_FIELDS_BACK.get(name, name): value for name, value in obj.items()}
+        return renamed | {"apiVersion": "events.k8s.io/v1"}
+
+    def stored_path(self, path: str) -> str:
+        """With its first name in the core group's spelling."""
+        name, dot, rest = path.partition(".")
+        return _EVENT_FIELDS.get(name, name) + dot + rest

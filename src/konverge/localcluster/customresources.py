@@ -1,0 +1,155 @@
+"""From a CustomResourceDefinition to the resources that it adds, and to the status that says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from konverge.apply import custom_resource_schema
+from konverge.kube import Condition, GroupVersionKind, Object, ResourceMapping, find_condition, set_condition
+from konverge.localcluster.conversion import OtherVersion
+from konverge.localcluster.resources import Column, Resource, ScalePaths
+
+__all__ = ["CLEANUP_FINALIZER", "DEFINITIONS", "accept", "resources_of", "storage_name"]
+
+DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
+CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+
+_VERBS = frozenset({"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"})
+_AGE = Column(
+    name="Age",
+    type="date",
+    path=".metadata.creationTimestamp",
+    description="CreationTimestamp is a timestamp representing the server time when this object was created.",
+)
+_PLAIN_PATH = re.compile(r"(\.[A-Za-z0-9_-]+)+")
+
+
+def storage_name(definition: Object) -> str:
+    """The storage name of the definition's objects: its own name."""
+    spec = definition["spec"]
+    return f"{spec['names']['plural']}.{spec['group']}"
+
+
+def resources_of(definition: Object) -> list[Resource]:
+    """The resources of the versions that the definition serves; none while its names are not accepted."""
+    established = find_condition(definition, "Established")
+    if established is None or established.status != "True":
+        return []
+    versions = definition["spec"].get("versions") or []
+    return [_resource(definition, version) for version in versions if version.get("served")]
+
+
+def _resource(definition: Object, version: Mapping[str, Any]) -> Resource:
+    spec, names = definition["spec"], definition["status"]["acceptedNames"]
+    group = spec["group"]
+    gvk = GroupVersionKind(group, version["name"], names["kind"])
+    subresources = version.get("subresources") or {}
+    stored = next(each["name"] for each in spec["versions"] if each.get("storage"))
+    converts = sum(bool(each.get("served")) for each in spec["versions"]) > 1 or stored != version["name"]
+    return Resource(
+        mapping=ResourceMapping(
+            gvk=gvk,
+            plural=names["plural"],
+            namespaced=spec["scope"] == "Namespaced",
+            singular=names["singular"],
+            short_names=tuple(names.get("shortNames") or ()),
+            verbs=_VERBS,
+            subresources=frozenset(name for name in ("status", "scale") if subresources.get(name) is not None),
+            categories=tuple(names.get("categories") or ()),
+        ),
+        storage=storage_name(definition),
+        has_generation=True,
+        unconditional_update=False,
+        selectable_fields=tuple(field["jsonPath"].removeprefix(".") for field in version.get("selectableFields") or ()),
+        schema=custom_resource_schema((version.get("schema") or {}).get("openAPIV3Schema")),
+        is_custom=True,
+        scale=_scale_paths(subresources.get("scale")),
+        columns=_columns(version),
+        listed_as=names["listKind"],
+        conversion=OtherVersion(served=gvk.api_version, stored=f"{group}/{stored}") if converts else None,
+    )
+
+
+def _scale_paths(scale: Mapping[str, Any] | None) -> ScalePaths | None:
+    if scale is None:
+        return None
+    return ScalePaths(
+        spec=_steps(scale.get("specReplicasPath")),
+        status=_steps(scale.get("statusReplicasPath")),
+        selector=_steps(scale.get("labelSelectorPath")),
+    )
+
+
+def _steps(path: Any) -> tuple[str, ...]:
+    return tuple(path[1:].split(".")) if isinstance(path, str) and _PLAIN_PATH.fullmatch(path) else ()
+
+
+def _columns(version: Mapping[str, Any]) -> tuple[Column, ...]:
+    added = version.get("additionalPrinterColumns")
+    if not added:
+        return (_AGE,)
+    return tuple(
+        Column(
+            name=column.get("name", ""),
+            type=column.get("type", "string"),
+            path=column.get("jsonPath", ""),
+            format=column.get("format", ""),
+            description=column.get("description")
+            or f"Custom resource definition column (in JSONPath format): {column.get('jsonPath', '')}",
+            priority=column.get("priority", 0),
+        )
+        for column in added
+    )
+
+
+def accept(definition: Object, others: Iterable[Resource], now: datetime) -> None:
+    """Judge the names of a definition against those that are taken, and write the verdict into its status, in place.
+
+    Args:
+        definition: The definition, valid.
+        others: The resources of the same group that others serve.
+        now: The time of the verdict.
+    """
+    spec = definition["spec"]
+    names = spec["names"]
+    status = definition.setdefault("status", {})
+    versions = spec.get("versions") or []
+    stored = [each["name"] for each in versions if each.get("storage")]
+    status["storedVersions"] = list(dict.fromkeys([*status.get("storedVersions", ()), *stored]))
+    wanted = {
+        **names,
+        "singular": names.get("singular") or names["kind"].lower(),
+        "listKind": names.get("listKind") or f"{names['kind']}List",
+    }
+    conflict = _conflict(wanted, list(others))
+    if conflict is not None:
+        reason, message = conflict
+        set_condition(definition, Condition("NamesAccepted", "False", reason, message), now)
+        if find_condition(definition, "Established") is None:
+            refused = Condition("Established", "False", "NotAccepted", "not all names are accepted")
+            set_condition(definition, refused, now)
+        status.setdefault("acceptedNames", {"plural": "", "kind": ""})
+        return
+    status["acceptedNames"] = wanted
+    set_condition(definition, Condition("NamesAccepted", "True", "NoConflicts", "no conflicts found"), now)
+    told = "the initial names have been accepted"
+    set_condition(definition, Condition("Established", "True", "InitialNamesAccepted", told), now)
+
+
+def _conflict(wanted: Mapping[str, Any], others: list[Resource]) -> tuple[str, str] | None:
+    for resource in others:
+        taken = {resource.mapping.plural, resource.mapping.singular, *resource.mapping.short_names}
+        for name, reason in (("plural", "PluralConflict"), ("singular", "SingularConflict")):
+            if wanted[name] in taken:
+                return reason, f'"{wanted[name]}" is already in use'
+        for short in wanted.get("shortNames") or ():
+            if short in taken:
+                return "ShortNamesConflict", f'"{short}" is already in use'
+        if wanted["kind"] in (resource.gvk.kind, resource.list_kind):
+            return "KindConflict", f'"{wanted["kind"]}" is already in use'
+        if wanted["listKind"] in (resource.gvk.kind, resource.list_kind):
+            return "ListKindConflict", f'"{wanted["listKind"]}" is already in use'
+    return None

@@ -1,0 +1,116 @@
+"""From what a client sent to an object that the server can work with: decoded, pruned, defaulted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from konverge.apply import with_defaults, with_schema_defaults, without_meaningless_nulls
+from konverge.errors import BadRequestError
+from konverge.kube import Object
+from konverge.localcluster.pruning import prune
+from konverge.localcluster.resources import Resource
+from konverge.localcluster.typed import as_typed
+from konverge.localcluster.validation.mistakes import quoted
+
+__all__ = ["IGNORED", "FieldValidation", "Strictness", "read_object"]
+
+Strictness: TypeAlias = Literal["Ignore", "Warn", "Strict"]
+
+
+def _unheard(warning: str) -> None:
+    """Drop a warning."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValidation:
+    """What becomes of fields that are unknown or stand twice (the ``fieldValidation`` of a request).
+
+    Attributes:
+        strictness: Whether they are ignored, told, or refused.
+        warn: Gets each sentence that is told.
+        duplicates: The paths of the keys that stood twice in the body.
+    """
+
+    strictness: Strictness = "Ignore"
+    warn: Callable[[str], None] = _unheard
+    duplicates: tuple[str, ...] = ()
+
+    def judge(self, unknown: Sequence[str]) -> None:
+        """Tell or refuse the unknown fields and the doubled ones.
+
+        Raises:
+            BadRequestError: They are refused.
+        """
+        if self.strictness == "Ignore":
+            return
+        found = [f"unknown field {quoted(path)}" for path in unknown]
+        found += [f"duplicate field {quoted(path)}" for path in self.duplicates]
+        if self.strictness == "Strict" and found:
+            raise BadRequestError(f"strict decoding error: {', '.join(found)}")
+        for sentence in found:
+            self.warn(sentence)
+
+
+IGNORED = FieldValidation()
+
+
+def read_object(
+    resource: Resource, value: Any, fields: FieldValidation = IGNORED, *, keeps_nulls: bool = False
+) -> Object:
+    """The object of that resource which a body stands for; `value` is not changed.
+
+    Args:
+        resource: What the object is to be.
+        value: The decoded body; apiVersion and kind may be left out.
+        fields: What becomes of unknown fields.
+        keeps_nulls: Leave nulls in a custom resource for validation to refuse, as with what an apply merged.
+
+    Raises:
+        BadRequestError: It is no such object.
+    """
+    gvk = resource.gvk
+    if not isinstance(value, dict):
+        raise BadRequestError(f"the object provided is unrecognized (must be of type {gvk.kind}): it is no mapping")
+    _check_type(resource, value)
+    obj: Object = {"kind": gvk.kind, "apiVersion": gvk.api_version, "metadata": {}}
+    try:
+        if resource.is_custom:
+            obj |= _custom(resource, value, fields, keeps_nulls=keeps_nulls)
+        else:
+            unknown: list[str] = []
+            obj |= as_typed(value, resource.schema, unknown)
+            fields.judge(unknown)
+            obj = with_defaults(obj)
+    except BadRequestError as mistake:
+        version, kind = gvk.version, gvk.kind
+        told = f'{kind} in version "{version}" cannot be handled as a {kind}: {mistake.message}'
+        raise BadRequestError(told) from None
+    return obj
+
+
+def _check_type(resource: Resource, value: Object) -> None:
+    gvk = resource.gvk
+    api_version, kind = value.get("apiVersion", gvk.api_version), value.get("kind", gvk.kind)
+    if api_version != gvk.api_version:
+        raise BadRequestError(
+            f"the API version in the data ({api_version}) does not match the expected API version ({gvk.api_version})"
+        )
+    if kind != gvk.kind:
+        raise BadRequestError(
+            f'{kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: the kind in the data is another'
+        )
+
+
+def _custom(resource: Resource, value: Object, fields: FieldValidation, *, keeps_nulls: bool) -> Object:
+    schema = resource.schema
+    unknown: list[str] = []
+    metadata_schema = schema.properties["metadata"]
+    metadata = as_typed(value.get("metadata") or {}, metadata_schema, unknown)
+    unknown = [f"metadata.{path}" for path in unknown]
+    obj: Object = with_schema_defaults(value if keeps_nulls else without_meaningless_nulls(value, schema), schema)
+    obj["metadata"] = metadata
+    unknown += prune(obj, schema)
+    fields.judge(unknown)
+    return obj

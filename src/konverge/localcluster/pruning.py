@@ -1,0 +1,43 @@
+"""Custom resources by their structural schema: fields that it does not know are dropped, and reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from konverge.apply import Schema
+from konverge.kube import Object
+
+__all__ = ["prune"]
+
+_IDENTITY = frozenset({"apiVersion", "kind", "metadata"})
+
+
+def prune(obj: Object, schema: Schema) -> list[str]:
+    """Drop the unknown fields, in place; answer their paths, in the order of the object.
+
+    Identity and metadata, also those of an embedded object, are not for the schema to say.
+    """
+    unknown: list[str] = []
+    _prune_fields(obj, schema, "", unknown, is_object=True)
+    return unknown
+
+
+def _prune_fields(value: dict[str, Any], schema: Schema, path: str, unknown: list[str], *, is_object: bool) -> None:
+    for name in list(value):
+        if is_object and name in _IDENTITY:
+            continue
+        below = f"{path}.{name}" if path else name
+        child = schema.child(name)
+        if child is None:
+            unknown.append(below)
+            del value[name]
+        else:
+            _prune(value[name], child, below, unknown)
+
+
+def _prune(value: Any, schema: Schema, path: str, unknown: list[str]) -> None:
+    if isinstance(value, dict):
+        _prune_fields(value, schema, path, unknown, is_object=schema.embedded_resource)
+    elif isinstance(value, list) and schema.items is not None:
+        for index, item in enumerate(value):
+            _prune(item, schema.items, f"{path}[{index}]", unknown)

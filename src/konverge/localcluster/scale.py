@@ -1,0 +1,84 @@
+"""The scale subresource: the number of replicas of anything that has one, in one form (autoscaling/v1 ``Scale``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from konverge.errors import BadRequestError
+from konverge.kube import Object
+from konverge.kube.selectors import LabelSelector, SelectorSyntaxError
+from konverge.localcluster.resources import Resource, ScalePaths
+from konverge.localcluster.validation.mistakes import invalid, refusal
+
+__all__ = ["scale_of", "with_replicas"]
+
+_BUILTIN = ScalePaths(spec=("spec", "replicas"), status=("status", "replicas"), selector=())
+
+
+def scale_of(resource: Resource, obj: Object) -> Object:
+    """The Scale of an object."""
+    paths = resource.scale or _BUILTIN
+    metadata = obj["metadata"]
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    wanted, found = _read(obj, paths.spec), _read(obj, paths.status)
+    status: Object = {"replicas": found if isinstance(found, int) else 0}
+    selector = _read(obj, paths.selector) if paths.selector else _selector(resource, obj)
+    if selector:
+        status["selector"] = selector
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {name: metadata[name] for name in kept if name in metadata},
+        "spec": {"replicas": wanted} if wanted else {},
+        "status": status,
+    }
+
+
+def with_replicas(resource: Resource, obj: Object, scale: Any) -> Object:
+    """The object with the number of replicas that a Scale asks for; neither is changed.
+
+    The Scale's resourceVersion and UID, if it has them, guard the write.
+
+    Raises:
+        BadRequestError: It is no Scale.
+        InvalidError: The number is negative.
+    """
+    if not isinstance(scale, Mapping) or not isinstance(scale.get("spec", {}), Mapping):
+        raise BadRequestError("the body of a scale request is a Scale")
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if isinstance(replicas, bool) or not isinstance(replicas, int):
+        told = "json: cannot unmarshal the value into Go struct field ScaleSpec.spec.replicas of type int32"
+        raise BadRequestError(f'Scale in version "v1" cannot be handled as a Scale: {told}')
+    metadata = scale.get("metadata") or {}
+    if replicas < 0:
+        mistake = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+        raise refusal("autoscaling", "Scale", obj["metadata"]["name"], [mistake])
+    guards = {name: metadata[name] for name in ("uid", "resourceVersion") if metadata.get(name)}
+    scaled = obj | {"metadata": {**obj["metadata"], **guards}}
+    paths = resource.scale or _BUILTIN
+    return _with(scaled, paths.spec, replicas)
+
+
+def _selector(resource: Resource, obj: Object) -> str:
+    if resource.is_custom:
+        return ""
+    try:
+        found = LabelSelector.from_object((obj.get("spec") or {}).get("selector"))
+    except SelectorSyntaxError:
+        return ""
+    return str(found) if found is not None else ""
+
+
+def _read(obj: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        obj = obj.get(name) if isinstance(obj, Mapping) else None
+    return obj
+
+
+def _with(obj: Mapping[str, Any], path: tuple[str, ...], value: Any) -> Object:
+    name, *rest = path
+    below = obj.get(name)
+    if not rest:
+        return {**obj, name: value}
+    return {**obj, name: _with(below if isinstance(below, Mapping) else {}, tuple(rest), value)}

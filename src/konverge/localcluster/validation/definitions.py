@@ -1,0 +1,112 @@
+"""The rules of CustomResourceDefinitions, and what makes a schema structural."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from konverge.kube import Object
+from konverge.kube.names import dns_subdomain_mistakes, service_name_mistakes
+from konverge.localcluster.validation.mistakes import IMMUTABLE, Mistake, forbidden, invalid, required, unsupported
+
+__all__ = ["definition_mistakes", "definition_update_mistakes"]
+
+_SCOPES = ("Cluster", "Namespaced")
+_TYPES = ("array", "boolean", "integer", "number", "object", "string")
+_VERSIONS = "spec.versions"
+
+
+def definition_mistakes(obj: Object) -> Iterator[Mistake]:
+    """What is wrong with a CustomResourceDefinition."""
+    spec = obj.get("spec") or {}
+    names, group = spec.get("names") or {}, spec.get("group", "")
+    wanted = f"{names.get('plural', '')}.{group}"
+    if obj["metadata"].get("name") != wanted:
+        yield invalid("metadata.name", obj["metadata"].get("name"), 'must be spec.names.plural+"."+spec.group')
+    if not group:
+        yield required("spec.group")
+    else:
+        for detail in dns_subdomain_mistakes(group):
+            yield invalid("spec.group", group, detail)
+        if "." not in group:
+            yield invalid("spec.group", group, "should be a domain with at least one dot")
+    if spec.get("scope") not in _SCOPES:
+        yield unsupported("spec.scope", spec.get("scope", ""), _SCOPES)
+    yield from _name_mistakes(names)
+    versions = spec.get("versions") or []
+    stored = [version for version in versions if version.get("storage")]
+    if len(stored) != 1:
+        yield invalid(
+            _VERSIONS,
+            [version.get("name") for version in versions],
+            "must have exactly one version marked as storage version",
+        )
+    for index, version in enumerate(versions):
+        yield from _version_mistakes(version, f"{_VERSIONS}[{index}]")
+
+
+def _name_mistakes(names: Mapping[str, Any]) -> Iterator[Mistake]:
+    for name in ("plural", "singular", "kind", "listKind"):
+        value = names.get(name, "")
+        if not value and name in ("plural", "kind"):
+            yield required(f"spec.names.{name}")
+        elif value:
+            for detail in service_name_mistakes(value.lower()):
+                yield invalid(f"spec.names.{name}", value, detail)
+    if names.get("kind") and names.get("kind") == names.get("listKind"):
+        yield invalid("spec.names.listKind", names["listKind"], "kind and listKind may not be the same")
+
+
+def _version_mistakes(version: Mapping[str, Any], field: str) -> Iterator[Mistake]:
+    for detail in service_name_mistakes(version.get("name", "")):
+        yield invalid(f"{field}.name", version.get("name", ""), detail)
+    schema = (version.get("schema") or {}).get("openAPIV3Schema")
+    if schema is None:
+        yield required(f"{field}.schema.openAPIV3Schema", "schemas are required")
+        return
+    at = f"{field}.schema.openAPIV3Schema"
+    if schema.get("type") != "object":
+        if "type" not in schema:
+            yield required(f"{at}.type", "must not be empty at the root")
+        else:
+            yield invalid(f"{at}.type", schema["type"], "must be object at the root")
+    yield from _structure_mistakes(schema, at)
+
+
+def _structure_mistakes(schema: Any, field: str) -> Iterator[Mistake]:
+    if not isinstance(schema, Mapping):
+        return
+    kind = schema.get("type")
+    is_open = schema.get("x-kubernetes-int-or-string") or schema.get("x-kubernetes-preserve-unknown-fields")
+    if kind is None and not is_open and not field.endswith("openAPIV3Schema"):
+        yield required(f"{field}.type", "must not be empty for specified object fields")
+    elif kind is not None and kind not in _TYPES:
+        yield unsupported(f"{field}.type", kind, _TYPES)
+    if "properties" in schema and schema.get("additionalProperties"):
+        yield forbidden(f"{field}.additionalProperties", "additionalProperties and properties are mutual exclusive")
+    if kind == "array" and "items" not in schema:
+        yield required(f"{field}.items", "must be specified")
+    if schema.get("x-kubernetes-list-type") == "map" and not schema.get("x-kubernetes-list-map-keys"):
+        told = "must be specified if x-kubernetes-list-type is map"
+        yield required(f"{field}.x-kubernetes-list-map-keys", told)
+    for name, below in (schema.get("properties") or {}).items():
+        yield from _structure_mistakes(below, f"{field}.properties[{name}]")
+    for name in ("items", "additionalProperties"):
+        yield from _structure_mistakes(schema.get(name), f"{field}.{name}")
+
+
+def definition_update_mistakes(old: Object, new: Object) -> Iterator[Mistake]:
+    """What objects are stored under stays."""
+    before, after = old.get("spec") or {}, new.get("spec") or {}
+    for name in ("group", "scope"):
+        if before.get(name) != after.get(name):
+            yield invalid(f"spec.{name}", after.get(name, ""), IMMUTABLE)
+    for name in ("kind", "plural"):
+        was, now = ((spec.get("names") or {}).get(name, "") for spec in (before, after))
+        if was != now:
+            yield invalid(f"spec.names.{name}", now, IMMUTABLE)
+    served = {version.get("name") for version in after.get("versions") or ()}
+    for index, name in enumerate((old.get("status") or {}).get("storedVersions") or ()):
+        if name not in served:
+            told = "must appear in spec.versions"
+            yield invalid(f"status.storedVersions[{index}]", name, told)

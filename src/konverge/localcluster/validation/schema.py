@@ -1,0 +1,234 @@
+"""Custom resources against their structural schema.
+
+The sentences are those of the API server, which validates the "body" of a request field by field. CEL rules
+(``x-kubernetes-validations``) are not evaluated.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ipaddress
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from konverge.apply.schema import Schema
+from konverge.localcluster.validation.mistakes import (
+    Mistake,
+    duplicate,
+    invalid,
+    required,
+    shown,
+    too_long,
+    too_many,
+    unsupported,
+    wrong_type,
+)
+
+__all__ = ["schema_mistakes"]
+
+_ROOT = frozenset({"apiVersion", "kind", "metadata"})
+_INTEGER_LIMITS = {"int32": 2**31, "int64": 2**63}
+
+
+def schema_mistakes(value: Any, schema: Schema, path: str = "") -> Iterator[Mistake]:
+    """What is wrong with a value; nothing when it fits.
+
+    Args:
+        value: An object, or a part of one.
+        schema: What it must fit.
+        path: Where the part is; empty for the whole object, whose identity and metadata have rules of their own.
+    """
+    yield from _type_mistakes(value, schema, path)
+    if schema.enum and value not in schema.enum:
+        yield unsupported(path, value, schema.enum)
+    match value:
+        case str():
+            yield from _text_mistakes(value, schema, path)
+        case bool():
+            pass
+        case int() | float():
+            yield from _number_mistakes(value, schema, path)
+        case list():
+            yield from _list_mistakes(value, schema, path)
+        case Mapping():
+            yield from _field_mistakes(value, schema, path)
+    yield from _junction_mistakes(value, schema, path)
+
+
+def _type_mistakes(value: Any, schema: Schema, path: str) -> Iterator[Mistake]:
+    found = _type_name(value)
+    if value is None and schema.nullable:
+        return
+    if schema.int_or_string:
+        if found not in ("integer", "string"):
+            yield wrong_type(path, found, f'{path} in body must be of type integer,string: "{found}"')
+        return
+    if not schema.type or schema.type == found or (schema.type == "number" and found == "integer"):
+        return
+    if schema.type == "integer" and isinstance(value, float):
+        if value.is_integer():
+            return
+        found, wanted = "float64", schema.format or "integer"
+        yield wrong_type(path, found, f'{path} in body must be of type {wanted}: "{found}"')
+        return
+    yield wrong_type(path, found, f'{path} in body must be of type {schema.type}: "{found}"')
+
+
+def _text_mistakes(value: str, schema: Schema, path: str) -> Iterator[Mistake]:
+    # Of these three only the first is told.
+    if schema.max_length is not None and len(value) > schema.max_length:
+        yield too_long(path, schema.max_length)
+    elif schema.min_length is not None and len(value) < schema.min_length:
+        yield invalid(path, value, f"{path} in body should be at least {schema.min_length} chars long")
+    elif schema.pattern and not _pattern(schema.pattern)(value):
+        yield invalid(path, value, f"{path} in body should match '{schema.pattern}'")
+    fits = _FORMATS.get(schema.format)
+    if fits is not None and not fits(value):
+        yield wrong_type(path, value, f"{path} in body must be of type {schema.format}: {shown(value)}")
+
+
+def _number_mistakes(value: float, schema: Schema, path: str) -> Iterator[Mistake]:
+    limit = _INTEGER_LIMITS.get(schema.format)
+    if schema.type == "integer" and limit is not None and not -limit <= value < limit:
+        told = f"Checked value must be of type integer with format {schema.format} in {path}"
+        yield invalid("<nil>", "", told)
+    low, high, step = schema.minimum, schema.maximum, schema.multiple_of
+    if low is not None and (value < low or (schema.exclusive_minimum and value == low)):
+        than = "greater than" if schema.exclusive_minimum else "greater than or equal to"
+        yield invalid(path, value, f"{path} in body should be {than} {shown(low)}")
+    if high is not None and (value > high or (schema.exclusive_maximum and value == high)):
+        than = "less than" if schema.exclusive_maximum else "less than or equal to"
+        yield invalid(path, value, f"{path} in body should be {than} {shown(high)}")
+    if step and not float(value / step).is_integer():
+        yield invalid(path, value, f"{path} in body should be a multiple of {shown(step)}")
+
+
+def _list_mistakes(value: list[Any], schema: Schema, path: str) -> Iterator[Mistake]:
+    if schema.items is not None:
+        for index, item in enumerate(value):
+            yield from schema_mistakes(item, schema.items, f"{path}[{index}]")
+    if schema.min_items is not None and len(value) < schema.min_items:
+        yield invalid(path, len(value), f"{path} in body should have at least {schema.min_items} items")
+    if schema.max_items is not None and len(value) > schema.max_items:
+        yield too_many(path, len(value), schema.max_items)
+    if schema.list_type == "set" or schema.unique_items:
+        yield from _twins(value, lambda item: item, path)
+    elif schema.list_type == "map":
+        keys = schema.list_map_keys
+        yield from _twins(value, lambda item: _key_of(item, keys), path)
+
+
+def _key_of(item: Any, keys: tuple[str, ...]) -> Any:
+    return {key: item[key] for key in keys if key in item} if isinstance(item, Mapping) else item
+
+
+def _twins(value: list[Any], identity: Callable[[Any], Any], path: str) -> Iterator[Mistake]:
+    seen: set[bytes] = set()
+    for index, item in enumerate(value):
+        key = identity(item)
+        spelled = msgspec.json.encode(key, order="sorted")
+        if spelled in seen:
+            yield duplicate(f"{path}[{index}]", key)
+        seen.add(spelled)
+
+
+def _field_mistakes(value: Mapping[str, Any], schema: Schema, path: str) -> Iterator[Mistake]:
+    if schema.min_properties is not None and len(value) < schema.min_properties:
+        yield invalid(path, len(value), f"{path} in body should have at least {schema.min_properties} properties")
+    if schema.max_properties is not None and len(value) > schema.max_properties:
+        yield too_many(path, len(value), schema.max_properties)
+    needed = schema.required | {"apiVersion", "kind"} if schema.embedded_resource else schema.required
+    for name in sorted(needed):
+        if name not in value:
+            yield required(f"{path}.{name}" if path else name)
+    for name, found in value.items():
+        if (not path or schema.embedded_resource) and name in _ROOT:
+            continue
+        child = schema.child(name)
+        if child is not None:
+            yield from schema_mistakes(found, child, f"{path}.{name}" if path else name)
+
+
+def _junction_mistakes(value: Any, schema: Schema, path: str) -> Iterator[Mistake]:
+    # The real server names no field here, and shows no value.
+    if schema.any_of and not schema.int_or_string:
+        tries = [list(schema_mistakes(value, branch, path)) for branch in schema.any_of]
+        if all(tries):
+            yield invalid("<nil>", "", f'"{path}" must validate at least one schema (anyOf)')
+            yield from min(tries, key=len)
+    if schema.one_of:
+        tries = [list(schema_mistakes(value, branch, path)) for branch in schema.one_of]
+        fitting = sum(not mistakes for mistakes in tries)
+        if fitting != 1:
+            found = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
+            yield invalid("<nil>", "", f'"{path}" must validate one and only one schema (oneOf). {found}')
+            if not fitting:
+                yield from min(tries, key=len)
+    if schema.all_of and not schema.int_or_string:
+        tries = [list(schema_mistakes(value, branch, path)) for branch in schema.all_of]
+        if any(tries):
+            yield invalid("<nil>", "", f'"{path}" must validate all the schemas (allOf)')
+            for mistakes in tries:
+                yield from mistakes
+    if schema.negated is not None and not list(schema_mistakes(value, schema.negated, path)):
+        yield invalid("<nil>", "", f'"{path}" must not validate the schema (not)')
+
+
+def _type_name(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case Mapping():
+            return "object"
+        case _:
+            return "array"
+
+
+@lru_cache(maxsize=1024)
+def _pattern(pattern: str) -> Callable[[str], Any]:
+    try:
+        return re.compile(pattern).search
+    except re.error:
+        # RE2 knows a few spellings that Python does not; such a pattern limits nothing here.
+        return lambda text: True
+
+
+def _parses(read: Callable[[str], Any], *failures: type[Exception]) -> Callable[[str], bool]:
+    def fits(text: str) -> bool:
+        try:
+            read(text)
+        except failures:
+            return False
+        return True
+
+    return fits
+
+
+_HOST_LABEL = "[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?"
+_FORMATS: dict[str, Callable[[str], Any]] = {
+    "byte": _parses(lambda text: base64.b64decode(text, validate=True), binascii.Error, ValueError),
+    "cidr": _parses(ipaddress.ip_interface, ValueError),
+    "date": _parses(date.fromisoformat, ValueError),
+    "date-time": _parses(datetime.fromisoformat, ValueError),
+    "duration": re.compile(r"-?((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|h|m|s))+|0").fullmatch,
+    "email": re.compile(r"[^@\s]+@[^@\s]+").fullmatch,
+    "hostname": re.compile(rf"{_HOST_LABEL}(\.{_HOST_LABEL})*").fullmatch,
+    "ipv4": _parses(ipaddress.IPv4Address, ValueError),
+    "ipv6": _parses(ipaddress.IPv6Address, ValueError),
+    "uri": re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.+|/.*").fullmatch,
+    "uuid": re.compile(r"[0-9A-Fa-f]{8}-?([0-9A-Fa-f]{4}-?){3}[0-9A-Fa-f]{12}").fullmatch,
+}

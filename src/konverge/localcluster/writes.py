@@ -1,0 +1,162 @@
+"""How an object is written, from what a client sent to what is stored; the store itself is the caller's.
+
+The order is the real server's: read the body, note who changes what, carry over what the write may not change, hold the
+result to the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from konverge.apply import FieldSet, server_side_apply, track_update
+from konverge.errors import BadRequestError
+from konverge.kube import Object
+from konverge.localcluster.addresses import release_unneeded
+from konverge.localcluster.incoming import FieldValidation, read_object
+from konverge.localcluster.resources import Resource
+from konverge.localcluster.strategies import prepare_create, prepare_update
+from konverge.localcluster.validation.rules import check_create, check_update
+
+__all__ = ["Author", "applied", "created", "settled", "updated"]
+
+_NOTHING = FieldSet.of(())
+_UNNAMED = "unknown"
+# Subresources whose writers own nothing.
+_UNTRACKED = frozenset({"binding", "finalize"})
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who writes, and when.
+
+    Attributes:
+        manager: The field manager.
+        now: The time of the write.
+    """
+
+    manager: str
+    now: datetime
+
+
+def created(resource: Resource, body: Object, author: Author, *, uid: str, is_tracked: bool = False) -> Object:
+    """A new object as it is to be stored.
+
+    Args:
+        resource: What it is.
+        body: The object as `read_object` gave it, with its namespace and name.
+        author: Who creates it.
+        uid: What its UID will be.
+        is_tracked: The body came from an apply, which has noted who owns what.
+
+    Raises:
+        InvalidError: It breaks a rule.
+    """
+    obj = body if is_tracked else track_update(None, body, resource.schema, **_tracking(resource, author, ""))
+    prepare_create(resource, obj, uid=uid, now=author.now)
+    check_create(resource, obj)
+    return obj
+
+
+def updated(resource: Resource, old: Object, body: Object, author: Author, *, subresource: str = "") -> Object:
+    """An object as an update is to store it.
+
+    Args:
+        resource: What it is.
+        old: The object as stored, in the served form; not changed.
+        body: What it is to be, as `read_object` gave it.
+        author: Who changes it.
+        subresource: What part of it is written, empty for the object itself.
+
+    Raises:
+        InvalidError: It breaks a rule.
+    """
+    obj = _completed(old, body)
+    if subresource in _UNTRACKED:
+        if "managedFields" in old["metadata"]:
+            obj["metadata"]["managedFields"] = old["metadata"]["managedFields"]
+    else:
+        obj = track_update(old, obj, resource.schema, **_tracking(resource, author, subresource))
+    return _settled(resource, old, obj, subresource)
+
+
+def applied(
+    resource: Resource,
+    old: Object | None,
+    body: Any,
+    author: Author,
+    fields: FieldValidation,
+    *,
+    force: bool,
+    subresource: str = "",
+) -> Object:
+    """What an apply makes of an object, not yet prepared and checked: the body of a create or of an update.
+
+    Args:
+        resource: What it is.
+        old: The object as stored, in the served form; None when there is none.
+        body: The applied configuration.
+        author: Who applies it.
+        fields: What becomes of unknown fields.
+        force: Whether fields are taken from other managers.
+        subresource: What part of it is written, empty for the object itself.
+
+    Raises:
+        BadRequestError: The configuration is of another type.
+        ApplyConflict: Other managers own fields that it changes.
+    """
+    gvk = resource.gvk
+    if not isinstance(body, Mapping) or (body.get("apiVersion"), body.get("kind")) != (gvk.api_version, gvk.kind):
+        version, kind = (body.get("apiVersion", ""), body.get("kind", "")) if isinstance(body, Mapping) else ("", "")
+        group, _, version = str(version).rpartition("/")
+        raise BadRequestError(f"invalid object type: {group}/{version}, Kind={kind}")
+    fields.judge(())
+    merged = server_side_apply(
+        old, dict(body), resource.schema, force=force, **_tracking(resource, author, subresource)
+    )
+    return read_object(resource, merged, keeps_nulls=True)
+
+
+def settled(resource: Resource, old: Object, obj: Object, *, subresource: str = "") -> Object:
+    """What an apply made of a stored object, as it is to be stored.
+
+    Raises:
+        InvalidError: It breaks a rule.
+    """
+    return _settled(resource, old, _completed(old, obj), subresource)
+
+
+def _tracking(resource: Resource, author: Author, subresource: str) -> dict[str, Any]:
+    """How to note who changes what. ``status`` is a field like any other where it is no subresource."""
+    is_plain = resource.is_custom and "status" not in resource.mapping.subresources
+    return {
+        "manager": author.manager or _UNNAMED,
+        "now": author.now,
+        "subresource": subresource,
+        "ignored": _NOTHING if is_plain and not subresource else None,
+    }
+
+
+def _completed(old: Object, body: Object) -> Object:
+    """The body with the identity that a client may leave out."""
+    metadata = dict(body.get("metadata") or {})
+    before = old["metadata"]
+    for name in ("name", "namespace", "uid", "creationTimestamp"):
+        if not metadata.get(name) and name in before:
+            metadata[name] = before[name]
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        if name not in metadata and name in before:
+            metadata[name] = before[name]
+    return {**body, "metadata": metadata}
+
+
+def _settled(resource: Resource, old: Object, obj: Object, subresource: str) -> Object:
+    sent = {**obj, "metadata": dict(obj["metadata"])}
+    prepare_update(resource, old, obj, subresource=subresource)
+    if resource.storage == "services" and not subresource:
+        release_unneeded(old, obj)
+    check_update(resource, old, obj, sent=sent, subresource=subresource)
+    obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+    return obj
