@@ -37,14 +37,19 @@ _WHOLE_SECONDS = 90.0
 @click.command()
 @click.option("--stay", is_flag=True, help="Afterwards leave the cluster and the operator running until Ctrl-C.")
 @click.option("--plain", is_flag=True, help="Lines instead of the live view.")
+@click.option(
+    "--example",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A copy of examples/webapp that you have changed; the story stays the same.",
+)
 @verbose_option
-def demo(stay: bool, plain: bool) -> None:
+def demo(stay: bool, plain: bool, example: Path | None) -> None:
     """Watch an operator bring up, heal, suspend and clean up an application.
 
     It needs no cluster and touches none: it starts an embedded one, and ends it. The exit code is 0 only if every step
     of the story really happened.
     """
-    asyncio.run(_demo(example_folder(), choose_screen(plain=plain), stay=stay))
+    asyncio.run(_demo(example or example_folder(), choose_screen(plain=plain), stay=stay))
 
 
 def example_folder() -> Path:

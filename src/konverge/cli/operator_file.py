@@ -64,18 +64,16 @@ def find_operator(variables: Mapping[str, object], reference: OperatorReference)
     if not distinct:
         raise ConfigurationError(f"{file}: has no operator: expected a line such as operator = Operator('webapp')")
     if len(distinct) > 1:
-        names = ", ".join(reversed(distinct.values()))
+        names = list(reversed(distinct.values()))
         raise ConfigurationError(
-            f"{file}: has several operators ({names}): choose one, as in {file}:{names.split(',')[0]}"
+            f"{file}: has several operators ({', '.join(names)}): choose one, for example {file}:{names[0]}"
         )
     return next(iter(found.values()))
 
 
 def _import(file: Path) -> ModuleType:
     if not file.is_file():
-        raise ConfigurationError(
-            f"{file}: {'is a folder, expected a Python file' if file.is_dir() else 'no such file'}"
-        )
+        raise ConfigurationError(f"{file}: {'a folder, expected a Python file' if file.is_dir() else 'no such file'}")
     # Classes look up their module by name to resolve their type hints, so it must be registered, under a name that
     # nothing else has.
     name = f"konverge_operator_file_{file.stem}"

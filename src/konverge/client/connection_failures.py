@@ -45,7 +45,8 @@ def connection_failure(
         now: Tells whether our own certificate has expired.
     """
     server, source = config.server, config.source
-    for cause in _causes(error):
+    # The innermost first: aiohttp's own are SSL errors as well, without what OpenSSL has to say.
+    for cause in reversed(tuple(_causes(error))):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return UntrustedServerError(_distrust(cause, config))
         if isinstance(cause, ssl.SSLError):

@@ -1,0 +1,197 @@
+"""The WebApp operator dies without a warning, at any moment, and is started again: nobody can tell afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
+from konverge.testing import Cluster
+
+pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "webapp"
+USER = "examples"
+OPERATOR = f"konverge/{version('konverge')} (webapp)"
+WEBAPP = GroupVersionKind("demo.konverge.dev", "v1alpha1", "WebApp")
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+SECRET = GroupVersionKind("", "v1", "Secret")
+SERVICE = GroupVersionKind("", "v1", "Service")
+STATEFUL_SET = GroupVersionKind("apps", "v1", "StatefulSet")
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+MANAGED = (CONFIG_MAP, SECRET, SERVICE, STATEFUL_SET, DEPLOYMENT)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When the operator is killed: as soon as an object of this kind looks like this.
+
+    Args:
+        gvk: The kind to watch.
+        is_reached: Tells it by the object.
+        spec: What the user has just changed in the spec of a WebApp that was ready.
+        reason: The reason of ``Ready`` in the end.
+    """
+
+    gvk: GroupVersionKind
+    is_reached: Callable[[Object], bool]
+    spec: dict[str, Any] = field(default_factory=dict)
+    reason: str = "Healthy"
+
+
+def is_named(name: str) -> Callable[[Object], bool]:
+    return lambda obj: bool(obj["metadata"]["name"] == name)
+
+
+def has_condition(condition_type: str, reason: str) -> Callable[[Object], bool]:
+    def check(obj: Object) -> bool:
+        found = find_condition(obj, condition_type)
+        return found is not None and found.reason == reason
+
+    return check
+
+
+MOMENTS = {
+    "its first object is there": Moment(CONFIG_MAP, is_named("shop-config")),
+    "the first component is half made": Moment(SECRET, is_named("shop-backend")),
+    "the second component may begin": Moment(WEBAPP, has_condition("BackendReady", "Healthy")),
+    "the application is being suspended": Moment(
+        STATEFUL_SET, lambda obj: obj["spec"]["replicas"] == 0, {"suspended": True}, "Suspended"
+    ),
+    "a release is being rolled out": Moment(
+        DEPLOYMENT, lambda obj: "app:2" in str(obj["spec"]), {"image": "konverge.test/app:2"}
+    ),
+    "a feature has gone": Moment(DEPLOYMENT, lambda obj: "OTEL" not in str(obj["spec"]), {"tracing": False}),
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS.values(), ids=MOMENTS)
+async def test_killed_when(moment: Moment, cluster: Cluster, tmp_path: Path) -> None:
+    async with operator(cluster, tmp_path) as running:
+        await change(cluster, moment)
+        running.kill()
+        await running.wait()
+    async with operator(cluster, tmp_path):
+        after_a_crash = await settled(cluster, moment)
+    made = creations(cluster)
+
+    async with operator(cluster, tmp_path):
+        await start_over(cluster)
+        await change(cluster, moment)
+        without_a_crash = await settled(cluster, moment)
+
+    assert after_a_crash == without_a_crash
+    assert {path: times for path, times in made.items() if times > 1} == {}
+
+
+async def change(cluster: Cluster, moment: Moment) -> None:
+    """Do what the user does, and return when the moment has come."""
+    webapp: Object = yaml.safe_load((EXAMPLE / "webapp.yaml").read_text())
+    webapp["metadata"]["namespace"] = cluster.namespace
+    webapp["spec"]["image"] = "konverge.test/app:1"
+    if moment.spec:
+        await cluster.client.apply(webapp, field_manager=USER)
+        await ready(cluster, "Healthy")
+    async with watching(cluster, moment):
+        await cluster.client.apply(webapp | {"spec": webapp["spec"] | moment.spec}, field_manager=USER)
+
+
+async def settled(cluster: Cluster, moment: Moment) -> dict[str, Any]:
+    """Wait for the end; everything that the operator answers for, without what differs between any two runs."""
+    webapp = await ready(cluster, moment.reason)
+    conditions = webapp["status"]["conditions"]
+    found: dict[str, Any] = {name["type"]: (name["status"], name["reason"], name["message"]) for name in conditions}
+    return found | {f"{obj['kind']}/{obj['metadata']['name']}": essence(obj) for obj in await owned_objects(cluster)}
+
+
+async def start_over(cluster: Cluster) -> None:
+    """Delete the WebApp and wait until nothing of it is left."""
+
+    async def is_empty() -> bool:
+        return not await owned_objects(cluster)
+
+    await cluster.client.delete(WEBAPP, ObjectKey(cluster.namespace, "shop"))
+    await cluster.eventually(is_empty, describe="everything of the WebApp is collected")
+
+
+@asynccontextmanager
+async def operator(cluster: Cluster, folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    """``konverge run`` in a process of its own; killed at the end, which the tests are about anyway."""
+    command = ["run", str(EXAMPLE / "operator.py"), "--kubeconfig", str(await cluster.kubeconfig())]
+    with (folder / "operator.log").open("ab") as log:
+        running = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "konverge", *command, "--install-crds", "--namespace", cluster.namespace,
+            stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
+        )  # fmt: skip
+    try:
+        await cluster.eventually(lambda: cluster.client.mapping(WEBAPP), describe="the definition is installed")
+        yield running
+    finally:
+        if running.returncode is None:
+            running.kill()
+            await running.wait()
+
+
+@asynccontextmanager
+async def watching(cluster: Cluster, moment: Moment) -> AsyncIterator[None]:
+    """Leave the block when the moment has come."""
+    started = asyncio.Event()
+
+    async def wait_for_it() -> None:
+        async with cluster.client.watch(moment.gvk, namespace=cluster.namespace) as events:
+            started.set()
+            async for event in events:
+                if event.type in ("ADDED", "MODIFIED") and moment.is_reached(event.object):
+                    return
+
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        tasks.create_task(wait_for_it())
+        await started.wait()
+        yield
+
+
+async def ready(cluster: Cluster, reason: str) -> Object:
+    """Wait until the WebApp reports this about its present generation."""
+
+    async def reports() -> Object | None:
+        webapp = await cluster.client.get(WEBAPP, ObjectKey(cluster.namespace, "shop"))
+        found = find_condition(webapp, "Ready")
+        generation = webapp["metadata"]["generation"]
+        is_so = found is not None and (found.reason, found.observed_generation) == (reason, generation)
+        return webapp if is_so else None
+
+    return await cluster.eventually(reports, describe=f"Ready has the reason {reason}")
+
+
+async def owned_objects(cluster: Cluster) -> list[Object]:
+    """What belongs to the WebApp."""
+    found = [obj for gvk in MANAGED for obj in (await cluster.client.list(gvk, namespace=cluster.namespace)).items]
+    return [
+        obj for obj in found if any(owner["kind"] == "WebApp" for owner in obj["metadata"].get("ownerReferences", ()))
+    ]
+
+
+def essence(obj: Object) -> Object:
+    """The labels, the desired part, and which of our components own it."""
+    kept = {name: copy.deepcopy(obj[name]) for name in ("spec", "data") if name in obj}
+    for assigned in ("clusterIP", "clusterIPs"):
+        kept.get("spec", {}).pop(assigned, None)
+    managers = {entry["manager"].rpartition("/")[0] for entry in obj["metadata"]["managedFields"]}
+    ours = sorted(name for name in managers if name.startswith("WebApp/"))
+    return kept | {"labels": obj["metadata"]["labels"], "managers": ours}
+
+
+def creations(cluster: Cluster) -> Counter[str]:
+    """How often the operator has made each object, by the server's own record."""
+    return Counter(request.path for request in cluster.requests(OPERATOR) if request.code == 201)
