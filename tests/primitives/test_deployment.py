@@ -85,6 +85,13 @@ ALL_READY = live({"replicas": 3}, counts(3, 3, 3))
         pytest.param(ALL_READY, CREATED, HEALTHY, READY, id="ready at once"),
         pytest.param(ALL_READY, NONE, HEALTHY, READY, id="ready"),
         pytest.param({}, NONE, SCALING, "Waiting for replicas: 0/1 ready", id="an empty object"),
+        pytest.param(
+            live({}, {**counts(1, 1, 1), "readyReplicas": True}),
+            NONE,
+            SCALING,
+            "Waiting for replicas: 0/1 ready",
+            id="a boolean is no number",
+        ),
     ],
 )
 def test_health(found: Object, operation: Operation, status: ConvergingStatus, reason: str) -> None:

@@ -15,6 +15,7 @@ from konverge.primitives import (
     UNBLOCKED,
     ConfigMap,
     Deployment,
+    DeploymentMutator,
     GuardResult,
     Operation,
     Primitive,
@@ -92,6 +93,11 @@ def test_a_missing_kind_is_filled_in() -> None:
     assert Deployment(named()).desired() == {"apiVersion": "apps/v1", "kind": "Deployment", **named()}
 
 
+def test_a_kind_that_is_null_is_filled_in() -> None:
+    given = {"apiVersion": None, "kind": None, **named()}
+    assert Deployment(given).desired() == {"apiVersion": "apps/v1", "kind": "Deployment", **named()}
+
+
 def test_anything_with_to_dict_is_accepted() -> None:
     class Model:
         def to_dict(self) -> Object:
@@ -129,6 +135,13 @@ def test_one_workload_mutation_serves_every_kind_with_a_pod_template() -> None:
     tracing = Mutation("tracing", trace)
     for workload in (Deployment(named(), mutations=[tracing]), StatefulSet(named(), mutations=[tracing])):
         assert workload.desired()["spec"]["template"]["spec"]["containers"] == [{"name": "tracer"}]
+
+
+def test_a_mutation_for_another_kind_is_refused_by_the_type_checker_and_named_by_the_error() -> None:
+    pause = Mutation[DeploymentMutator]("pause", lambda m: m.edit_deployment_spec(lambda spec: spec.set_paused(True)))
+    stateful_set = StatefulSet(named(), mutations=pause)  # type: ignore[arg-type]
+    with pytest.raises(KonvergeError, match="intent for pause: AttributeError: .*StatefulSetMutator.*edit_deployment"):
+        stateful_set.desired()
 
 
 def test_suspension_is_the_last_edit_and_does_not_last() -> None:

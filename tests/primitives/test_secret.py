@@ -61,6 +61,10 @@ def fails_with_the_value(*_: object) -> Any:
     raise ValueError(f"not a port: {PASSWORD}")
 
 
+def fails_with_the_value_as_its_cause(*_: object) -> Any:
+    raise KonvergeError("the port is no number") from ValueError(PASSWORD)
+
+
 def edit_that_fails(m: SecretMutator) -> None:
     m.edit_data(fails_with_the_value)
 
@@ -84,12 +88,10 @@ def test_errors_of_the_author_s_functions_show_no_values(
     assert PASSWORD not in caplog.text
 
 
-def test_errors_of_konverge_itself_keep_their_text() -> None:
-    def needs_data(_: SecretMutator) -> None:
-        raise KonvergeError("the cell endpoint is empty")
-
-    with pytest.raises(KonvergeError, match="intent for m: the cell endpoint is empty"):
-        Secret(named(), mutations=Mutation("m", needs_data)).desired()
+def test_errors_of_konverge_s_tree_keep_their_text_but_not_their_cause() -> None:
+    with pytest.raises(KonvergeError, match="intent for m: the port is no number") as raised:
+        Secret(named(), mutations=Mutation("m", fails_with_the_value_as_its_cause)).desired()
+    assert PASSWORD not in "".join(traceback.format_exception(raised.value))
 
 
 def test_reprs_show_no_values() -> None:

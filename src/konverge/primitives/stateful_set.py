@@ -66,17 +66,17 @@ def _pending_rollout(live: Object) -> str:
     # With OnDelete the pods are updated when somebody deletes them, which may be never.
     if text_at(live, "spec", "updateStrategy", "type") == "OnDelete":
         return ""
-    partition = max(0, integer_at(live, "spec", "updateStrategy", "rollingUpdate", "partition"))
     updated = integer_at(live, "status", "updatedReplicas")
-    if updated < desired - partition:
-        return f"Waiting for rollout: {updated}/{desired - partition} replicas updated"
+    partition = integer_at(live, "spec", "updateStrategy", "rollingUpdate", "partition")
     if partition > 0:
-        return ""
+        due = desired - partition
+        return "" if updated >= due else f"Waiting for rollout: {updated}/{due} replicas updated"
+    if updated != desired:
+        return f"Waiting for rollout: {updated}/{desired} replicas updated"
     # The controller moves the current revision when it declares the update complete.
-    is_complete = updated == desired and text_at(live, "status", "currentRevision") == text_at(
-        live, "status", "updateRevision"
-    )
-    return "" if is_complete else "Waiting for rollout: update revision is not current yet"
+    if text_at(live, "status", "currentRevision") != text_at(live, "status", "updateRevision"):
+        return "Waiting for rollout: update revision is not current yet"
+    return ""
 
 
 class StatefulSetMutator(WorkloadMutator):
