@@ -1,0 +1,86 @@
+"""What the fixture ``cluster`` gives to a test, on both clusters."""
+
+from __future__ import annotations
+
+import pytest
+
+from konverge.client.connect import connect
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.testing import Cluster
+
+pytestmark = pytest.mark.anyio
+
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+NAMESPACE = GroupVersionKind("", "v1", "Namespace")
+
+
+def config_map(cluster: Cluster) -> Object:
+    metadata = {"name": "settings", "namespace": cluster.namespace}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+
+
+async def test_the_namespace_is_there_and_active(cluster: Cluster) -> None:
+    namespace = await cluster.client.get(NAMESPACE, ObjectKey("", cluster.namespace))
+
+    assert namespace["status"]["phase"] == "Active"
+
+
+async def test_requests_are_recorded_as_soon_as_they_are_answered(cluster: Cluster) -> None:
+    client = cluster.new_client("ann")
+
+    await client.create(config_map(cluster))
+
+    last = cluster.requests("ann")[-1]
+    path = f"/api/v1/namespaces/{cluster.namespace}/configmaps"
+    assert (last.user_agent, last.verb, last.path, last.code) == ("ann", "create", path, 201)
+    assert abs((cluster.clock.now() - last.time).total_seconds()) < 60
+
+
+async def test_refused_requests_are_recorded_with_their_code(cluster: Cluster) -> None:
+    client = cluster.new_client("ann")
+    await client.create(config_map(cluster))
+
+    with pytest.raises(Exception, match="already exists"):
+        await client.create(config_map(cluster))
+
+    assert cluster.requests("ann")[-1].code == 409
+
+
+async def test_requests_of_others_are_not_mixed_in(cluster: Cluster) -> None:
+    bob = cluster.new_client("bob")
+
+    await cluster.new_client("ann").create(config_map(cluster))
+    await bob.delete(CONFIG_MAP, ObjectKey(cluster.namespace, "settings"))
+
+    assert [request.verb for request in cluster.requests("ann") if request.verb != "get"] == ["create"]
+    assert [request.verb for request in cluster.requests("bob") if request.verb != "get"] == ["delete"]
+
+
+async def test_each_verb_has_the_name_that_the_api_gives_it(cluster: Cluster) -> None:
+    client = cluster.new_client("ann")
+    key = ObjectKey(cluster.namespace, "settings")
+
+    await client.apply(config_map(cluster), field_manager="ann")
+    await client.update(config_map(cluster))
+    await client.list(CONFIG_MAP, namespace=cluster.namespace)
+    async with client.watch(CONFIG_MAP, namespace=cluster.namespace):
+        pass
+    await client.get(CONFIG_MAP, key)
+    await client.delete(CONFIG_MAP, key)
+
+    about_config_maps = [request for request in cluster.requests("ann") if "configmaps" in request.path]
+    assert [request.verb for request in about_config_maps] == ["patch", "update", "list", "watch", "get", "delete"]
+
+
+@pytest.mark.real_time
+async def test_other_programs_reach_the_cluster_by_its_kubeconfig(cluster: Cluster) -> None:
+    await cluster.client.create(config_map(cluster))
+
+    async with connect(await cluster.kubeconfig(), env={}) as client:
+        found = await client.get(CONFIG_MAP, ObjectKey(cluster.namespace, "settings"))
+
+    assert found["metadata"]["name"] == "settings"
+
+
+async def test_a_test_may_delete_its_namespace_itself(cluster: Cluster) -> None:
+    await cluster.client.delete(NAMESPACE, ObjectKey("", cluster.namespace))
