@@ -12,21 +12,34 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-__all__ = ["EMPTY", "FieldSet", "Path", "field_element", "format_path", "key_element", "key_fields", "value_element"]
+__all__ = [
+    "EMPTY",
+    "FieldSet",
+    "Path",
+    "encoded",
+    "field_element",
+    "format_path",
+    "key_element",
+    "key_fields",
+    "value_element",
+]
 
 Path: TypeAlias = tuple[str, ...]
 
-# How the API server's encoder spells what would be special in HTML; an element is compared as text, so we spell alike.
+# An element is compared as text, so it has to be spelled alike.
 _HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 # Nothing that a server stores is nested deeper; what is gets cut off instead of exhausting the stack.
 _DEEPEST = 200
 
 
+def encoded(value: Any) -> str:
+    """The value as the API server's encoder spells it: fields sorted, and what is special in HTML escaped."""
+    return msgspec.json.encode(value, order="sorted").decode().translate(_HTML)
+
+
 def _spell(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return msgspec.json.encode(value).decode().translate(_HTML)
+    return encoded(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def field_element(name: str) -> str:

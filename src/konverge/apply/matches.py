@@ -30,7 +30,7 @@ class Difference:
     """One reason to apply.
 
     Attributes:
-        path: Where, as the server prints paths, for example ``.spec.replicas``; empty for the object itself.
+        path: Where, as the server prints paths, for example ``.spec.replicas``.
         kind: ``missing``: wanted, but we have not applied it. ``extra``: applied by us, but not wanted any more.
             ``changed``: the live value, or the order of a list's items, is another one.
         desired: The wanted value; `HIDDEN` for what a Secret holds. For ``diff`` and ``explain``, not for logs.
@@ -55,17 +55,21 @@ def differences(
         schema: The kind's schema; None for that of the built-in kind. A custom resource can do without: then an empty
             mapping where the live one has fields counts as a difference, and defaults inside a list do.
     """
-    schema = schema or builtin_schema(GroupVersionKind.of(desired))
-    secret = desired.get("kind") == "Secret" and desired.get("apiVersion") == "v1"
+    builtin = builtin_schema(GroupVersionKind.of(desired))
+    schema = schema or builtin
     entry = applied_entry(live, field_manager)
-    if entry is None or entry.get("apiVersion") != desired.get("apiVersion"):
-        return (Difference("", "missing", desired=HIDDEN if secret else desired),)
-    owned: Mapping[str, Any] = entry["fieldsV1"]
+    if entry is not None and entry.get("apiVersion") != desired.get("apiVersion"):
+        entry = None  # Paths of another version of the kind; an apply in this one renews them.
+    owned: Mapping[str, Any] = entry["fieldsV1"] if entry is not None else {}
+    secret = desired.get("kind") == "Secret" and desired.get("apiVersion") == "v1"
+
+    def walk(wanted: Object, owned: Mapping[str, Any]) -> tuple[Difference, ...]:
+        return _Walk(secret=secret, drops_zeros=builtin is not None).differences(wanted, live, owned, schema)
+
     if secret and ("stringData" in desired or "f:stringData" in owned):
-        return _Walk(secret).differences(normalize(desired, schema), live, _with_string_data(owned), schema)
-    found = _Walk(secret).differences(desired, live, owned, schema)
-    # Nearly every pass ends above: only what differs as it was written is put into the server's form.
-    return _Walk(secret).differences(normalize(desired, schema), live, owned, schema) if found else ()
+        return walk(normalize(desired, schema), _with_string_data(owned))
+    # Nearly every pass ends here: only what differs as it was written is put into the server's form.
+    return walk(normalize(desired, schema), owned) if walk(desired, owned) else ()
 
 
 def _with_string_data(owned: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -79,12 +83,18 @@ _ROOT_SERVER_FIELDS = frozenset({"apiVersion", "kind", "status"})
 
 
 class _Walk:
-    """One walk through a desired object, its live form and our fields of it, which are read as they are stored."""
+    """One walk through a desired object, its live form and our fields of it, which are read as they are stored.
 
-    __slots__ = ("_found", "_secret")
+    Args:
+        secret: The object is a Secret.
+        drops_zeros: The kind's types do not tell every zero value from absence.
+    """
 
-    def __init__(self, secret: bool) -> None:
+    __slots__ = ("_drops_zeros", "_found", "_secret")
+
+    def __init__(self, *, secret: bool, drops_zeros: bool) -> None:
         self._secret = secret
+        self._drops_zeros = drops_zeros
         self._found: list[Difference] = []
 
     def differences(
@@ -119,7 +129,8 @@ class _Walk:
                 known += 1
                 child = schema.child(name) if schema is not None else None
                 self._value(value, held.get(name, ABSENT), below, child, path, element)
-            elif not _owns_nothing(name, value, schema):
+            elif not _owns_nothing(name, value, schema) or (not self._drops_zeros and name not in held):
+                # A custom resource gets even an empty list that nobody owns.
                 self._report("missing", (*path, element), value, held.get(name))
         if len(owned) - ("." in owned) != known:
             for element in owned:
@@ -142,8 +153,8 @@ class _Walk:
                 return
         elif desired is None and schema is not None and is_granular(schema, live):
             return  # To apply null to it changes nothing.
-        if not same_value(desired, live) and not (live is ABSENT and not desired):
-            # The server drops the zero value of a field that does not tell it from absence; we own it all the same.
+        if not same_value(desired, live) and not (self._drops_zeros and live is ABSENT and not desired):
+            # (What the server drops as a zero value we own all the same.)
             self._report("changed", (*path, element), desired, live)
 
     def _items(
@@ -165,8 +176,10 @@ class _Walk:
                 continue
             ordered = ordered and place > last
             last = place
-            if keyed and isinstance(item, dict):
+            if below:
                 self._fields(item, held[place], below, of, (*path, element))
+            elif not same_value(item, held[place]):  # an item that is atomic, as an owner reference is
+                self._report("changed", (*path, element), item, held[place])
         if not ordered:
             self._report("changed", path, desired, live)
         if len(owned) - ("." in owned) != len(elements):

@@ -13,18 +13,31 @@ from datetime import datetime
 from typing import Any
 
 from konverge.apply import managers
+from konverge.apply.client_side import KUBECTL, with_last_applied, without_client_side
 from konverge.apply.endpoints import reset_fields
 from konverge.apply.fields import EMPTY, FieldSet, format_path
 from konverge.apply.managers import Managed, Manager, Owned
 from konverge.apply.normal import stored_form
 from konverge.apply.roundtrip import round_trip
 from konverge.apply.schema import Schema
-from konverge.apply.structure import compare, field_set_of, merge, mistakes_of, same_value, with_named_parents, without
+from konverge.apply.structure import (
+    Comparison,
+    compare,
+    field_set_of,
+    merge,
+    mistakes_of,
+    same_value,
+    with_named_parents,
+    without,
+)
 from konverge.errors import BadRequestError, ConflictError, ServerError
 from konverge.kube import GroupVersionKind, Object
 from konverge.kube.times import format_time
 
 __all__ = ["ApplyConflict", "server_side_apply", "track_update"]
+
+# Who owns what was there before anybody applied.
+_BEFORE_FIRST_APPLY = "before-first-apply"
 
 
 class ApplyConflict(ConflictError):
@@ -32,9 +45,11 @@ class ApplyConflict(ConflictError):
 
     Attributes:
         conflicts: The manager (as the server names it) and the path of each.
+        fields: The same by manager.
     """
 
     def __init__(self, conflicts: Mapping[Manager, FieldSet]) -> None:
+        self.fields = conflicts
         found = [(manager, path) for manager in sorted(conflicts) for path in conflicts[manager].paths()]
         self.conflicts = tuple((str(manager), format_path(path)) for manager, path in found)
         causes = [
@@ -94,22 +109,24 @@ def server_side_apply(
     if mistakes:
         raise ServerError(_untyped_message(applied, mistakes))
     ignored = reset_fields(GroupVersionKind.of(applied), subresource) if ignored is None else ignored
-    version = str(applied["apiVersion"])
     before, managed = _taken_apart(live, applied, schema)
+    if live is not None and not managed:
+        updater = Manager.updater(_BEFORE_FIRST_APPLY, str(applied["apiVersion"]), subresource)
+        _track(_newborn(applied, schema), before, schema, managed, updater, ignored, now)
     applier = Manager.applier(manager, subresource)
-    last = managed.get(applier)
-
-    managed[applier] = Owned(
-        field_set_of(applied, schema).without_trees(ignored), version, last.time if last is not None else None
-    )
-    after = merge(before, applied, schema)
-    if last is not None:
-        after = _prune(after, last.fields, managed, schema)
-    _settle(before, after, schema, managed, applier, ignored, force=force)
-    managers.strip(managed, applier)
+    try:
+        after, managed = _apply(before, applied, schema, managed, applier, ignored, force=force)
+    except ApplyConflict as conflict:
+        left = without_client_side(conflict.fields, before, schema) if manager == KUBECTL else conflict.fields
+        if left:
+            raise ApplyConflict(left) from None
+        after, managed = _apply(before, applied, schema, managed, applier, ignored, force=True)
     if not same_value(before, after) and applier in managed:
         managed[applier] = managers.touched(managed[applier], now)
-    return _put_together(live, stored_form(after, schema), managed)
+    stored = stored_form(after, schema)
+    if manager == KUBECTL:
+        stored = with_last_applied(stored, applied)
+    return _put_together(live, stored, managed)
 
 
 def track_update(
@@ -137,23 +154,59 @@ def track_update(
         A new object, with managedFields.
     """
     ignored = reset_fields(GroupVersionKind.of(new), subresource) if ignored is None else ignored
-    version = str(new["apiVersion"])
     before, managed = _taken_apart(old, new, schema)
     managed = _sent_or_live(new, managed, subresource)
     after = _without_managed_fields(new)
-    current = Manager("", managers.UPDATE, version, "")
+    if managed or old is None:  # An object that nobody is known to manage stays so until somebody applies to it.
+        updater = Manager.updater(manager, str(new["apiVersion"]), subresource)
+        _track(before, after, schema, managed, updater, ignored, now)
+        managers.cap_updaters(managed)
+    return _put_together(old, after, managed)
 
+
+def _apply(
+    before: Object,
+    applied: Object,
+    schema: Schema,
+    managed: Managed,
+    applier: Manager,
+    ignored: FieldSet,
+    *,
+    force: bool,
+) -> tuple[Object, Managed]:
+    """The merged object, and who owns what of it."""
+    managed = dict(managed)
+    last = managed.get(applier)
+    fields = field_set_of(applied, schema).without_trees(ignored)
+    managed[applier] = Owned(fields, str(applied["apiVersion"]), last.time if last is not None else None)
+    after = merge(before, applied, schema)
+    if last is not None:
+        after = _prune(after, last.fields, managed, schema)
+    _settle(before, after, schema, managed, applier, ignored, force=force)
+    managers.strip(managed, applier)
+    return after, managed
+
+
+def _track(
+    before: Object,
+    after: Object,
+    schema: Schema,
+    managed: Managed,
+    updater: Manager,
+    ignored: FieldSet,
+    now: datetime,
+) -> None:
+    """Give the updater what changed, in place."""
+    # Under another name at first: what it owns already is taken away by nobody, and comes back with what is new.
+    current = Manager("", managers.UPDATE, updater.api_version, "")
     changes = _settle(before, after, schema, managed, current, ignored, force=True)
-    taken = changes.modified | changes.added
-    updater = Manager.updater(manager, version, subresource)
-    managed[current] = Owned(taken.without_trees(ignored), version)
+    managed[current] = Owned(changes.modified | changes.added, updater.api_version)
     managers.strip(managed, current)
     if current in managed:
         fields = managed.pop(current).fields
         known = managed.get(updater)
-        managed[updater] = Owned(fields | known.fields if known is not None else fields, version, format_time(now))
-    managers.cap_updaters(managed)
-    return _put_together(old, after, managed)
+        fields = fields if known is None else fields | known.fields
+        managed[updater] = Owned(fields, updater.api_version, format_time(now))
 
 
 def _untyped_message(applied: Object, mistakes: tuple[str, ...]) -> str:
@@ -231,7 +284,7 @@ def _settle(
     ignored: FieldSet,
     *,
     force: bool,
-) -> Any:
+) -> Comparison:
     """Take what the write changed from the other managers, in place; the comparison of before and after.
 
     Raises:

@@ -120,9 +120,7 @@ class Schema:
     def properties(self) -> Mapping[str, Schema]:
         """The named fields."""
         found = self.spec.get("properties")
-        if not isinstance(found, Mapping):
-            return {}
-        properties = {name: self._child(spec) for name, spec in found.items()}
+        properties = {name: self._child(spec) for name, spec in found.items()} if isinstance(found, Mapping) else {}
         if self.embedded_resource:
             properties = {name: self._child(spec) for name, spec in EMBEDDED.items()} | properties
             properties["metadata"] = self._child(EMBEDDED["metadata"])
