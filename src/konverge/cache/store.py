@@ -54,7 +54,9 @@ class Store:
         self._own: dict[ObjectKey, set[int]] = {}
         # UIDs of own deletes and when, oldest first, until the watch shows the deletion.
         self._deleted: dict[str, float] = {}
-        self._resource_version = ""
+        # The last version known of what we have deleted: what the watch says of that name up to there is old news.
+        self._floors: dict[ObjectKey, int] = {}
+        self._resource_version, self._revision = "", 0
 
     @property
     def resource_version(self) -> str:
@@ -102,10 +104,14 @@ class Store:
         """
         meta = entry_metadata(fields)
         key, revision = meta.key, meta.revision
+        if 0 < revision <= self._revision:
+            return None  # told before: a watch that was resumed too early must not bring back what has gone since
         self._advance(meta.resource_version)
+        if 0 < revision <= self._floors.get(key, 0):
+            return None
         ours = self._confirm(key, revision)
         if meta.uid in self._deleted:
-            return None
+            return self._outlived(meta)
         stored = self._entries.get(key)
         if stored is not None:
             if stored.meta.resource_version == meta.resource_version:
@@ -132,6 +138,8 @@ class Store:
         key = meta.key
         self._advance(meta.resource_version)
         self._deleted.pop(meta.uid, None)
+        if meta.revision > self._floors.get(key, 0):
+            self._floors.pop(key, None)
         stored = self._entries.get(key)
         if stored is None:
             self._dropped.discard(hash(key))
@@ -154,9 +162,7 @@ class Store:
         Args:
             now: Monotonic seconds, before the list is asked for: what was deleted earlier cannot be in it.
         """
-        for uid in [uid for uid, moment in self._deleted.items() if moment < now]:
-            del self._deleted[uid]
-        return Replacement(self)
+        return Replacement(self, now)
 
     # What our own requests were answered.
 
@@ -169,12 +175,12 @@ class Store:
         entry = encode_entry(obj)
         meta = entry.meta
         key, revision = meta.key, meta.revision
-        stored = self._entries.get(key)
         if meta.uid in self._deleted:
-            return None
-        passed = revision <= revision_of(self._resource_version)
+            return self._outlived(meta)
+        stored = self._entries.get(key)
+        passed = revision <= max(self._revision, self._floors.get(key, 0))
         if stored is None and passed and not self.is_dropped(key):
-            return None  # the watch has told everything up to this write, and the object is not there: it is gone again
+            return None  # all up to this write is known, and the object is not there: it has gone again
         if stored is not None and stored.meta.revision >= revision:
             return None
         if not passed:
@@ -210,23 +216,25 @@ class Store:
             now: Monotonic seconds.
         """
         self._expire(now)
+        self._deleted[uid] = now
         stored = self._entries.get(key)
         if stored is not None and stored.meta.uid != uid:
             return None
-        self._deleted[uid] = now
         self._dropped.discard(hash(key))
         self._own.pop(key, None)
         self._wanted.discard(key)
         if stored is None:
             return None
+        self._raise_floor(key, stored.meta.revision)
         self._take_out(key)
         return Change(stored.meta, None)
 
     # Inner workings; a `Replacement` is part of them.
 
     def _advance(self, resource_version: str) -> None:
-        if revision_of(resource_version) >= revision_of(self._resource_version):
-            self._resource_version = resource_version
+        revision = revision_of(resource_version)
+        if revision >= self._revision:
+            self._resource_version, self._revision = resource_version, revision
 
     def _confirm(self, key: ObjectKey, revision: int) -> bool:
         """Forget own writes up to that version; tell whether the very version was one."""
@@ -238,6 +246,20 @@ class Store:
         if not versions:
             del self._own[key]
         return ours
+
+    def _outlived(self, meta: ObjectMeta) -> Change | None:
+        """Something deleted is heard of once more: an older object of that name must have gone before it came."""
+        self._raise_floor(meta.key, meta.revision)
+        stored = self._entries.get(meta.key)
+        if stored is None or stored.meta.revision > meta.revision:
+            return None
+        self._own.pop(meta.key, None)
+        self._take_out(meta.key)
+        return Change(stored.meta, None)
+
+    def _raise_floor(self, key: ObjectKey, revision: int) -> None:
+        if revision > max(self._revision, self._floors.get(key, 0)):
+            self._floors[key] = revision
 
     def _expire(self, now: float) -> None:
         while self._deleted:
@@ -276,8 +298,9 @@ class Store:
 class Replacement:
     """A whole list while it is being read: filled item by item, then put in place at once."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, started: float) -> None:
         self._store = store
+        self._started = started
         self._entries: dict[ObjectKey, Entry] = {}
         self._dropped: set[int] = set()
         self._refused: dict[ObjectKey, ObjectMeta] = {}
@@ -326,9 +349,10 @@ class Replacement:
         """
         store = self._store
         revision = revision_of(resource_version)
-        if revision < revision_of(store._resource_version):
+        if revision < store._revision:
             store._own.clear()
             store._deleted.clear()
+            store._floors.clear()
         else:
             self._keep_newer(revision)
         changes: list[Change] = []
@@ -346,13 +370,20 @@ class Replacement:
         for entry in self._entries.values():
             store._set(entry)
         store._wanted.intersection_update(store._entries)
-        store._resource_version = resource_version
+        store._resource_version, store._revision = resource_version, revision
         return changes
 
     def _keep_newer(self, revision: int) -> None:
         store = self._store
+        for uid in [uid for uid, moment in store._deleted.items() if moment < self._started]:
+            del store._deleted[uid]  # the list was asked for later: what it shows was not deleted after all
         for key in [key for key, entry in self._entries.items() if entry.meta.uid in store._deleted]:
             del self._entries[key]
+        for key, floor in list(store._floors.items()):
+            if floor <= revision:
+                del store._floors[key]
+            elif key in self._entries and self._entries[key].meta.revision <= floor:
+                del self._entries[key]
         for key, stored in store._entries.items():
             listed = self._entries.get(key)
             if listed is not None:

@@ -74,9 +74,10 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 def revision_of(resource_version: str) -> int:
     """A resource version as a number; 0 when it is none.
 
-    Resource versions of one resource are integers that grow (KEP-5504, which conformance tests since 1.35).
+    Resource versions of one resource are integers of at most 128 bits that grow (KEP-5504, part of conformance since
+    1.35).
     """
-    return int(resource_version) if resource_version.isdecimal() else 0
+    return int(resource_version) if resource_version.isdecimal() and len(resource_version) < 40 else 0
 
 
 _decoder = msgspec.json.Decoder(ObjectMeta)

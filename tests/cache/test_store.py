@@ -1,0 +1,421 @@
+"""What readers see when the watch, lists, own writes and own deletes say different things."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from konverge.cache import Change, Store
+from konverge.kube.metadata import ObjectMeta
+from tests.cache.objects import CONFIG_MAP, config_map, key, raw
+
+
+@pytest.fixture
+def store() -> Store:
+    """A store that has read an empty list at version 10."""
+    found = Store(CONFIG_MAP)
+    found.begin_replacement(0.0).commit("10")
+    return found
+
+
+def versions(change: Change | None) -> tuple[str, str] | None:
+    """The versions before and after, empty for none; None when nothing was told."""
+    if change is None:
+        return None
+    return (
+        change.old.resource_version if change.old is not None else "",
+        change.new.resource_version if change.new is not None else "",
+    )
+
+
+def revision(store: Store, name: str = "web") -> str:
+    """The version that readers see; empty for none."""
+    meta = store.metadata(key(name))
+    return "" if meta is None else meta.resource_version
+
+
+def replace(store: Store, at: int, *listed: int, started: float = 1.0) -> list[tuple[str, str] | None]:
+    """Replace by a list with ``web`` in these versions (none or one)."""
+    replacement = store.begin_replacement(started)
+    for version in listed:
+        replacement.put(raw(config_map(version)))
+    return [versions(change) for change in replacement.commit(str(at))]
+
+
+# The watch.
+
+
+def test_an_added_object_is_seen_and_told(store: Store) -> None:
+    change = store.put(raw(config_map(11)))
+
+    assert versions(change) == ("", "11")
+    assert store.get(key()) == config_map(11)
+    assert store.resource_version == "11"
+
+
+def test_a_newer_event_replaces_an_older_state(store: Store) -> None:
+    store.put(raw(config_map(11)))
+
+    assert versions(store.put(raw(config_map(12)))) == ("11", "12")
+    assert revision(store) == "12"
+
+
+@pytest.mark.parametrize("late", [11, 12], ids=["older", "the same"])
+def test_an_event_that_is_not_newer_changes_nothing(store: Store, late: int) -> None:
+    store.put(raw(config_map(12)))
+
+    assert store.put(raw(config_map(late))) is None
+    assert revision(store) == "12"
+
+
+def test_a_deleted_object_is_gone_and_told(store: Store) -> None:
+    store.put(raw(config_map(11)))
+
+    assert versions(store.remove(raw(config_map(12)))) == ("11", "")
+    assert store.get(key()) is None
+    assert store.resource_version == "12"
+
+
+def test_deleting_what_is_not_there_tells_nothing(store: Store) -> None:
+    assert store.remove(raw(config_map(12))) is None
+
+
+def test_a_repeated_event_of_what_has_gone_does_not_bring_it_back(store: Store) -> None:
+    store.put(raw(config_map(11)))
+    store.remove(raw(config_map(12)))
+
+    assert store.put(raw(config_map(11))) is None
+    assert store.get(key()) is None
+
+
+def test_a_late_deletion_does_not_hit_the_next_of_that_name(store: Store) -> None:
+    store.record_write(config_map(14, uid="second"))
+
+    assert store.remove(raw(config_map(12, uid="first"))) is None
+    assert revision(store) == "14"
+
+
+def test_a_bookmark_moves_the_version_alone(store: Store) -> None:
+    store.bookmark("20")
+
+    assert store.resource_version == "20"
+    assert len(store) == 0
+
+
+def test_the_version_never_goes_back(store: Store) -> None:
+    store.bookmark("20")
+    store.put(raw(config_map(15)))
+
+    assert store.resource_version == "20"
+
+
+# Lists.
+
+
+def test_a_list_tells_what_came_changed_and_vanished(store: Store) -> None:
+    for version, name in ((11, "changed"), (12, "same"), (13, "vanished")):
+        store.put(raw(config_map(version, name)))
+    replacement = store.begin_replacement(1.0)
+    for obj in (config_map(15, "changed"), config_map(12, "same"), config_map(16, "came")):
+        replacement.put(raw(obj))
+
+    changes = replacement.commit("20")
+
+    assert {versions(change) for change in changes} == {("11", "15"), ("13", ""), ("", "16")}
+    assert {meta.name for meta in store.all_metadata()} == {"changed", "same", "came"}
+
+
+def test_readers_see_nothing_of_a_list_that_is_half_read(store: Store) -> None:
+    store.put(raw(config_map(11)))
+    replacement = store.begin_replacement(1.0)
+    replacement.put(raw(config_map(15, "other")))
+
+    assert [meta.name for meta in store.all_metadata()] == ["web"]
+
+
+def test_a_deletion_while_a_list_streams_takes_the_item_out_again(store: Store) -> None:
+    replacement = store.begin_replacement(1.0)
+    replacement.put(raw(config_map(15)))
+    replacement.remove(raw(config_map(16)))
+
+    assert replacement.commit("20") == []
+    assert store.get(key()) is None
+
+
+def test_a_list_of_a_server_that_was_set_back_makes_all_void(store: Store) -> None:
+    store.put(raw(config_map(50)))
+    store.record_write(config_map(60, "own"))
+
+    told = replace(store, 30, 25)
+
+    assert set(told) == {("50", "25"), ("60", "")}
+    assert store.resource_version == "30"
+    assert versions(store.put(raw(config_map(31)))) == ("25", "31")
+
+
+# Own writes.
+
+
+def test_an_own_write_is_seen_and_told_at_once(store: Store) -> None:
+    assert versions(store.record_write(config_map(11))) == ("", "11")
+    assert store.get(key()) == config_map(11)
+
+
+def test_the_event_of_an_own_write_is_not_told_again(store: Store) -> None:
+    store.record_write(config_map(11))
+
+    assert store.put(raw(config_map(11))) is None
+
+
+def test_events_of_earlier_own_writes_are_not_told(store: Store) -> None:
+    store.record_write(config_map(11))
+    store.record_write(config_map(12))
+
+    assert store.put(raw(config_map(11))) is None
+    assert store.put(raw(config_map(12))) is None
+
+
+def test_an_answer_that_is_older_than_the_watch_changes_nothing(store: Store) -> None:
+    store.put(raw(config_map(13)))
+
+    assert store.record_write(config_map(12)) is None
+    assert revision(store) == "13"
+
+
+def test_an_answer_of_an_object_that_has_gone_since_does_not_bring_it_back(store: Store) -> None:
+    store.put(raw(config_map(11)))
+    store.remove(raw(config_map(13)))
+
+    assert store.record_write(config_map(12)) is None
+    assert store.get(key()) is None
+
+
+def test_a_write_of_somebody_else_that_ours_has_overtaken_is_told_without_being_seen(store: Store) -> None:
+    store.put(raw(config_map(11)))
+    store.record_write(config_map(13))
+
+    assert versions(store.put(raw(config_map(12)))) == ("13", "13")
+    assert revision(store) == "13"
+
+
+def test_a_list_older_than_an_own_write_keeps_the_write(store: Store) -> None:
+    store.put(raw(config_map(11)))
+    store.record_write(config_map(25))
+
+    assert replace(store, 20, 12) == []
+    assert revision(store) == "25"
+
+
+def test_an_object_created_after_a_list_was_made_survives_it(store: Store) -> None:
+    store.record_write(config_map(25))
+
+    assert replace(store, 20) == []
+    assert revision(store) == "25"
+
+
+def test_a_list_newer_than_an_own_write_wins(store: Store) -> None:
+    store.record_write(config_map(15))
+
+    assert replace(store, 20) == [("15", "")]
+    assert store.get(key()) is None
+
+
+def test_own_writes_before_the_first_list_are_seen() -> None:
+    store = Store(CONFIG_MAP)
+
+    assert versions(store.record_write(config_map(5))) == ("", "5")
+    assert revision(store) == "5"
+
+
+# Own deletes.
+
+
+def test_an_own_delete_is_seen_and_told_at_once(store: Store) -> None:
+    store.put(raw(config_map(11)))
+
+    assert versions(store.record_delete(key(), "uid-web", 1.0)) == ("11", "")
+    assert store.get(key()) is None
+
+
+@pytest.mark.parametrize("late", [11, 12])
+def test_a_late_event_does_not_bring_back_what_we_have_deleted(store: Store, late: int) -> None:
+    store.put(raw(config_map(11)))
+    store.record_delete(key(), "uid-web", 1.0)
+
+    assert store.put(raw(config_map(late))) is None
+    assert store.get(key()) is None
+
+
+def test_a_late_answer_does_not_bring_back_what_we_have_deleted(store: Store) -> None:
+    store.put(raw(config_map(11)))
+    store.record_delete(key(), "uid-web", 1.0)
+
+    assert store.record_write(config_map(12)) is None
+    assert store.get(key()) is None
+
+
+def test_a_list_that_was_under_way_does_not_bring_back_what_we_have_deleted(store: Store) -> None:
+    store.put(raw(config_map(11)))
+    replacement = store.begin_replacement(1.0)
+    replacement.put(raw(config_map(11)))
+    store.record_delete(key(), "uid-web", 2.0)
+
+    assert replacement.commit("20") == []
+    assert store.get(key()) is None
+
+
+def test_a_list_that_was_asked_for_later_is_believed_over_an_own_delete(store: Store) -> None:
+    store.put(raw(config_map(11)))
+    store.record_delete(key(), "uid-web", 1.0)
+
+    assert replace(store, 20, 12, started=2.0) == [("", "12")]
+
+
+def test_an_own_delete_is_not_told_again_when_the_watch_shows_it(store: Store) -> None:
+    store.put(raw(config_map(11)))
+    store.record_delete(key(), "uid-web", 1.0)
+
+    assert store.remove(raw(config_map(12))) is None
+
+
+def test_the_next_of_that_name_is_seen_after_an_own_delete(store: Store) -> None:
+    store.put(raw(config_map(11, uid="first")))
+    store.record_delete(key(), "first", 1.0)
+
+    assert versions(store.record_write(config_map(13, uid="second"))) == ("", "13")
+    assert store.remove(raw(config_map(12, uid="first"))) is None
+    assert revision(store) == "13"
+
+
+def test_an_own_delete_of_another_uid_leaves_the_object(store: Store) -> None:
+    store.put(raw(config_map(11, uid="second")))
+
+    assert store.record_delete(key(), "first", 1.0) is None
+    assert revision(store) == "11"
+
+
+def test_an_own_delete_that_no_event_confirms_is_forgotten_after_five_minutes(store: Store) -> None:
+    store.record_delete(key(), "uid-web", 0.0)
+    store.record_delete(key("other"), "uid-other", 301.0)
+
+    assert versions(store.put(raw(config_map(12)))) == ("", "12")
+
+
+# Dropping at ingest.
+
+
+def labelled(meta: ObjectMeta) -> bool:
+    return meta.labels.get("keep") == "yes"
+
+
+KEPT = {"keep": "yes"}
+
+
+@pytest.fixture
+def filtering() -> Store:
+    """A store that holds what is labelled, after an empty list at version 10."""
+    found = Store(CONFIG_MAP, labelled)
+    found.begin_replacement(0.0).commit("10")
+    return found
+
+
+def test_a_dropped_object_is_known_to_exist_and_told_to_nobody(filtering: Store) -> None:
+    assert filtering.put(raw(config_map(11))) is None
+    assert filtering.get(key()) is None
+    assert filtering.is_dropped(key())
+    assert not filtering.is_dropped(key("other"))
+
+
+def test_a_dropped_object_that_is_deleted_is_known_to_be_absent(filtering: Store) -> None:
+    filtering.put(raw(config_map(11)))
+
+    assert filtering.remove(raw(config_map(12))) is None
+    assert not filtering.is_dropped(key())
+
+
+def test_an_object_that_is_held_no_longer_is_told_a_last_time(filtering: Store) -> None:
+    filtering.put(raw(config_map(11, labels=KEPT)))
+
+    assert versions(filtering.put(raw(config_map(12)))) == ("11", "12")
+    assert filtering.is_dropped(key())
+    assert filtering.put(raw(config_map(13))) is None
+
+
+def test_an_object_that_begins_to_be_held_is_told_as_added(filtering: Store) -> None:
+    filtering.put(raw(config_map(11)))
+
+    assert versions(filtering.put(raw(config_map(12, labels=KEPT)))) == ("", "12")
+    assert not filtering.is_dropped(key())
+
+
+def test_a_dropped_object_that_was_read_live_is_held_from_then_on(filtering: Store) -> None:
+    filtering.put(raw(config_map(11)))
+    filtering.record_read(config_map(11))
+
+    assert revision(filtering) == "11"
+    assert versions(filtering.put(raw(config_map(12)))) == ("11", "12")
+
+
+def test_a_live_read_that_a_deletion_has_overtaken_brings_nothing_back(filtering: Store) -> None:
+    filtering.put(raw(config_map(11)))
+    filtering.remove(raw(config_map(12)))
+    filtering.record_read(config_map(11))
+
+    assert filtering.get(key()) is None
+
+
+def test_a_live_read_during_a_list_survives_it(filtering: Store) -> None:
+    filtering.put(raw(config_map(11)))
+    replacement = filtering.begin_replacement(1.0)
+    replacement.put(raw(config_map(11)))
+    filtering.record_read(config_map(11))
+    replacement.commit("20")
+
+    assert revision(filtering) == "11"
+    assert not filtering.is_dropped(key())
+
+
+def test_an_own_write_is_held_whatever_its_labels(filtering: Store) -> None:
+    filtering.record_write(config_map(11))
+    filtering.put(raw(config_map(11)))
+
+    assert versions(filtering.put(raw(config_map(12)))) == ("11", "12")
+
+
+def test_a_list_tells_a_last_time_what_it_drops(filtering: Store) -> None:
+    filtering.put(raw(config_map(11, labels=KEPT)))
+
+    assert replace(filtering, 20, 12) == [("11", "12")]
+    assert filtering.is_dropped(key())
+
+
+# Owners.
+
+
+@pytest.mark.parametrize(
+    ("act", "owners"),
+    [
+        (lambda store: store.put(raw(config_map(12, owners=["b", "c"]))), {"b", "c"}),
+        (lambda store: store.record_write(config_map(12, owners=["b"])), {"b"}),
+        (lambda store: store.remove(raw(config_map(12))), set()),
+        (lambda store: store.record_delete(key(), "uid-web", 1.0), set()),
+        (lambda store: replace(store, 20, 12), set()),
+        (lambda store: replace(store, 20), set()),
+        (lambda store: store.put(raw(config_map(9, owners=["z"]))), {"a"}),
+    ],
+    ids=["event", "own write", "deletion", "own delete", "list without owner", "list without it", "late event"],
+)
+def test_objects_are_found_by_their_owners(store: Store, act: Callable[[Store], object], owners: set[str]) -> None:
+    store.put(raw(config_map(11, owners=["a"])))
+    act(store)
+
+    assert {owner for owner in "abcz" if store.owned_by(owner)} == owners
+
+
+def test_two_objects_of_one_owner_are_both_found(store: Store) -> None:
+    store.put(raw(config_map(11, owners=["a"])))
+    store.put(raw(config_map(12, "other", owners=["a"])))
+    store.remove(raw(config_map(13)))
+
+    assert store.owned_by("a") == {key("other")}

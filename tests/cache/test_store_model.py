@@ -1,0 +1,207 @@
+"""The store against a naive model: a server with a history, a watch that lags, and answers that arrive in any order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from konverge.cache import Change, Store
+from konverge.cache.store import Replacement
+from konverge.kube import ObjectKey
+from tests.cache.objects import CONFIG_MAP, config_map, key, raw
+
+NAMES = st.sampled_from(["a", "b"])
+
+
+@dataclass(frozen=True)
+class State:
+    """What the server held under a name from a version on; no UID: nothing."""
+
+    revision: int
+    uid: str = ""
+
+
+@dataclass
+class Server:
+    """Every state that each name was ever in."""
+
+    revision: int = 10
+    history: dict[str, list[State]] = field(default_factory=lambda: {"a": [State(0)], "b": [State(0)]})
+    log: list[tuple[int, str]] = field(default_factory=list)
+    births: int = 0
+
+    def write(self, name: str) -> State:
+        self.revision += 1
+        uid = self.history[name][-1].uid
+        if not uid:
+            self.births += 1
+            uid = f"{name}{self.births}"
+        return self._log(name, State(self.revision, uid))
+
+    def delete(self, name: str) -> State:
+        self.revision += 1
+        return self._log(name, State(self.revision))
+
+    def at(self, name: str, revision: int) -> State:
+        return next(state for state in reversed(self.history[name]) if state.revision <= revision)
+
+    def _log(self, name: str, state: State) -> State:
+        self.history[name].append(state)
+        self.log.append((state.revision, name))
+        return state
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Random interleavings of the server's changes, the watch, lists, and the answers to own requests.
+
+    Expected of each name: of the state that the watch (or the last list) has shown and the own writes whose answers
+    have come, the one with the highest version; nothing when that one's UID was deleted by an own request whose answer
+    has come.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.server = Server()
+        self.store = Store(CONFIG_MAP)
+        self.store.begin_replacement(0.0).commit("10")
+        self.watched = 10
+        self.now = 0.0
+        self.answers_under_way: list[tuple[str, State]] = []
+        self.deletes_under_way: list[tuple[str, str]] = []
+        self.answered: dict[str, list[State]] = {"a": [], "b": []}
+        self.deleted_uids: set[str] = set()
+        self.list_under_way: Replacement | None = None
+        self.listed_at: int | None = None
+        self.told: dict[ObjectKey, str] = {}
+
+    def hear(self, change: Change | None) -> None:
+        """Follow the changes, as a subscriber would: each must start where the last one ended."""
+        if change is None:
+            return
+        meta = change.new or change.old
+        assert meta is not None
+        assert self.told.get(meta.key) == (None if change.old is None else change.old.resource_version)
+        if change.new is None:
+            del self.told[meta.key]
+        else:
+            self.told[meta.key] = change.new.resource_version
+
+    # The server.
+
+    @rule(name=NAMES)
+    def somebody_writes(self, name: str) -> None:
+        self.server.write(name)
+
+    @rule(name=NAMES)
+    def somebody_deletes(self, name: str) -> None:
+        if self.server.history[name][-1].uid:
+            self.server.delete(name)
+
+    @rule(name=NAMES)
+    def we_write(self, name: str) -> None:
+        self.answers_under_way.append((name, self.server.write(name)))
+
+    @rule(name=NAMES)
+    def we_delete(self, name: str) -> None:
+        uid = self.server.history[name][-1].uid
+        if uid:
+            self.server.delete(name)
+            self.deletes_under_way.append((name, uid))
+
+    # The watch.
+
+    @precondition(lambda self: self.list_under_way is None)
+    @rule()
+    def the_watch_shows_the_next_event(self) -> None:
+        following = next(((revision, name) for revision, name in self.server.log if revision > self.watched), None)
+        if following is None:
+            return
+        self.watched, name = following
+        state = self.server.at(name, self.watched)
+        if state.uid:
+            self.hear(self.store.put(raw(config_map(self.watched, name, uid=state.uid))))
+        else:
+            gone = self.server.at(name, self.watched - 1).uid
+            self.hear(self.store.remove(raw(config_map(self.watched, name, uid=gone))))
+
+    @precondition(lambda self: self.list_under_way is None)
+    @rule(revision=st.integers(0, 100), name=NAMES)
+    def the_watch_repeats_an_old_event(self, revision: int, name: str) -> None:
+        state = self.server.at(name, min(revision, self.watched))
+        if state.uid:
+            self.hear(self.store.put(raw(config_map(state.revision, name, uid=state.uid))))
+
+    # Lists.
+
+    @precondition(lambda self: self.list_under_way is None)
+    @rule()
+    def a_list_is_asked_for(self) -> None:
+        self.now += 1.0
+        self.list_under_way = self.store.begin_replacement(self.now)
+        self.listed_at = None
+
+    @precondition(lambda self: self.list_under_way is not None and self.listed_at is None)
+    @rule()
+    def the_server_answers_with_a_list(self) -> None:
+        assert self.list_under_way is not None
+        self.listed_at = self.server.revision
+        for name in self.server.history:
+            state = self.server.history[name][-1]
+            if state.uid:
+                self.list_under_way.put(raw(config_map(state.revision, name, uid=state.uid)))
+
+    @precondition(lambda self: self.listed_at is not None)
+    @rule()
+    def the_list_is_through(self) -> None:
+        assert self.list_under_way is not None
+        assert self.listed_at is not None
+        for change in self.list_under_way.commit(str(self.listed_at)):
+            self.hear(change)
+        self.watched = self.listed_at
+        self.list_under_way, self.listed_at = None, None
+
+    # Answers to our own requests.
+
+    @precondition(lambda self: self.answers_under_way)
+    @rule(which=st.randoms(use_true_random=False))
+    def a_write_is_answered(self, which: object) -> None:
+        index = int(which.random() * len(self.answers_under_way))  # type: ignore[attr-defined]
+        name, state = self.answers_under_way.pop(index)
+        self.answered[name].append(state)
+        self.hear(self.store.record_write(config_map(state.revision, name, uid=state.uid)))
+
+    @precondition(lambda self: self.deletes_under_way)
+    @rule()
+    def a_delete_is_answered(self) -> None:
+        name, uid = self.deletes_under_way.pop(0)
+        self.now += 1.0
+        self.deleted_uids.add(uid)
+        self.hear(self.store.record_delete(key(name), uid, self.now))
+
+    @invariant()
+    def readers_see_the_newest_that_is_known(self) -> None:
+        for name in self.server.history:
+            newest = max([self.server.at(name, self.watched), *self.answered[name]], key=lambda state: state.revision)
+            expected = "" if newest.uid in self.deleted_uids else newest.uid
+            meta = self.store.metadata(key(name))
+            assert (meta.uid if meta else "") == expected
+            if meta is not None:
+                assert meta.revision == newest.revision
+
+    @invariant()
+    def subscribers_know_what_readers_see(self) -> None:
+        assert self.told == {meta.key: meta.resource_version for meta in self.store.all_metadata()}
+
+    @invariant()
+    def nothing_is_left_of_what_is_settled(self) -> None:
+        settled = self.watched == self.server.revision and not self.list_under_way
+        if settled and not self.answers_under_way and not self.deletes_under_way:
+            assert not self.store._own
+            assert not self.store._floors
+
+
+StoreMachine.TestCase.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
+TestStoreAgainstModel = StoreMachine.TestCase
