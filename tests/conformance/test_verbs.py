@@ -222,10 +222,10 @@ async def test_identity_cannot_be_updated(cluster: Cluster) -> None:
 
 
 async def test_selector_of_a_deployment_is_immutable(cluster: Cluster) -> None:
-    created = await cluster.client.create(deployment(cluster.namespace, replicas=0))
+    await cluster.client.create(deployment(cluster.namespace, replicas=0))
     labels = {"app": "renamed"}
     template = {"metadata": {"labels": labels}, "spec": pod_spec()}
-    changed = {**created, "spec": {**created["spec"], "selector": {"matchLabels": labels}, "template": template}}
+    changed = deployment(cluster.namespace, selector={"matchLabels": labels}, template=template)
 
     with pytest.raises(InvalidError) as refused:
         await cluster.client.update(changed)
