@@ -31,9 +31,6 @@ ComponentFactory: TypeAlias = Callable[[T], Component]
 # What the condition of an owner that cannot be read begins with: by it, the pass that can read it again knows it.
 _UNREADABLE = "The object cannot be read: "
 
-# The API server refuses a longer message of a condition, and with it the whole status.
-_MESSAGE_LIMIT = 32768
-
 
 @dataclass(frozen=True, slots=True)
 class OwnerPass(Generic[T]):
@@ -111,7 +108,7 @@ def components_reconciler(factories: Sequence[ComponentFactory[T]], condition_ty
 
 
 def _failed(ctx: ReconcileContext, condition_type: str, message: str) -> Condition:
-    return Condition(condition_type, "False", Status.ERROR, message[:_MESSAGE_LIMIT], ctx.owner_generation)
+    return Condition(condition_type, "False", Status.ERROR, message, ctx.owner_generation)
 
 
 def _raise_all(errors: Sequence[Exception]) -> None:

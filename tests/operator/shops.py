@@ -1,0 +1,197 @@
+"""A custom resource, its components, and a cluster that looks after it: what the tests of this package share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from konverge.clock import SeededEntropy
+from konverge.component import Component, ComponentBuilder, block_on_absence, depends_on, read_only
+from konverge.crd import Metadata, crd_manifest, custom_resource, decode, definition_of, encode
+from konverge.errors import AlreadyExistsError, NotFoundError
+from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
+from konverge.mutation import Mutation
+from konverge.operator import Operator
+from konverge.primitives import ConfigMap, Deployment, Secret
+from konverge.testing import Cluster
+from konverge.testing.requests import Request
+
+AGENT = "shop-operator"
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+SECRET = GroupVersionKind("", "v1", "Secret")
+
+
+@dataclass
+class ShopSpec:
+    greeting: str = "Hello"
+    replicas: int = 1
+    license: str = ""
+
+
+@custom_resource(group="operator.konverge.test", version="v1")
+@dataclass
+class Shop:
+    metadata: Metadata
+    spec: ShopSpec
+
+
+SHOP = definition_of(Shop).gvk
+
+
+def settings(shop: Shop) -> Component:
+    obj = {"metadata": _named(shop, "settings"), "data": {"greeting": shop.spec.greeting}}
+    return ComponentBuilder("settings", condition_type="SettingsReady").with_resource(ConfigMap(obj)).build()
+
+
+def pages(shop: Shop) -> Component:
+    labels = {"shop": shop.metadata.name}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "pages", "image": "konverge.test/app:1"}]},
+    }
+    obj = {
+        "metadata": _named(shop, "pages"),
+        "spec": {"replicas": shop.spec.replicas, "selector": {"matchLabels": labels}, "template": template},
+    }
+    return (
+        ComponentBuilder("pages", condition_type="PagesReady")
+        .with_resource(Deployment(obj))
+        .with_prerequisite(depends_on("SettingsReady"))
+        .with_grace_period(timedelta(minutes=1))
+        .build()
+    )
+
+
+def licensed(shop: Shop) -> Component:
+    """Reads a Secret that belongs to nobody here, and copies what it says."""
+    found: dict[str, str] = {}
+    wanted = {"metadata": {"name": shop.spec.license, "namespace": shop.metadata.namespace}}
+    copy = {"metadata": _named(shop, "license")}
+    return (
+        ComponentBuilder("license", condition_type="LicenseReady")
+        .with_resource(
+            Secret(wanted, extract=lambda live: found.update(text=live["data"]["text"])),
+            read_only(),
+            block_on_absence(),
+        )
+        .with_resource(
+            ConfigMap(copy, mutations=Mutation("copy", lambda edit: edit.set_entry("license", found["text"])))
+        )
+        .build()
+    )
+
+
+def broken(shop: Shop) -> Component:
+    """Cannot be built while the greeting is rude."""
+    if shop.spec.greeting == "rude":
+        raise ValueError("no shop greets like that")
+    return ComponentBuilder("manners", condition_type="MannersReady").build()
+
+
+def _named(shop: Shop, part: str) -> Object:
+    return {"name": f"{shop.metadata.name}-{part}", "namespace": shop.metadata.namespace}
+
+
+class Town:
+    """A cluster with shops in it."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.clock = cluster.clock
+        self.client = cluster.client
+        self.namespace = cluster.namespace
+
+    def key(self, name: str) -> ObjectKey:
+        return ObjectKey(self.namespace, name)
+
+    async def install(self, manifest: Object) -> None:
+        with suppress(AlreadyExistsError):
+            await self.client.create(manifest)
+
+        async def is_served() -> bool:
+            await self.client.list(SHOP, namespace=self.namespace)
+            return True
+
+        await self.cluster.eventually(is_served, describe="shops are served")
+
+    async def open(self, name: str, **spec: Any) -> Shop:
+        shop = Shop(metadata=Metadata(name=name, namespace=self.namespace), spec=ShopSpec(**spec))
+        return decode(Shop, await self.client.create(encode(shop)))
+
+    async def change(self, name: str, **spec: Any) -> Object:
+        return await self.client.patch(SHOP, self.key(name), {"spec": spec}, patch_type="merge")
+
+    async def condition(self, name: str, condition_type: str = "Ready") -> Condition | None:
+        return find_condition(await self.client.get(SHOP, self.key(name)), condition_type)
+
+    async def until_ready(self, *names: str) -> None:
+        async def all_ready() -> bool:
+            conditions = [await self.condition(name) for name in names]
+            return all(condition is not None and condition.status == "True" for condition in conditions)
+
+        await self.cluster.eventually(all_ready, describe=f"{', '.join(names)} become ready")
+
+    async def until(self, name: str, reason: str, condition_type: str = "Ready") -> Condition:
+        async def reported() -> Condition | None:
+            condition = await self.condition(name, condition_type)
+            return condition if condition is not None and condition.reason == reason else None
+
+        return await self.cluster.eventually(reported, describe=f"{name} reports {condition_type} {reason}")
+
+    async def data(self, name: str) -> dict[str, str]:
+        found: dict[str, str] = (await self.client.get(CONFIG_MAP, self.key(name)))["data"]
+        return found
+
+    async def until_data(self, name: str, **data: str) -> None:
+        async def holds() -> bool:
+            return await self.data(name) == data
+
+        await self.cluster.eventually(holds, describe=f"ConfigMap {name} holds {data}")
+
+    async def exists(self, gvk: GroupVersionKind, name: str) -> bool:
+        try:
+            await self.client.get(gvk, self.key(name))
+        except NotFoundError:
+            return False
+        return True
+
+    def requests(self) -> list[Request]:
+        """What the operator has asked for, watches aside."""
+        return [request for request in self.cluster.requests(AGENT) if request.verb != "watch"]
+
+    def writes(self) -> list[Request]:
+        return [request for request in self.requests() if request.verb not in {"get", "list"}]
+
+    async def quiet(self) -> None:
+        """Wait until the operator has asked for nothing in a while."""
+
+        async def nothing_new() -> bool:
+            before = len(self.requests())
+            await self.clock.sleep(1.0)
+            return len(self.requests()) == before
+
+        await self.cluster.eventually(nothing_new, describe="the operator comes to rest")
+
+    @asynccontextmanager
+    async def looked_after_by(self, operator: Operator) -> AsyncIterator[None]:
+        client = self.cluster.new_client(AGENT)
+        running = asyncio.create_task(
+            operator.run(client, clock=self.clock, entropy=SeededEntropy(3), namespace=self.namespace)
+        )
+        try:
+            yield
+        finally:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
+
+
+async def a_town(cluster: Cluster) -> Town:
+    town = Town(cluster)
+    await town.install(crd_manifest(Shop))
+    return town

@@ -1,0 +1,209 @@
+"""What an operator does for the owners of its components, on either cluster."""
+
+from typing import Any
+
+import pytest
+
+from konverge.operator import ComponentFactory, Operator
+from tests.operator.shops import (
+    CONFIG_MAP,
+    DEPLOYMENT,
+    SECRET,
+    SHOP,
+    Shop,
+    Town,
+    broken,
+    licensed,
+    pages,
+    settings,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+def managing(*factories: ComponentFactory[Shop]) -> Operator:
+    operator = Operator("shops")
+    operator.manages(Shop, *factories)
+    return operator
+
+
+async def test_an_owner_becomes_ready_with_its_objects(town: Town) -> None:
+    async with town.looked_after_by(managing(settings, pages)):
+        await town.open("corner", greeting="Welcome")
+        await town.until_ready("corner")
+
+    assert await town.data("corner-settings") == {"greeting": "Welcome"}
+    ready = await town.condition("corner")
+    assert ready is not None
+    assert (ready.reason, ready.observed_generation) == ("Healthy", 1)
+
+
+async def test_owners_that_were_there_before_are_looked_after(town: Town) -> None:
+    await town.open("corner")
+
+    async with town.looked_after_by(managing(settings)):
+        await town.until_ready("corner")
+
+
+async def test_a_change_of_the_owner_reaches_its_objects(town: Town) -> None:
+    async with town.looked_after_by(managing(settings)):
+        await town.open("corner")
+        await town.until_ready("corner")
+        await town.change("corner", greeting="Servus")
+
+        await town.until_data("corner-settings", greeting="Servus")
+
+
+async def test_a_child_deleted_by_hand_comes_back(town: Town) -> None:
+    async with town.looked_after_by(managing(settings, pages)):
+        await town.open("corner")
+        await town.until_ready("corner")
+        deployment = await town.client.get(DEPLOYMENT, town.key("corner-pages"))
+        await town.client.delete(DEPLOYMENT, town.key("corner-pages"))
+
+        async def came_back() -> bool:
+            found = await town.client.get(DEPLOYMENT, town.key("corner-pages"))
+            return bool(found["metadata"]["uid"] != deployment["metadata"]["uid"])
+
+        await town.cluster.eventually(came_back, describe="the Deployment comes back")
+        await town.until_ready("corner")
+
+
+async def test_a_child_changed_by_hand_is_repaired(town: Town) -> None:
+    async with town.looked_after_by(managing(settings)):
+        await town.open("corner", greeting="Hello")
+        await town.until_ready("corner")
+        await town.client.patch(
+            CONFIG_MAP, town.key("corner-settings"), {"data": {"greeting": "Buy!"}}, patch_type="merge"
+        )
+
+        await town.until_data("corner-settings", greeting="Hello")
+
+
+async def test_what_others_add_to_a_child_is_left_alone(town: Town) -> None:
+    async with town.looked_after_by(managing(settings)):
+        await town.open("corner")
+        await town.until_ready("corner")
+        await town.client.patch(CONFIG_MAP, town.key("corner-settings"), {"data": {"note": "x"}}, patch_type="merge")
+        await town.quiet()
+
+        assert await town.data("corner-settings") == {"greeting": "Hello", "note": "x"}
+
+
+async def test_settled_owners_cost_no_request(town: Town) -> None:
+    names = [f"shop-{number}" for number in range(50)]
+    async with town.looked_after_by(managing(settings)):
+        for name in names:
+            await town.open(name)
+        await town.until_ready(*names)
+        await town.quiet()
+        settled = len(town.requests())
+        await town.client.patch(SHOP, town.key("shop-7"), {"metadata": {"labels": {"a": "b"}}}, patch_type="merge")
+        await town.clock.sleep(5.0)
+
+        assert town.requests()[settled:] == []
+
+
+async def test_creating_costs_what_it_must(town: Town) -> None:
+    async with town.looked_after_by(managing(settings)):
+        await town.open("warm-up")  # the first owner starts the informers
+        await town.until_ready("warm-up")
+        await town.quiet()
+        before = len(town.requests())
+        await town.open("corner")
+        await town.until_ready("corner")
+        await town.quiet()
+
+    assert [request.verb for request in town.requests()[before:]] == ["patch", "update"]
+
+
+async def test_a_restart_over_settled_owners_writes_nothing(town: Town) -> None:
+    async with town.looked_after_by(managing(settings, pages)):
+        await town.open("corner")
+        await town.until_ready("corner")
+        await town.quiet()
+    before = len(town.writes())
+
+    async with town.looked_after_by(managing(settings, pages)):
+        await town.clock.sleep(3.0)
+        await town.quiet()
+        assert town.writes()[before:] == []
+        await town.change("corner", greeting="Moin")
+        await town.until_data("corner-settings", greeting="Moin")
+
+
+async def test_a_read_only_object_wakes_its_reader_when_it_comes_and_when_it_changes(town: Town) -> None:
+    license = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "trade", "namespace": town.namespace}}
+    async with town.looked_after_by(managing(licensed)):
+        await town.open("corner", license="trade")
+        await town.until("corner", "Blocked")
+        await town.client.create(license | {"data": {"text": "Zmlyc3Q="}})
+        await town.until_data("corner-license", license="Zmlyc3Q=")
+
+        await town.client.patch(SECRET, town.key("trade"), {"data": {"text": "bmV4dA=="}}, patch_type="merge")
+
+        await town.until_data("corner-license", license="bmV4dA==")
+
+
+async def test_a_component_that_stands_before_its_prerequisite_goes_on(town: Town) -> None:
+    async with town.looked_after_by(managing(pages, settings)):
+        await town.open("corner")
+
+        await town.until_ready("corner")
+
+
+async def test_a_component_that_cannot_be_built_stops_no_other(town: Town) -> None:
+    async with town.looked_after_by(managing(broken, settings)):
+        await town.open("corner", greeting="rude")
+        ready = await town.until("corner", "Error")
+        await town.until("corner", "Healthy", "SettingsReady")
+        assert ready.message == "broken: no shop greets like that"
+
+        await town.change("corner", greeting="polite")
+
+        await town.until_ready("corner")
+
+
+async def test_an_owner_that_fails_backs_off_while_others_proceed(town: Town) -> None:
+    async with town.looked_after_by(managing(broken, settings)):
+        await town.open("rude", greeting="rude")
+        await town.until("rude", "Error")
+        await town.open("nice")
+        await town.until_ready("nice")
+        await town.quiet()
+        settled = len(town.requests())
+        await town.clock.sleep(3.0)
+
+        assert town.requests()[settled:] == [], "what fails in the same way each time has nothing to write"
+
+
+async def test_an_owner_on_its_way_out_is_left_alone(town: Town) -> None:
+    finalizer: dict[str, Any] = {"metadata": {"finalizers": ["konverge.test/hold"]}}
+    async with town.looked_after_by(managing(settings)):
+        await town.open("corner")
+        await town.until_ready("corner")
+        await town.client.patch(SHOP, town.key("corner"), finalizer, patch_type="merge")
+        await town.client.delete(SHOP, town.key("corner"))
+        await town.quiet()
+        await town.client.delete(CONFIG_MAP, town.key("corner-settings"))
+        await town.clock.sleep(2.0)
+
+        assert not await town.exists(CONFIG_MAP, "corner-settings")
+        await town.client.patch(SHOP, town.key("corner"), {"metadata": {"finalizers": []}}, patch_type="merge")
+
+
+async def test_an_owner_born_again_under_its_name_gets_objects_of_its_own(town: Town) -> None:
+    async with town.looked_after_by(managing(settings)):
+        await town.open("corner", greeting="first")
+        await town.until_ready("corner")
+        await town.client.delete(SHOP, town.key("corner"))
+        second = await town.open("corner", greeting="second")
+        await town.until_ready("corner")
+
+        async def belongs_to_the_second() -> bool:
+            found = await town.client.get(CONFIG_MAP, town.key("corner-settings"))
+            (owner,) = found["metadata"]["ownerReferences"]
+            return bool(owner["uid"] == second.metadata.uid)
+
+        await town.cluster.eventually(belongs_to_the_second, describe="the ConfigMap is the second one's")
+        await town.until_data("corner-settings", greeting="second")
