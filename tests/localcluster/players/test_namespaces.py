@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from tests.localcluster.players.stage import CONFIG_MAP, NAMESPACE, POD, Stage, condition, config_map, deployment
+
+pytestmark = pytest.mark.anyio
+
+SERVICE_ACCOUNT = GroupVersionKind("", "v1", "ServiceAccount")
+
+
+def namespace(name: str) -> Object:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def into(obj: Object, name: str) -> Object:
+    obj["metadata"]["namespace"] = name
+    return obj
+
+
+async def test_a_namespace_gets_what_every_namespace_has(stage: Stage) -> None:
+    stage.create(namespace("team"))
+    await stage.settle()
+
+    assert stage.names(SERVICE_ACCOUNT, "team") == ["default"]
+    assert stage.names(CONFIG_MAP, "team") == ["kube-root-ca.crt"]
+
+
+async def test_the_default_service_account_comes_back(stage: Stage) -> None:
+    stage.delete(SERVICE_ACCOUNT, "default")
+    await stage.settle()
+
+    assert stage.names(SERVICE_ACCOUNT) == ["default"]
+
+
+async def test_a_deleted_namespace_is_emptied_pods_first(stage: Stage) -> None:
+    stage.create(namespace("team"))
+    stage.create(into(deployment(), "team"))
+    stage.create(into(config_map("settings"), "team"))
+    await stage.settle()
+    stage.changes.clear()
+
+    stage.delete(NAMESPACE, "team", namespace="")
+    await stage.settle()
+
+    gone = [line.split()[1] for line in stage.log() if line.startswith("DELETED")]
+    assert gone[0] == "pods"
+    assert gone[-1] == "namespaces"
+    assert stage.names(POD, "team") == stage.names(CONFIG_MAP, "team") == []
+    assert stage.api.find(NAMESPACE, ObjectKey("", "team")) is None
+
+
+async def test_what_is_left_is_told_and_holds_the_namespace(stage: Stage) -> None:
+    stage.create(namespace("team"))
+    stage.create(into(config_map("held", finalizers=["konverge.test/hold"]), "team"))
+    await stage.settle()
+
+    stage.delete(NAMESPACE, "team", namespace="")
+    await stage.settle(60)
+    waiting = stage.get(NAMESPACE, "team", "")
+    held = stage.get(CONFIG_MAP, "held", "team")
+    held["metadata"]["finalizers"] = []
+    stage.api.update(CONFIG_MAP, held)
+    await stage.settle()
+
+    messages = {each["type"]: each["message"] for each in waiting["status"]["conditions"]}
+    assert waiting["status"]["phase"] == "Terminating"
+    assert condition(waiting, "NamespaceContentRemaining") == ("True", "SomeResourcesRemain")
+    assert messages["NamespaceContentRemaining"] == (
+        "Some resources are remaining: configmaps. has 1 resource instances"
+    )
+    assert messages["NamespaceFinalizersRemaining"] == (
+        "Some content in the namespace has finalizers remaining: konverge.test/hold in 1 resource instances"
+    )
+    assert stage.api.find(NAMESPACE, ObjectKey("", "team")) is None
