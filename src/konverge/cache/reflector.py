@@ -207,6 +207,9 @@ class Reflector:
         for line in lines:
             try:
                 event = _event.decode(line)
+            except msgspec.ValidationError as error:
+                self._leave_out(error)
+                continue
             except msgspec.DecodeError as error:
                 return changes, ConnectionFailedError(f"a watch of {self._gvk} sent what is not JSON: {error}")
             if event.type == ERROR:

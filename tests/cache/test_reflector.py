@@ -1,0 +1,452 @@
+"""What the reflector asks for next, and what it makes of the answers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from konverge.cache import Change, Reflector, Store
+from konverge.cache.reflector import OpenWatch, ReadPage, Wait
+from konverge.client import ListPage
+from konverge.client.watch import SilentWatchError
+from konverge.clock import SeededEntropy
+from konverge.errors import (
+    ApiError,
+    ConnectionFailedError,
+    ExpiredError,
+    ForbiddenError,
+    InvalidError,
+    KindNotServedError,
+    KonvergeError,
+    ServerError,
+    TooManyRequestsError,
+)
+from konverge.kube import Object
+from tests.cache.objects import CONFIG_MAP, bookmark, config_map, item, key, line
+
+
+class Run:
+    """A reflector, the time, and what it has told."""
+
+    def __init__(self, *, streaming: bool = True) -> None:
+        self.store = Store(CONFIG_MAP)
+        self.reflector = Reflector(CONFIG_MAP, self.store, SeededEntropy(), streaming=streaming)
+        self.now = 100.0
+        self.told: list[tuple[str, str]] = []
+
+    def step(self) -> OpenWatch | ReadPage | Wait:
+        return self.reflector.step(self.now)
+
+    def after_waiting(self) -> OpenWatch | ReadPage:
+        """The next step, once a pause, if there is one, is over."""
+        step = self.step()
+        if isinstance(step, Wait):
+            self.now += step.seconds
+            step = self.step()
+        assert not isinstance(step, Wait)
+        return step
+
+    def page(self, *objects: Object, version: str = "10", following: str = "") -> None:
+        page = ListPage([item(obj) for obj in objects], version, following)
+        self.hear(self.reflector.page(page, self.now))
+
+    def lines(self, *lines: bytes) -> KonvergeError | None:
+        changes, error = self.reflector.lines(list(lines), self.now)
+        self.hear(changes)
+        if error is not None:
+            self.reflector.failed(error, self.now)
+        return error
+
+    def fail(self, error: KonvergeError) -> None:
+        self.reflector.failed(error, self.now)
+
+    def watching(self) -> Run:
+        """Take it to an open watch after an empty list at version 10."""
+        self.step()
+        if self.reflector.synced:
+            return self
+        self.reflector.opened(self.now)
+        self.lines(bookmark(10, end=True))
+        return self
+
+    def hear(self, changes: list[Change]) -> None:
+        for change in changes:
+            old = "" if change.old is None else change.old.resource_version
+            new = "" if change.new is None else change.new.resource_version
+            self.told.append((old, new))
+
+
+def error_line(code: int, reason: str = "") -> bytes:
+    return line("ERROR", {"kind": "Status", "code": code, "reason": reason, "message": "words of the server"})
+
+
+# The first list.
+
+
+def test_it_begins_with_a_streaming_list() -> None:
+    step = Run().step()
+
+    assert isinstance(step, OpenWatch)
+    assert (step.initial_events, step.resource_version) == (True, "")
+
+
+def test_a_streaming_list_is_complete_at_its_bookmark() -> None:
+    run = Run()
+    run.step()
+    run.reflector.opened(run.now)
+    run.lines(line("ADDED", config_map(7)), line("ADDED", config_map(5, "other")))
+    before = (run.reflector.synced, len(run.store), list(run.told))
+    run.lines(bookmark(8), bookmark(10, end=True))
+
+    assert before == (False, 0, [])
+    assert run.reflector.synced
+    assert sorted(run.told) == [("", "5"), ("", "7")]
+    assert run.store.resource_version == "10"
+
+
+def test_changes_during_a_streaming_list_count() -> None:
+    run = Run()
+    run.step()
+    run.reflector.opened(run.now)
+    run.lines(line("ADDED", config_map(7)), line("ADDED", config_map(8, "other")))
+    run.lines(line("MODIFIED", config_map(9)), line("DELETED", config_map(10, "other")), bookmark(10, end=True))
+
+    assert run.told == [("", "9")]
+
+
+def test_the_stream_goes_on_as_a_watch() -> None:
+    run = Run().watching()
+    run.lines(line("ADDED", config_map(11)))
+
+    assert run.told == [("", "11")]
+    assert run.store.resource_version == "11"
+
+
+@pytest.mark.parametrize(
+    "refuse",
+    [
+        lambda run: run.fail(InvalidError("sendInitialEvents is forbidden for watch")),
+        lambda run: run.fail(SilentWatchError("no bookmark came")),
+        lambda run: run.reflector.ended(run.now),
+    ],
+    ids=["refused", "no bookmark", "ended early"],
+)
+def test_a_server_without_streaming_lists_is_listed_page_by_page(refuse: Callable[[Run], None]) -> None:
+    run = Run()
+    run.step()
+    run.reflector.opened(run.now)
+    refuse(run)
+
+    assert run.after_waiting() == ReadPage("", 500)
+    run.page(config_map(7))
+    assert run.told == [("", "7")]
+
+
+def test_a_streaming_list_that_breaks_is_tried_again_from_the_start() -> None:
+    run = Run()
+    run.step()
+    run.reflector.opened(run.now)
+    run.lines(line("ADDED", config_map(7)))
+    run.fail(ConnectionFailedError("broke"))
+    step = run.after_waiting()
+    run.reflector.opened(run.now)
+    run.lines(line("ADDED", config_map(8, "other")), bookmark(10, end=True))
+
+    assert isinstance(step, OpenWatch)
+    assert run.told == [("", "8")]
+
+
+# Pages.
+
+
+def test_pages_are_read_to_the_end_before_anything_is_seen() -> None:
+    run = Run(streaming=False)
+    first = run.step()
+    run.page(config_map(5), version="10", following="more")
+    second, seen = run.step(), len(run.store)
+    run.page(config_map(6, "other"), version="10")
+    third = run.step()
+
+    assert (first, second) == (ReadPage("", 500), ReadPage("more", 500))
+    assert seen == 0
+    assert run.told == [("", "5"), ("", "6")]
+    assert isinstance(third, OpenWatch)
+    assert (third.resource_version, third.initial_events) == ("10", False)
+
+
+def test_pages_that_expire_are_read_again_in_one_piece() -> None:
+    run = Run(streaming=False)
+    run.step()
+    run.page(config_map(5), following="more")
+    run.fail(ExpiredError("the continue token is too old"))
+    step = run.after_waiting()
+    run.page(config_map(6, "other"))
+
+    assert step == ReadPage("", 0)
+    assert run.told == [("", "6")]
+
+
+def test_an_item_that_cannot_be_read_is_left_out_with_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    run = Run(streaming=False)
+    run.step()
+    page = ListPage([msgspec.Raw(b'{"metadata": 7}'), item(config_map(5))], "10", "")
+    with caplog.at_level(logging.WARNING):
+        run.hear(run.reflector.page(page, run.now))
+
+    assert run.told == [("", "5")]
+    assert "cannot be read" in caplog.text
+
+
+# Watching.
+
+
+def test_watches_end_at_random_so_that_a_fleet_does_not_come_back_together() -> None:
+    run = Run().watching()
+    lengths = {step.timeout_seconds for step in (run.step() for _ in range(20)) if isinstance(step, OpenWatch)}
+
+    assert len(lengths) == 20
+    assert min(lengths) >= 300
+    assert max(lengths) <= 600
+
+
+def test_a_watch_that_ends_is_resumed_at_once_where_it_ended() -> None:
+    run = Run().watching()
+    run.lines(line("ADDED", config_map(11)))
+    run.now += 300
+    run.reflector.ended(run.now)
+    step = run.step()
+
+    assert isinstance(step, OpenWatch)
+    assert (step.resource_version, step.initial_events) == ("11", False)
+
+
+def test_bookmarks_alone_move_where_a_watch_is_resumed() -> None:
+    run = Run().watching()
+    run.lines(bookmark(50))
+    run.fail(ConnectionFailedError("broke"))
+    step = run.after_waiting()
+
+    assert isinstance(step, OpenWatch)
+    assert step.resource_version == "50"
+    assert run.told == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionFailedError("broke"),
+        ServerError("etcd has no leader"),
+        TooManyRequestsError("slow down"),
+        ForbiddenError("no"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_failed_watch_is_resumed_after_a_pause_without_a_list(error: KonvergeError) -> None:
+    run = Run().watching()
+    run.fail(error)
+    pause = run.step()
+    step = run.after_waiting()
+
+    assert isinstance(pause, Wait)
+    assert isinstance(step, OpenWatch)
+    assert step.resource_version == "10"
+    assert run.reflector.synced
+
+
+TOO_LARGE = ApiError(
+    "Too large resource version",
+    code=504,
+    reason="Timeout",
+    details={"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]},
+)
+
+
+@pytest.mark.parametrize(
+    "error", [ExpiredError("too old"), SilentWatchError("silent"), TOO_LARGE], ids=["410", "silence", "too large"]
+)
+def test_when_the_server_does_not_know_the_version_all_is_listed_again(error: KonvergeError) -> None:
+    run = Run().watching()
+    run.lines(line("ADDED", config_map(11)), line("ADDED", config_map(12, "vanished")))
+    run.told.clear()
+    run.fail(error)
+    step = run.after_waiting()
+    seen_meanwhile = len(run.store)
+    run.reflector.opened(run.now)
+    run.lines(line("ADDED", config_map(15)), bookmark(20, end=True))
+
+    assert isinstance(step, OpenWatch)
+    assert step.initial_events
+    assert seen_meanwhile == 2
+    assert sorted(run.told) == [("11", "15"), ("12", "")]
+
+
+def test_an_error_event_in_a_watch_counts_after_what_came_before_it() -> None:
+    run = Run().watching()
+    error = run.lines(line("ADDED", config_map(11)), error_line(410, "Expired"), line("ADDED", config_map(12, "other")))
+    step = run.after_waiting()
+
+    assert isinstance(error, ExpiredError)
+    assert run.told == [("", "11")]
+    assert isinstance(step, OpenWatch)
+    assert step.initial_events
+
+
+def test_a_watch_that_always_ends_at_once_is_asked_for_with_pauses() -> None:
+    run = Run().watching()
+    run.now += 300
+    run.reflector.ended(run.now)
+    run.step()
+    run.reflector.opened(run.now)
+    run.now += 0.1
+    run.reflector.ended(run.now)
+
+    assert isinstance(run.step(), Wait)
+
+
+def test_a_short_watch_with_events_is_resumed_at_once() -> None:
+    run = Run().watching()
+    run.reflector.opened(run.now)
+    run.lines(line("ADDED", config_map(11)))
+    run.reflector.ended(run.now)
+
+    assert isinstance(run.step(), OpenWatch)
+
+
+def test_after_ten_watches_that_came_to_nothing_all_is_listed_again() -> None:
+    run = Run().watching()
+    steps = []
+    for _ in range(10):
+        run.fail(ServerError("no"))
+        steps.append(run.after_waiting())
+
+    assert [step.initial_events for step in steps if isinstance(step, OpenWatch)] == [False] * 9 + [True]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        b'{"type": "ADDED", "object": null}',
+        b'{"type": "ADDED", "object": {"apiVersion": "v1", "kind": "ConfigMap"}}',
+        b'{"type": 7}',
+        b"[]",
+        line("ADDED", {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x", "resourceVersion": "11"}}),
+        line("SOMETHING", config_map(11, "x")),
+        line("BOOKMARK", {"metadata": []}),
+    ],
+    ids=["no object", "no metadata", "no type", "no event", "another kind", "another type", "odd bookmark"],
+)
+def test_an_odd_event_ends_nothing(odd: bytes) -> None:
+    run = Run().watching()
+    error = run.lines(odd, line("ADDED", config_map(12)))
+
+    assert error is None
+    assert run.told == [("", "12")]
+
+
+def test_what_is_not_json_ends_the_watch_but_not_the_store() -> None:
+    run = Run().watching()
+    error = run.lines(line("ADDED", config_map(11)), b'{"type": "ADD')
+    step = run.after_waiting()
+
+    assert isinstance(error, ConnectionFailedError)
+    assert isinstance(step, OpenWatch)
+    assert step.resource_version == "11"
+
+
+# Pauses.
+
+
+def pauses(run: Run, count: int) -> list[float]:
+    found = []
+    for _ in range(count):
+        run.fail(ServerError("no"))
+        step = run.step()
+        assert isinstance(step, Wait)
+        found.append(step.seconds)
+        run.now += step.seconds
+    return found
+
+
+def test_pauses_grow_to_a_cap_with_jitter() -> None:
+    found = pauses(Run(), 9)
+
+    bounds = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30, 30]
+    assert all(low <= pause <= 1.5 * low for low, pause in zip(bounds, found, strict=True))
+    assert len(set(found)) == 9
+
+
+def test_two_healthy_minutes_make_the_next_pause_short_again() -> None:
+    run = Run().watching()
+    pauses(run, 8)
+    run.lines(bookmark(11))
+    run.now += 119
+    run.lines(bookmark(12))
+    (still_long,) = pauses(run, 1)
+    run.lines(bookmark(13))
+    run.now += 121
+    (short,) = pauses(run, 1)
+
+    assert still_long >= 30
+    assert short <= 1.2
+
+
+def test_the_server_may_ask_for_a_longer_pause() -> None:
+    run = Run().watching()
+    run.fail(TooManyRequestsError("slow down", retry_after_seconds=60.0))
+    run.reflector.hurry(run.now)
+    step = run.step()
+
+    assert isinstance(step, Wait)
+    assert step.seconds == pytest.approx(60)
+
+
+# A kind that is not served.
+
+
+def test_a_kind_that_is_gone_makes_the_store_unsynced_but_tells_no_deletions() -> None:
+    run = Run().watching()
+    run.lines(line("ADDED", config_map(11)))
+    run.told.clear()
+    run.fail(KindNotServedError("gone"))
+
+    assert not run.reflector.synced
+    assert run.told == []
+    assert key() in run.store
+
+
+def test_somebody_who_waits_shortens_the_pause_to_a_second() -> None:
+    run = Run()
+    pauses(run, 5)
+    run.fail(KindNotServedError("not yet"))
+    run.reflector.hurry(run.now)
+    step = run.step()
+
+    assert isinstance(step, Wait)
+    assert step.seconds == pytest.approx(1)
+
+
+# Health.
+
+
+def test_the_last_problem_is_known_until_something_works() -> None:
+    run = Run().watching()
+    healthy = run.reflector.problem
+    run.fail(ServerError("no"))
+    failing = run.reflector.problem
+    run.lines(bookmark(11))
+
+    assert (healthy, str(failing), run.reflector.problem) == (None, "no", None)
+
+
+def test_any_word_of_the_server_proves_freshness() -> None:
+    run = Run()
+    before = run.reflector.proven_at
+    run.watching()
+    run.now += 60
+    run.lines(bookmark(11))
+
+    assert before is None
+    assert run.reflector.proven_at == run.now
