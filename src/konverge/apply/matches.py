@@ -127,6 +127,8 @@ class _Walk:
             below = owned.get(element)
             if below is not None:
                 known += 1
+                if not value and name not in held and self._is_dropped(name, value, schema):
+                    continue
                 child = schema.child(name) if schema is not None else None
                 self._value(value, held.get(name, ABSENT), below, child, path, element)
             elif not _owns_nothing(name, value, schema) or (not self._drops_zeros and name not in held):
@@ -137,24 +139,33 @@ class _Walk:
                 if element != "." and element[2:] not in desired:
                     self._report("extra", (*path, element), None, held.get(element[2:]))
 
+    def _is_dropped(self, name: str, value: Any, schema: Schema | None) -> bool:
+        """Tell whether the server stores the empty value by storing nothing, as it does with most fields' zeros."""
+        if not self._drops_zeros or schema is None:
+            return False
+        field = schema.properties.get(name)
+        if field is None:
+            return False
+        return value is None or (name not in schema.keeps_zero and not (isinstance(value, dict) and field.properties))
+
     def _value(
         self, desired: Any, live: Any, owned: Mapping[str, Any], schema: Schema | None, path: Path, element: str
     ) -> None:
         """One value of ours, by what it is and by what we own below it."""
         below = len(owned) - ("." in owned)
         if isinstance(desired, dict):
-            if below or (schema is not None and is_granular(schema, desired)):
-                if desired or below:
-                    self._fields(desired, live, owned, schema, (*path, element))
+            if below or (desired and schema is not None and is_granular(schema, desired)):
+                self._fields(desired, live, owned, schema, (*path, element))
                 return
+            if not desired and isinstance(live, dict) and schema is not None and is_granular(schema, live):
+                return  # Whatever is in there is others'.
         elif isinstance(desired, list):
             if below or (desired and schema is not None and is_granular(schema, desired)):
                 self._items(desired, live, owned, schema, (*path, element))
                 return
         elif desired is None and schema is not None and is_granular(schema, live):
             return  # To apply null to it changes nothing.
-        if not same_value(desired, live) and not (self._drops_zeros and live is ABSENT and not desired):
-            # (What the server drops as a zero value we own all the same.)
+        if not same_value(desired, live):
             self._report("changed", (*path, element), desired, live)
 
     def _items(
