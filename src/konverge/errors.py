@@ -64,8 +64,8 @@ class ReconcileError(KonvergeError):
     """A component's pass failed; the condition already says so. Raised so that the queue backs off."""
 
 
-class TerminalError(KonvergeError):
-    """Trying again cannot help before the object changes: the key is not retried."""
+class TerminalError(ReconcileError):
+    """Trying again cannot help before the owner or one of its objects changes: the key is not retried."""
 
 
 class DecodeError(TerminalError):

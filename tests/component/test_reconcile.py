@@ -23,7 +23,7 @@ from konverge.component import (
     orphan_when,
     read_only,
 )
-from konverge.errors import NotFoundError, ReconcileError
+from konverge.errors import NotFoundError, ReconcileError, TerminalError
 from konverge.feature import BooleanGate
 from konverge.kube import GroupVersionKind, Object, ObjectKey, has_owner
 from konverge.mutation import Mutation
@@ -705,3 +705,13 @@ async def test_an_owner_that_is_gone_at_the_flush_is_no_error(app: App) -> None:
 
     with pytest.raises(NotFoundError):
         await app.owner()
+
+
+async def test_an_error_that_another_try_cannot_help_stays_one(app: App) -> None:
+    def impossible(_: Object) -> None:
+        raise TerminalError("the licence has expired")
+
+    component = frontend().with_resource(ConfigMap(app.config(), extract=impossible)).build()
+    with pytest.raises(TerminalError, match="failed to extract data from resource .* the licence has expired"):
+        await app.reconcile(component)
+    assert (await app.condition("FrontendReady")).reason == "Error"

@@ -139,6 +139,11 @@ def test_grace(found: Object, status: GraceStatus, reason: str) -> None:
             Suspension(SuspensionStatus.SUSPENDED, "Deployment scaled to zero"),
             id="created suspended",
         ),
+        pytest.param(
+            UPDATED_NOT_OBSERVED,
+            Suspension(SuspensionStatus.SUSPENDING, UNOBSERVED),
+            id="its controller has not seen it yet",
+        ),
     ],
 )
 def test_suspension(found: Object, expected: Suspension) -> None:

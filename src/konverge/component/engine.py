@@ -25,6 +25,7 @@ from konverge.component.options import Mode, OnAbsence
 from konverge.component.prerequisites import PrerequisiteStatus
 from konverge.component.status import Status
 from konverge.errors import ReconcileError
+from konverge.feature import is_enabled
 from konverge.kube import Condition, Object
 from konverge.primitives.lifecycle import (
     Convergence,
@@ -71,17 +72,15 @@ class _Pass:
 
     async def run(self) -> Condition:
         component = self._component
-        gate = component.gate
-        if gate is not None:
-            try:
-                enabled = gate.enabled()
-            except Exception as error:
-                self._stage(Verdict(Status.FEATURE_GATE_ERROR, str(error)))
-                raise ReconcileError(
-                    f"failed to evaluate the feature gate of component {component.name}: {error}"
-                ) from error
-            if not enabled:
-                return await self._disable()
+        try:
+            enabled = is_enabled(component.gate)
+        except Exception as error:
+            self._stage(Verdict(Status.FEATURE_GATE_ERROR, str(error)))
+            raise ReconcileError(
+                f"failed to evaluate the feature gate of component {component.name}: {error}"
+            ) from error
+        if not enabled:
+            return await self._disable()
         if component.prerequisites and is_barrier_active(self._earlier):
             waiting = await self._unmet_prerequisite()
             if waiting is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from konverge.errors import ReconcileError
+from konverge.errors import ReconcileError, TerminalError
 
 __all__ = ["failing", "joined"]
 
@@ -15,18 +15,26 @@ def failing(what: str, identity: str) -> Iterator[None]:
     """Turn whatever goes wrong in the block into a `ReconcileError` that names the step and the resource.
 
     The block calls the author's code (guards, extractors, mutations, handlers) or the cluster: any exception is the
-    component's failure, reported in its condition, and never the process'.
+    component's failure, reported in its condition, and never the process'. A `TerminalError` stays one.
     """
     try:
         yield
     except Exception as error:
-        raise ReconcileError(f"{what} {identity}: {error}") from error
+        told = str(error)
+        # A primitive that renders its object already says which resource and which mutation failed.
+        message = told if told.startswith(what) else f"{what} {identity}: {told}"
+        raise _like(error, message) from error
 
 
 def joined(errors: Sequence[ReconcileError]) -> ReconcileError:
-    """One error that says what all of them say; the first is its cause."""
+    """One error that says what all of them say; the first that may be worth another try is its cause."""
     if len(errors) == 1:
         return errors[0]
-    error = ReconcileError("; ".join(str(each) for each in errors))
-    error.__cause__ = errors[0]
+    first = next((error for error in errors if not isinstance(error, TerminalError)), errors[0])
+    error = _like(first, "; ".join(str(each) for each in errors))
+    error.__cause__ = first
     return error
+
+
+def _like(error: Exception, message: str) -> ReconcileError:
+    return TerminalError(message) if isinstance(error, TerminalError) else ReconcileError(message)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
-from konverge.feature import Gate
+from konverge.feature import Gate, is_enabled
 
 __all__ = [
     "Mode",
@@ -192,7 +192,7 @@ def _gates_on(options: Sequence[Option]) -> tuple[bool, list[str]]:
         if option.gate is None:
             continue
         try:
-            on = option.gate.enabled() and on
+            on = is_enabled(option.gate) and on
         except Exception as error:  # noqa: BLE001  # a gate is the author's code; the builder reports it with the rest
             mistakes.append(f"its gate cannot be evaluated: {error}")
     return on, mistakes

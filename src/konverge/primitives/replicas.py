@@ -84,7 +84,9 @@ def replicas_grace_status(live: Object, replicas: Replicas) -> Grace:
 
 
 def replicas_suspension_status(live: Object, kind: str) -> Suspension:
-    """Suspended when no replica is left."""
+    """Suspended when the kind's controller has seen that none are wanted, and none is left."""
+    if waiting := unobserved(live, kind):
+        return Suspension(SuspensionStatus.SUSPENDING, waiting)
     running = integer_at(live, "status", "replicas")
     if running > 0:
         return Suspension(
