@@ -38,6 +38,7 @@ def encoded(value: Any) -> str:
     return msgspec.json.encode(value, order="sorted").decode().translate(_HTML)
 
 
+@lru_cache(maxsize=8192, typed=True)  # typed: True and 1 are equal, and spelled differently
 def _spell(value: Any) -> str:
     return encoded(int(value) if isinstance(value, float) and value.is_integer() else value)
 
@@ -48,12 +49,12 @@ def field_element(name: str) -> str:
 
 
 def key_element(fields: Mapping[str, Any]) -> str:
-    """The element of an item of an associative list, by its key fields."""
+    """The element of an item of an associative list, by its key fields, which are scalars."""
     return "k:{" + ",".join(f"{_spell(name)}:{_spell(fields[name])}" for name in sorted(fields)) + "}"
 
 
 def value_element(value: Any) -> str:
-    """The element of a member of a set."""
+    """The element of a member of a set, which is a scalar."""
     return "v:" + _spell(value)
 
 
@@ -75,7 +76,7 @@ def _canonical(element: str) -> str | None:
             return key_element(key_fields(element))
         if start == "v:":
             return value_element(msgspec.json.decode(element[2:]))
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, TypeError, RecursionError):  # no JSON, a key that is no scalar, an absurd nesting
         return None
     return None
 

@@ -175,7 +175,7 @@ class _Walk:
         held = live if isinstance(live, list) else []
         keyed = schema.list_type == "map" if schema is not None else any(it.startswith("k:") for it in owned)
         of = schema.items if schema is not None else None
-        elements = _elements(desired, owned, schema, of) if keyed else [value_element(each) for each in desired]
+        elements = _elements(desired, owned, schema, of) if keyed else [_member(each) for each in desired]
         places = _places(held, elements, keyed=keyed)
         last = -1
         ordered = True
@@ -227,10 +227,15 @@ def _elements(desired: Sequence[Any], owned: Mapping[str, Any], schema: Schema |
     return found
 
 
+def _member(value: Any) -> str:
+    """The path element of a member of a set; one that cannot be a member has one that nobody owns."""
+    return "v:{}" if isinstance(value, dict | list) else value_element(value)
+
+
 def _places(held: Sequence[Any], elements: Sequence[str], *, keyed: bool) -> dict[str, int]:
     """Where in the live list each element is."""
     if not keyed:
-        return {value_element(value): place for place, value in enumerate(held)}
+        return {_member(value): place for place, value in enumerate(held)}
     by_names: dict[tuple[str, ...], dict[tuple[Any, ...], int]] = {}
     found = {}
     for element in elements:

@@ -315,15 +315,17 @@ def _prune(merged: Any, last: FieldSet, managed: Managed, schema: Schema) -> Any
     Three steps, since a field can be gone, owned by another, or hold something that was never ours: take out all that
     was applied, put back what any entry owns, then put back what was not in the last apply anyway.
     """
+    kept = EMPTY
+    for owned in managed.values():
+        kept = kept | owned.fields
+    if not last - kept:
+        return merged
 
     def named(fields: FieldSet) -> FieldSet:
         return with_named_parents(fields, schema)
 
     merged_fields = named(field_set_of(merged, schema))
     pruned = without(merged, named(last), schema)
-    kept = EMPTY
-    for owned in managed.values():
-        kept = kept | owned.fields
     pruned = without(merged, merged_fields - (named(field_set_of(pruned, schema)) | named(kept)), schema)
     pruned_fields = named(field_set_of(pruned, schema))
     return without(merged, (merged_fields - pruned_fields) & named(last), schema)

@@ -87,6 +87,8 @@ def item_element(schema: Schema, item: Any) -> str | None:
         if value is ABSENT:
             of = _items(schema).properties.get(name)
             value = of.default if of is not None else ABSENT
+        if isinstance(value, dict | list):
+            return None
         if value is not ABSENT:
             keys[name] = value
     return key_element(keys) if keys else None
