@@ -23,8 +23,10 @@ pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "webapp"
 USER = "examples"
+CONDITIONS = 4
 OPERATOR = f"konverge/{version('konverge')} (webapp)"
 WEBAPP = GroupVersionKind("demo.konverge.dev", "v1alpha1", "WebApp")
+NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 SECRET = GroupVersionKind("", "v1", "Secret")
 SERVICE = GroupVersionKind("", "v1", "Service")
@@ -78,60 +80,63 @@ MOMENTS = {
 
 @pytest.mark.parametrize("moment", MOMENTS.values(), ids=MOMENTS)
 async def test_killed_when(moment: Moment, cluster: Cluster, tmp_path: Path) -> None:
-    async with operator(cluster, tmp_path) as running:
-        await change(cluster, moment)
+    async with operator(cluster, cluster.namespace, tmp_path) as running:
+        await change(cluster, cluster.namespace, moment)
         running.kill()
         await running.wait()
-    async with operator(cluster, tmp_path):
-        after_a_crash = await settled(cluster, moment)
+    async with operator(cluster, cluster.namespace, tmp_path):
+        after_a_crash = await settled(cluster, cluster.namespace, moment)
     made = creations(cluster)
 
-    async with operator(cluster, tmp_path):
-        await start_over(cluster)
-        await change(cluster, moment)
-        without_a_crash = await settled(cluster, moment)
+    async with other_namespace(cluster) as twin, operator(cluster, twin, tmp_path):
+        await change(cluster, twin, moment)
+        without_a_crash = await settled(cluster, twin, moment)
 
     assert after_a_crash == without_a_crash
+    assert len(made) >= len(after_a_crash) - CONDITIONS
     assert {path: times for path, times in made.items() if times > 1} == {}
 
 
-async def change(cluster: Cluster, moment: Moment) -> None:
+async def change(cluster: Cluster, namespace: str, moment: Moment) -> None:
     """Do what the user does, and return when the moment has come."""
     webapp: Object = yaml.safe_load((EXAMPLE / "webapp.yaml").read_text())
-    webapp["metadata"]["namespace"] = cluster.namespace
+    webapp["metadata"]["namespace"] = namespace
     webapp["spec"]["image"] = "konverge.test/app:1"
     if moment.spec:
         await cluster.client.apply(webapp, field_manager=USER)
-        await ready(cluster, "Healthy")
-    async with watching(cluster, moment):
+        await ready(cluster, namespace, "Healthy")
+    async with watching(cluster, namespace, moment):
         await cluster.client.apply(webapp | {"spec": webapp["spec"] | moment.spec}, field_manager=USER)
 
 
-async def settled(cluster: Cluster, moment: Moment) -> dict[str, Any]:
+async def settled(cluster: Cluster, namespace: str, moment: Moment) -> dict[str, Any]:
     """Wait for the end; everything that the operator answers for, without what differs between any two runs."""
-    webapp = await ready(cluster, moment.reason)
+    webapp = await ready(cluster, namespace, moment.reason)
     conditions = webapp["status"]["conditions"]
     found: dict[str, Any] = {name["type"]: (name["status"], name["reason"], name["message"]) for name in conditions}
-    return found | {f"{obj['kind']}/{obj['metadata']['name']}": essence(obj) for obj in await owned_objects(cluster)}
-
-
-async def start_over(cluster: Cluster) -> None:
-    """Delete the WebApp and wait until nothing of it is left."""
-
-    async def is_empty() -> bool:
-        return not await owned_objects(cluster)
-
-    await cluster.client.delete(WEBAPP, ObjectKey(cluster.namespace, "shop"))
-    await cluster.eventually(is_empty, describe="everything of the WebApp is collected")
+    for gvk in MANAGED:
+        for obj in (await cluster.client.list(gvk, namespace=namespace)).items:
+            if any(owner["kind"] == WEBAPP.kind for owner in obj["metadata"].get("ownerReferences", ())):
+                found[f"{gvk.kind}/{obj['metadata']['name']}"] = essence(obj)
+    return found
 
 
 @asynccontextmanager
-async def operator(cluster: Cluster, folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+async def other_namespace(cluster: Cluster) -> AsyncIterator[str]:
+    """A second namespace, deleted afterwards."""
+    name = f"{cluster.namespace}-twin"
+    await cluster.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    yield name
+    await cluster.client.delete(NAMESPACE, ObjectKey("", name))
+
+
+@asynccontextmanager
+async def operator(cluster: Cluster, namespace: str, folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
     """``konverge run`` in a process of its own; killed at the end, which the tests are about anyway."""
     command = ["run", str(EXAMPLE / "operator.py"), "--kubeconfig", str(await cluster.kubeconfig())]
     with (folder / "operator.log").open("ab") as log:
         running = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "konverge", *command, "--install-crds", "--namespace", cluster.namespace,
+            sys.executable, "-m", "konverge", *command, "--install-crds", "--namespace", namespace,
             stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
         )  # fmt: skip
     try:
@@ -144,12 +149,12 @@ async def operator(cluster: Cluster, folder: Path) -> AsyncIterator[asyncio.subp
 
 
 @asynccontextmanager
-async def watching(cluster: Cluster, moment: Moment) -> AsyncIterator[None]:
+async def watching(cluster: Cluster, namespace: str, moment: Moment) -> AsyncIterator[None]:
     """Leave the block when the moment has come."""
     started = asyncio.Event()
 
     async def wait_for_it() -> None:
-        async with cluster.client.watch(moment.gvk, namespace=cluster.namespace) as events:
+        async with cluster.client.watch(moment.gvk, namespace=namespace) as events:
             started.set()
             async for event in events:
                 if event.type in ("ADDED", "MODIFIED") and moment.is_reached(event.object):
@@ -161,25 +166,17 @@ async def watching(cluster: Cluster, moment: Moment) -> AsyncIterator[None]:
         yield
 
 
-async def ready(cluster: Cluster, reason: str) -> Object:
+async def ready(cluster: Cluster, namespace: str, reason: str) -> Object:
     """Wait until the WebApp reports this about its present generation."""
 
     async def reports() -> Object | None:
-        webapp = await cluster.client.get(WEBAPP, ObjectKey(cluster.namespace, "shop"))
+        webapp = await cluster.client.get(WEBAPP, ObjectKey(namespace, "shop"))
         found = find_condition(webapp, "Ready")
         generation = webapp["metadata"]["generation"]
         is_so = found is not None and (found.reason, found.observed_generation) == (reason, generation)
         return webapp if is_so else None
 
     return await cluster.eventually(reports, describe=f"Ready has the reason {reason}")
-
-
-async def owned_objects(cluster: Cluster) -> list[Object]:
-    """What belongs to the WebApp."""
-    found = [obj for gvk in MANAGED for obj in (await cluster.client.list(gvk, namespace=cluster.namespace)).items]
-    return [
-        obj for obj in found if any(owner["kind"] == "WebApp" for owner in obj["metadata"].get("ownerReferences", ()))
-    ]
 
 
 def essence(obj: Object) -> Object:

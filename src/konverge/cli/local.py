@@ -115,7 +115,7 @@ def _export(record: Record) -> str:
 async def _serve(instance: Instance, kind: str, port: int, file: Path) -> None:
     """Be the server until told to stop."""
     with instance.held(), until_told_to_stop() as told:
-        cluster = _embedded(instance, port, file) if kind == "embedded" else _real(instance, file)
+        cluster = _embedded(instance, port, file) if kind == "embedded" else _real(file)
         async with cluster as url:
             record = Record(pid=os.getpid(), kind=kind, url=url, kubeconfig=str(file))
             instance.announce(record)
@@ -136,11 +136,11 @@ async def _embedded(instance: Instance, port: int, file: Path) -> AsyncIterator[
 
 
 @asynccontextmanager
-async def _real(instance: Instance, file: Path) -> AsyncIterator[str]:
+async def _real(file: Path) -> AsyncIterator[str]:
     from konverge.testing.controlplane import BinariesNotFoundError, RealCluster
 
     try:
-        async with RealCluster(folder=instance.folder / "control-plane") as cluster:
+        async with RealCluster() as cluster:
             write_kubeconfig(cluster.kubeconfig.read_bytes(), file)
             yield cluster.url
     except BinariesNotFoundError as error:

@@ -22,6 +22,9 @@ __all__ = ["LiveScreen", "PlainScreen", "Screen", "choose_screen"]
 class Screen(Protocol):
     """What the demo tells its reader."""
 
+    pause_seconds: float
+    """How long the reader needs before the next step begins."""
+
     def shown(self) -> AbstractContextManager[object]:
         """Be on the screen while the block runs."""
 
@@ -55,6 +58,8 @@ def choose_screen(*, plain: bool) -> Screen:
 
 class PlainScreen:
     """Lines, one for each thing that happens."""
+
+    pause_seconds = 0.0
 
     def shown(self) -> AbstractContextManager[object]:
         """Nothing to prepare: a line is there once it is written."""
@@ -93,6 +98,8 @@ _NEWS_SHOWN = 6
 
 class LiveScreen:
     """A view of the steps, the conditions and the objects that changes in place; needs rich."""
+
+    pause_seconds = 1.5
 
     def __init__(self) -> None:
         from rich.console import Console

@@ -11,7 +11,7 @@ from konverge.cli.screen import Screen
 from konverge.cli.story import Apply, Delete, Progress, StayQuiet, Step, World
 from konverge.client import Client
 from konverge.clock import Clock
-from konverge.errors import KindNotServedError, KonvergeError
+from konverge.errors import ConnectionFailedError, KindNotServedError, KonvergeError, TooManyRequestsError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 
 __all__ = ["Request", "Stage", "StoryError"]
@@ -95,13 +95,17 @@ class Stage:
     async def follow(self, gvk: GroupVersionKind) -> None:
         """Keep the world up to date with the objects of one kind, until cancelled."""
         while True:
-            async with self._client.watch(gvk, namespace=self._key.namespace) as events:
-                async for event in events:
-                    match event.type:
-                        case "ADDED" | "MODIFIED":
-                            self._see(self._world.with_object(event.object))
-                        case "DELETED":
-                            self._see(self._world.without(gvk.kind, event.object["metadata"]["name"]))
+            try:
+                async with self._client.watch(gvk, namespace=self._key.namespace) as events:
+                    async for event in events:
+                        match event.type:
+                            case "ADDED" | "MODIFIED":
+                                self._see(self._world.with_object(event.object))
+                            case "DELETED":
+                                self._see(self._world.without(gvk.kind, event.object["metadata"]["name"]))
+            except (TooManyRequestsError, ConnectionFailedError):
+                # A kind that was installed a moment ago is "being initialized" on a real server.
+                await self._clock.sleep(_POLL_SECONDS)
 
     async def play(self, number: int, step: Step) -> None:
         """Do what the step does, and wait for what must be seen then.
@@ -131,6 +135,7 @@ class Stage:
             missing = self._progress.missing(self._world)
             raise StoryError(f"step {number} ({step.title}): {missing} after {step.deadline_seconds:g} s") from None
         self._screen.end(self._elapsed(), result)
+        await self._clock.sleep(self._screen.pause_seconds)
 
     async def apply(self, obj: Object) -> None:
         """Server-side apply; the world shows the answer at once."""

@@ -240,7 +240,8 @@ def webapp_story(webapp: Object) -> tuple[Step, ...]:
                 _condition("FrontendReady", "True", "Healthy"),
             ),
         ),
-        Step("The WebApp is deleted", Delete(WEBAPP, name), (_nothing_left(),)),
+        # A real garbage collector looks for kinds that are new to it every 30 s.
+        Step("The WebApp is deleted", Delete(WEBAPP, name), (_nothing_left(),), deadline_seconds=45),
     )
 
 
