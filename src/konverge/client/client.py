@@ -31,6 +31,8 @@ _PATCH_CONTENT_TYPES: dict[str, str] = {
     "strategic": "application/strategic-merge-patch+json",
 }
 
+_MAX_WORDS = 300
+
 # One request is sent at most so often, and only where repeating it is safe (see `konverge.client.retries`).
 _ATTEMPTS = 4
 _BACKOFF = Backoff(first_seconds=0.2, cap_seconds=5.0)
@@ -457,7 +459,7 @@ class Client:
         try:
             status: Object = msgspec.json.decode(body, type=dict)
         except msgspec.DecodeError:
-            status = {}  # a proxy's page, or the plain text of a path that nobody serves
+            status = {"message": _plain_words(headers, body)}  # a proxy's answer, or that of a path nobody serves
         error = ApiError.from_status(code, status, retry_after_seconds=_retry_after(headers))
         if about is not None and isinstance(error, NotFoundError) and not error.details.get("name"):
             # Not this object but its whole collection: the kind's definition has gone since it was discovered.
@@ -475,6 +477,13 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     """``Retry-After`` in seconds; its other form, a date, is one that no API server sends."""
     written = headers.get("retry-after", "")
     return float(written) if written.isdecimal() else None
+
+
+def _plain_words(headers: Mapping[str, str], body: bytes) -> str:
+    """The first line of a refusal in plain text; a page of HTML says nothing that a message could hold."""
+    if not headers.get("content-type", "").startswith("text/plain"):
+        return ""
+    return body[:_MAX_WORDS].decode("utf-8", "replace").strip().partition("\n")[0]
 
 
 def _without_managed_fields(obj: Object) -> Object:

@@ -1,0 +1,129 @@
+"""Watches: what is asked for, and what ends them."""
+
+from __future__ import annotations
+
+import pytest
+
+from konverge.client import Client, WatchEvent
+from konverge.client.watch import SilentWatchError
+from konverge.clock import SeededEntropy, SimulatedClock
+from konverge.errors import ConnectionFailedError, ExpiredError, InvalidError, KindNotServedError
+from konverge.kube import GroupVersionKind
+from tests.client.scripted import Answer, ScriptedTransport, Stream, failure
+
+pytestmark = pytest.mark.anyio
+
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+FIRST = b'{"type":"ADDED","object":{"metadata":{"name":"a"}}}'
+SECOND = b'{"type":"DELETED","object":{"metadata":{"name":"a"}}}'
+
+
+def client_of(answer: Stream | Answer) -> tuple[Client, ScriptedTransport]:
+    transport = ScriptedTransport(answer)
+    return Client(transport, clock=SimulatedClock(), entropy=SeededEntropy()), transport
+
+
+async def test_events_come_until_the_server_ends_the_watch() -> None:
+    client, _ = client_of(Stream().send(FIRST, SECOND).end())
+    async with client.watch(CONFIG_MAP) as events:
+        found = [event async for event in events]
+
+    assert found == [
+        WatchEvent("ADDED", {"metadata": {"name": "a"}}),
+        WatchEvent("DELETED", {"metadata": {"name": "a"}}),
+    ]
+
+
+async def test_lines_that_come_together_are_given_together() -> None:
+    client, _ = client_of(Stream().send_chunk(FIRST + b"\n" + SECOND + b"\n" + FIRST[:9]).send_chunk(FIRST[9:] + b"\n"))
+    async with client.watch(CONFIG_MAP) as events:
+        assert await events.next_lines() == [FIRST, SECOND]
+        assert await events.next_lines() == [FIRST]
+
+
+async def test_a_plain_watch_asks_for_bookmarks_and_a_time_out() -> None:
+    client, transport = client_of(Stream().end())
+    async with client.watch(CONFIG_MAP, namespace="default", resource_version="7", timeout_seconds=300):
+        pass
+
+    (asked,) = transport.asked
+    assert asked.path == "/api/v1/namespaces/default/configmaps"
+    assert asked.query == {
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": "300",
+        "resourceVersion": "7",
+    }
+
+
+async def test_a_streaming_list_is_asked_for_as_fresh_as_can_be() -> None:
+    client, transport = client_of(Stream().end())
+    async with client.watch(CONFIG_MAP, initial_events=True):
+        pass
+
+    query = transport.asked[0].query
+    assert query["sendInitialEvents"] == "true"
+    assert query["resourceVersionMatch"] == "NotOlderThan"
+    assert "resourceVersion" not in query
+
+
+async def test_leaving_the_block_closes_the_stream() -> None:
+    stream = Stream().send(FIRST)
+    client, _ = client_of(stream)
+    async with client.watch(CONFIG_MAP) as events:
+        await anext(events)
+
+    assert stream.closed
+
+
+async def test_an_error_event_is_raised_after_the_events_before_it() -> None:
+    error = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}'
+    client, _ = client_of(Stream().send(FIRST, error))
+    async with client.watch(CONFIG_MAP) as events:
+        await anext(events)
+        with pytest.raises(ExpiredError, match="too old"):
+            await anext(events)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (Stream(422, failure(422, "Invalid").json), InvalidError),
+        (Stream(410, failure(410, "Expired").json), ExpiredError),
+        (Stream(404, b"404 page not found"), KindNotServedError),
+    ],
+    ids=["422", "410", "404"],
+)
+async def test_a_refusal_has_its_class(answer: Stream, error: type[Exception]) -> None:
+    client, _ = client_of(answer)
+
+    with pytest.raises(error):
+        async with client.watch(CONFIG_MAP):
+            pass
+
+
+@pytest.mark.parametrize("last", [b"{", b'{"type":7}', b"[]"])
+async def test_what_is_no_event_ends_the_watch(last: bytes) -> None:
+    client, _ = client_of(Stream().send(last))
+    async with client.watch(CONFIG_MAP) as events:
+        with pytest.raises(ConnectionFailedError, match="no event"):
+            await anext(events)
+
+
+async def test_an_end_in_the_middle_of_an_event_is_a_failure() -> None:
+    client, _ = client_of(Stream().send(FIRST).send_chunk(SECOND[:20]).end())
+    async with client.watch(CONFIG_MAP) as events:
+        await anext(events)
+        with pytest.raises(ConnectionFailedError, match="in the middle of an event"):
+            await anext(events)
+
+
+async def test_silence_is_a_failure_after_a_while() -> None:
+    client, _ = client_of(Stream().send(FIRST))
+    clock = SimulatedClock()
+    async with client.watch(CONFIG_MAP, idle_timeout_seconds=150) as events:
+        await anext(events)
+        with pytest.raises(SilentWatchError, match="150 s"):
+            await anext(events)
+
+    assert clock.monotonic() == pytest.approx(150)
