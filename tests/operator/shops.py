@@ -40,7 +40,26 @@ class Shop:
     spec: ShopSpec
 
 
+@custom_resource(group="operator.konverge.test", version="v1")
+@dataclass
+class LooseShop:
+    """Its cluster checks less than its class."""
+
+    metadata: Metadata
+    spec: ShopSpec
+
+
+@custom_resource(group="nowhere.konverge.test", version="v1")
+@dataclass
+class Unknown:
+    """No cluster serves it."""
+
+    metadata: Metadata
+    spec: ShopSpec
+
+
 SHOP = definition_of(Shop).gvk
+LOOSE_SHOP = definition_of(LooseShop).gvk
 
 
 def settings(shop: Shop) -> Component:
@@ -109,12 +128,12 @@ class Town:
     def key(self, name: str) -> ObjectKey:
         return ObjectKey(self.namespace, name)
 
-    async def install(self, manifest: Object) -> None:
+    async def install(self, manifest: Object, gvk: GroupVersionKind) -> None:
         with suppress(AlreadyExistsError):
             await self.client.create(manifest)
 
         async def is_served() -> bool:
-            await self.client.list(SHOP, namespace=self.namespace)
+            await self.client.list(gvk, namespace=self.namespace)
             return True
 
         await self.cluster.eventually(is_served, describe="shops are served")
@@ -126,8 +145,10 @@ class Town:
     async def change(self, name: str, **spec: Any) -> Object:
         return await self.client.patch(SHOP, self.key(name), {"spec": spec}, patch_type="merge")
 
-    async def condition(self, name: str, condition_type: str = "Ready") -> Condition | None:
-        return find_condition(await self.client.get(SHOP, self.key(name)), condition_type)
+    async def condition(
+        self, name: str, condition_type: str = "Ready", gvk: GroupVersionKind = SHOP
+    ) -> Condition | None:
+        return find_condition(await self.client.get(gvk, self.key(name)), condition_type)
 
     async def until_ready(self, *names: str) -> None:
         async def all_ready() -> bool:
@@ -136,9 +157,11 @@ class Town:
 
         await self.cluster.eventually(all_ready, describe=f"{', '.join(names)} become ready")
 
-    async def until(self, name: str, reason: str, condition_type: str = "Ready") -> Condition:
+    async def until(
+        self, name: str, reason: str, condition_type: str = "Ready", gvk: GroupVersionKind = SHOP
+    ) -> Condition:
         async def reported() -> Condition | None:
-            condition = await self.condition(name, condition_type)
+            condition = await self.condition(name, condition_type, gvk)
             return condition if condition is not None and condition.reason == reason else None
 
         return await self.cluster.eventually(reported, describe=f"{name} reports {condition_type} {reason}")
@@ -193,5 +216,5 @@ class Town:
 
 async def a_town(cluster: Cluster) -> Town:
     town = Town(cluster)
-    await town.install(crd_manifest(Shop))
+    await town.install(crd_manifest(Shop), SHOP)
     return town

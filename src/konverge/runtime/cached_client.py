@@ -6,14 +6,12 @@ so is each write that an earlier read of the same pass could not know of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-
 from konverge.cache.informer import Informer
 from konverge.cache.informers import Informers
 from konverge.client import Applied, Client
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
 from konverge.runtime.reads import Reader, ReadObject, Reads
+from konverge.runtime.waking import Waking
 
 __all__ = ["CachedClient", "CachedClients"]
 
@@ -25,41 +23,32 @@ class CachedClients:
         client: Sends the requests.
         informers: Answer the reads.
         reads: Notes who read what.
+        waking: Hears of each write before and after.
         namespace: The one namespace that the informers cover; empty for all. What is in another is read live.
     """
 
-    def __init__(self, client: Client, informers: Informers, reads: Reads, *, namespace: str = "") -> None:
+    def __init__(
+        self, client: Client, informers: Informers, reads: Reads, waking: Waking, *, namespace: str = ""
+    ) -> None:
         self.client = client
         self.informers = informers
         self.reads = reads
-        self.namespace = namespace
-        self._writer: Reader | None = None
-        self._started: set[GroupVersionKind] = set()
+        self.waking = waking
+        self._namespace = namespace
         self._overtaken: set[Reader] = set()
 
     def for_owner(self, reader: Reader) -> CachedClient:
         """The client for the passes of one owner."""
         return CachedClient(self, reader)
 
-    @property
-    def writer(self) -> Reader | None:
-        """Whose write is being told to the informers' subscribers right now; None for what others did.
-
-        The writer has the server's answer in hand and need not be woken by it.
-        """
-        return self._writer
-
-    def has_started(self, gvk: GroupVersionKind) -> bool:
-        """Tell whether a read of that kind was ever answered from its informer.
-
-        Until then nobody can have seen what its changes would make out of date.
-        """
-        return gvk in self._started
+    def covers(self, key: ObjectKey) -> bool:
+        """Tell whether the informers see an object of that key."""
+        return not self._namespace or key.namespace in ("", self._namespace)
 
     async def started(self, gvk: GroupVersionKind) -> Informer:
         """The kind's informer, ready to be read (`Informers.started`)."""
         informer = await self.informers.started(gvk)
-        self._started.add(gvk)
+        self.waking.kind_is_read(gvk)
         return informer
 
     def mark_overtaken(self, reader: Reader) -> None:
@@ -72,18 +61,11 @@ class CachedClients:
         self._overtaken.discard(reader)
         return was_overtaken
 
-    @contextmanager
-    def writing(self, reader: Reader) -> Iterator[None]:
-        """Mark what the block tells the informers as the reader's own write. The block must not await."""
-        self._writer = reader
-        try:
-            yield
-        finally:
-            self._writer = None
-
 
 class CachedClient:
     """The five verbs that components need (`konverge.component.Client`), for the passes of one owner.
+
+    A write that fails, or is cancelled, may have happened all the same: then its event wakes the owner like any other.
 
     Args:
         shared: What all clients share.
@@ -111,51 +93,84 @@ class CachedClient:
             konverge.errors.ApiError: The server refuses to list or watch the kind.
         """
         self._shared.reads.note(self._reader, ReadObject(gvk, key))
-        covered = not self._shared.namespace or key.namespace in ("", self._shared.namespace)
-        if live or not covered:
+        if live or not self._shared.covers(key):
             return await self._shared.client.get(gvk, key)
         informer = await self._shared.started(gvk)
         return await informer.read(key)
 
     async def apply(self, obj: Object, *, field_manager: str) -> Applied:
         """Server-side apply with force."""
-        applied = await self._shared.client.apply(obj, field_manager=field_manager)
-        self._record(applied.object)
+        with _Write(self._shared, self._reader, GroupVersionKind.of(obj), ObjectKey.of(obj)) as write:
+            applied = await self._shared.client.apply(obj, field_manager=field_manager)
+            write.answered(applied.object)
         return applied
 
     async def update(self, obj: Object, *, subresource: str = "") -> Object:
         """Replace the object (or its ``status``), guarded by its resourceVersion."""
-        answer = await self._shared.client.update(obj, subresource=subresource)
-        self._record(answer, is_status=subresource == "status")
+        gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
+        with _Write(self._shared, self._reader, gvk, key, is_status=subresource == "status") as write:
+            answer = await self._shared.client.update(obj, subresource=subresource)
+            write.answered(answer)
         return answer
 
     async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str) -> None:
         """Delete the object in the background, if it still is the one of that UID."""
-        held = await self._shared.client.delete(gvk, key, uid=uid)
-        if held is not None:
-            self._record(held)
-        else:
-            self._tell(gvk, key, lambda informer: informer.record_delete(key, uid))
+        with _Write(self._shared, self._reader, gvk, key) as write:
+            held = await self._shared.client.delete(gvk, key, uid=uid)
+            if held is not None:
+                write.answered(held)
+            else:
+                write.deleted(uid)
 
-    def _record(self, obj: Object, *, is_status: bool = False) -> None:
-        gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
-        self._tell(gvk, key, lambda informer: informer.record_write(obj), is_status=is_status)
 
-    def _tell(
+class _Write:
+    """One write, from before it is sent until all who need to know its answer do."""
+
+    def __init__(
         self,
+        shared: CachedClients,
+        writer: Reader,
         gvk: GroupVersionKind,
         key: ObjectKey,
-        record: Callable[[Informer], None],
         *,
         is_status: bool = False,
     ) -> None:
-        """Let reads see the answer to a write, and readers other than the writer hear of it."""
-        is_owner = self._reader == Reader(gvk, key)
+        self._shared = shared
+        self._writer = writer
+        self._written = ReadObject(gvk, key)
+        self._is_status = is_status
+        self._version = ""
+        self._deleted_uid = ""
+
+    def __enter__(self) -> _Write:
+        self._shared.waking.write_begins(self._writer, self._written)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._shared.waking.write_ends(
+            self._writer, self._written, version=self._version, deleted_uid=self._deleted_uid
+        )
+
+    def answered(self, obj: Object) -> None:
+        """The server stores the object like that now."""
+        self._version = obj["metadata"].get("resourceVersion", "")
+        self._tell_own_pass()
+        informer = self._shared.informers.running.get(self._written.gvk)
+        if informer is not None:
+            informer.record_write(obj)
+
+    def deleted(self, uid: str) -> None:
+        """Nothing holds the object any more."""
+        self._deleted_uid = uid
+        self._tell_own_pass()
+        informer = self._shared.informers.running.get(self._written.gvk)
+        if informer is not None:
+            informer.record_delete(self._written.key, uid)
+
+    def _tell_own_pass(self) -> None:
         # Read once, then written: that is one step, which knows what it wrote. Read more often, another step of the
         # pass has seen the object as it was. The status of the owner is what a pass is there to write.
-        if (is_owner and not is_status) or self._shared.reads.times_read(self._reader, ReadObject(gvk, key)) > 1:
-            self._shared.mark_overtaken(self._reader)
-        informer = self._shared.informers.running.get(gvk)
-        if informer is not None:
-            with self._shared.writing(self._reader):
-                record(informer)
+        is_owner = self._writer == Reader(*self._written)
+        times_read = self._shared.reads.times_read(self._writer, self._written)
+        if times_read > 1 or (is_owner and not self._is_status):
+            self._shared.mark_overtaken(self._writer)

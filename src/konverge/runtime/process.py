@@ -22,12 +22,12 @@ from konverge.client import Client
 from konverge.clock import Clock, Entropy
 from konverge.errors import ConfigurationError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, is_deleting
-from konverge.kube.metadata import ObjectMeta
 from konverge.runtime.cached_client import CachedClient, CachedClients
 from konverge.runtime.controller import DEFAULT_TIMEOUT, DEFAULT_WORKERS, Controller, Result
 from konverge.runtime.queue import Backoff
 from konverge.runtime.reads import Reader, Reads
 from konverge.runtime.routing import OwnedKind, Routing
+from konverge.runtime.waking import Waking
 
 __all__ = ["OwnerKind", "Process", "ReconcileOwner"]
 
@@ -138,7 +138,8 @@ class Process:
         async with Informers(
             self._client, namespace=self._namespace, keep=routing.keeps, clock=self._clock, entropy=self._entropy
         ) as informers:
-            clients = CachedClients(self._client, informers, reads, namespace=self._namespace)
+            waking = Waking(routing, self._wake)
+            clients = CachedClients(self._client, informers, reads, waking, namespace=self._namespace)
             owners = [_Owners(kind, clients, self._entropy) for kind in self._kinds]
             for kind in self._kinds:
                 await clients.started(kind.gvk)
@@ -147,7 +148,7 @@ class Process:
                 controller = self._controllers[each.kind.gvk] = self._controller(each)
                 for key in each.existing():
                     controller.wake(key, priority=_COLD_START_PRIORITY, reason="the operator started")
-            informers.subscribe(self._waking(routing, clients))
+            informers.subscribe(waking.changed)
             async with asyncio.TaskGroup() as controllers:
                 for controller in self._controllers.values():
                     controllers.create_task(controller.run(), name=f"controller {controller.name}")
@@ -163,17 +164,8 @@ class Process:
             timeout=kind.timeout,
         )
 
-    def _waking(
-        self, routing: Routing, clients: CachedClients
-    ) -> Callable[[GroupVersionKind, ObjectMeta | None, ObjectMeta | None], None]:
-        def wake(gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
-            if not clients.has_started(gvk):
-                return  # the first list of a kind: whoever waits for it sees it as it is
-            for reader, reason in routing.concerned(gvk, old, new).items():
-                if reader != clients.writer:
-                    self._controllers[reader.gvk].wake(reader.key, reason=reason)
-
-        return wake
+    def _wake(self, owner: Reader, reason: str) -> None:
+        self._controllers[owner.gvk].wake(owner.key, reason=reason)
 
 
 class _Owners:

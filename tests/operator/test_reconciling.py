@@ -1,0 +1,158 @@
+"""An author's own reconcile function, on either cluster."""
+
+from datetime import timedelta
+
+import pytest
+
+from konverge.component import ReconcileContext
+from konverge.crd import crd_manifest
+from konverge.errors import TerminalError
+from konverge.kube import Condition
+from konverge.operator import Operator, Result
+from tests.operator.shops import CONFIG_MAP, LOOSE_SHOP, LooseShop, Shop, Town, settings
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_function_gets_the_typed_owner_and_reports_through_the_context(town: Town) -> None:
+    operator = Operator("shops")
+
+    @operator.reconciles(Shop)
+    async def reconcile(shop: Shop, ctx: ReconcileContext) -> None:
+        async with ctx.flushing_status():
+            ctx.stage(Condition("Greeted", "True", "Said", shop.spec.greeting))
+
+    async with town.looked_after_by(operator):
+        await town.open("corner", greeting="Ahoy")
+        greeted = await town.until("corner", "Said", "Greeted")
+
+    assert greeted.message == "Ahoy"
+
+
+async def test_a_component_in_a_function_is_reconciled_as_in_the_short_form(town: Town) -> None:
+    operator = Operator("shops")
+
+    @operator.reconciles(Shop)
+    async def reconcile(shop: Shop, ctx: ReconcileContext) -> None:
+        async with ctx.flushing_status():
+            await settings(shop).reconcile(ctx)
+
+    async with town.looked_after_by(operator):
+        await town.open("corner")
+        await town.until("corner", "Healthy", "SettingsReady")
+        await town.client.delete(CONFIG_MAP, town.key("corner-settings"))
+
+        await town.until_data("corner-settings", greeting="Hello")
+
+
+async def test_a_result_asks_for_another_pass(town: Town) -> None:
+    operator = Operator("shops")
+    passes = []
+
+    @operator.reconciles(Shop)
+    async def reconcile(shop: Shop, ctx: ReconcileContext) -> Result:
+        passes.append(ctx.clock.monotonic())
+        return Result(requeue_after=timedelta(seconds=0.5))
+
+    async with town.looked_after_by(operator):
+        await town.open("corner")
+        await town.cluster.eventually(lambda: len(passes) >= 3, describe="three passes")
+
+    assert passes[2] - passes[1] >= 0.499
+
+
+async def test_a_terminal_error_waits_for_a_change_of_the_owner(town: Town) -> None:
+    operator = Operator("shops")
+    seen = []
+
+    @operator.reconciles(Shop)
+    async def reconcile(shop: Shop, ctx: ReconcileContext) -> None:
+        seen.append(shop.spec.greeting)
+        raise TerminalError("nobody can greet like that")
+
+    async with town.looked_after_by(operator):
+        await town.open("corner", greeting="one")
+        await town.cluster.eventually(lambda: seen == ["one"], describe="the first pass")
+        await town.clock.sleep(2.0)
+        assert seen == ["one"]
+
+        await town.change("corner", greeting="two")
+
+        await town.cluster.eventually(lambda: seen == ["one", "two"], describe="a pass after the change")
+
+
+async def test_what_a_pass_changes_under_its_own_feet_brings_one_more(town: Town) -> None:
+    operator = Operator("shops")
+    seen = []
+
+    @operator.reconciles(Shop)
+    async def reconcile(shop: Shop, ctx: ReconcileContext) -> None:
+        opened = ctx.condition("Opened")
+        seen.append(opened is not None)
+        async with ctx.flushing_status():
+            ctx.stage(Condition("Opened", "True", "Done"))
+
+    async with town.looked_after_by(operator):
+        await town.open("corner")
+        await town.cluster.eventually(lambda: len(seen) == 2, describe="two passes")
+        await town.clock.sleep(2.0)
+
+    assert seen == [False, True]
+
+
+async def test_an_author_who_never_comes_to_rest_gets_a_slow_loop(town: Town) -> None:
+    operator = Operator("shops")
+    passes = []
+
+    @operator.reconciles(Shop)
+    async def reconcile(shop: Shop, ctx: ReconcileContext) -> None:
+        passes.append(shop.metadata.name)
+        async with ctx.flushing_status():
+            ctx.owner.setdefault("status", {})["conditions"] = []
+            ctx.stage(Condition("Odd" if len(passes) % 2 else "Even", "True", "Counted"))
+
+    async with town.looked_after_by(operator):
+        await town.open("corner")
+        await town.clock.sleep(5.0)
+
+    assert 3 <= len(passes) <= 13, "5 s hold about ten doublings from 5 ms"
+
+
+async def test_an_owner_that_cannot_be_read_says_so_until_it_can(town: Town) -> None:
+    manifest = crd_manifest(LooseShop)
+    (version,) = manifest["spec"]["versions"]
+    version["schema"]["openAPIV3Schema"]["properties"]["spec"] = {
+        "type": "object",
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
+    await town.install(manifest, LOOSE_SHOP)
+    operator = Operator("shops")
+    seen = []
+
+    @operator.reconciles(LooseShop)
+    async def reconcile(shop: LooseShop, ctx: ReconcileContext) -> None:
+        seen.append(shop.spec.replicas)
+
+    async with town.looked_after_by(operator):
+        key = town.key("corner")
+        loose = {"apiVersion": LOOSE_SHOP.api_version, "kind": LOOSE_SHOP.kind}
+        await town.client.create(
+            {**loose, "metadata": {"name": key.name, "namespace": key.namespace}, "spec": {"replicas": "many"}}
+        )
+        ready = await town.until("corner", "Error", gvk=LOOSE_SHOP)
+        assert (ready.status, ready.message) == (
+            "False",
+            "The object cannot be read: spec.replicas: expected int, found str",
+        )
+        await town.quiet()
+        settled = len(town.requests())
+        await town.clock.sleep(2.0)
+        assert town.requests()[settled:] == [], "trying again cannot help"
+
+        await town.client.patch(LOOSE_SHOP, key, {"spec": {"replicas": 3}}, patch_type="merge")
+
+        async def is_taken_back() -> bool:
+            return await town.condition("corner", gvk=LOOSE_SHOP) is None
+
+        await town.cluster.eventually(is_taken_back, describe="the condition is gone")
+        await town.cluster.eventually(lambda: seen[:1] == [3], describe="the author's function sees it")
