@@ -1,1 +1,16 @@
-"""Being built."""
+"""The embedded cluster: a Kubernetes API server in Python, and the built-in controllers, played.
+
+In come requests, in process or over HTTP on loopback; out go the answers and the watch events that a kube-apiserver
+v1.36 would give, to the wording of its refusals. `ApiServer` has the semantics, synchronously and without I/O, over a
+store with one revision counter and a bounded log of changes. `konverge.localcluster.players` makes Deployments roll
+out, pods run and garbage go. With a simulated clock all of it runs in simulated time, and the same way each time.
+
+Invariant: it is a server. Of the rest of konverge it shares only what an object is and what an apply means.
+"""
+
+from konverge.localcluster.apiserver import ApiServer
+from konverge.localcluster.cluster import LocalCluster
+from konverge.localcluster.players import ImageRules
+from konverge.localcluster.storage import Change
+
+__all__ = ["ApiServer", "Change", "ImageRules", "LocalCluster"]

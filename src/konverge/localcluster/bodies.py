@@ -13,7 +13,7 @@ import yaml
 
 from konverge.errors import ApiError, BadRequestError
 
-__all__ = ["MAXIMUM_BYTES", "decode_json", "decode_yaml", "duplicate_keys"]
+__all__ = ["MAXIMUM_BYTES", "check_size", "decode_json", "decode_yaml", "duplicate_keys", "too_large"]
 
 MAXIMUM_BYTES = 3 * 1024 * 1024
 _MAXIMUM_DEPTH = 100
@@ -27,9 +27,13 @@ def check_size(body: bytes) -> None:
         ApiError: 413.
     """
     if len(body) > MAXIMUM_BYTES:
-        raise ApiError(
-            f"Request entity too large: limit is {MAXIMUM_BYTES}", reason="RequestEntityTooLarge", code=413, details={}
-        )
+        raise too_large()
+
+
+def too_large() -> ApiError:
+    """413."""
+    told = f"Request entity too large: limit is {MAXIMUM_BYTES}"
+    return ApiError(told, reason="RequestEntityTooLarge", code=413)
 
 
 def decode_json(body: bytes) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from konverge.apply import with_defaults, with_schema_defaults, without_meaningless_nulls
@@ -19,23 +19,19 @@ __all__ = ["IGNORED", "FieldValidation", "Strictness", "read_object"]
 Strictness: TypeAlias = Literal["Ignore", "Warn", "Strict"]
 
 
-def _unheard(warning: str) -> None:
-    """Drop a warning."""
-
-
 @dataclass(frozen=True, slots=True)
 class FieldValidation:
     """What becomes of fields that are unknown or stand twice (the ``fieldValidation`` of a request).
 
     Attributes:
         strictness: Whether they are ignored, told, or refused.
-        warn: Gets each sentence that is told.
         duplicates: The paths of the keys that stood twice in the body.
+        told: Gets the sentences that are told.
     """
 
     strictness: Strictness = "Ignore"
-    warn: Callable[[str], None] = _unheard
     duplicates: tuple[str, ...] = ()
+    told: list[str] = field(default_factory=list)
 
     def judge(self, unknown: Sequence[str]) -> None:
         """Tell or refuse the unknown fields and the doubled ones.
@@ -49,8 +45,7 @@ class FieldValidation:
         found += [f"duplicate field {quoted(path)}" for path in self.duplicates]
         if self.strictness == "Strict" and found:
             raise BadRequestError(f"strict decoding error: {', '.join(found)}")
-        for sentence in found:
-            self.warn(sentence)
+        self.told.extend(found)
 
 
 IGNORED = FieldValidation()

@@ -112,6 +112,12 @@ class Resources:
 
     _by_gvk: dict[GroupVersionKind, Resource] = field(default_factory=dict)
     _by_path: dict[tuple[str, str, str], Resource] = field(default_factory=dict)
+    _changes: int = 0
+
+    @property
+    def revision(self) -> str:
+        """Another text after each change."""
+        return str(self._changes)
 
     @classmethod
     def of(cls, resources: Iterable[Resource]) -> Resources:
@@ -126,12 +132,14 @@ class Resources:
 
     def add(self, resource: Resource) -> None:
         """Serve a resource, in the place of an earlier one of the same kind."""
+        self._changes += 1
         self._by_gvk[resource.gvk] = resource
         self._by_path[resource.gvk.group, resource.gvk.version, resource.mapping.plural] = resource
 
     def drop(self, matches: Callable[[Resource], bool]) -> None:
         """Serve the matching resources no longer."""
         for resource in [found for found in self if matches(found)]:
+            self._changes += 1
             del self._by_gvk[resource.gvk]
             del self._by_path[resource.gvk.group, resource.gvk.version, resource.mapping.plural]
 

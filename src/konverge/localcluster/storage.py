@@ -26,6 +26,9 @@ ChangeType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
+_TYPE = frozenset({"kind", "apiVersion"})
+_PARTIAL = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+
 
 class Stored:
     """One object as it was stored at one revision. Shared by all readers: nobody may change `object`.
@@ -35,13 +38,15 @@ class Stored:
         revision: When it was stored.
     """
 
-    __slots__ = ("_encoded", "key", "object", "revision")
+    __slots__ = ("_encoded", "_encoded_item", "_encoded_metadata", "key", "object", "revision")
 
     def __init__(self, obj: Object, revision: int) -> None:
         self.object = obj
         self.key = ObjectKey.of(obj)
         self.revision = revision
         self._encoded: bytes | None = None
+        self._encoded_item: bytes | None = None
+        self._encoded_metadata: bytes | None = None
 
     @property
     def encoded(self) -> bytes:
@@ -49,6 +54,20 @@ class Stored:
         if self._encoded is None:
             self._encoded = _encode(self.object)
         return self._encoded
+
+    @property
+    def encoded_item(self) -> bytes:
+        """The same without kind and apiVersion, as a list of a built-in kind has it; encoded once."""
+        if self._encoded_item is None:
+            self._encoded_item = _encode({name: self.object[name] for name in self.object if name not in _TYPE})
+        return self._encoded_item
+
+    @property
+    def encoded_metadata(self) -> bytes:
+        """The object's metadata alone (``PartialObjectMetadata``) as JSON; encoded once."""
+        if self._encoded_metadata is None:
+            self._encoded_metadata = _encode({**_PARTIAL, "metadata": self.object["metadata"]})
+        return self._encoded_metadata
 
     def copy(self) -> Object:
         """The object, for a caller that may change it."""

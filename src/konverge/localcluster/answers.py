@@ -1,0 +1,97 @@
+"""Requests and answers without a network: what the HTTP adapter and the in-process transport have in common."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import msgspec
+
+from konverge.errors import ApiError
+
+__all__ = ["Answer", "Chunks", "Request", "StreamAnswer", "failure", "json_answer"]
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request.
+
+    Attributes:
+        method: The HTTP method, in capitals.
+        path: The path, still percent-encoded.
+        query: The query, decoded; of a parameter that stands twice, one.
+        headers: The headers; names are in lower case.
+        body: The body, empty for none.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer.
+
+    Attributes:
+        status: The HTTP status code.
+        body: The body.
+        headers: The headers but for ``warning``; names are in lower case.
+        warnings: What the server warns of, each a header of its own.
+    """
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=lambda: {"content-type": JSON})
+    warnings: tuple[str, ...] = ()
+
+    def warning_headers(self) -> list[str]:
+        """The values of the ``warning`` headers."""
+        return [f"299 - {msgspec.json.encode(text).decode()}" for text in self.warnings]
+
+
+class Chunks(Protocol):
+    """A body that comes bit by bit, and can be ended from outside."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """The pieces."""
+
+    async def aclose(self) -> None:
+        """End it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamAnswer:
+    """An answer whose body comes bit by bit.
+
+    Attributes:
+        chunks: The body. Whoever takes the answer must iterate it or close it.
+        status: The HTTP status code.
+        headers: The headers; names are in lower case.
+    """
+
+    chunks: Chunks
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=lambda: {"content-type": JSON})
+
+    async def close(self) -> None:
+        """End the body, wherever it is; safe to call twice."""
+        await self.chunks.aclose()
+
+
+def json_answer(value: Any, status: int = 200, *, content_type: str = JSON) -> Answer:
+    """An answer that is a JSON value."""
+    return Answer(status, msgspec.json.encode(value), {"content-type": content_type})
+
+
+def failure(error: ApiError) -> Answer:
+    """The answer to a request that failed."""
+    answer = json_answer(error.to_status(), error.code)
+    if error.retry_after_seconds is None:
+        return answer
+    return Answer(answer.status, answer.body, {**answer.headers, "retry-after": str(int(error.retry_after_seconds))})

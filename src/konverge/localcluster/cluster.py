@@ -1,0 +1,88 @@
+"""The embedded cluster: the API server, the controllers that it plays, and the ways to reach it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Self
+
+from konverge.clock import Clock, Entropy
+from konverge.localcluster.apiserver import ApiServer
+from konverge.localcluster.audit import AuditLog
+from konverge.localcluster.http import served
+from konverge.localcluster.in_process import InProcessTransport
+from konverge.localcluster.players import ImageRules, Players
+from konverge.localcluster.requests import RequestHandler
+
+__all__ = ["LocalCluster"]
+
+
+class LocalCluster:
+    """A Kubernetes cluster in this process. Use it as an async context manager; leaving it stops everything.
+
+    Args:
+        clock: Its time; a `konverge.clock.SimulatedClock` on a simulated loop makes hours pass at once.
+        entropy: Its randomness: UIDs, generated names, addresses, back-off.
+        players: Whether the built-in controllers, the scheduler and the kubelet are played. Without them it is an API
+            server alone: objects are stored, and nothing happens to them.
+        history: How many changes the server remembers for watches and paged lists.
+
+    Attributes:
+        api: The server's Python interface.
+        images: What becomes of containers, by image.
+        requests: The last requests, oldest first.
+    """
+
+    def __init__(self, *, clock: Clock, entropy: Entropy, players: bool = True, history: int = 20_000) -> None:
+        self._clock = clock
+        self._entropy = entropy
+        self._plays = players
+        self._running: AsyncExitStack | None = None
+        self._url = ""
+        self.api = ApiServer(clock=clock, entropy=entropy, history=history)
+        self.images = ImageRules()
+        self.requests = AuditLog()
+        self._handler = RequestHandler(self.api, clock=clock, entropy=entropy, audit=self.requests)
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            if self._plays:
+                group = await stack.enter_async_context(asyncio.TaskGroup())
+                players = Players(self.api, self._clock, self._entropy, self.images)
+                playing = group.create_task(players.run(), name="players")
+                stack.callback(playing.cancel)
+            stack.callback(self._handler.close)
+            self._running = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        running, self._running = self._running, None
+        if running is not None:
+            await running.__aexit__(kind, error, trace)
+
+    def transport(self, user_agent: str = "") -> InProcessTransport:
+        """A transport that reaches the cluster without a network.
+
+        Args:
+            user_agent: What requests say that have no user agent of their own.
+        """
+        return InProcessTransport(self._handler, self._clock, user_agent=user_agent)
+
+    async def serve(self, port: int = 0) -> str:
+        """Serve HTTP on loopback until the cluster is left, and answer the URL; a second call answers the same.
+
+        Args:
+            port: The port, zero for any free one.
+
+        Raises:
+            RuntimeError: The cluster is not running.
+            OSError: The port is taken.
+        """
+        if self._running is None:
+            raise RuntimeError("the cluster is not running: enter it first (async with LocalCluster(...) as cluster)")
+        if not self._url:
+            self._url = await self._running.enter_async_context(served(self._handler, port))
+        return self._url

@@ -1,0 +1,121 @@
+"""Content negotiation: what a request's body is in, and in which form its answer is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from konverge.errors import ApiError, BadRequestError
+from konverge.localcluster import bodies, failures
+from konverge.localcluster.bodies import decode_json, decode_yaml, duplicate_keys
+from konverge.localcluster.incoming import Strictness
+
+__all__ = ["APPLY_TYPES", "PATCH_TYPES", "Accept", "Body", "Form", "accept_of", "decode_body"]
+
+Form: TypeAlias = Literal["object", "table", "metadata"]
+
+APPLY_TYPES = ("application/apply-patch+yaml",)
+PATCH_TYPES: Mapping[str, Literal["json", "merge", "strategic"]] = {
+    "application/json-patch+json": "json",
+    "application/merge-patch+json": "merge",
+    "application/strategic-merge-patch+json": "strategic",
+}
+_JSON = "application/json"
+_BODY_TYPES = (_JSON, "application/yaml")
+_FORMS: Mapping[str, Form] = {
+    "Table": "table",
+    "PartialObjectMetadata": "metadata",
+    "PartialObjectMetadataList": "metadata",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    """One form of answer that the client takes.
+
+    Attributes:
+        media_type: For example ``application/json``.
+        parameters: What stands behind it, for example ``as=Table``.
+    """
+
+    media_type: str
+    parameters: Mapping[str, str]
+
+
+def accepts(header: str) -> list[Accept]:
+    """The forms that an Accept header names, in its order (weights are rare there, and left aside)."""
+    found = []
+    for part in header.split(","):
+        media_type, *rest = (step.strip() for step in part.split(";"))
+        if media_type:
+            pairs = (step.partition("=") for step in rest)
+            found.append(Accept(media_type, {name.strip(): value.strip() for name, _, value in pairs}))
+    return found
+
+
+def accept_of(header: str) -> Form:
+    """The first form that the client takes and the server has.
+
+    Raises:
+        ApiError: 406: there is none.
+    """
+    wanted = accepts(header)
+    for each in wanted:
+        if each.media_type not in (_JSON, "*/*", "application/*"):
+            continue
+        shape = each.parameters.get("as")
+        if shape is None:
+            return "object"
+        if shape in _FORMS and each.parameters.get("g") == "meta.k8s.io" and each.parameters.get("v") == "v1":
+            return _FORMS[shape]
+    if wanted:
+        raise ApiError(f"only the following media types are accepted: {_JSON}", reason="NotAcceptable", code=406)
+    return "object"
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A decoded body.
+
+    Attributes:
+        value: The value.
+        duplicates: The paths of keys that stand twice in a mapping.
+    """
+
+    value: Any
+    duplicates: tuple[str, ...] = ()
+
+
+def media_type_of(header: str) -> str:
+    """The media type of a Content-Type header, without its parameters; JSON when it says none."""
+    return header.partition(";")[0].strip().lower() or _JSON
+
+
+def decode_body(content_type: str, body: bytes, strictness: Strictness, *, kind: str, subject: str = "") -> Body:
+    """Decode the body of a write.
+
+    Args:
+        content_type: The Content-Type header.
+        body: The bytes.
+        strictness: Keys that stand twice are looked for unless they are ignored.
+        kind: What the body is to be, for messages.
+        subject: What to say before the parser's own words, instead of what is said of an object.
+
+    Raises:
+        ApiError: The body is too large, in another form, or broken.
+    """
+    bodies.check_size(body)
+    media_type = media_type_of(content_type)
+    try:
+        if media_type in ("application/yaml", *APPLY_TYPES) and not body.lstrip().startswith(b"{"):
+            return Body(decode_yaml(body))
+        if media_type not in (*_BODY_TYPES, *APPLY_TYPES, *PATCH_TYPES):
+            raise failures.unsupported_media_type(*_BODY_TYPES)
+        value = decode_json(body)
+    except BadRequestError as mistake:
+        if subject:
+            raise BadRequestError(f"{subject}: {mistake.message}") from None
+        told = f"the object provided is unrecognized (must be of type {kind})"
+        raise BadRequestError(f"{told}: couldn't get version/kind; {mistake.message}") from None
+    return Body(value, tuple(duplicate_keys(body)) if strictness != "Ignore" else ())

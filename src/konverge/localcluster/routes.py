@@ -1,0 +1,106 @@
+"""What a URL path names: a resource, one of its objects, a subresource of that, or one of the server's documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+from urllib.parse import unquote
+
+from konverge.kube import ObjectKey
+from konverge.localcluster.resources import Resource, Resources
+
+__all__ = ["Target", "Verb", "target_of", "verb_of"]
+
+Verb: TypeAlias = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a request is about.
+
+    Attributes:
+        resource: The resource.
+        namespace: The namespace in the path, empty for none.
+        name: The object, empty for the collection.
+        subresource: Which part of the object, empty for all of it.
+    """
+
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+    @property
+    def key(self) -> ObjectKey:
+        """The object."""
+        return ObjectKey(self.namespace, self.name)
+
+
+def target_of(path: str, resources: Resources) -> Target | None:
+    """What the path names; None when it is no path of a resource that is served."""
+    match [unquote(step) for step in path.strip("/").split("/")]:
+        case ["api", version, *steps]:
+            return _resource_target("", version, steps, resources)
+        case ["apis", group, version, *steps]:
+            return _resource_target(group, version, steps, resources)
+        case _:
+            return None
+
+
+def _resource_target(group: str, version: str, steps: list[str], resources: Resources) -> Target | None:
+    if not all(steps):
+        return None
+    match steps:
+        # A namespace's own parts look like a resource in it.
+        case ["namespaces", name, "status" | "finalize" as subresource] if not group:
+            found = resources.at("", version, "namespaces")
+            return None if found is None else Target(found, "", name, subresource)
+        case ["namespaces", namespace, plural, *rest]:
+            found = resources.at(group, version, plural)
+            return _inside(found, namespace, rest) if found is not None and found.mapping.namespaced else None
+        case [plural, *rest]:
+            found = resources.at(group, version, plural)
+            if found is None or (rest and found.mapping.namespaced):
+                return None
+            return _inside(found, "", rest)
+        case _:
+            return None
+
+
+def _inside(resource: Resource, namespace: str, steps: list[str]) -> Target | None:
+    match steps:
+        case []:
+            return Target(resource, namespace)
+        case [name]:
+            return Target(resource, namespace, name)
+        case [name, subresource] if subresource in resource.mapping.subresources:
+            return Target(resource, namespace, name, subresource)
+        case _:
+            return None
+
+
+_OBJECT_VERBS: Mapping[str, Verb] = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_COLLECTION_VERBS: Mapping[str, Verb] = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+
+
+def verb_of(method: str, target: Target, *, is_watch: bool) -> Verb | None:
+    """What the request does; None when the method means nothing there.
+
+    Args:
+        method: The HTTP method.
+        target: What the path names.
+        is_watch: Whether the query asks for a watch.
+    """
+    if target.subresource in ("binding", "eviction"):
+        return "create" if method == "POST" else None
+    if target.subresource == "finalize":
+        return "update" if method == "PUT" else None
+    if target.subresource:
+        return _OBJECT_VERBS.get(method) if method != "DELETE" else None
+    verb = _OBJECT_VERBS.get(method) if target.name else _COLLECTION_VERBS.get(method)
+    if is_watch and verb in ("get", "list"):
+        verb = "watch"
+    if verb == "create" and target.resource.mapping.namespaced and not target.namespace:
+        return None
+    return verb if verb in target.resource.mapping.verbs else None
