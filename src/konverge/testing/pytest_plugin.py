@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from konverge.clock import Clock, SeededEntropy, SimulatedClock, SimulatedLoop, SystemClock, SystemEntropy
+from konverge.localcluster import LocalCluster
 from konverge.testing.cluster import Cluster, Server
 from konverge.testing.controlplane import BinariesNotFoundError, RealCluster, find_binaries
 from konverge.testing.servers import EmbeddedServer, RealServer
@@ -73,8 +74,6 @@ async def cluster(_control_plane: RealCluster | None, request: pytest.FixtureReq
             server = RealServer(_control_plane)
             namespace = f"test-{SystemEntropy().name_suffix(8)}"
         else:
-            from konverge.localcluster import LocalCluster
-
             clock: Clock = SimulatedClock() if _simulates_time(request) else SystemClock()
             running = await stack.enter_async_context(LocalCluster(clock=clock, entropy=SeededEntropy()))
             server = stack.enter_context(EmbeddedServer(running, clock))

@@ -8,17 +8,15 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from konverge.client import Transport
 from konverge.client.http import HttpTransport
 from konverge.client.kubeconfig import load_kubeconfig
 from konverge.clock import Clock, SystemClock
+from konverge.localcluster import LocalCluster
 from konverge.testing.controlplane import RealCluster
 from konverge.testing.requests import Request, read_audit_log
-
-if TYPE_CHECKING:
-    from konverge.localcluster import LocalCluster
 
 __all__ = ["EmbeddedServer", "RealServer"]
 
