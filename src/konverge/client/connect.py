@@ -9,7 +9,7 @@ from pathlib import Path
 from konverge.client.client import Client
 from konverge.client.cluster import ClusterConfig
 from konverge.client.http import HttpTransport
-from konverge.client.in_cluster import is_in_cluster, load_in_cluster
+from konverge.client.in_cluster import SERVICE_ACCOUNT_FOLDER, is_in_cluster, load_in_cluster
 from konverge.client.kubeconfig import kubeconfig_paths, load_kubeconfig
 from konverge.clock import Clock, Entropy
 
@@ -21,6 +21,7 @@ def cluster_config(
     context: str | None = None,
     env: Mapping[str, str] = os.environ,
     *,
+    service_account_folder: Path = SERVICE_ACCOUNT_FOLDER,
     clock: Clock | None = None,
 ) -> ClusterConfig:
     """Which cluster to use: the kubeconfig's; in a Pod without one, the Pod's own.
@@ -29,8 +30,9 @@ def cluster_config(
         konverge.errors.ConfigurationError: There is none, or it cannot be used.
     """
     named = kubeconfig is not None or context is not None or bool(env.get("KUBECONFIG"))
-    if not named and is_in_cluster(env) and not any(path.is_file() for path in kubeconfig_paths(None, env)):
-        return load_in_cluster(env, clock=clock)
+    in_pod = is_in_cluster(env, service_account_folder)
+    if not named and in_pod and not any(path.is_file() for path in kubeconfig_paths(None, env)):
+        return load_in_cluster(env, folder=service_account_folder, clock=clock)
     return load_kubeconfig(kubeconfig, context, env, clock=clock)
 
 

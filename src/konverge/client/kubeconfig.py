@@ -103,8 +103,8 @@ def load_kubeconfig(
         raise ConfigurationError(f"{merged.where} has no current context: name one ({_known(merged.contexts)})")
     chosen = merged.contexts.get(name)
     if chosen is None:
-        how = "" if context else "the current "
-        raise ConfigurationError(f'{merged.where} has no {how}context "{name}" ({_known(merged.contexts)})')
+        named = "" if context else ", which is named as the current one"
+        raise ConfigurationError(f'{merged.where} has no context "{name}"{named} ({_known(merged.contexts)})')
     return _resolve(merged, name, chosen, env, clock or SystemClock())
 
 

@@ -1,0 +1,101 @@
+"""Token files are read again each minute, and when the server does not accept what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from konverge.client.credentials import TokenFile
+from konverge.clock import SimulatedClock
+from konverge.errors import ConfigurationError
+
+pytestmark = pytest.mark.anyio
+
+
+class StandingClock(SimulatedClock):
+    """A clock that a test sets; simulated time would jump while a thread reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds = 0.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Real time: files are read in a thread."""
+    return "asyncio"
+
+
+@pytest.fixture
+def clock() -> StandingClock:
+    return StandingClock()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "token"
+    path.write_text("first\n")
+    return path
+
+
+def rewrite(file: Path, content: str) -> None:
+    file.write_text(content)
+
+
+def remove(file: Path) -> None:
+    file.unlink()
+
+
+async def sent(credentials: TokenFile) -> str:
+    return (await credentials.headers())["authorization"]
+
+
+async def test_a_token_is_read_again_after_a_minute(file: Path, clock: StandingClock) -> None:
+    credentials = TokenFile(file, clock)
+    found = [await sent(credentials)]
+    rewrite(file, "second")
+    for clock.seconds in (59.0, 60.0):
+        found.append(await sent(credentials))
+
+    assert found == ["Bearer first", "Bearer first", "Bearer second"]
+
+
+async def test_a_refused_token_is_read_again_at_once(file: Path, clock: StandingClock) -> None:
+    credentials = TokenFile(file, clock)
+    await sent(credentials)
+    rewrite(file, "second")
+
+    assert credentials.refused()
+    assert await sent(credentials) == "Bearer second"
+
+
+async def test_the_last_token_serves_while_the_file_cannot_be_read(file: Path, clock: StandingClock) -> None:
+    credentials = TokenFile(file, clock)
+    await sent(credentials)
+    remove(file)
+    clock.seconds = 100.0
+
+    assert await sent(credentials) == "Bearer first"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda path: path.unlink(), "cannot read .*: No such file"),
+        (lambda path: path.write_bytes(b""), "is empty"),
+        (lambda path: path.write_bytes(b"\xff"), "not text"),
+    ],
+    ids=["missing", "empty", "binary"],
+)
+async def test_a_file_without_a_token_is_told(
+    file: Path, clock: StandingClock, spoil: Callable[[Path], object], words: str
+) -> None:
+    spoil(file)
+
+    with pytest.raises(ConfigurationError, match=words):
+        await TokenFile(file, clock).headers()

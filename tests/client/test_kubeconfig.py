@@ -1,0 +1,279 @@
+"""Kubeconfig files: what kubectl would make of them, and clear words where it cannot be done."""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from konverge.client import ClusterConfig, load_kubeconfig
+from konverge.client.credentials import Anonymous, BasicAuth, Token, TokenFile
+from konverge.errors import ConfigurationError
+
+pytestmark = pytest.mark.anyio
+
+
+def data(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def document(
+    cluster: dict[str, Any] | None = None,
+    user: dict[str, Any] | None = None,
+    context: dict[str, Any] | None = None,
+    current: str = "here",
+    **fields: Any,
+) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": current,
+        "clusters": [{"name": "one", "cluster": {"server": "https://one.example:6443"} | (cluster or {})}],
+        "users": [{"name": "ann", "user": user or {}}],
+        "contexts": [{"name": "here", "context": {"cluster": "one", "user": "ann"} | (context or {})}],
+    } | fields
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    """Write a kubeconfig of that content and name, and give its path."""
+
+    def write(content: Any, name: str = "config") -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+        return path
+
+    return write
+
+
+def load(path: Path | None, context: str | None = None, **env: str) -> ClusterConfig:
+    return load_kubeconfig(path, context, env)
+
+
+# Which file, which context.
+
+
+def test_the_current_context_is_chosen(write: Any) -> None:
+    path = write(document(context={"namespace": "work"}))
+    found = load(path)
+
+    assert (found.server, found.namespace) == ("https://one.example:6443", "work")
+    assert found.source == f'context "here" of {path}'
+
+
+def test_another_context_can_be_named(write: Any) -> None:
+    content = document()
+    content["clusters"].append({"name": "two", "cluster": {"server": "http://two.example"}})
+    content["contexts"].append({"name": "there", "context": {"cluster": "two"}})
+
+    assert load(write(content), "there").server == "http://two.example"
+
+
+def test_the_home_folder_is_looked_at_last(write: Any, tmp_path: Path) -> None:
+    write(document(), ".kube/config")
+
+    assert load(None, HOME=str(tmp_path)).server == "https://one.example:6443"
+
+
+def test_the_first_of_several_files_to_say_something_wins(write: Any) -> None:
+    first = write({"contexts": [{"name": "here", "context": {"cluster": "one", "namespace": "first"}}]}, "first")
+    second = write(document(context={"namespace": "second"}), "second")
+    missing = first.parent / "missing"
+    found = load(None, KUBECONFIG=os.pathsep.join(map(str, [missing, first, second])))
+
+    assert (found.server, found.namespace) == ("https://one.example:6443", "first")
+
+
+def test_a_relative_path_is_relative_to_its_own_file(write: Any) -> None:
+    write("authority", "folder/ca.crt")
+    first = write(
+        {
+            "clusters": [
+                {"name": "one", "cluster": document({"certificate-authority": "ca.crt"})["clusters"][0]["cluster"]}
+            ]
+        },
+        "folder/first",
+    )
+    second = write(document(), "second")
+    found = load(None, KUBECONFIG=f"{first}{os.pathsep}{second}")
+
+    assert found.tls.authority == b"authority"
+
+
+@pytest.mark.parametrize("empty", ["", "clusters: null\nusers: null\ncontexts: null\n"])
+def test_an_empty_file_says_nothing(write: Any, empty: str) -> None:
+    first, second = write(empty, "first"), write(document(), "second")
+
+    assert load(None, KUBECONFIG=f"{first}{os.pathsep}{second}").server == "https://one.example:6443"
+
+
+# What is read of it.
+
+
+def test_data_wins_over_files(write: Any) -> None:
+    tls = load(
+        write(
+            document(
+                {"certificate-authority": "none", "certificate-authority-data": data("ca"), "tls-server-name": "api"},
+                {
+                    "client-certificate": "none",
+                    "client-certificate-data": data("certificate"),
+                    "client-key": "none",
+                    "client-key-data": data("key"),
+                },
+            )
+        )
+    ).tls
+
+    assert (tls.authority, tls.certificate, tls.key, tls.server_name) == (b"ca", b"certificate", b"key", "api")
+
+
+async def test_a_token_is_sent(write: Any) -> None:
+    found = load(write(document(user={"token": "t0ken"})))
+
+    assert isinstance(found.credentials, Token)
+    assert await found.credentials.headers() == {"authorization": "Bearer t0ken"}
+
+
+async def test_a_token_file_wins_over_a_token(write: Any) -> None:
+    write("from the file", "token")
+    found = load(write(document(user={"token": "t0ken", "tokenFile": "token"})))
+
+    assert isinstance(found.credentials, TokenFile)
+    assert await found.credentials.headers() == {"authorization": "Bearer from the file"}
+
+
+async def test_a_password_is_sent(write: Any) -> None:
+    found = load(write(document(user={"username": "ann", "password": "pa:ss"})))
+
+    assert isinstance(found.credentials, BasicAuth)
+    assert await found.credentials.headers() == {"authorization": f"Basic {data('ann:pa:ss')}"}
+
+
+async def test_without_anything_nothing_is_sent(write: Any) -> None:
+    found = load(write(document()))
+
+    assert isinstance(found.credentials, Anonymous)
+    assert await found.credentials.headers() == {}
+
+
+def test_a_name_that_yaml_takes_for_a_number_is_a_name(write: Any) -> None:
+    content = document(context={"user": 7})
+    content["users"] = [{"name": 7, "user": {"token": 123}}]
+
+    assert isinstance(load(write(content)).credentials, Token)
+
+
+def test_acting_as_somebody_else_is_asked_for(write: Any) -> None:
+    user = {"token": "t", "as": "bob", "as-uid": "7", "as-groups": ["a", "b"], "as-user-extra": {"scopes": ["x", "y"]}}
+
+    assert load(write(document(user=user))).impersonation == (
+        ("Impersonate-User", "bob"),
+        ("Impersonate-Uid", "7"),
+        ("Impersonate-Group", "a"),
+        ("Impersonate-Group", "b"),
+        ("Impersonate-Extra-scopes", "x"),
+        ("Impersonate-Extra-scopes", "y"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("cluster", "env", "proxy"),
+    [
+        ({"proxy-url": "http://proxy:1"}, {"HTTPS_PROXY": "http://other:2"}, "http://proxy:1"),
+        ({}, {"HTTPS_PROXY": "http://other:2"}, "http://other:2"),
+        ({}, {"HTTPS_PROXY": "http://other:2", "NO_PROXY": ".example"}, ""),
+        ({}, {}, ""),
+    ],
+    ids=["named", "environment", "excepted", "none"],
+)
+def test_the_proxy_is_found(write: Any, cluster: dict[str, Any], env: dict[str, str], proxy: str) -> None:
+    assert load(write(document(cluster)), **env).proxy_url == proxy
+
+
+def test_a_server_without_a_scheme_speaks_tls(write: Any) -> None:
+    assert load(write(document({"server": "one.example:6443/"}))).server == "https://one.example:6443"
+
+
+# What cannot be used.
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (document(current="gone"), r'has no context "gone", which is named as the current one \(it has: here\)'),
+        (document(current=""), r"has no current context: name one \(it has: here\)"),
+        (document(current="", contexts=[]), r"has no current context: name one \(it has none\)"),
+        (document(context={"cluster": "two"}), r'names the cluster "two", which .* does not have \(it has: one\)'),
+        (document(context={"user": "bob"}), r'names the user "bob", which .* does not have \(it has: ann\)'),
+        (document({"server": ""}), "has no server"),
+        (document({"server": "ftp://one"}), r"server must be an http\(s\) URL"),
+        (document({"proxy-url": "socks5://proxy"}), "proxy-url must start with"),
+        (document({"insecure-skip-tls-verify": True, "certificate-authority-data": data("x")}), "keep one of them"),
+        (document({"certificate-authority-data": "%%"}), "certificate-authority-data is not base64"),
+        (
+            document({"certificate-authority": "missing.crt"}),
+            "cannot read certificate-authority .*missing.crt: No such",
+        ),
+        (document(user={"client-certificate-data": data("x")}), "has a client-certificate but no client-key"),
+        (document(user={"client-key-data": data("x")}), "has a client-key but no client-certificate"),
+        (
+            document(user={"exec": {"command": "aws"}}),
+            r'from a credential plug-in \("aws"\), which konverge does not run',
+        ),
+        (document(user={"auth-provider": {"name": "oidc"}}), r'from an auth-provider \("oidc"\)'),
+        (document(clusters={"one": {}}), "clusters must be a list"),
+        (document(users=[7]), "each of users must have a name and a user"),
+        ("- a list", "is no kubeconfig"),
+        ("a: [", "is not YAML near line 2"),
+    ],
+)
+def test_what_cannot_be_used_is_told_in_one_line(write: Any, content: Any, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words) as raised:
+        load(write(content))
+    assert "\n" not in str(raised.value)
+
+
+def test_an_unknown_context_is_told_with_those_that_exist(write: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r'has no context "there" \(it has: here\)'):
+        load(write(document()), "there")
+
+
+@pytest.mark.parametrize(
+    ("env", "looked"),
+    [({"KUBECONFIG": "/no/a:/no/b"}, "/no/a, /no/b"), ({"HOME": "/no"}, "/no/.kube/config"), ({}, "HOME is not set")],
+    ids=["KUBECONFIG", "HOME", "nothing"],
+)
+def test_where_it_was_looked_for_in_vain_is_told(env: dict[str, str], looked: str) -> None:
+    with pytest.raises(ConfigurationError, match="no kubeconfig: looked at ") as raised:
+        load(None, **env)
+    assert looked in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        {"token": "s3cret"},
+        {"username": "ann", "password": "s3cret"},
+        {"client-key-data": data("s3cret"), "client-certificate-data": data("x")},
+    ],
+    ids=["token", "password", "key"],
+)
+def test_no_representation_shows_a_secret(write: Any, user: dict[str, Any]) -> None:
+    found = load(write(document(user=user)))
+
+    shown = f"{found!r} {found.credentials!r} {found.tls!r}"
+    assert "s3cret" not in shown
+    assert data("s3cret") not in shown
+
+
+def test_a_broken_file_is_not_quoted(write: Any) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        load(write("users: [{user: {token: s3cret"))
+    assert "s3cret" not in str(raised.value)
+    assert raised.value.__cause__ is None
