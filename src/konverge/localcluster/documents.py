@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from konverge.localcluster import discovery, failures, openapi
 from konverge.localcluster.answers import Answer, Request, json_answer
 from konverge.localcluster.media import accepts, decode_body
@@ -89,7 +91,7 @@ class Documents:
             if parameters.get("as") == "APIGroupDiscoveryList" and version in ("v2", "v2beta1"):
                 content_type = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
                 found = discovery.aggregated(self._resources, is_core=is_core, version=version)
-                return json_answer(found, content_type=content_type)
+                return _tagged(json_answer(found, content_type=content_type), request)
         return json_answer(discovery.api_versions() if is_core else discovery.api_group_list(self._resources))
 
     def _open_api(self, group: str, version: str) -> Answer:
@@ -114,3 +116,12 @@ class Documents:
                 body = decode_body(content_type, request.body, "Ignore", kind=kind.kind)
                 return json_answer(review(kind, body.value), 201)
         raise failures.unknown_path()
+
+
+def _tagged(answer: Answer, request: Request) -> Answer:
+    """The answer with its tag, or 304 for a client that has it already."""
+    tag = f'"{hashlib.sha256(answer.body).hexdigest().upper()}"'
+    headers = {**answer.headers, "etag": tag, "vary": "Accept", "cache-control": "public"}
+    if request.headers.get("if-none-match") == tag:
+        return Answer(304, b"", headers)
+    return Answer(answer.status, answer.body, headers)

@@ -83,20 +83,30 @@ class Change:
         type: What happened.
         resource: The storage name of the resource, for example ``deployments.apps``.
         revision: When.
-        old: The object before; None for ADDED.
-        new: The object after; for DELETED its last state, carrying the revision of the deletion.
+        before: What was stored before; None for ADDED.
+        after: What is stored now; for DELETED the object's last state, carrying the revision of the deletion.
     """
 
     type: ChangeType
     resource: str
     revision: int
-    old: Stored | None
-    new: Stored
+    before: Stored | None
+    after: Stored
 
     @property
     def key(self) -> ObjectKey:
         """Which object changed."""
-        return self.new.key
+        return self.after.key
+
+    @property
+    def old(self) -> Object | None:
+        """The object before, None for ADDED. Shared: not to be changed."""
+        return None if self.before is None else self.before.object
+
+    @property
+    def new(self) -> Object:
+        """The object after; for DELETED its last state. Shared: not to be changed."""
+        return self.after.object
 
 
 Subscriber: TypeAlias = Callable[[Change], None]
@@ -149,10 +159,10 @@ class Storage:
         for change in reversed(self.changes(revision)):
             if change.resource != resource or (namespace and change.key.namespace != namespace):
                 continue
-            if change.old is None:
+            if change.before is None:
                 state.pop(change.key, None)
             else:
-                state[change.key] = change.old
+                state[change.key] = change.before
         return sorted(state.values(), key=_in_key_order)
 
     def changes(self, after: int) -> list[Change]:

@@ -121,17 +121,17 @@ class Watch:
     def _take_in(self, change: Change) -> bool:
         if change.resource != self.resource.storage:
             return False
-        matched = change.old is not None and self._selection.matches(change.old.object)
-        matches = change.type != "DELETED" and self._selection.matches(change.new.object)
+        matched = change.old is not None and self._selection.matches(change.old)
+        matches = change.type != "DELETED" and self._selection.matches(change.new)
         if matches:
-            self._waiting.append(Event("MODIFIED" if matched else "ADDED", change.new.object, change.new))
+            self._waiting.append(Event("MODIFIED" if matched else "ADDED", change.new, change.after))
         elif matched:
             self._waiting.append(self._gone(change))
         return matches or matched
 
     def _gone(self, change: Change) -> Event:
         if change.type == "DELETED" or change.old is None:
-            return Event("DELETED", change.new.object, change.new)
+            return Event("DELETED", change.new, change.after)
         # It left the selection: the last state that was in it, at the revision at which it left.
-        old = change.old.object
-        return Event("DELETED", old | {"metadata": {**old["metadata"], "resourceVersion": str(change.revision)}})
+        metadata = {**change.old["metadata"], "resourceVersion": str(change.revision)}
+        return Event("DELETED", change.old | {"metadata": metadata})

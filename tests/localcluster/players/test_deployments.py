@@ -125,7 +125,7 @@ async def test_a_rollout_never_has_fewer_available_pods_than_wanted(stage: Stage
     await stage.settle()
 
     seen = [
-        counts(change.new.object, "replicas", "availableReplicas")
+        counts(change.new, "replicas", "availableReplicas")
         for change in stage.changes
         if change.resource == "deployments.apps"
     ]
@@ -194,7 +194,7 @@ async def test_scaling_is_no_rollout(stage: Stage) -> None:
 
     found = stage.get(DEPLOYMENT, "web")
     reasons = {
-        condition(change.new.object, "Progressing") for change in stage.changes if change.resource == "deployments.apps"
+        condition(change.new, "Progressing") for change in stage.changes if change.resource == "deployments.apps"
     }
     assert reasons == {("True", "NewReplicaSetAvailable")}
     assert counts(found, "replicas", "readyReplicas", "unavailableReplicas") == (4, 4, 0)

@@ -69,7 +69,7 @@ async def test_a_pod_is_seen_pending_before_it_runs(stage: Stage) -> None:
     stage.create(pod())
     await stage.settle()
 
-    phases = [change.new.object["status"]["phase"] for change in stage.changes if change.resource == "pods"]
+    phases = [change.new["status"]["phase"] for change in stage.changes if change.resource == "pods"]
     assert list(dict.fromkeys(phases)) == ["Pending", "Running"]
 
 
@@ -210,7 +210,7 @@ async def test_a_deleted_pod_is_seen_terminating_and_then_goes(stage: Stage) -> 
     await stage.settle()
 
     assert stage.find(POD, "web") is None
-    terminating = stage.changes[0].new.object["metadata"]
+    terminating = stage.changes[0].new["metadata"]
     assert stage.changes[0].type == "MODIFIED"
     assert terminating["deletionGracePeriodSeconds"] == 30
     assert stage.changes[-1].type == "DELETED"

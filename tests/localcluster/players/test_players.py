@@ -41,7 +41,7 @@ async def play(seed: int) -> list[tuple[int, str, str]]:
     playing.cancel()
     with suppress(asyncio.CancelledError):
         await playing
-    return [(change.revision, change.type, repr(change.new.object)) for change in stage.changes]
+    return [(change.revision, change.type, repr(change.new)) for change in stage.changes]
 
 
 def history(seed: int) -> list[tuple[int, str, str]]:

@@ -96,9 +96,9 @@ class Players:
             self._driver.note(Notice("ADDED", item.kind, item.key, None, item.object))
 
     def _note(self, change: Change) -> None:
-        new = change.new.object
+        new = change.new
         kind = self._group_kind(change.resource, new["apiVersion"], new["kind"])
-        notice = Notice(change.type, kind, change.key, None if change.old is None else change.old.object, new)
+        notice = Notice(change.type, kind, change.key, change.old, new)
         self._view.note(notice)
         self._driver.note(notice)
 
