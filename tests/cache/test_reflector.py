@@ -107,6 +107,18 @@ def test_a_streaming_list_is_complete_at_its_bookmark() -> None:
     assert run.store.resource_version == "10"
 
 
+def test_silence_is_borne_longer_once_the_streaming_list_is_complete() -> None:
+    run = Run()
+    step = run.step()
+    assert isinstance(step, OpenWatch)
+    run.reflector.opened(run.now)
+    while_streaming = run.reflector.idle_timeout_seconds
+    run.lines(bookmark(10, end=True))
+
+    assert step.idle_timeout_seconds == while_streaming
+    assert while_streaming < 60 < run.reflector.idle_timeout_seconds, "bookmarks come about once a minute"
+
+
 def test_changes_during_a_streaming_list_count() -> None:
     run = Run()
     run.step()

@@ -183,6 +183,7 @@ class Informer:
                 self._tell_all(changes)
                 if error is not None:
                     raise error
+                watch.idle_timeout_seconds = self._reflector.idle_timeout_seconds
         self._reflector.ended(self._clock.monotonic())
 
     async def _wait(self, seconds: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from contextvars import Context
 from types import MappingProxyType, TracebackType
 from typing import Self
 
@@ -122,7 +123,8 @@ class Informers:
             entropy=self._entropy,
         )
         self._informers[gvk] = informer
-        self._tasks[gvk] = self._group.create_task(informer.run(), name=f"informer {gvk}")
+        # Not in the context of the pass that happens to need the kind first: it goes on after that pass has ended.
+        self._tasks[gvk] = self._group.create_task(informer.run(), name=f"informer {gvk}", context=Context())
         return informer
 
     def _publish(self, gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:

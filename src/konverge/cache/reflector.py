@@ -161,6 +161,11 @@ class Reflector:
         """What is kept like the collection."""
         return self._store
 
+    @property
+    def idle_timeout_seconds(self) -> float:
+        """How long an open watch may be silent now: less while the list is being streamed, which is done in one go."""
+        return _IDLE_SECONDS if self._replacement is None else _INITIAL_IDLE_SECONDS
+
     def step(self, now: float) -> Step:
         """What to do next."""
         if now < self._retry_at:
@@ -257,7 +262,7 @@ class Reflector:
             resource_version=resource_version,
             initial_events=initial_events,
             timeout_seconds=self._entropy.uniform(*_WATCH_SECONDS),
-            idle_timeout_seconds=_INITIAL_IDLE_SECONDS if initial_events else _IDLE_SECONDS,
+            idle_timeout_seconds=self.idle_timeout_seconds,
         )
 
     def _take(self, event: _Event, changes: list[Change]) -> None:

@@ -60,12 +60,13 @@ class Watch:
 
     Args:
         response: The stream.
-        idle_timeout_seconds: How long the server may be silent. Bookmarks come about once a minute.
+        idle_timeout_seconds: How long the server may be silent. Bookmarks come about once a minute. It may be changed
+            while the watch is open, and counts from the next wait on.
     """
 
     def __init__(self, response: StreamingResponse, *, idle_timeout_seconds: float) -> None:
         self._chunks = aiter(response.chunks())
-        self._idle_timeout_seconds = idle_timeout_seconds
+        self.idle_timeout_seconds = idle_timeout_seconds
         self._splitter = LineSplitter()
         self._lines: deque[bytes] = deque()
 
@@ -76,11 +77,11 @@ class Watch:
         """
         while True:
             try:
-                async with asyncio.timeout(self._idle_timeout_seconds):
+                async with asyncio.timeout(self.idle_timeout_seconds):
                     chunk = await anext(self._chunks, None)
             except TimeoutError:
                 raise SilentWatchError(
-                    f"a watch was silent for {self._idle_timeout_seconds:g} s, although bookmarks were asked for"
+                    f"a watch was silent for {self.idle_timeout_seconds:g} s, although bookmarks were asked for"
                 ) from None
             if chunk is None:
                 if self._splitter.unfinished:
