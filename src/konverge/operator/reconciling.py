@@ -86,20 +86,22 @@ def components_reconciler(factories: Sequence[ComponentFactory[T]], condition_ty
     async def reconcile(owner: T, ctx: ReconcileContext) -> None:
         components: list[Component] = []
         errors: list[Exception] = []
-        unreported: list[str] = []
+        unbuilt: list[str] = []
         async with ctx.flushing_status():
             for factory in factories:
                 try:
                     component = factory(owner)
-                    components.append(component)
-                    await component.reconcile(ctx)
-                except ReconcileError as error:  # its component's condition says so already
-                    errors.append(error)
                 except Exception as error:  # noqa: BLE001  # an author's code: the other components are not to suffer
                     errors.append(error)
-                    unreported.append(f"{getattr(factory, '__name__', factory)}: {error}")
-            if unreported:
-                ctx.stage(_failed(ctx, condition_type, "; ".join(unreported)))
+                    unbuilt.append(f"{getattr(factory, '__name__', factory)}: {error}")
+                    continue
+                components.append(component)
+                try:
+                    await component.reconcile(ctx)
+                except ReconcileError as error:  # its condition says so already
+                    errors.append(error)
+            if unbuilt:
+                ctx.stage(_failed(ctx, condition_type, "; ".join(unbuilt)))
             else:
                 ctx.stage(aggregate(condition_type, ctx.owner, components))
             _raise_all(errors)
