@@ -81,6 +81,9 @@ def connection_failure(
             f"{request}: the API server {server} did not answer within {timeout_seconds:g} s ({source})"
         )
     words = str(error) or type(error).__name__
+    if isinstance(error, aiohttp.ServerDisconnectedError) and (advice := _own_expiry(config, now)):
+        # In TLS 1.3 a server looks at our certificate after the handshake, and asyncio keeps its alert to itself.
+        return UntrustedServerError(f"the API server {server} closed the connection ({source}). {advice}")
     return ConnectionFailedError(f"{request}: the connection to the API server {server} broke: {words} ({source})")
 
 
@@ -150,10 +153,10 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _system_words(error: aiohttp.ClientConnectorError) -> str:
-    number = error.os_error.errno
-    if number == errno.ECONNREFUSED:
+    found = error.os_error
+    if found.errno == errno.ECONNREFUSED:
         return "connection refused"
-    return error.os_error.strerror or errno.errorcode.get(number or 0, "") or str(error.os_error)
+    return found.strerror or str(found) or "the connection was closed"
 
 
 def _shown(url: str) -> str:

@@ -1,0 +1,80 @@
+"""Certificates for servers and users of the tests."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from konverge.clock import SystemClock
+
+NOW = SystemClock().now()
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A certificate and its key, in PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+class Authority:
+    """Signs certificates."""
+
+    def __init__(self, name: str = "authority") -> None:
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = _name(name)
+        signed = (
+            _builder(self._name, self._name, self._key.public_key(), NOW - timedelta(days=2), NOW + timedelta(days=9))
+            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .sign(self._key, hashes.SHA256())
+        )
+        self.certificate = signed.public_bytes(serialization.Encoding.PEM)
+
+    def issue(
+        self,
+        name: str = "someone",
+        *,
+        address: str = "127.0.0.1",
+        host: str = "api.example",
+        not_before: datetime = NOW - timedelta(days=1),
+        not_after: datetime = NOW + timedelta(days=1),
+    ) -> Pair:
+        """A certificate for that address and that host."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address)), x509.DNSName(host)])
+        signed = (
+            _builder(_name(name), self._name, key.public_key(), not_before, not_after)
+            .add_extension(names, critical=False)
+            .sign(self._key, hashes.SHA256())
+        )
+        return Pair(
+            signed.public_bytes(serialization.Encoding.PEM),
+            key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            ),
+        )
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, not_before: datetime, not_after: datetime
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(not_before.astimezone(UTC))
+        .not_valid_after(not_after.astimezone(UTC))
+    )
