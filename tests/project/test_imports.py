@@ -22,10 +22,11 @@ def test_importing_konverge_loads_nothing_heavy() -> None:
     assert loaded_by("import konverge") == set()
 
 
-@pytest.mark.parametrize("package", ["kube", "feature"])
-def test_pure_packages_bring_no_network_library(package: str) -> None:
-    assert "aiohttp" not in loaded_by(f"import konverge.{package}")
+@pytest.mark.parametrize("package", ["kube", "apply", "feature", "mutation", "primitives", "component"])
+def test_the_engine_brings_neither_http_nor_yaml_nor_a_command_line(package: str) -> None:
+    assert loaded_by(f"import konverge.{package}").isdisjoint({"aiohttp", "click", "rich", "yaml"})
 
 
-def test_engine_and_client_need_neither_the_command_line_nor_yaml() -> None:
-    assert loaded_by("import konverge.component, konverge.client").isdisjoint({"click", "rich", "yaml"})
+@pytest.mark.parametrize("package", ["client", "cache", "runtime", "operator", "localcluster"])
+def test_what_runs_in_a_cluster_brings_no_command_line(package: str) -> None:
+    assert loaded_by(f"import konverge.{package}").isdisjoint({"click", "rich"})
