@@ -126,7 +126,7 @@ def _union(info: inspect.UnionType, path: str, mistakes: list[str], within: tupl
     else:
         mistakes.append(f"{path}: a union may be of one type and None, or of int and str")
         schema = {}
-    return schema | {"nullable": True} if info.includes_none else schema
+    return _nullable(schema) if info.includes_none else schema
 
 
 def _array(
@@ -159,7 +159,13 @@ def _enumeration(values: list[Any], path: str, mistakes: list[str]) -> Object:
         mistakes.append(f"{path}: the values of an enumeration are all strings or all integers")
         return {}
     schema: Object = {"type": "string" if kinds == {str} else "integer", "enum": given}
-    return schema if len(given) == len(values) else schema | {"nullable": True}
+    return schema if len(given) == len(values) else _nullable(schema)
+
+
+def _nullable(schema: Object) -> Object:
+    # The server holds a null against the enumeration even where the field is nullable.
+    values = {"enum": [*schema["enum"], None]} if "enum" in schema and None not in schema["enum"] else {}
+    return schema | values | {"nullable": True}
 
 
 def _number_limits(info: inspect.IntType | inspect.FloatType) -> Object:
