@@ -8,10 +8,12 @@ from typing import Any
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.localcluster.apiserver import ApiServer
+from konverge.localcluster.deletion import Propagation
 from konverge.localcluster.players import Players
 from konverge.localcluster.storage import Change
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+CONTROLLER_REVISION = GroupVersionKind("apps", "v1", "ControllerRevision")
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 ENDPOINTS = GroupVersionKind("", "v1", "Endpoints")
 ENDPOINT_SLICE = GroupVersionKind("discovery.k8s.io", "v1", "EndpointSlice")
@@ -77,7 +79,7 @@ class Stage:
         self.api.update(gvk, obj, manager="test")
 
     def delete(
-        self, gvk: GroupVersionKind, name: str, propagation: str | None = None, namespace: str = "default"
+        self, gvk: GroupVersionKind, name: str, propagation: Propagation | None = None, namespace: str = "default"
     ) -> None:
         """Delete an object as a user does."""
         self.api.delete(gvk, ObjectKey(namespace, name), propagation=propagation)

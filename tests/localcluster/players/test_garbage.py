@@ -183,3 +183,36 @@ async def test_a_reference_that_is_added_later_counts(stage: Stage) -> None:
     await stage.settle()
 
     assert stage.find(CONFIG_MAP, "child") is None
+
+
+async def test_an_owner_of_a_kind_that_is_not_served_is_not_taken_for_absent(stage: Stage) -> None:
+    unknown = {
+        "apiVersion": "demo.test/v1",
+        "kind": "Gadget",
+        "name": "a",
+        "uid": "00000000-0000-4000-8000-000000000000",
+    }
+    stage.create(config_map("child", unknown))
+    await stage.settle()
+    before = stage.find(CONFIG_MAP, "child")
+    stage.create(gadgets())
+    await stage.settle()
+
+    assert before is not None
+    assert stage.find(CONFIG_MAP, "child") is None
+
+
+def gadgets() -> Object:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gadgets.demo.test"},
+        "spec": {
+            "group": "demo.test",
+            "scope": "Namespaced",
+            "names": {"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"},
+            "versions": [version],
+        },
+    }

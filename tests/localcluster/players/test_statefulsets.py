@@ -4,6 +4,7 @@ import pytest
 
 from konverge.kube import Object
 from tests.localcluster.players.stage import (
+    CONTROLLER_REVISION,
     NEVER_READY,
     PERSISTENT_VOLUME_CLAIM,
     POD,
@@ -199,3 +200,19 @@ async def test_min_ready_seconds_hold_the_next_pod_back(stage: Stage) -> None:
 
     assert early == ["db-0"]
     assert stage.names(POD) == ["db-0", "db-1"]
+
+
+async def test_a_set_that_comes_back_takes_its_pods_and_revisions_over(stage: Stage) -> None:
+    stage.create(stateful_set(replicas=1))
+    await stage.settle()
+    before = stage.get(POD, "db-0")["metadata"]["uid"]
+    stage.delete(STATEFUL_SET, "db", "Orphan")
+    await stage.settle()
+
+    created = stage.create(stateful_set(replicas=1))
+    await stage.settle()
+
+    pod, (revision,) = stage.get(POD, "db-0"), stage.all(CONTROLLER_REVISION)
+    assert pod["metadata"]["uid"] == before
+    assert pod["metadata"]["ownerReferences"][0]["uid"] == created["metadata"]["uid"]
+    assert revision["metadata"]["ownerReferences"][0]["uid"] == created["metadata"]["uid"]

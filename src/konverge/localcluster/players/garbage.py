@@ -1,20 +1,23 @@
 """The garbage collector, played: what belongs to nobody any more is deleted, by owner UID.
 
 An owner reference is *solid* while its owner lives, *waiting* while the owner waits in foreground deletion for its
-dependents to go, and *dangling* when there is no such owner. An object with any solid owner stays and loses its other
-references; one without goes. An owner under deletion gives its dependents up (orphan) or takes them along (foreground)
-before its finalizer is removed. The rules are those of the real collector; the view takes the place of its graph.
+dependents to go, *dangling* when there is no such owner, and *unknown* when nobody can say, its kind not being served.
+An object with an unknown owner is left alone; one with any solid owner stays and loses its other references; one
+without goes. An owner under deletion gives its dependents up (orphan) or takes them along (foreground) before its
+finalizer is removed. The rules are those of the real collector; the view takes the place of its graph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from konverge.kube import Object, is_deleting
+from konverge.kube import GroupVersionKind, Object, is_deleting
+from konverge.localcluster.deletion import Propagation
+from konverge.localcluster.players.kinds import CUSTOM_RESOURCE_DEFINITION
 from konverge.localcluster.players.view import GroupKind, Item, Notice, View, owner_references
-from konverge.localcluster.players.writing import Propagation, Writer
+from konverge.localcluster.players.writing import Writer
 
 __all__ = ["FOREGROUND", "ORPHAN", "GarbageCollector", "Owners", "sort_owners"]
 
@@ -29,15 +32,17 @@ class Owners:
     solid: list[dict[str, Any]] = field(default_factory=list)
     dangling: list[dict[str, Any]] = field(default_factory=list)
     waiting: list[dict[str, Any]] = field(default_factory=list)
+    unknown: list[dict[str, Any]] = field(default_factory=list)
 
 
-def sort_owners(view: View, obj: Object) -> Owners:
+def sort_owners(view: View, obj: Object, is_served: Callable[[GroupVersionKind], bool]) -> Owners:
     """Sort the object's references. A reference to an object of another name, kind or namespace is dangling."""
     owners = Owners()
     for reference in owner_references(obj):
         owner = view.by_uid(reference["uid"])
         if owner is None or not _is_meant(reference, owner, obj):
-            owners.dangling.append(reference)
+            known = is_served(GroupVersionKind.parse(reference["apiVersion"], reference["kind"]))
+            (owners.dangling if known else owners.unknown).append(reference)
         elif is_in_foreground(owner.object):
             owners.waiting.append(reference)
         else:
@@ -51,18 +56,29 @@ def is_in_foreground(obj: Object) -> bool:
 
 
 class GarbageCollector:
-    """The player. Its keys are UIDs."""
+    """The player. Its keys are UIDs.
+
+    Args:
+        view: What there is.
+        writer: Deletes and strips.
+        is_served: Tells whether the server serves a kind.
+    """
 
     name = "garbage-collector-controller"
     watches: frozenset[GroupKind] | None = None
 
-    def __init__(self, view: View, writer: Writer) -> None:
+    def __init__(self, view: View, writer: Writer, is_served: Callable[[GroupVersionKind], bool]) -> None:
         self._view = view
         self._writer = writer
+        self._is_served = is_served
+        self._undecided: dict[str, None] = {}
 
     def woken_by(self, notice: Notice) -> Iterable[str]:
         """Whose fate may have changed: the object, its owners in foreground deletion, its dependents."""
         uid = notice.new["metadata"]["uid"]
+        if notice.kind == CUSTOM_RESOURCE_DEFINITION.group_kind and self._undecided:
+            undecided, self._undecided = self._undecided, {}
+            return [*undecided, uid]
         if notice.type == "DELETED":
             dependents = [item.object["metadata"]["uid"] for item in self._view.dependents(uid)]
             return [*dependents, *self._waiting_owners(notice.new)]
@@ -71,8 +87,8 @@ class GarbageCollector:
         before = owner_references(notice.old) if notice.old is not None else []
         if references != before:
             keys.update(dict.fromkeys(self._waiting_owners(notice.old) if notice.old is not None else ()))
-            owners = sort_owners(self._view, notice.new)
-            if owners.dangling or owners.waiting:
+            owners = sort_owners(self._view, notice.new, self._is_served)
+            if owners.dangling or owners.waiting or owners.unknown:
                 keys[uid] = None
         if is_deleting(notice.new):
             finalizers = notice.new["metadata"].get("finalizers") or ()
@@ -94,8 +110,10 @@ class GarbageCollector:
             return None
         if not owner_references(obj):
             return None
-        owners = sort_owners(self._view, obj)
-        if owners.solid:
+        owners = sort_owners(self._view, obj, self._is_served)
+        if owners.unknown:
+            self._undecided[key] = None
+        elif owners.solid:
             if owners.dangling or owners.waiting:
                 self._strip(obj, {each["uid"] for each in [*owners.dangling, *owners.waiting]})
         elif owners.waiting and self._view.dependents(key):

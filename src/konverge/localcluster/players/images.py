@@ -51,7 +51,7 @@ class ImageRules:
         self._set(pattern, READY)
 
     def ready_after(self, pattern: str, seconds: float) -> None:
-        """Containers of matching images become ready so many seconds after their pod came to its node.
+        """Containers of matching images run at once and are ready so many seconds after their pod came to its node.
 
         Raises:
             ValueError: The number is negative.

@@ -8,6 +8,7 @@ __all__ = [
     "CONFIG_MAP",
     "CONTROLLER_MANAGER",
     "CONTROLLER_REVISION",
+    "CUSTOM_RESOURCE_DEFINITION",
     "DEPLOYMENT",
     "ENDPOINTS",
     "ENDPOINT_SLICE",
@@ -36,6 +37,7 @@ CONTROLLER_REVISION = GroupVersionKind("apps", "v1", "ControllerRevision")
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 REPLICA_SET = GroupVersionKind("apps", "v1", "ReplicaSet")
 STATEFUL_SET = GroupVersionKind("apps", "v1", "StatefulSet")
+CUSTOM_RESOURCE_DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 JOB = GroupVersionKind("batch", "v1", "Job")
 ENDPOINT_SLICE = GroupVersionKind("discovery.k8s.io", "v1", "EndpointSlice")
 

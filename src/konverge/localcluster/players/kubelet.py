@@ -11,13 +11,13 @@ from konverge.localcluster.players.images import ImageRules
 from konverge.localcluster.players.kinds import JOB, NODE, PERSISTENT_VOLUME_CLAIM, POD
 from konverge.localcluster.players.ownership import controller_key
 from konverge.localcluster.players.pod_status import Placement, completed_status, pod_status, ready_in_seconds
-from konverge.localcluster.players.pods import is_finished, phase, pod_condition
+from konverge.localcluster.players.pods import is_finished, is_ready, phase, pod_condition
 from konverge.localcluster.players.view import Notice, View
 from konverge.localcluster.players.writing import Writer
 
 __all__ = ["NODE_NAME", "Kubelet", "Scheduler", "node"]
 
-NODE_NAME = "node-1"
+NODE_NAME = "node-0"
 _NODE_IP = "10.0.0.1"
 
 
@@ -182,9 +182,10 @@ class Kubelet:
         elapsed = self._clock.monotonic() - self._arrivals.setdefault(pod["metadata"]["uid"], self._clock.monotonic())
         place = self._placement(pod)
         if phase(pod) == "Running" and controller_key(pod, JOB) is not None:
-            succeeded = all(self._rules.fate(each["image"]).behaviour == "ready" for each in pod["spec"]["containers"])
-            self._writer.update_status(pod, completed_status(pod, succeeded, now, place))
-            return None
+            fails = any(self._rules.fate(each["image"]).behaviour == "failing" for each in pod["spec"]["containers"])
+            if fails or is_ready(pod):
+                self._writer.update_status(pod, completed_status(pod, not fails, now, place))
+                return None
         status = pod_status(pod, self._rules.fate, elapsed, now, place)
         if status != pod.get("status"):
             self._writer.update_status(pod, status)

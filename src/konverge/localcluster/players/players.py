@@ -64,7 +64,7 @@ class Players:
             Scheduler(view, Writer(api, SCHEDULER), clock),
             self._kubelet,
             ServiceEndpoints(view, writer),
-            GarbageCollector(view, writer),
+            GarbageCollector(view, writer, self._is_served),
         ]
         if load_balancers:
             players.append(LoadBalancers(view, Writer(api, "cloud-controller-manager")))
@@ -87,9 +87,9 @@ class Players:
                 stop()
 
     def _take_in(self) -> None:
-        for resource in self._api.resources:
-            for stored in self._api.storage.items(resource.storage):
-                kind = self._group_kind(resource.storage, stored.object["apiVersion"], stored.object["kind"])
+        for storage in dict.fromkeys(resource.storage for resource in self._api.resources):
+            for stored in self._api.storage.items(storage):
+                kind = self._group_kind(storage, stored.object["apiVersion"], stored.object["kind"])
                 self._view.note(Notice("ADDED", kind, stored.key, None, stored.object))
         # Told only now, so that nobody takes an owner for absent that comes later in the list.
         for item in self._view.everything():
@@ -110,6 +110,9 @@ class Players:
         if found is None:
             found = self._group_kinds[resource] = GroupVersionKind.parse(api_version, kind).group_kind
         return found
+
+    def _is_served(self, gvk: GroupVersionKind) -> bool:
+        return any(each.gvk == gvk for each in self._api.resources)
 
     def _plural_of(self, kind: GroupKind) -> str:
         return next(

@@ -14,8 +14,6 @@ from konverge.localcluster.players.images import Fate
 
 __all__ = ["Placement", "completed_status", "pod_status", "ready_in_seconds"]
 
-_CRASH_RESTARTS = 1
-
 
 class Placement(NamedTuple):
     """Where the pod runs.
@@ -44,10 +42,10 @@ def pod_status(
     spec, before = pod["spec"], pod.get("status") or {}
     moment = format_time(now)
     initial = _statuses(spec.get("initContainers"), before.get("initContainerStatuses"), fate, elapsed_seconds, moment)
-    initialized = all(_has_started(each) for each in initial)
+    initialized = all(each["ready"] for each in initial)
     if initialized:
         initial = [
-            _finished(each, each, moment) if not _is_sidecar(container) else each
+            _finished(each, moment) if not _is_sidecar(container) else each
             for each, container in zip(initial, spec.get("initContainers") or (), strict=True)
         ]
         containers = _statuses(spec["containers"], before.get("containerStatuses"), fate, elapsed_seconds, moment)
@@ -55,7 +53,7 @@ def pod_status(
         containers = [_waiting(each, "PodInitializing") for each in spec["containers"]]
     unready = [each["name"] for each in containers if not each["ready"]]
     incomplete = [each["name"] for each in initial if not each["ready"]]
-    waiting = any("waiting" in each["state"] and not each["lastState"] for each in [*initial, *containers])
+    waiting = any("waiting" in each["state"] and not each.get("lastState") for each in containers)
     conditions = _conditions(unready, incomplete)
     return _status(pod, "Pending" if waiting else "Running", conditions, initial, containers, now, place)
 
@@ -64,8 +62,10 @@ def completed_status(pod: Object, succeeded: bool, now: datetime, place: Placeme
     """The status of a pod whose containers have all run to their end."""
     before = pod.get("status") or {}
     moment = format_time(now)
+    exit_code = 0 if succeeded else 1
     containers = [
-        _finished(each, each, moment, exit_code=0 if succeeded else 1) for each in before.get("containerStatuses") or ()
+        {**_finished(each, moment, exit_code=exit_code), "ready": False}
+        for each in before.get("containerStatuses") or ()
     ]
     reason = "PodCompleted" if succeeded else "PodFailed"
     conditions = {
@@ -75,8 +75,6 @@ def completed_status(pod: Object, succeeded: bool, now: datetime, place: Placeme
         "ContainersReady": {"status": "False", "reason": reason},
     }
     initial = before.get("initContainerStatuses") or []
-    for each in containers:
-        each["ready"] = False
     return _status(pod, "Succeeded" if succeeded else "Failed", conditions, initial, containers, now, place)
 
 
@@ -108,20 +106,22 @@ def _statuses(
 def _container_status(
     container: Object, before: Object | None, fate: Fate, elapsed_seconds: float, moment: str
 ) -> Object:
-    started = before is not None and _has_started(before)
     if fate.behaviour == "failing":
         return _crashing(container, before, moment)
-    if before is not None and started and ("running" in before["state"] or "terminated" in before["state"]):
+    if before is not None and "terminated" in before["state"]:
         return before
-    if fate.behaviour == "never-ready":
+    runs = before is not None and "running" in before["state"]
+    if fate.behaviour == "never-ready" and not runs:
         image = container.get("image", "")
         message = f'Back-off pulling image "{image}": ErrImagePull: pull access denied for {image}'
         return _waiting(container, "ImagePullBackOff", message)
-    if elapsed_seconds < fate.after_seconds:
-        return _waiting(container, "ContainerCreating")
+    ready = fate.behaviour == "ready" and elapsed_seconds >= fate.after_seconds
+    if before is not None and runs:
+        return before | {"ready": before["ready"] or ready}
     restarts = before["restartCount"] if before is not None else 0
-    last = before["lastState"] if before is not None else {}
-    return _state(container, {"running": {"startedAt": moment}}, ready=True, restarts=restarts, last=last)
+    last = before.get("lastState") if before is not None else None
+    state = {"running": {"startedAt": moment}}
+    return _state(container, state, ready=ready, restarts=restarts, last=last) | {"started": True}
 
 
 def _waiting(container: Object, reason: str, message: str = "") -> Object:
@@ -144,18 +144,17 @@ def _crashing(container: Object, before: Object | None, moment: str) -> Object:
         "reason": "CrashLoopBackOff",
         "message": f"back-off 10s restarting failed container={name}",
     }
-    restarts = (before["restartCount"] if before is not None else 0) + _CRASH_RESTARTS
+    restarts = (before["restartCount"] if before is not None else 0) + 1
     return _state(container, {"waiting": waiting}, ready=False, restarts=restarts, last={"terminated": ended})
 
 
-def _finished(container: Object, before: Object, moment: str, *, exit_code: int = 0) -> Object:
+def _finished(before: Object, moment: str, *, exit_code: int = 0) -> Object:
     if "terminated" in before["state"]:
         return dict(before)
     started = (before["state"].get("running") or {}).get("startedAt", moment)
     reason = "Completed" if exit_code == 0 else "Error"
     ended = {"exitCode": exit_code, "reason": reason, "startedAt": started, "finishedAt": moment}
-    status = _state(container, {"terminated": ended}, ready=exit_code == 0, restarts=before["restartCount"])
-    return status | {"started": False}
+    return {**before, "state": {"terminated": ended}, "ready": exit_code == 0, "started": False}
 
 
 def _state(container: Object, state: Object, *, ready: bool, restarts: int = 0, last: Object | None = None) -> Object:
@@ -169,10 +168,6 @@ def _state(container: Object, state: Object, *, ready: bool, restarts: int = 0, 
         "imageID": "",
         "started": ready,
     }
-
-
-def _has_started(status: Object) -> bool:
-    return bool(status["state"].keys() & {"running", "terminated"}) or bool(status["lastState"])
 
 
 def _is_sidecar(container: Object) -> bool:

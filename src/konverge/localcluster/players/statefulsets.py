@@ -79,7 +79,7 @@ class StatefulSets:
     def _revisions(self, found: Object) -> tuple[Object, Object, list[Object]]:
         """The revision that the set runs, the one that it is to run, and all that there are, oldest first."""
         history = sorted(
-            self._view.controlled(CONTROLLER_REVISION, found["metadata"]["uid"]),
+            claim(self._view, self._writer, found, CONTROLLER_REVISION, found["spec"]["selector"]),
             key=lambda each: (each["revision"], each["metadata"]["name"]),
         )
         update = self._update_revision(found, history)

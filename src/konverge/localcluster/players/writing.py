@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.localcluster.apiserver import ApiServer
+from konverge.localcluster.deletion import Propagation
 
-__all__ = ["Propagation", "Writer"]
-
-Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
+__all__ = ["Writer"]
 
 
 class Writer:
@@ -50,7 +47,6 @@ class Writer:
 
     def bind(self, pod: Object, node_name: str, condition: Object) -> Object:
         """Put a pod on a node; `condition` is the ``PodScheduled`` that says so."""
-        status = {**pod["status"], "conditions": [condition]}
-        return self.update(
-            {**pod, "spec": {**pod["spec"], "nodeName": node_name}, "status": status}, subresource="binding"
-        )
+        status = {**(pod.get("status") or {}), "conditions": [condition]}
+        bound = {**pod, "spec": {**pod["spec"], "nodeName": node_name}, "status": status}
+        return self.update(bound, subresource="binding")
