@@ -2,20 +2,94 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
-from konverge.kube import Object
-from konverge.localcluster.resources import Resource
+import msgspec
+
+from konverge.kube import Object, parse_time
+from konverge.localcluster.resources import Column, Resource
+from konverge.localcluster.tables.configuration import CONFIGURATION
+from konverge.localcluster.tables.jsonpath import find
+from konverge.localcluster.tables.network import NETWORK
+from konverge.localcluster.tables.pods import POD
+from konverge.localcluster.tables.printing import Printed, human_duration
+from konverge.localcluster.tables.workloads import WORKLOADS
 
 __all__ = ["columns_of", "row_of"]
 
+_PRINTED: Mapping[str, Printed] = {"pods": POD, **WORKLOADS, **NETWORK, **CONFIGURATION}
+_NAME = Column(name="Name", type="string", path="", format="name")
+
 
 def columns_of(resource: Resource) -> list[Object]:
-    """The columns."""
-    return [{"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}]
+    """The definitions of the resource's columns."""
+    return list(_definitions(_columns(resource)))
 
 
 def row_of(resource: Resource, obj: Object, now: datetime) -> list[Any]:
-    """The cells."""
-    return [obj["metadata"].get("name", "")]
+    """The cells of an object, one for each column.
+
+    Args:
+        resource: What the object is.
+        obj: The object, in the form that the resource serves.
+        now: The present, for ages.
+    """
+    known = None if resource.is_custom else _PRINTED.get(resource.storage)
+    if known is not None:
+        return known.cells(obj, now)
+    return [
+        obj["metadata"].get("name", ""),
+        *(_cell(column, find(obj, column.path), now) for column in resource.columns),
+    ]
+
+
+def _columns(resource: Resource) -> tuple[Column, ...]:
+    known = None if resource.is_custom else _PRINTED.get(resource.storage)
+    return known.columns if known is not None else (_NAME, *resource.columns)
+
+
+@lru_cache(maxsize=256)
+def _definitions(columns: tuple[Column, ...]) -> tuple[Object, ...]:
+    return tuple(
+        {
+            "name": column.name,
+            "type": column.type,
+            "format": column.format,
+            "description": column.description,
+            "priority": column.priority,
+        }
+        for column in columns
+    )
+
+
+def _cell(column: Column, value: Any, now: datetime) -> Any:
+    """What a column of a custom resource shows of a value; None when it is of no use there."""
+    if value is None:
+        return None
+    match column.type:
+        case "string":
+            if isinstance(value, str):
+                return value
+            return msgspec.json.encode(value).decode()
+        case "integer":
+            return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        case "number":
+            return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        case "boolean":
+            return value if isinstance(value, bool) else None
+        case "date":
+            return _age(value, now)
+        case _:
+            return None
+
+
+def _age(value: Any, now: datetime) -> str | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        return human_duration(now - parse_time(value))
+    except ValueError:
+        return "<invalid>"

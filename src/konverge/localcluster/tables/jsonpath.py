@@ -1,0 +1,116 @@
+r"""Simple JSONPath, as the columns of custom resources use it.
+
+Names (``.spec.replicas``, ``['a.b']``, ``.a\.b``), positions (``[0]``, ``[-1]``), wildcards (``[*]``) and filters
+that compare one field with a value (``[?(@.type=="Ready")]``).
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import msgspec
+
+__all__ = ["find"]
+
+Step: TypeAlias = Callable[[Any], Iterator[Any]]
+
+_TOKEN = re.compile(
+    r"""\.(?P<name>(?:[^.\[\]\\]|\\.)+)
+      | \[(?P<index>-?\d+)\]
+      | (?P<any>\[\*\]|\.\*)
+      | \[\?\(\s*@(?P<field>(?:\.[^\s=!<>.]+)+)\s*(?P<test>==|!=|<=|>=|<|>)\s*(?P<value>'[^']*'|"[^"]*"|[^)\s]+)\s*\)\]
+      | \[(?P<quoted>'[^']*'|"[^"]*")\]
+    """,
+    re.VERBOSE,
+)
+_TESTS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def find(value: Any, path: str) -> Any:
+    """The first value at the path; None when there is none, or when the path cannot be read."""
+    found = [value]
+    for step in _steps(path):
+        found = [below for each in found for below in step(each)]
+    return found[0] if found else None
+
+
+@lru_cache(maxsize=1024)
+def _steps(path: str) -> tuple[Step, ...]:
+    text = path.strip().removeprefix("{").removesuffix("}").removeprefix("$")
+    steps, at = [], 0
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        if token is None:
+            return (_nothing,)
+        steps.append(_step(token))
+        at = token.end()
+    return tuple(steps)
+
+
+def _step(token: re.Match[str]) -> Step:
+    if token["name"] is not None:
+        return _named(re.sub(r"\\(.)", r"\1", token["name"]))
+    if token["quoted"] is not None:
+        return _named(token["quoted"][1:-1])
+    if token["index"] is not None:
+        return _placed(int(token["index"]))
+    if token["any"] is not None:
+        return _every
+    return _filtered(token["field"], _TESTS[token["test"]], _literal(token["value"]))
+
+
+def _nothing(value: Any) -> Iterator[Any]:
+    return iter(())
+
+
+def _named(name: str) -> Step:
+    def step(value: Any) -> Iterator[Any]:
+        if isinstance(value, Mapping) and name in value:
+            yield value[name]
+
+    return step
+
+
+def _placed(index: int) -> Step:
+    def step(value: Any) -> Iterator[Any]:
+        if isinstance(value, list) and -len(value) <= index < len(value):
+            yield value[index]
+
+    return step
+
+
+def _every(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        yield from value.values()
+    elif isinstance(value, list):
+        yield from value
+
+
+def _filtered(path: str, test: Callable[[Any, Any], bool], wanted: Any) -> Step:
+    def step(value: Any) -> Iterator[Any]:
+        for item in value if isinstance(value, list) else ():
+            found = find(item, path)
+            if type(found) is type(wanted) and test(found, wanted):
+                yield item
+
+    return step
+
+
+def _literal(text: str) -> Any:
+    if text[0] in "'\"":
+        return text[1:-1]
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
