@@ -1,0 +1,188 @@
+"""A crash between any two requests leaves a state from which the next run converges to the same end (invariant 5).
+
+The WebApp example is run once to count its requests. Then it is run again for each of them: the operator dies at that
+request (before it is sent, or after the server acted), a new one starts, and the story must end in the same place.
+Time is simulated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from konverge.cli.operator_file import OperatorReference, load_operator
+from konverge.client import Client
+from konverge.clock import SeededEntropy, SimulatedClock, SimulatedLoop
+from konverge.crd import crd_manifest
+from konverge.errors import KindNotServedError
+from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
+from konverge.localcluster import LocalCluster
+from konverge.operator import Operator
+from tests.simulation.mortal import MortalTransport
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "webapp"
+WEB_APP = GroupVersionKind("demo.konverge.dev", "v1alpha1", "WebApp")
+SHOP = ObjectKey("default", "shop")
+CHILDREN = (
+    GroupVersionKind("", "v1", "ConfigMap"),
+    GroupVersionKind("", "v1", "Secret"),
+    GroupVersionKind("", "v1", "Service"),
+    GroupVersionKind("apps", "v1", "Deployment"),
+    GroupVersionKind("apps", "v1", "StatefulSet"),
+)
+
+
+@dataclass
+class Outcome:
+    """Where a story ended."""
+
+    requests: int
+    state: dict[str, Any]
+    creations: Counter[str]
+
+
+def run(story: Any) -> Outcome:
+    """Run one story to its end in simulated time."""
+    with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
+        outcome: Outcome = runner.run(story)
+    return outcome
+
+
+async def story(*, fatal: int = 0, answered: bool = False) -> Outcome:
+    """Bring the example up, change it, suspend it and wake it again; with one operator's death on the way."""
+    operator = load_operator(OperatorReference(EXAMPLE / "operator.py"))
+    clock = SimulatedClock()
+    async with LocalCluster(clock=clock, entropy=SeededEntropy()) as cluster:
+        creations: Counter[str] = Counter()
+        cluster.api.subscribe(lambda change: creations.update(_created(change.old, change.new)))
+        admin = Client(cluster.transport(), user_agent="admin", clock=clock)
+        await admin.create(crd_manifest(operator.custom_resources[0]))
+        await _served(admin, clock)
+        await admin.create(yaml.safe_load((EXAMPLE / "webapp.yaml").read_text()))
+        first = MortalTransport(cluster.transport(), fatal=fatal, answered=answered)
+        async with asyncio.timeout(3600), asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(_operate(operator, first, clock))]
+            tasks.create_task(_succeed(first, running, operator, cluster, clock))
+            await _until_ready(admin, clock, replicas=2)
+            await _change(admin, {"replicas": 3, "tracing": False})
+            await _until_ready(admin, clock, replicas=3)
+            await _change(admin, {"suspended": True})
+            await _until(admin, clock, lambda owner: _reason(owner, "FrontendReady") == "Suspended")
+            await _change(admin, {"suspended": False})
+            await _until_ready(admin, clock, replicas=3)
+            first.died.set()
+            await clock.sleep(60)
+            for task in running:
+                task.cancel()
+        state: dict[str, Any] = {
+            f"{gvk.kind}/{obj['metadata']['name']}": _essence(obj)
+            for gvk in CHILDREN
+            for obj in (await admin.list(gvk, namespace=SHOP.namespace)).items
+            if obj["metadata"].get("ownerReferences")
+        }
+        state["conditions"] = _conditions(await admin.get(WEB_APP, SHOP))
+        return Outcome(first.sent, state, creations)
+
+
+async def _served(admin: Client, clock: SimulatedClock) -> None:
+    while True:
+        try:
+            await admin.mapping(WEB_APP)
+        except KindNotServedError:
+            await clock.sleep(1)
+        else:
+            return
+
+
+async def _operate(operator: Operator, transport: MortalTransport, clock: SimulatedClock) -> None:
+    async with Client(transport, user_agent="webapp", clock=clock) as client:
+        await operator.run(client, clock=clock, entropy=SeededEntropy())
+
+
+async def _succeed(
+    first: MortalTransport,
+    running: list[asyncio.Task[None]],
+    operator: Operator,
+    cluster: LocalCluster,
+    clock: SimulatedClock,
+) -> None:
+    """When the first operator dies, another one starts a little later, as a Deployment's next pod would."""
+    await first.died.wait()
+    running[0].cancel()
+    await clock.sleep(2)
+    running.append(asyncio.create_task(_operate(operator, MortalTransport(cluster.transport()), clock)))
+
+
+async def _change(admin: Client, spec: Mapping[str, object]) -> None:
+    await admin.patch(WEB_APP, SHOP, {"spec": spec}, patch_type="merge")
+
+
+async def _until_ready(admin: Client, clock: SimulatedClock, *, replicas: int) -> None:
+    deployment = GroupVersionKind("apps", "v1", "Deployment")
+
+    async def ready(owner: Object) -> bool:
+        if _reason(owner, "Ready") != "Healthy":
+            return False
+        live = await admin.get(deployment, ObjectKey(SHOP.namespace, "shop-frontend"))
+        return bool(live["status"].get("readyReplicas") == replicas)
+
+    while not await ready(await admin.get(WEB_APP, SHOP)):
+        await clock.sleep(0.5)
+
+
+async def _until(admin: Client, clock: SimulatedClock, holds: Any) -> None:
+    while not holds(await admin.get(WEB_APP, SHOP)):
+        await clock.sleep(0.5)
+
+
+def _reason(owner: Object, condition_type: str) -> str:
+    condition = find_condition(owner, condition_type)
+    current = condition is not None and condition.observed_generation == owner["metadata"]["generation"]
+    return condition.reason if condition is not None and current else ""
+
+
+def _created(old: Object | None, new: Object | None) -> list[str]:
+    if old is not None or new is None or not _belongs_to_owner(new):
+        return []
+    return [f"{new['kind']}/{new['metadata']['name']}"]
+
+
+def _belongs_to_owner(obj: Object) -> bool:
+    references = obj["metadata"].get("ownerReferences") or []
+    return any(reference["kind"] == WEB_APP.kind for reference in references)
+
+
+def _essence(obj: Object) -> Object:
+    return {name: value for name, value in obj.items() if name in {"spec", "data", "type"}} | {
+        "labels": obj["metadata"].get("labels")
+    }
+
+
+def _conditions(owner: Object) -> list[tuple[str, str, str]]:
+    return sorted((each["type"], each["status"], each["reason"]) for each in owner["status"]["conditions"])
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> Outcome:
+    """The story without a death."""
+    return run(story())
+
+
+def test_the_story_ends_well_without_a_crash(undisturbed: Outcome) -> None:
+    assert ("Ready", "True", "Healthy") in undisturbed.state["conditions"]
+    assert max(undisturbed.creations.values()) == 1
+
+
+@pytest.mark.parametrize("answered", [False, True], ids=["before the request", "after the server acted"])
+def test_a_crash_at_any_request_ends_in_the_same_state(undisturbed: Outcome, answered: bool) -> None:
+    for fatal in range(1, undisturbed.requests + 1):
+        outcome = run(story(fatal=fatal, answered=answered))
+        assert outcome.state == undisturbed.state, f"the operator died at request {fatal}"
+        assert outcome.creations == undisturbed.creations, f"an object was made twice after a death at request {fatal}"
