@@ -60,7 +60,7 @@ def test_every_kind_of_field_has_its_schema() -> None:
         "replicas": {"type": "integer", "format": "int64", "minimum": 0, "maximum": 50, "default": 1},
         "tracingEnabled": {"type": "boolean", "default": False},
         "tier": {"type": "string", "enum": ["free", "paid"], "default": "free"},
-        "strategy": {"type": "string", "enum": ["Recreate", "RollingUpdate", None], "nullable": True},
+        "strategy": {"type": "string", "enum": ["Recreate", "RollingUpdate"]},
         "maxUnavailable": {"x-kubernetes-int-or-string": True, "default": 1},
         "ratio": {"type": "number", "format": "double", "minimum": 0.0, "exclusiveMinimum": True, "nullable": True},
         "ports": {

@@ -159,13 +159,13 @@ def _enumeration(values: list[Any], path: str, mistakes: list[str]) -> Object:
         mistakes.append(f"{path}: the values of an enumeration are all strings or all integers")
         return {}
     schema: Object = {"type": "string" if kinds == {str} else "integer", "enum": given}
-    return schema if len(given) == len(values) else _nullable(schema)
+    return schema
 
 
 def _nullable(schema: Object) -> Object:
-    # The server holds a null against the enumeration even where the field is nullable.
-    values = {"enum": [*schema["enum"], None]} if "enum" in schema and None not in schema["enum"] else {}
-    return schema | values | {"nullable": True}
+    # An enumeration refuses null even where it lists it (kube-openapi never finds a nil among the values). Of a field
+    # that is not nullable, the server drops the null before it validates: absent is what it means anyway.
+    return schema if "enum" in schema else schema | {"nullable": True}
 
 
 def _number_limits(info: inspect.IntType | inspect.FloatType) -> Object:
