@@ -97,9 +97,7 @@ class Informer:
                 else:
                     await self._watch(step)
             except KonvergeError as error:
-                self._report(error)
-                self._reflector.failed(error, self._clock.monotonic())
-                self._wake_waiting()
+                self._failed(error)
 
     async def ready(self, timeout_seconds: float) -> None:
         """Wait until reads are answered.
@@ -132,14 +130,15 @@ class Informer:
         Raises:
             konverge.errors.NotFoundError: There is none.
         """
+        if not self._covers(key):
+            return await self._client.get(self._gvk, key, live=True)
         found = self._store.get(key)
         if found is None and self._store.is_dropped(key):
             found = await self._client.get(self._gvk, key, live=True)
-            self._tell(self._store.record_read(found))
+            self._store.record_read(found)  # told to nobody: nothing has happened to the object
         if found is None:
-            raise NotFoundError(
-                f"{identity(self._gvk, key)} not found", details={"kind": self._gvk.kind, "name": key.name}
-            )
+            details = {"kind": self._gvk.kind, "name": key.name}
+            raise NotFoundError(f"{identity(self._gvk, key)} not found", details=details)
         return found
 
     def record_write(self, obj: Mapping[str, Any]) -> None:
@@ -219,10 +218,14 @@ class Informer:
         for change in changes:
             self._publish(self._gvk, change.old, change.new)
 
-    def _report(self, problem: KonvergeError) -> None:
-        # The first of a row at once, the others for who wants to know: an outage is one line a kind, not one a retry.
-        level = logging.WARNING if self._reflector.problem is None else logging.DEBUG
-        _logger.log(level, "%s: its changes do not arrive now: %s", self._gvk, problem)
+    def _failed(self, error: KonvergeError) -> None:
+        was_healthy = self._reflector.problem is None
+        self._reflector.failed(error, self._clock.monotonic())
+        if self._reflector.problem is error:
+            # The first of a row, and the others for who wants to know: an outage is one line a kind, not one a retry.
+            level = logging.WARNING if was_healthy else logging.DEBUG
+            _logger.log(level, "%s: its changes do not arrive now: %s", self._gvk, error)
+            self._wake_waiting()
 
 
 @contextmanager

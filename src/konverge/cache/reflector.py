@@ -235,6 +235,9 @@ class Reflector:
 
     def failed(self, error: KonvergeError, now: float) -> None:
         """The step, or reading on in a watch, has failed."""
+        if self._listing and self._streaming and isinstance(error, InvalidError | BadRequestError | SilentWatchError):
+            self._give_up_streaming(str(error))  # not a problem: there is another way
+            return
         self.problem = error
         if isinstance(error, KindNotServedError):
             self._list_again()
@@ -316,9 +319,7 @@ class Reflector:
         self._fruitless_watches = 0
 
     def _list_failed(self, error: KonvergeError) -> None:
-        if self._streaming and isinstance(error, InvalidError | BadRequestError | SilentWatchError):
-            self._give_up_streaming(str(error))
-        elif isinstance(error, ExpiredError) and self._continue_token:
+        if isinstance(error, ExpiredError) and self._continue_token:
             # Reading all the pages takes longer than the server keeps its history: take everything at once.
             self._page_size = 0
         self._list_again()
