@@ -64,7 +64,7 @@ def metadata_mistakes(resource: Resource, obj: Object) -> Iterator[Mistake]:
     yield from label_mistakes(metadata.get("labels"), "metadata.labels")
     yield from annotation_mistakes(metadata.get("annotations"), "metadata.annotations")
     yield from _owner_mistakes(metadata.get("ownerReferences") or [])
-    yield from _finalizer_mistakes(metadata.get("finalizers") or [])
+    yield from _finalizer_mistakes(metadata.get("finalizers") or [], is_plain_allowed=_is_extension(resource))
 
 
 def label_mistakes(labels: Mapping[str, str] | None, field: str) -> Iterator[Mistake]:
@@ -103,12 +103,17 @@ def _owner_mistakes(owners: list[Mapping[str, Any]]) -> Iterator[Mistake]:
         yield invalid(field, owners, f"Only one reference can have Controller set to true. {found}")
 
 
-def _finalizer_mistakes(finalizers: list[str]) -> Iterator[Mistake]:
+def _is_extension(resource: Resource) -> bool:
+    """Definitions and custom resources belong to another API server, which lets plain names of finalizers be."""
+    return resource.is_custom or resource.gvk.group == "apiextensions.k8s.io"
+
+
+def _finalizer_mistakes(finalizers: list[str], *, is_plain_allowed: bool) -> Iterator[Mistake]:
     field = "metadata.finalizers"
     for index, name in enumerate(finalizers):
         for detail in label_key_mistakes(name):
             yield invalid(field, name, detail)
-        if "/" not in name and name not in _STANDARD_FINALIZERS:
+        if "/" not in name and name not in _STANDARD_FINALIZERS and not is_plain_allowed:
             detail = "name is neither a standard finalizer name nor is it fully qualified"
             yield invalid(f"{field}[{index}]", name, detail)
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
