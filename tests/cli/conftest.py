@@ -16,6 +16,12 @@ Konverge = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
+def anyio_backend() -> tuple[str, dict[str, object]]:
+    """Real time: other processes live in it."""
+    return "asyncio", {}
+
+
+@pytest.fixture
 def home(tmp_path: Path) -> Path:
     """An empty home folder."""
     folder = tmp_path / "home"

@@ -153,7 +153,8 @@ class LiveScreen:
 
         upper = Table.grid(padding=(0, 4))
         upper.add_row(self._steps_table(), self._objects_table())
-        return Group(Text(), self._conditions_table(), Text(), upper, Text(), *(Text(line) for line in self._news))
+        news = (Text(line, no_wrap=True, overflow="ellipsis") for line in self._news)
+        return Group(Text(), self._conditions_table(), Text(), upper, Text(), *news)
 
     def _conditions_table(self) -> Table:
         from rich.table import Table

@@ -194,7 +194,7 @@ def webapp_story(webapp: Object) -> tuple[Step, ...]:
                 _absent("Service", legacy),
             ),
         ),
-        Step("Nobody touches anything", StayQuiet(10)),
+        Step("Nobody touches anything for ten seconds", StayQuiet(10)),
         Step(
             "The frontend's Service is deleted by hand",
             Delete(GroupVersionKind("", "v1", "Service"), frontend),
