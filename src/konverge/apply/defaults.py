@@ -168,8 +168,9 @@ def _pod(pod: dict[str, Any]) -> None:
     if spec.get("enableServiceLinks") is None:
         spec["enableServiceLinks"] = True
     for field in ("containers", "initContainers"):
-        if field in spec:
-            spec[field] = [_pod_container(each, spec) if isinstance(each, dict) else each for each in spec[field] or ()]
+        listed = spec.get(field)
+        if isinstance(listed, list):
+            spec[field] = [_pod_container(each, spec) if isinstance(each, dict) else each for each in listed]
     pod["spec"] = spec
 
 

@@ -61,12 +61,12 @@ def differences(
     if entry is not None and entry.get("apiVersion") != desired.get("apiVersion"):
         entry = None  # Paths of another version of the kind; an apply in this one renews them.
     owned: Mapping[str, Any] = entry["fieldsV1"] if entry is not None else {}
-    secret = desired.get("kind") == "Secret" and desired.get("apiVersion") == "v1"
+    kind = str(desired["kind"]) if builtin is not None else ""
 
     def walk(wanted: Object, owned: Mapping[str, Any]) -> tuple[Difference, ...]:
-        return _Walk(secret=secret, drops_zeros=builtin is not None).differences(wanted, live, owned, schema)
+        return _Walk(kind).differences(wanted, live, owned, schema)
 
-    if secret and ("stringData" in desired or "f:stringData" in owned):
+    if kind == "Secret" and ("stringData" in desired or "f:stringData" in owned):
         return walk(normalize(desired, schema), _with_string_data(owned))
     # Nearly every pass ends here: only what differs as it was written is put into the server's form.
     return walk(normalize(desired, schema), owned) if walk(desired, owned) else ()
@@ -79,40 +79,43 @@ def _with_string_data(owned: Mapping[str, Any]) -> Mapping[str, Any]:
     return merged
 
 
-_ROOT_SERVER_FIELDS = frozenset({"apiVersion", "kind", "status"})
+# The admission plug-in DefaultTolerationSeconds, which is on unless somebody turns it off.
+_ADDED_TOLERATIONS = [
+    {"key": f"node.kubernetes.io/{why}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    for why in ("not-ready", "unreachable")
+]
+
+_ROOT_SERVER_FIELDS = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
 class _Walk:
     """One walk through a desired object, its live form and our fields of it, which are read as they are stored.
 
     Args:
-        secret: The object is a Secret.
-        drops_zeros: The kind's types do not tell every zero value from absence.
+        kind: The kind of a built-in object, empty for a custom resource.
     """
 
-    __slots__ = ("_drops_zeros", "_found", "_secret")
+    __slots__ = ("_found", "_is_builtin", "_kind")
 
-    def __init__(self, *, secret: bool, drops_zeros: bool) -> None:
-        self._secret = secret
-        self._drops_zeros = drops_zeros
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._is_builtin = bool(kind)  # So its types do not tell every zero value from absence.
         self._found: list[Difference] = []
 
     def differences(
         self, desired: Object, live: Object, owned: Mapping[str, Any], schema: Schema | None
     ) -> tuple[Difference, ...]:
-        wanted = {name: value for name, value in desired.items() if name not in _ROOT_SERVER_FIELDS}
-        metadata = {
-            name: value for name, value in (desired.get("metadata") or {}).items() if name not in SERVER_METADATA
-        }
-        if metadata:
-            wanted["metadata"] = metadata
-        else:
-            wanted.pop("metadata", None)
-        self._fields(wanted, live, owned, schema, ())
+        metadata = desired.get("metadata") or {}
+        ours = {name: value for name, value in metadata.items() if name not in SERVER_METADATA}
+        of = schema.child("metadata") if schema is not None else None
+        self._fields(ours, live.get("metadata"), owned.get("f:metadata") or {}, of, ("f:metadata",))
+        rest = {name: value for name, value in desired.items() if name not in _ROOT_SERVER_FIELDS}
+        below = {element: fields for element, fields in owned.items() if element != "f:metadata"}
+        self._fields(rest, live, below, schema, ())
         return tuple(self._found)
 
     def _report(self, kind: Literal["missing", "extra", "changed"], path: Path, desired: Any, live: Any) -> None:
-        if self._secret and path[0] == "f:data":
+        if self._kind == "Secret" and path[0] in ("f:data", "f:stringData"):
             desired = live = HIDDEN
         self._found.append(Difference(format_path(path), kind, desired, None if live is ABSENT else live))
 
@@ -131,7 +134,7 @@ class _Walk:
                     continue
                 child = schema.child(name) if schema is not None else None
                 self._value(value, held.get(name, ABSENT), below, child, path, element)
-            elif not _owns_nothing(name, value, schema) or (not self._drops_zeros and name not in held):
+            elif not _owns_nothing(name, value, schema) or (not self._is_builtin and name not in held):
                 # A custom resource gets even an empty list that nobody owns.
                 self._report("missing", (*path, element), value, held.get(name))
         if len(owned) - ("." in owned) != known:
@@ -141,7 +144,7 @@ class _Walk:
 
     def _is_dropped(self, name: str, value: Any, schema: Schema | None) -> bool:
         """Tell whether the server stores the empty value by storing nothing, as it does with most fields' zeros."""
-        if not self._drops_zeros or schema is None:
+        if not self._is_builtin or schema is None:
             return False
         field = schema.properties.get(name)
         if field is None:
@@ -163,10 +166,17 @@ class _Walk:
             if below or (desired and schema is not None and is_granular(schema, desired)):
                 self._items(desired, live, owned, schema, (*path, element))
                 return
-        elif desired is None and schema is not None and is_granular(schema, live):
+        elif desired is None and not below and schema is not None and is_granular(schema, live):
             return  # To apply null to it changes nothing.
-        if not same_value(desired, live):
+        if not same_value(desired, live) and not self._is_admitted((*path, element), desired, live):
             self._report("changed", (*path, element), desired, live)
+
+    def _is_admitted(self, path: Path, desired: Any, live: Any) -> bool:
+        """Tell whether only admission made the difference: it adds tolerations to every Pod, in a list that is ours."""
+        if self._kind != "Pod" or path != ("f:spec", "f:tolerations") or not isinstance(live, list):
+            return False
+        ours = [each for each in live if each not in _ADDED_TOLERATIONS or each in desired]
+        return same_value(desired, ours)
 
     def _items(
         self, desired: Sequence[Any], live: Any, owned: Mapping[str, Any], schema: Schema | None, path: Path
@@ -177,11 +187,13 @@ class _Walk:
         of = schema.items if schema is not None else None
         elements = _elements(desired, owned, schema, of) if keyed else [_member(each) for each in desired]
         places = _places(held, elements, keyed=keyed)
+        known = 0
         last = -1
         ordered = True
         for item, element in zip(desired, elements, strict=True):
             below = owned.get(element)
             place = places.get(element)
+            known += below is not None
             if below is None or place is None:
                 self._report("missing", (*path, element), item, None if place is None else held[place])
                 continue
@@ -193,8 +205,8 @@ class _Walk:
                 self._report("changed", (*path, element), item, held[place])
         if not ordered:
             self._report("changed", path, desired, live)
-        if len(owned) - ("." in owned) != len(elements):
-            for element in owned.keys() - set(elements) - {"."}:
+        if len(owned) - ("." in owned) != known:
+            for element in sorted(owned.keys() - set(elements) - {"."}):
                 place = _places(held, [element], keyed=keyed).get(element)
                 self._report("extra", (*path, element), None, None if place is None else held[place])
 
