@@ -92,16 +92,31 @@ async def test_a_pod_is_scheduled_runs_and_is_ready(cluster: Cluster) -> None:
     }
 
 
-async def test_a_never_ready_image_runs_without_getting_ready(cluster: Cluster) -> None:
+async def test_an_image_that_cannot_be_pulled_leaves_the_pod_waiting(cluster: Cluster) -> None:
     await cluster.client.create(new(POD, cluster.namespace, "stuck", spec=pod_spec(NEVER_READY_IMAGE)))
+    key = ObjectKey(cluster.namespace, "stuck")
 
-    async def running() -> bool:
-        pod = await cluster.client.get(POD, ObjectKey(cluster.namespace, "stuck"))
-        return bool(pod["status"]["phase"] == "Running")
+    async def waiting() -> bool:
+        return "containerStatuses" in (await cluster.client.get(POD, key))["status"]
 
-    await cluster.eventually(running)
+    await cluster.eventually(waiting)
     await cluster.clock.sleep(4)
-    pod = await cluster.client.get(POD, ObjectKey(cluster.namespace, "stuck"))
+    pod = await cluster.client.get(POD, key)
+    (container,) = pod["status"]["containerStatuses"]
+    assert pod["status"]["phase"] == "Pending"
+    assert conditions(pod)["Ready"] == ("False", "ContainersNotReady")
+    assert container["ready"] is False
+    assert container["state"]["waiting"]["reason"] == "ImagePullBackOff"
+
+
+async def test_a_slow_image_runs_before_it_is_ready(cluster: Cluster) -> None:
+    await cluster.client.create(new(POD, cluster.namespace, "slow", spec=pod_spec(SLOW_IMAGE)))
+
+    async def running() -> Object | None:
+        pod = await cluster.client.get(POD, ObjectKey(cluster.namespace, "slow"))
+        return pod if pod["status"]["phase"] == "Running" else None
+
+    pod = await cluster.eventually(running)
     assert conditions(pod)["Ready"] == ("False", "ContainersNotReady")
     assert pod["status"]["containerStatuses"][0]["ready"] is False
 
@@ -364,6 +379,7 @@ async def test_a_stateful_set_rolls_a_new_image_out(cluster: Cluster) -> None:
 # DaemonSets, Jobs, Services
 
 
+@pytest.mark.embedded_gap("it plays no DaemonSet controller")
 async def test_a_daemon_set_runs_on_every_node(cluster: Cluster) -> None:
     await cluster.client.create(daemon_set(cluster.namespace))
 
