@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from konverge.kube import Object
+from konverge.localcluster.customresources import DEFINITIONS
 from konverge.localcluster.resources import Resource
 from konverge.localcluster.selection import Selection
 from konverge.localcluster.storage import Change, Stored
@@ -86,6 +87,8 @@ class Watch:
     def note(self, change: Change) -> None:
         """Take in one change of the store."""
         self._revision = change.revision
+        if self._is_of_its_definition(change):
+            self.end()
         if change.resource != self.resource.storage:
             return
         if self._take_in(change) and self.wake is not None:
@@ -117,6 +120,12 @@ class Watch:
             self._end_subscription = None
         if self.wake is not None:
             self.wake()
+
+    def _is_of_its_definition(self, change: Change) -> bool:
+        """Tell whether the kind is served no longer: the watch of a definition that was deleted ends with it."""
+        if change.type != "DELETED" or change.resource != DEFINITIONS:
+            return False
+        return self.resource.is_custom and change.key.name == self.resource.storage
 
     def _take_in(self, change: Change) -> bool:
         if change.resource != self.resource.storage:
