@@ -105,6 +105,16 @@ def licensed(shop: Shop) -> Component:
     )
 
 
+def follower(shop: Shop) -> Component:
+    """Waits for an object that another component of the same owner makes."""
+    awaited = ConfigMap({"metadata": _named(shop, "settings")})
+    return (
+        ComponentBuilder("follower", condition_type="FollowerReady")
+        .with_resource(awaited, read_only(), block_on_absence())
+        .build()
+    )
+
+
 def broken(shop: Shop) -> Component:
     """Cannot be built while the greeting is rude."""
     if shop.spec.greeting == "rude":

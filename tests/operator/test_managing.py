@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from konverge.crd import Metadata, encode
+from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.operator import ComponentFactory, Operator
 from tests.operator.shops import (
     CONFIG_MAP,
@@ -11,8 +13,10 @@ from tests.operator.shops import (
     SECRET,
     SHOP,
     Shop,
+    ShopSpec,
     Town,
     broken,
+    follower,
     licensed,
     pages,
     settings,
@@ -150,6 +154,28 @@ async def test_a_component_that_stands_before_its_prerequisite_goes_on(town: Tow
         await town.open("corner")
 
         await town.until_ready("corner")
+
+
+async def test_a_component_that_read_before_another_wrote_goes_on(town: Town) -> None:
+    async with town.looked_after_by(managing(follower, settings)):
+        await town.open("corner")
+
+        await town.until_ready("corner")
+
+
+async def test_an_operator_of_one_namespace_leaves_the_others_alone(town: Town) -> None:
+    elsewhere = f"{town.namespace}-elsewhere"
+    await town.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": elsewhere}})
+    foreign = Shop(metadata=Metadata(name="foreign", namespace=elsewhere), spec=ShopSpec())
+    await town.client.create(encode(foreign))
+    async with town.looked_after_by(managing(settings)):
+        await town.open("corner")
+        await town.until_ready("corner")
+        await town.quiet()
+
+    untouched = await town.client.get(SHOP, ObjectKey(elsewhere, "foreign"))
+    await town.client.delete(GroupVersionKind("", "v1", "Namespace"), ObjectKey("", elsewhere))
+    assert "status" not in untouched
 
 
 async def test_a_component_that_cannot_be_built_stops_no_other(town: Town) -> None:

@@ -100,6 +100,24 @@ async def test_what_a_pass_changes_under_its_own_feet_brings_one_more(town: Town
     assert seen == [False, True]
 
 
+async def test_own_writes_bring_no_pass_of_their_own(town: Town) -> None:
+    operator = Operator("shops")
+    passes = []
+
+    @operator.reconciles(Shop)
+    async def reconcile(shop: Shop, ctx: ReconcileContext) -> None:
+        passes.append(shop.metadata.name)
+        async with ctx.flushing_status():
+            await settings(shop).reconcile(ctx)
+
+    async with town.looked_after_by(operator):
+        await town.open("corner")
+        await town.until("corner", "Healthy", "SettingsReady")
+        await town.clock.sleep(2.0)
+
+    assert len(passes) == 2, "one that writes, and one because a condition became True"
+
+
 async def test_an_author_who_never_comes_to_rest_gets_a_slow_loop(town: Town) -> None:
     operator = Operator("shops")
     passes = []

@@ -7,8 +7,9 @@ exactly one more (invariant 3); a pass sees its own writes (2); a settled system
 
 from konverge.runtime.cached_client import CachedClient
 from konverge.runtime.controller import DEFAULT_TIMEOUT, DEFAULT_WORKERS, Controller, Result
+from konverge.runtime.owners import OwnerKind
 from konverge.runtime.passes import Pass, PassFilter, current_pass
-from konverge.runtime.process import OwnerKind, Process
+from konverge.runtime.process import Process
 from konverge.runtime.queue import Backoff, Moment, Queue
 
 __all__ = [

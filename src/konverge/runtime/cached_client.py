@@ -6,8 +6,7 @@ so is each write that an earlier read of the same pass could not know of.
 
 from __future__ import annotations
 
-from konverge.cache.informer import Informer
-from konverge.cache.informers import Informers
+from konverge.cache import Informer, Informers
 from konverge.client import Applied, Client
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
 from konverge.runtime.reads import Reader, ReadObject, Reads

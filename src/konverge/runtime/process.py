@@ -10,54 +10,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeAlias
 
-from konverge.cache.informer import Informer
-from konverge.cache.informers import Informers
+from konverge.cache import Informers
 from konverge.client import Client
 from konverge.clock import Clock, Entropy
 from konverge.errors import ConfigurationError
-from konverge.kube import GroupVersionKind, Object, ObjectKey, is_deleting
-from konverge.runtime.cached_client import CachedClient, CachedClients
-from konverge.runtime.controller import DEFAULT_TIMEOUT, DEFAULT_WORKERS, Controller, Result
-from konverge.runtime.queue import Backoff
+from konverge.kube import GroupVersionKind
+from konverge.runtime.cached_client import CachedClients
+from konverge.runtime.controller import Controller
+from konverge.runtime.owners import OwnerKind, Owners
 from konverge.runtime.reads import Reader, Reads
 from konverge.runtime.routing import OwnedKind, Routing
 from konverge.runtime.waking import Waking
 
-__all__ = ["OwnerKind", "Process", "ReconcileOwner"]
+__all__ = ["Process"]
 
 _log = logging.getLogger("konverge.runtime")
 
 # Owners that were there before go behind whatever changes: a restart over thousands of settled owners must not delay
 # the one that somebody edits.
 _COLD_START_PRIORITY = -100
-
-ReconcileOwner: TypeAlias = Callable[[Object, CachedClient], Awaitable[Result | None]]
-"""One pass: the owner as it was read, and the client to read and write with."""
-
-
-@dataclass(frozen=True, slots=True)
-class OwnerKind:
-    """A kind whose objects are reconciled.
-
-    Args:
-        name: What its controller is called in logs.
-        gvk: The kind.
-        reconcile: One pass.
-        workers: How many owners at once.
-        timeout: How long a pass may take.
-    """
-
-    name: str
-    gvk: GroupVersionKind
-    reconcile: ReconcileOwner
-    workers: int = DEFAULT_WORKERS
-    timeout: timedelta = DEFAULT_TIMEOUT
 
 
 class Process:
@@ -118,9 +93,10 @@ class Process:
                 _log.warning("stopped before all passes had ended")
 
     def stop(self) -> None:
-        """Start no further pass, and return from `run` when those under way have ended or the grace period is over.
+        """Start no further pass; `run` returns when those under way have ended, or the grace period is over.
 
-        A second call ends the grace period. Called before the owners are listed, it ends the run at once.
+        A second call ends the grace period. Called before the owners are listed, it ends the run at once. Only while
+        `run` is under way.
         """
         now = asyncio.get_running_loop().time()
         grace_seconds = self._grace_seconds if self._controllers and not self._is_stopping else 0.0
@@ -140,7 +116,7 @@ class Process:
         ) as informers:
             waking = Waking(routing, self._wake)
             clients = CachedClients(self._client, informers, reads, waking, namespace=self._namespace)
-            owners = [_Owners(kind, clients, self._entropy) for kind in self._kinds]
+            owners = [Owners(kind, clients, self._entropy) for kind in self._kinds]
             for kind in self._kinds:
                 await clients.started(kind.gvk)
             # Nothing is awaited from here to the subscription: what is held is queued, what comes later is told.
@@ -153,7 +129,7 @@ class Process:
                 for controller in self._controllers.values():
                     controllers.create_task(controller.run(), name=f"controller {controller.name}")
 
-    def _controller(self, owners: _Owners) -> Controller:
+    def _controller(self, owners: Owners) -> Controller:
         kind = owners.kind
         return Controller(
             kind.name,
@@ -166,78 +142,6 @@ class Process:
 
     def _wake(self, owner: Reader, reason: str) -> None:
         self._controllers[owner.gvk].wake(owner.key, reason=reason)
-
-
-class _Owners:
-    """The passes over the owners of one kind: what comes before and after the author's part of each."""
-
-    def __init__(self, kind: OwnerKind, clients: CachedClients, entropy: Entropy) -> None:
-        self.kind = kind
-        self._clients = clients
-        self._entropy = entropy
-        self._backoff = Backoff()
-        self._restless: dict[ObjectKey, int] = {}
-
-    def existing(self) -> list[ObjectKey]:
-        """The keys of all owners that there are."""
-        return [meta.key for meta in self._informer.store.all_metadata()]
-
-    async def reconcile(self, key: ObjectKey) -> Result | None:
-        """One pass over the owner of that key, if there is one and it is not on its way out."""
-        reader = Reader(self.kind.gvk, key)
-        reads = self._clients.reads
-        owner = self._informer.store.get(key)
-        if owner is None or is_deleting(owner):
-            reads.forget(reader)
-            self._restless.pop(key, None)
-            return None
-        before = _outlook(owner)
-        is_complete = False
-        reads.begin(reader)
-        self._clients.take_overtaken(reader)
-        try:
-            result = await self.kind.reconcile(owner, self._clients.for_owner(reader))
-            is_complete = True
-        finally:
-            reads.finish(reader, complete=is_complete)
-        return self._with_another_look(reader, before, result)
-
-    @property
-    def _informer(self) -> Informer:
-        return self._clients.informers.running[self.kind.gvk]
-
-    def _with_another_look(self, reader: Reader, before: Any, result: Result | None) -> Result | None:
-        """Ask for one more pass if this one has itself changed what an earlier step of it went by.
-
-        Own writes wake nobody who made them, so this is what lets a component that stands before its prerequisite go
-        on. Each such pass in a row comes later than the last: an author whose passes never come to rest gets a slow
-        loop, not a hot one.
-        """
-        key = reader.key
-        owner = self._informer.store.get(key)
-        is_overtaken = self._clients.take_overtaken(reader)
-        if owner is None or not (is_overtaken or _outlook(owner) != before):
-            self._restless.pop(key, None)
-            return result
-        self._restless[key] = self._restless.get(key, 0) + 1
-        soon = timedelta(seconds=self._backoff.seconds(self._restless[key], self._entropy))
-        if result is not None and result.requeue_after is not None:
-            soon = min(soon, result.requeue_after)
-        return Result(requeue_after=soon)
-
-
-def _outlook(owner: Object) -> Any:
-    """What of an owner's status other steps may go by: which conditions are True, and all that is no condition.
-
-    Reasons, messages and times are for people: that they change is no cause for another pass.
-    """
-    status = owner.get("status")
-    if not isinstance(status, dict):
-        return {}
-    conditions = status.get("conditions")
-    listed = conditions if isinstance(conditions, list) else []
-    true = {found.get("type") for found in listed if isinstance(found, dict) and found.get("status") == "True"}
-    return {**status, "conditions": true}
 
 
 @contextmanager
