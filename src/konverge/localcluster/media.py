@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from konverge.errors import ApiError, BadRequestError
-from konverge.localcluster import bodies, failures
+from konverge.localcluster import bodies, failures, protobuf
 from konverge.localcluster.bodies import decode_json, decode_yaml, duplicate_keys
 from konverge.localcluster.incoming import Strictness
 
@@ -22,7 +22,7 @@ PATCH_TYPES: Mapping[str, Literal["json", "merge", "strategic"]] = {
     "application/strategic-merge-patch+json": "strategic",
 }
 _JSON = "application/json"
-_BODY_TYPES = (_JSON, "application/yaml")
+_BODY_TYPES = (_JSON, "application/yaml", protobuf.MEDIA_TYPE)
 _FORMS: Mapping[str, Form] = {
     "Table": "table",
     "PartialObjectMetadata": "metadata",
@@ -108,6 +108,8 @@ def decode_body(content_type: str, body: bytes, strictness: Strictness, *, kind:
     bodies.check_size(body)
     media_type = media_type_of(content_type)
     try:
+        if media_type == protobuf.MEDIA_TYPE:
+            return Body(protobuf.decode_protobuf(body))
         if media_type in ("application/yaml", *APPLY_TYPES) and not body.lstrip().startswith(b"{"):
             return Body(decode_yaml(body))
         if media_type not in (*_BODY_TYPES, *APPLY_TYPES, *PATCH_TYPES):
