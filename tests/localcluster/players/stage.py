@@ -14,6 +14,7 @@ from konverge.localcluster.storage import Change
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 CONTROLLER_REVISION = GroupVersionKind("apps", "v1", "ControllerRevision")
+DAEMON_SET = GroupVersionKind("apps", "v1", "DaemonSet")
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 ENDPOINTS = GroupVersionKind("", "v1", "Endpoints")
 ENDPOINT_SLICE = GroupVersionKind("discovery.k8s.io", "v1", "EndpointSlice")

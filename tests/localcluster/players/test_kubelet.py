@@ -234,6 +234,19 @@ async def test_a_pod_waits_for_its_claim(stage: Stage) -> None:
     assert condition(stage.get(POD, "web"), "Ready")[0] == "True"
 
 
+async def test_a_pod_waits_for_a_node_with_its_labels(stage: Stage) -> None:
+    stage.create(pod(nodeSelector={"disk": "fast"}))
+    await stage.settle()
+    waiting = stage.get(POD, "web")
+    node = stage.api.get(NODE, ObjectKey("", "node-0"))
+    node["metadata"]["labels"]["disk"] = "fast"
+    stage.api.update(NODE, node)
+    await stage.settle()
+
+    assert condition(waiting, "PodScheduled") == ("False", "Unschedulable")
+    assert condition(stage.get(POD, "web"), "Ready")[0] == "True"
+
+
 async def test_a_pod_of_another_scheduler_is_left_alone(stage: Stage) -> None:
     stage.create(pod(schedulerName="mine"))
     await stage.settle()

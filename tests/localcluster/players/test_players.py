@@ -76,6 +76,7 @@ async def test_new_players_go_on_where_others_stopped() -> None:
     stage.create(deployment(replicas=2))
     first = asyncio.create_task(stage.players.run())
     await stage.clock.sleep(0)
+    await stage.clock.sleep(0)
     first.cancel()
     with suppress(asyncio.CancelledError):
         await first

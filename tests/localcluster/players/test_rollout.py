@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from konverge.localcluster.players.rollout import Limits, Sized, new_size, proportional_sizes, rolling_sizes
 
@@ -104,3 +107,22 @@ def test_without_a_noted_size_the_counted_replicas_are_the_base() -> None:
     sizes = proportional_sizes(Limits(20, 0, 0), [Sized("new", 5), Sized("old", 5)], total_before=10)
 
     assert sizes == {"new": 10, "old": 10}
+
+
+@given(
+    limits=st.builds(limits_of, st.integers(1, 12), st.integers(0, 6), st.integers(0, 6)),
+    readiness=st.lists(st.booleans(), max_size=60),
+)
+def test_a_rollout_stays_within_its_limits_and_ends(limits: Limits, readiness: list[bool]) -> None:
+    new, old = Sized("new", 0), Sized("old", limits.desired, available=limits.desired)
+    for gets_ready in [*readiness, *[True] * 60]:
+        sizes = rolling_sizes(limits, new, [old] if old.replicas else [])
+        new = replace(new, replicas=sizes.get("new", new.replicas))
+        # A ReplicaSet gives up what is not available first; here all old pods are.
+        left = sizes.get("old", old.replicas)
+        old = replace(old, replicas=left, available=min(old.available, left))
+        new = replace(new, available=min(new.replicas, new.available + gets_ready))
+        assert new.replicas + old.replicas <= limits.most
+        assert new.available + old.available >= limits.least_available
+
+    assert (new.replicas, old.replicas) == (limits.desired, 0)

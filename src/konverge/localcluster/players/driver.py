@@ -24,7 +24,7 @@ __all__ = ["Driver", "Player"]
 _log = logging.getLogger(__name__)
 
 # So many keys are worked on before the other tasks of the loop get a turn.
-_KEYS_A_TURN = 16
+_KEYS_A_TURN = 4
 # Back-off after a failure, in seconds: doubled each time, with a fifth of jitter.
 _FIRST_RETRY = 0.005
 _LAST_RETRY = 60.0

@@ -80,6 +80,7 @@ class GarbageCollector:
             undecided, self._undecided = self._undecided, {}
             return [*undecided, uid]
         if notice.type == "DELETED":
+            self._undecided.pop(uid, None)
             dependents = [item.object["metadata"]["uid"] for item in self._view.dependents(uid)]
             return [*dependents, *self._waiting_owners(notice.new)]
         keys: dict[str, None] = {}

@@ -9,6 +9,7 @@ __all__ = [
     "CONTROLLER_MANAGER",
     "CONTROLLER_REVISION",
     "CUSTOM_RESOURCE_DEFINITION",
+    "DAEMON_SET",
     "DEPLOYMENT",
     "ENDPOINTS",
     "ENDPOINT_SLICE",
@@ -16,6 +17,7 @@ __all__ = [
     "KUBELET",
     "NAMESPACE",
     "NODE",
+    "NODE_NAME",
     "PERSISTENT_VOLUME_CLAIM",
     "POD",
     "REPLICA_SET",
@@ -34,6 +36,7 @@ POD = GroupVersionKind("", "v1", "Pod")
 SERVICE = GroupVersionKind("", "v1", "Service")
 SERVICE_ACCOUNT = GroupVersionKind("", "v1", "ServiceAccount")
 CONTROLLER_REVISION = GroupVersionKind("apps", "v1", "ControllerRevision")
+DAEMON_SET = GroupVersionKind("apps", "v1", "DaemonSet")
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 REPLICA_SET = GroupVersionKind("apps", "v1", "ReplicaSet")
 STATEFUL_SET = GroupVersionKind("apps", "v1", "StatefulSet")
@@ -41,6 +44,8 @@ CUSTOM_RESOURCE_DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "Cus
 JOB = GroupVersionKind("batch", "v1", "Job")
 ENDPOINT_SLICE = GroupVersionKind("discovery.k8s.io", "v1", "EndpointSlice")
 
+# The one node of the cluster.
+NODE_NAME = "node-0"
 # Field managers, as `kubectl get --show-managed-fields` tells them.
 CONTROLLER_MANAGER = "kube-controller-manager"
 SCHEDULER = "kube-scheduler"

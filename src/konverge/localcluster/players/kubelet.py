@@ -8,17 +8,20 @@ from datetime import datetime
 from konverge.clock import Clock
 from konverge.kube import Object, ObjectKey, format_time, is_deleting
 from konverge.localcluster.players.images import ImageRules
-from konverge.localcluster.players.kinds import JOB, NODE, PERSISTENT_VOLUME_CLAIM, POD
+from konverge.localcluster.players.kinds import JOB, NODE, NODE_NAME, PERSISTENT_VOLUME_CLAIM, POD
 from konverge.localcluster.players.ownership import controller_key
 from konverge.localcluster.players.pod_status import Placement, completed_status, pod_status, ready_in_seconds
 from konverge.localcluster.players.pods import is_finished, is_ready, phase, pod_condition
 from konverge.localcluster.players.view import Notice, View
 from konverge.localcluster.players.writing import Writer
 
-__all__ = ["NODE_NAME", "Kubelet", "Scheduler", "node"]
+__all__ = ["Kubelet", "Scheduler", "node"]
 
-NODE_NAME = "node-0"
 _NODE_IP = "10.0.0.1"
+_WRONG_NODE = (
+    "1 node(s) didn't match Pod's node affinity/selector. no new claims to deallocate, preemption: 0/1 nodes are "
+    "available: 1 Preemption is not helpful for scheduling."
+)
 
 
 def node(now: datetime) -> Object:
@@ -81,7 +84,7 @@ class Scheduler:
     """The player that puts pods on the node. Its keys are those of pods."""
 
     name = "scheduler"
-    watches = frozenset({POD.group_kind, PERSISTENT_VOLUME_CLAIM.group_kind})
+    watches = frozenset({POD.group_kind, PERSISTENT_VOLUME_CLAIM.group_kind, NODE.group_kind})
 
     def __init__(self, view: View, writer: Writer, clock: Clock) -> None:
         self._view = view
@@ -90,7 +93,9 @@ class Scheduler:
         self._waiting: dict[ObjectKey, dict[ObjectKey, None]] = {}
 
     def woken_by(self, notice: Notice) -> Iterable[ObjectKey]:
-        """A pod without a node; the pods that waited for a claim."""
+        """A pod without a node; the pods that waited for a claim; all of them when the node changes."""
+        if notice.kind == NODE.group_kind:
+            return [ObjectKey.of(pod) for pod in self._view.all(POD) if not pod["spec"].get("nodeName")]
         if notice.kind == PERSISTENT_VOLUME_CLAIM.group_kind:
             return self._waiting.pop(notice.key, ())
         return () if notice.type == "DELETED" or notice.new["spec"].get("nodeName") else (notice.key,)
@@ -113,7 +118,7 @@ class Scheduler:
         }
         if obstacle:
             found = pod_condition(pod, "PodScheduled")
-            message = f"0/1 nodes are available: {obstacle}. not found"
+            message = f"0/1 nodes are available: {obstacle}"
             if found is None or found.get("message") != message:
                 condition |= {"status": "False", "reason": "Unschedulable", "message": message}
                 self._writer.update_status(pod, {**(pod.get("status") or {}), "conditions": [condition]})
@@ -122,7 +127,11 @@ class Scheduler:
         return None
 
     def _obstacle(self, pod: Object) -> str:
-        """Why the pod cannot be scheduled; empty when it can."""
+        """Why the pod cannot be scheduled, in the words of the real scheduler; empty when it can."""
+        node = self._view.get(NODE, ObjectKey("", NODE_NAME))
+        labels = node["metadata"].get("labels") or {} if node is not None else {}
+        if not (pod["spec"].get("nodeSelector") or {}).items() <= labels.items():
+            return _WRONG_NODE
         for volume in pod["spec"].get("volumes") or ():
             name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
             if not name:
@@ -133,8 +142,8 @@ class Scheduler:
                 continue
             self._waiting.setdefault(key, {})[ObjectKey.of(pod)] = None
             if claim is None:
-                return f'persistentvolumeclaim "{name}" not found'
-            return "pod has unbound immediate PersistentVolumeClaims"
+                return f'persistentvolumeclaim "{name}" not found. not found'
+            return "pod has unbound immediate PersistentVolumeClaims. not found"
         return ""
 
 

@@ -8,6 +8,7 @@ from konverge.clock import Clock, Entropy
 from konverge.errors import AlreadyExistsError
 from konverge.kube import GroupVersionKind
 from konverge.localcluster.apiserver import ApiServer
+from konverge.localcluster.players.daemonsets import DaemonSets
 from konverge.localcluster.players.deployments import Deployments
 from konverge.localcluster.players.driver import Driver, Player
 from konverge.localcluster.players.endpoints import LoadBalancers, ServiceEndpoints
@@ -59,6 +60,7 @@ class Players:
             Deployments(view, writer, clock),
             ReplicaSets(view, writer, clock),
             StatefulSets(view, writer, clock),
+            DaemonSets(view, writer, clock),
             Jobs(view, writer, clock),
             VolumeClaims(view, writer),
             Scheduler(view, Writer(api, SCHEDULER), clock),

@@ -11,10 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from konverge.clock import Clock
-from konverge.errors import AlreadyExistsError
-from konverge.kube import Object, ObjectKey, is_deleting, owner_reference
-from konverge.localcluster.players.hashes import content_hash
-from konverge.localcluster.players.kinds import CONTROLLER_REVISION, PERSISTENT_VOLUME_CLAIM, POD, STATEFUL_SET
+from konverge.kube import Object, ObjectKey, is_deleting
+from konverge.localcluster.players.kinds import PERSISTENT_VOLUME_CLAIM, POD, STATEFUL_SET
 from konverge.localcluster.players.ownership import claim, woken_controllers
 from konverge.localcluster.players.pods import (
     availability_in_seconds,
@@ -24,6 +22,7 @@ from konverge.localcluster.players.pods import (
     phase,
     pod_from_template,
 )
+from konverge.localcluster.players.revisions import Revisions, template_of
 from konverge.localcluster.players.view import Notice, View
 from konverge.localcluster.players.writing import Writer
 
@@ -32,7 +31,6 @@ __all__ = ["StatefulSets", "stateful_pod", "stateful_set_status"]
 REVISION_LABEL = "controller-revision-hash"
 _POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
 _POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
-_HASH_LABEL = "controller.kubernetes.io/hash"
 
 
 class StatefulSets:
@@ -45,6 +43,7 @@ class StatefulSets:
         self._view = view
         self._writer = writer
         self._clock = clock
+        self._history = Revisions(view, writer, "controller.kubernetes.io/hash")
 
     def woken_by(self, notice: Notice) -> Iterable[ObjectKey]:
         """A StatefulSet itself; the one that controls a pod; for a pod without controller, those that could take it."""
@@ -71,62 +70,19 @@ class StatefulSets:
         status = stateful_set_status(found, pass_.pods, current, update, now, given_up=pass_.given_up)
         if status != (found.get("status") or {}):
             found = self._writer.update_status(found, status)
-        self._forget_revisions(found, history, {current["metadata"]["name"], update["metadata"]["name"]}, pods)
+        used = {current["metadata"]["name"], update["metadata"]["name"], *map(_revision_of, pods.values())}
+        self._history.forget(found, history, used)
         min_ready = found["spec"].get("minReadySeconds", 0)
         waits = [availability_in_seconds(pod, min_ready, now) for pod in pass_.pods.values()]
         return min((seconds for seconds in waits if seconds), default=None)
 
     def _revisions(self, found: Object) -> tuple[Object, Object, list[Object]]:
         """The revision that the set runs, the one that it is to run, and all that there are, oldest first."""
-        history = sorted(
-            claim(self._view, self._writer, found, CONTROLLER_REVISION, found["spec"]["selector"]),
-            key=lambda each: (each["revision"], each["metadata"]["name"]),
-        )
-        update = self._update_revision(found, history)
+        history = self._history.history(found)
+        update = self._history.present(found, history)
         running = (found.get("status") or {}).get("currentRevision")
         current = next((each for each in history if each["metadata"]["name"] == running), update)
         return current, update, history
-
-    def _update_revision(self, found: Object, history: list[Object]) -> Object:
-        data = {"spec": {"template": {**found["spec"]["template"], "$patch": "replace"}}}
-        following = history[-1]["revision"] + 1 if history else 1
-        equal = next((each for each in reversed(history) if each["data"] == data), None)
-        if equal is not None:
-            if equal is history[-1]:
-                return equal
-            return self._writer.update({**equal, "revision": following})  # a rollback to an earlier template
-        metadata = found["metadata"]
-        collisions = (found.get("status") or {}).get("collisionCount", 0)
-        while True:
-            data_hash = content_hash(data, collisions)
-            labels = (found["spec"]["template"].get("metadata") or {}).get("labels") or {}
-            wanted: Object = {
-                "apiVersion": CONTROLLER_REVISION.api_version,
-                "kind": CONTROLLER_REVISION.kind,
-                "metadata": {
-                    "name": f"{metadata['name'][:223]}-{data_hash}",
-                    "namespace": metadata["namespace"],
-                    "labels": {**labels, _HASH_LABEL: data_hash},
-                    "ownerReferences": [owner_reference(found)],
-                },
-                "data": data,
-                "revision": following,
-            }
-            if metadata.get("annotations"):
-                wanted["metadata"]["annotations"] = metadata["annotations"]
-            try:
-                return self._writer.create(wanted)
-            except AlreadyExistsError:
-                collisions += 1
-
-    def _forget_revisions(
-        self, found: Object, history: list[Object], live: set[str], pods: Mapping[int, Object]
-    ) -> None:
-        """Delete the oldest revisions beyond ``revisionHistoryLimit`` that nothing runs."""
-        live = live | {_revision_of(pod) for pod in pods.values()}
-        unused = [each for each in history if each["metadata"]["name"] not in live]
-        for each in unused[: max(0, len(unused) - found["spec"].get("revisionHistoryLimit", 10))]:
-            self._writer.delete(each)
 
 
 class _Pass:
@@ -229,8 +185,7 @@ class _Pass:
 def stateful_pod(found: Object, revision: Object, ordinal: int) -> Object:
     """The pod of that ordinal, made from the template of a revision."""
     name = f"{found['metadata']['name']}-{ordinal}"
-    template = revision["data"]["spec"]["template"]
-    pod = pod_from_template({"metadata": template.get("metadata"), "spec": template.get("spec")}, found)
+    pod = pod_from_template(template_of(revision), found)
     pod["metadata"]["name"] = name
     pod["metadata"]["labels"] = {
         **(pod["metadata"].get("labels") or {}),
