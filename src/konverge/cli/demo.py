@@ -10,6 +10,7 @@ import asyncio
 import shlex
 import tempfile
 from collections.abc import Iterable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import click
@@ -21,7 +22,7 @@ from konverge.cli.program import verbose_option
 from konverge.cli.screen import Screen, choose_screen
 from konverge.cli.signals import until_told_to_stop
 from konverge.cli.stage import Request, Stage, StoryError
-from konverge.cli.story import FOLLOWED, WEBAPP, webapp_story
+from konverge.cli.story import FOLLOWED, WEBAPP, creation, webapp_story
 from konverge.client.connect import connect
 from konverge.clock import SystemClock, SystemEntropy
 from konverge.errors import ConfigurationError, KonvergeError
@@ -32,6 +33,9 @@ __all__ = ["demo", "example_folder"]
 _USER_AGENT = "konverge-demo"
 _OPERATOR_USER_AGENT = "konverge/"  # so begins that of `konverge run`
 _WHOLE_SECONDS = 90.0
+
+# No image is pulled on the embedded cluster; without this the story would be over before anybody has read it.
+_START_SECONDS = {"nginx:*": 1.0, "redis:*": 1.0}
 
 
 @click.command()
@@ -66,68 +70,75 @@ def example_folder() -> Path:
 
 
 async def _demo(example: Path, screen: Screen, *, stay: bool) -> None:
+    """Start everything, tell the story, end everything."""
     from konverge.localcluster import LocalCluster
 
     webapp = yaml.load((example / "webapp.yaml").read_bytes(), Loader=yaml.CSafeLoader)
-    clock = SystemClock()
-    with until_told_to_stop() as told, tempfile.TemporaryDirectory(prefix="konverge-demo-") as name:
-        config, log = Path(name) / "kubeconfig", Path(name) / "operator.log"
-        async with LocalCluster(clock=clock, entropy=SystemEntropy()) as cluster:
-            url = await cluster.serve()
-            write_kubeconfig(kubeconfig(url, "demo"), config)
+    file, clock = example / "operator.py", SystemClock()
+    async with AsyncExitStack() as stack:
+        told = stack.enter_context(until_told_to_stop())
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="konverge-demo-")))
+        cluster = await stack.enter_async_context(LocalCluster(clock=clock, entropy=SystemEntropy()))
+        for image, seconds in _START_SECONDS.items():
+            cluster.images.ready_after(image, seconds)
+        url = await cluster.serve()
+        config = folder / "kubeconfig"
+        write_kubeconfig(kubeconfig(url, "demo"), config)
+        client = await stack.enter_async_context(connect(config, user_agent=_USER_AGENT, clock=clock))
+        operator = await stack.enter_async_context(operator_process(file, config, folder / "operator.log"))
+        screen.say(f"cluster   embedded, {url}")
+        screen.say(f"operator  konverge run {file} (process {operator.pid})")
 
-            def operator_requests() -> Iterable[Request]:
-                return (found for found in cluster.requests if found.user_agent.startswith(_OPERATOR_USER_AGENT))
+        def operator_requests() -> Iterable[Request]:
+            return (found for found in cluster.requests if found.user_agent.startswith(_OPERATOR_USER_AGENT))
 
-            file = example / "operator.py"
-            async with (
-                connect(config, user_agent=_USER_AGENT, clock=clock) as client,
-                operator_process(file, config, log) as operator,
-            ):
-                screen.say(f"cluster   embedded, {url}")
-                screen.say(f"operator  konverge run {file} (process {operator.pid})")
-                stage = Stage(client, screen, clock, webapp, operator_requests)
-                try:
-                    async with asyncio.TaskGroup() as tasks:
-                        interruption = tasks.create_task(_abort_when(told))
-                        background = [tasks.create_task(operator.must_live())]
-                        await stage.wait_until_served(WEBAPP)
-                        background += [tasks.create_task(stage.follow(gvk)) for gvk in (WEBAPP, *FOLLOWED)]
-                        with screen.shown():
-                            await _tell(stage, webapp, screen)
-                        if stay:
-                            interruption.cancel()
-                            await _stay(stage, webapp, config, screen, told)
-                        for task in (interruption, *background):
-                            task.cancel()
-                except* KonvergeError:
-                    for line in operator.log_tail():
-                        click.echo(f"operator: {line}", err=True)
-                    raise
+        stage = Stage(client, screen, clock, webapp, operator_requests)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                life = tasks.create_task(operator.must_live())
+                interruption = tasks.create_task(_abort_when(told))
+                await _tell(stage, webapp, screen, stay=stay)
+                interruption.cancel()
+                if stay:
+                    _invite(webapp, config, screen)
+                    await told.wait()
+                life.cancel()
+        except* KonvergeError:
+            for line in operator.log_tail():
+                click.echo(f"operator: {line}", err=True)
+            raise
     if not stay:
         screen.say("To keep it running and look with kubectl: konverge demo --stay")
 
 
-async def _tell(stage: Stage, webapp: Object, screen: Screen) -> None:
-    started = SystemClock().monotonic()
-    try:
-        async with asyncio.timeout(_WHOLE_SECONDS):
-            for number, step in enumerate(webapp_story(webapp), start=1):
-                await stage.play(number, step)
-    except TimeoutError:
-        raise StoryError(f"the story took more than {_WHOLE_SECONDS:g} s") from None
-    screen.say(f"\nEvery step happened, in {SystemClock().monotonic() - started:.0f} s.")
+async def _tell(stage: Stage, webapp: Object, screen: Screen, *, stay: bool) -> None:
+    """Play the story; with `stay`, bring the application up once more at its end."""
+    clock, steps = SystemClock(), webapp_story(webapp)
+    await stage.wait_until_served(WEBAPP)
+    async with asyncio.TaskGroup() as tasks:
+        followers = [tasks.create_task(stage.follow(gvk)) for gvk in (WEBAPP, *FOLLOWED)]
+        started = clock.monotonic()
+        with screen.shown():
+            try:
+                async with asyncio.timeout(_WHOLE_SECONDS):
+                    for number, step in enumerate(steps, start=1):
+                        await stage.play(number, step)
+            except TimeoutError:
+                raise StoryError(f"the story took more than {_WHOLE_SECONDS:g} s") from None
+            ended = clock.monotonic()
+            if stay:
+                await stage.play(len(steps) + 1, creation(webapp, "The WebApp is created once more"))
+        for follower in followers:
+            follower.cancel()
+    screen.say(f"\nEvery step happened, in {ended - started:.0f} s.")
 
 
-async def _stay(stage: Stage, webapp: Object, config: Path, screen: Screen, told: asyncio.Event) -> None:
-    """Bring the application up once more and leave everything to the reader."""
-    await stage.apply(webapp)
+def _invite(webapp: Object, config: Path, screen: Screen) -> None:
     name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
     screen.say("The cluster and the operator stay up until Ctrl-C. In another terminal:\n")
     screen.say(f"    export KUBECONFIG={shlex.quote(str(config))}")
     screen.say(f"    kubectl get webapps,deployments,statefulsets,services,pods -n {namespace}")
     screen.say(f"    kubectl describe webapp {name} -n {namespace}")
-    await told.wait()
 
 
 async def _abort_when(told: asyncio.Event) -> None:

@@ -40,8 +40,9 @@ class OperatorProcess:
             konverge.errors.KonvergeError: It ended; the message has its last line.
         """
         code = await self._process.wait()
+        how = f"ended with exit code {code}" if code >= 0 else f"was ended by signal {-code}"
         last = self.log_tail()[-1:] or ["it printed nothing"]
-        raise KonvergeError(f"the operator ended with exit code {code}: {last[0].removeprefix('konverge: ')}")
+        raise KonvergeError(f"the operator {how}: {last[0].removeprefix('konverge: ')}")
 
     def log_tail(self) -> list[str]:
         """The last lines that it printed."""

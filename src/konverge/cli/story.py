@@ -23,6 +23,7 @@ __all__ = [
     "Step",
     "Waypoint",
     "World",
+    "creation",
     "webapp_story",
 ]
 
@@ -182,18 +183,7 @@ def webapp_story(webapp: Object) -> tuple[Step, ...]:
     }
     return (
         Step("A Service is left from an earlier version", Apply(legacy_service), (_exists("Service", legacy),)),
-        Step(
-            "The WebApp is created",
-            Apply(webapp),
-            (
-                _condition("FrontendReady", "False", "PrerequisiteNotMet"),
-                _condition("BackendReady", "True", "Healthy"),
-                _condition("FrontendReady", "True", "Healthy"),
-                _condition("Ready", "True", "Healthy"),
-                _exists("ConfigMap", tracing),
-                _absent("Service", legacy),
-            ),
-        ),
+        creation(webapp, "The WebApp is created"),
         Step("Nobody touches anything for ten seconds", StayQuiet(10)),
         Step(
             "The frontend's Service is deleted by hand",
@@ -242,6 +232,23 @@ def webapp_story(webapp: Object) -> tuple[Step, ...]:
         ),
         # A real garbage collector looks for kinds that are new to it every 30 s.
         Step("The WebApp is deleted", Delete(WEBAPP, name), (_nothing_left(),), deadline_seconds=45),
+    )
+
+
+def creation(webapp: Object, title: str) -> Step:
+    """The application comes up, the frontend after the backend; what the operator no longer wants is gone."""
+    name = webapp["metadata"]["name"]
+    return Step(
+        title,
+        Apply(webapp),
+        (
+            _condition("FrontendReady", "False", "PrerequisiteNotMet"),
+            _condition("BackendReady", "True", "Healthy"),
+            _condition("FrontendReady", "True", "Healthy"),
+            _condition("Ready", "True", "Healthy"),
+            _exists("ConfigMap", f"{name}-tracing"),
+            _absent("Service", f"{name}-web"),
+        ),
     )
 
 
