@@ -59,6 +59,16 @@ def test_lists_say_how_they_merge() -> None:
     assert at(builtin_schema(DEPLOYMENT), "spec", "selector").map_atomic
 
 
+def test_lists_say_how_a_strategic_patch_merges_them() -> None:
+    spec = at(builtin_schema(DEPLOYMENT), "spec")
+    mounts = at(spec, "template", "spec", "containers", "*", "volumeMounts")
+    assert mounts.patch_merge_key == "mountPath"
+    assert mounts.patch_strategy == {"merge"}
+    assert at(spec, "strategy").patch_strategy == {"retainKeys"}
+    assert at(spec, "template", "spec", "volumes").patch_strategy == {"merge", "retainKeys"}
+    assert at(spec, "template", "spec", "tolerations").patch_strategy == frozenset()
+
+
 def test_special_values_are_told_apart() -> None:
     schema = at(builtin_schema(DEPLOYMENT), "spec")
     assert at(schema, "template", "spec", "containers", "*", "resources", "limits", "cpu").quantity

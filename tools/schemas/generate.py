@@ -1,9 +1,9 @@
 """Write src/konverge/apply/builtin/*.json from a real API server's OpenAPI v3 documents.
 
-    python tools/schemas/generate.py [folder with kube-apiserver and etcd]
+    python tools/schemas/generate.py
 
-Starts the server on loopback with its data in memory-backed storage, asks it, and stops it. What is written keeps the
-structure (types, lists and their keys, defaults, enums), not the descriptions.
+Starts a real control plane, asks its server, and stops it. What is written keeps the structure (types, lists and their
+keys, defaults, enums), not the descriptions.
 
 One thing OpenAPI does not say: which zero values survive the server's decoding and encoding. ``replicas: 0`` does,
 ``paused: false`` does not, ``resources: {}`` appears unasked. That follows from each field's Go type and JSON tag, so
@@ -14,23 +14,16 @@ written into each definition as ``x-konverge-always`` (field to what an absent o
 
 from __future__ import annotations
 
-import contextlib
+import base64
 import json
-import os
 import re
-import signal
-import socket
 import ssl
 import subprocess
-import sys
-import tempfile
-import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from konverge.clock import SystemClock
+from konverge.testing.controlplane import RealCluster
 
 GROUP_VERSIONS = (
     "v1",
@@ -50,126 +43,32 @@ GROUP_VERSIONS = (
 REPOSITORY = Path(__file__).resolve().parents[2]
 TARGET = REPOSITORY / "src/konverge/apply/builtin"
 SHARED = "shared"
-DROPPED = {"description", "x-kubernetes-patch-strategy", "x-kubernetes-patch-merge-key", "x-kubernetes-unions"}
-DROPPED.add("x-kubernetes-group-version-kind")
+DROPPED = {"description", "x-kubernetes-group-version-kind", "x-kubernetes-unions"}
 REFERENCE = "#/components/schemas/"
 OBJECT_META = REFERENCE + "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 def main() -> None:
-    binaries = Path(sys.argv[1]) if len(sys.argv) > 1 else default_binaries()
-    with api_server(binaries) as ask:
-        documents = {version: ask(document_path(version)) for version in GROUP_VERSIONS}
-    written = write(documents)
-    for path in written:
+    with RealCluster() as cluster:
+        documents = {version: asked(cluster, document_path(version)) for version in GROUP_VERSIONS}
+    for path in write(documents):
         print(f"{path.relative_to(REPOSITORY)}  {path.stat().st_size} bytes")
 
 
-def default_binaries() -> Path:
-    if "KUBEBUILDER_ASSETS" in os.environ:
-        return Path(os.environ["KUBEBUILDER_ASSETS"])
-    cached = sorted((Path.home() / ".cache/konverge/controlplane").glob("v*"))
-    if not cached:
-        raise SystemExit("no kube-apiserver found: set KUBEBUILDER_ASSETS, or build one with tools/controlplane")
-    return cached[-1]
+def asked(cluster: RealCluster, path: str) -> Any:
+    """The decoded answer of the API server."""
+    kubeconfig = json.loads(cluster.kubeconfig.read_text())
+    trust = base64.b64decode(kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
+    token = kubeconfig["users"][0]["user"]["token"]
+    request = urllib.request.Request(cluster.url + path, headers={"Authorization": f"Bearer {token}"})
+    context = ssl.create_default_context(cadata=trust)
+    with urllib.request.urlopen(request, timeout=60, context=context) as answer:
+        return json.load(answer)
 
 
 def document_path(version: str) -> str:
     return f"/openapi/v3/{'apis' if '/' in version else 'api'}/{version}"
 
-
-# The server
-
-
-@contextlib.contextmanager
-def api_server(binaries: Path) -> Iterator[Any]:
-    """A function that gets a path from a fresh server and decodes the JSON answer."""
-    memory = Path("/dev/shm")
-    with (
-        tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder,
-        contextlib.ExitStack() as stack,
-    ):
-        where = Path(folder)
-        client_port, peer_port, port = free_ports(3)
-        run = f"http://127.0.0.1:{client_port}"
-        peers = f"http://127.0.0.1:{peer_port}"
-        stack.enter_context(
-            process(
-                where / "etcd.log",
-                binaries / "etcd",
-                f"--data-dir={where}/etcd",
-                "--unsafe-no-fsync",
-                f"--listen-client-urls={run}",
-                f"--advertise-client-urls={run}",
-                f"--listen-peer-urls={peers}",
-                f"--initial-advertise-peer-urls={peers}",
-                f"--initial-cluster=default={peers}",
-            )
-        )
-        (where / "tokens.csv").write_text('generate,generate,generate,"system:masters"\n')
-        subprocess.run(["openssl", "genrsa", "-out", where / "key", "2048"], check=True, capture_output=True)
-        stack.enter_context(
-            process(
-                where / "kube-apiserver.log",
-                binaries / "kube-apiserver",
-                f"--etcd-servers={run}",
-                "--bind-address=127.0.0.1",
-                f"--secure-port={port}",
-                f"--cert-dir={where}",
-                f"--token-auth-file={where}/tokens.csv",
-                "--authorization-mode=RBAC",
-                "--service-account-issuer=https://kubernetes.default.svc",
-                f"--service-account-signing-key-file={where}/key",
-                f"--service-account-key-file={where}/key",
-                "--service-cluster-ip-range=10.0.0.0/24",
-            )
-        )
-
-        def ask(path: str) -> Any:
-            request = urllib.request.Request(
-                f"https://127.0.0.1:{port}{path}", headers={"Authorization": "Bearer generate"}
-            )
-            # The certificate was made by the server a moment ago, for itself; nobody else can listen on loopback there.
-            context = ssl._create_unverified_context()
-            with urllib.request.urlopen(request, timeout=60, context=context) as answer:
-                return json.load(answer)
-
-        wait_until_ready(ask, where / "kube-apiserver.log")
-        yield ask
-
-
-def wait_until_ready(ask: Any, log: Path) -> None:
-    clock = SystemClock()
-    deadline = clock.monotonic() + 60
-    while clock.monotonic() < deadline:
-        with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError):
-            if ask("/openapi/v3").get("paths", {}).keys() >= {document_path(v)[12:] for v in GROUP_VERSIONS}:
-                return
-    raise SystemExit(f"the API server did not become ready in a minute:\n{log.read_text()[-2000:]}")
-
-
-@contextlib.contextmanager
-def process(log: Path, *command: str | Path) -> Iterator[None]:
-    with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as running:
-        try:
-            yield
-        finally:
-            running.send_signal(signal.SIGTERM)
-            try:
-                running.wait(20)
-            except subprocess.TimeoutExpired:
-                running.kill()
-
-
-def free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-
-
-# What the server's own types do to zero values
 
 MODULES = {
     "io.k8s.api.": "k8s.io/api",
@@ -267,9 +166,6 @@ def reference(node: dict[str, Any]) -> str:
 
 def zero(node: dict[str, Any], definitions: dict[str, Any]) -> Any:
     return ZEROS.get(definitions.get(reference(node), node).get("type", ""))
-
-
-# The data
 
 
 def write(documents: dict[str, Any]) -> list[Path]:

@@ -11,9 +11,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from konverge.apply.comparison import compare
 from konverge.apply.fields import EMPTY, FieldSet, encoded
+from konverge.apply.mistakes import mistakes_of
 from konverge.apply.schema import Schema
-from konverge.apply.structure import compare, field_set_of, mistakes_of
+from konverge.apply.structure import field_set_of
 from konverge.kube import Object
 
 __all__ = ["KUBECTL", "with_last_applied", "without_client_side"]

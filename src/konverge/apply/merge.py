@@ -14,22 +14,15 @@ from typing import Any
 
 from konverge.apply import managers
 from konverge.apply.client_side import KUBECTL, with_last_applied, without_client_side
+from konverge.apply.comparison import Comparison, compare
 from konverge.apply.endpoints import reset_fields
 from konverge.apply.fields import EMPTY, FieldSet, format_path
 from konverge.apply.managers import Managed, Manager, Owned
+from konverge.apply.mistakes import mistakes_of
 from konverge.apply.normal import stored_form
 from konverge.apply.roundtrip import round_trip
 from konverge.apply.schema import Schema
-from konverge.apply.structure import (
-    Comparison,
-    compare,
-    field_set_of,
-    merge,
-    mistakes_of,
-    same_value,
-    with_named_parents,
-    without,
-)
+from konverge.apply.structure import field_set_of, merge, same_value, with_named_parents, without
 from konverge.errors import BadRequestError, ConflictError, ServerError
 from konverge.kube import GroupVersionKind, Object
 from konverge.kube.times import format_time
@@ -95,15 +88,17 @@ def server_side_apply(
             that the kind's endpoint usually has.
 
     Returns:
-        A new object with the defaults of its kind. When nothing changed it equals `live`, times of managedFields
-        included. Fields that the manager no longer applies and nobody else owns are gone.
+        A new object with the defaults of its kind; it may share parts with the given ones. When nothing changed it
+        equals `live`, times of managedFields included. Fields that the manager no longer applies and nobody else owns
+        are gone.
 
     Raises:
         ApplyConflict: Other managers own changed fields, and `force` is off.
         konverge.errors.BadRequestError: The configuration has managedFields.
         konverge.errors.ServerError: The configuration does not fit the schema (the API server answers 500 there).
     """
-    if (applied.get("metadata") or {}).get("managedFields") is not None:
+    metadata = applied.get("metadata")
+    if isinstance(metadata, Mapping) and metadata.get("managedFields") is not None:
         raise BadRequestError("metadata.managedFields must be nil")
     mistakes = mistakes_of(applied, schema)
     if mistakes:
@@ -210,7 +205,8 @@ def _track(
 
 
 def _untyped_message(applied: Object, mistakes: tuple[str, ...]) -> str:
-    metadata = applied.get("metadata") or {}
+    metadata = applied.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
     gvk = GroupVersionKind.of(applied)
     which = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {gvk.group}/{gvk.version}, Kind={gvk.kind}"
     told = mistakes[0] if len(mistakes) == 1 else "\n  ".join(("errors:", *mistakes))

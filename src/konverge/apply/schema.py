@@ -173,6 +173,16 @@ class Schema:
         """Tells that a mapping merges as a whole instead of field by field."""
         return self.spec.get("x-kubernetes-map-type") == "atomic"
 
+    @property
+    def patch_merge_key(self) -> str:
+        """The key field by which a strategic merge patch tells the items of a list apart; empty for none."""
+        return str(self.spec.get("x-kubernetes-patch-merge-key") or "")
+
+    @property
+    def patch_strategy(self) -> frozenset[str]:
+        """What a strategic merge patch does here beyond replacing: ``merge``, ``retainKeys``, both or nothing."""
+        return frozenset(str(self.spec.get("x-kubernetes-patch-strategy") or "").split(",")) - {""}
+
     @cached_property
     def default(self) -> Any:
         """What an absent value becomes; `ABSENT` when nothing does."""

@@ -1,0 +1,105 @@
+"""Why a value cannot be read by its schema, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from konverge.apply.fields import Path, field_element, format_path
+from konverge.apply.schema import Schema
+from konverge.apply.structure import item_element, items_of, shape_of
+
+__all__ = ["mistakes_of"]
+
+
+def mistakes_of(value: Any, schema: Schema, *, allow_twins: bool = False) -> tuple[str, ...]:
+    """Why the value cannot be read by the schema, one sentence each; empty when it can.
+
+    Only what merging needs is checked: known fields, types, keys of associative lists.
+
+    Args:
+        value: The value.
+        schema: Its schema.
+        allow_twins: Let an associative list hold an item twice (old objects may).
+    """
+    return tuple(_mistakes(value, schema, (), allow_twins))
+
+
+def _mistakes(value: Any, schema: Schema, path: Path, allow_twins: bool) -> Iterable[str]:
+    if value is None:
+        return
+    shape = shape_of(schema, value)
+    if shape == "map":
+        if not isinstance(value, dict):
+            yield f"{format_path(path)}: expected map, got {_described(value)}"
+            return
+        for name, below in value.items():
+            at = (*path, field_element(name))
+            child = schema.child(name)
+            if child is None:
+                yield f"{format_path(at)}: field not declared in schema"
+            else:
+                yield from _mistakes(below, child, at, allow_twins)
+    elif shape == "list":
+        if not isinstance(value, list):
+            yield f"{format_path(path)}: expected list, got {_described(value)}"
+            return
+        yield from _list_mistakes(value, schema, path, allow_twins)
+    elif not _is_scalar_of(schema, value):
+        yield f"{format_path(path)}: expected {_SCALAR_WORDS.get(schema.type, 'any scalar')}, got {_described(value)}"
+
+
+def _list_mistakes(value: list[Any], schema: Schema, path: Path, allow_twins: bool) -> Iterable[str]:
+    seen: set[str] = set()
+    for index, item in enumerate(value):
+        element = f"i:{index}"
+        if schema.list_type in ("map", "set"):
+            key = item_element(schema, item)
+            if key is None:
+                yield f"{format_path(path)}: element {index}: {_why_no_key(schema, item)}"
+                return
+            element = key
+            if element in seen and not allow_twins:
+                yield f"{format_path(path)}: duplicate entries for key {format_path((element,))}"
+            seen.add(element)
+        yield from _mistakes(item, items_of(schema), (*path, element), allow_twins)
+
+
+def _why_no_key(schema: Schema, item: Any) -> str:
+    if schema.list_type == "set":
+        return f"a set holds scalars, got {_described(item)}"
+    if not isinstance(item, dict):
+        return f"a list with keys holds mappings, got {_described(item)}"
+    return f"associative list with keys has an element that omits all key fields {list(schema.list_map_keys)}"
+
+
+_SCALAR_WORDS = {"string": "string", "boolean": "boolean", "integer": "numeric", "number": "numeric"}
+
+
+def _is_scalar_of(schema: Schema, value: Any) -> bool:
+    match schema.type:
+        case "string":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "integer" | "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case _:
+            return isinstance(value, str | int | float)
+
+
+def _described(value: Any) -> str:
+    """The kind of a value, never the value: it may be secret."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "list"
+        case _:
+            return "map"
