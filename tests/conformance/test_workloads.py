@@ -379,7 +379,6 @@ async def test_a_stateful_set_rolls_a_new_image_out(cluster: Cluster) -> None:
 # DaemonSets, Jobs, Services
 
 
-@pytest.mark.embedded_gap("it plays no DaemonSet controller")
 async def test_a_daemon_set_runs_on_every_node(cluster: Cluster) -> None:
     await cluster.client.create(daemon_set(cluster.namespace))
 

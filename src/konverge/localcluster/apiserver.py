@@ -221,7 +221,7 @@ class ApiServer:
             raise failures.not_found(resource, key.name)
         old = None if stored is None else resource.served(stored.object)
         author = self._author(manager)
-        self._check_guards(resource, key, obj, stored)
+        self._check_guards(resource, key, obj, stored, is_patch=True)
         body = writes.applied(resource, old, obj, author, fields, force=force, subresource=subresource)
         if stored is None or old is None:
             body["metadata"] = {**body["metadata"], **_named(key)}
@@ -317,7 +317,7 @@ class ApiServer:
         self, resource: Resource, body: Object, manager: str, *, dry_run: bool, is_tracked: bool = False
     ) -> Object:
         metadata = body["metadata"]
-        if metadata.get("resourceVersion"):
+        if metadata.get("resourceVersion") and not dry_run:
             raise ApiError("resourceVersion should not be set on objects to be created", reason="", code=500)
         if not metadata.get("name") and metadata.get("generateName"):
             body["metadata"] = metadata = {**metadata, "name": self._free_name(resource, metadata)}

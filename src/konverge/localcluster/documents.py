@@ -52,7 +52,8 @@ class Documents:
         if request.method == "POST":
             return self._review(steps, request)
         if request.method != "GET":
-            raise failures.unsupported_method()
+            # Below a version there are resources alone, and the path names none of them.
+            raise failures.unknown_path() if steps[3:] else failures.unsupported_method()
         match steps:
             case []:
                 return json_answer({"paths": sorted([*_FIXED_PATHS, *self._group_paths()])})

@@ -43,6 +43,17 @@ def definition_mistakes(obj: Object) -> Iterator[Mistake]:
         )
     for index, version in enumerate(versions):
         yield from _version_mistakes(version, f"{_VERSIONS}[{index}]")
+    for at, schema in _schemas(versions):
+        yield from _schema_mistakes(schema, at)
+
+
+def _schemas(versions: list[Mapping[str, Any]]) -> list[tuple[str, Any]]:
+    """Each schema and where the server says that it is: one that all versions have in common it keeps once."""
+    found = [_schema_of(version) for version in versions]
+    if all(schema == found[0] for schema in found):
+        return [("spec.validation.openAPIV3Schema", schema) for schema in found[:1] if schema is not None]
+    fields = [f"{_VERSIONS}[{index}].schema.openAPIV3Schema" for index in range(len(found))]
+    return [(field, schema) for field, schema in zip(fields, found, strict=True) if schema is not None]
 
 
 def _name_mistakes(names: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -60,11 +71,15 @@ def _name_mistakes(names: Mapping[str, Any]) -> Iterator[Mistake]:
 def _version_mistakes(version: Mapping[str, Any], field: str) -> Iterator[Mistake]:
     for detail in service_name_mistakes(version.get("name", "")):
         yield invalid(f"{field}.name", version.get("name", ""), detail)
-    schema = (version.get("schema") or {}).get("openAPIV3Schema")
-    if schema is None:
+    if _schema_of(version) is None:
         yield required(f"{field}.schema.openAPIV3Schema", "schemas are required")
-        return
-    at = f"{field}.schema.openAPIV3Schema"
+
+
+def _schema_of(version: Mapping[str, Any]) -> Any:
+    return (version.get("schema") or {}).get("openAPIV3Schema")
+
+
+def _schema_mistakes(schema: Mapping[str, Any], at: str) -> Iterator[Mistake]:
     if schema.get("type") != "object":
         if "type" not in schema:
             yield required(f"{at}.type", "must not be empty at the root")
