@@ -45,7 +45,8 @@ def decode_json(body: bytes) -> Any:
     try:
         value = msgspec.json.decode(body)
     except msgspec.DecodeError as mistake:
-        raise BadRequestError(f"json parse error: {mistake}") from None
+        told = "unexpected end of JSON input" if "truncated" in str(mistake) else mistake
+        raise BadRequestError(f"json parse error: {told}") from None
     except RecursionError:
         raise _too_deep() from None
     if body.count(b"{") + body.count(b"[") > _MAXIMUM_DEPTH:

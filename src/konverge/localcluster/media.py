@@ -70,7 +70,8 @@ def accept_of(header: str) -> Form:
         if shape in _FORMS and each.parameters.get("g") == "meta.k8s.io" and each.parameters.get("v") == "v1":
             return _FORMS[shape]
     if wanted:
-        raise ApiError(f"only the following media types are accepted: {_JSON}", reason="NotAcceptable", code=406)
+        told = f"406: Not Acceptable\n\nAvailable representations: {_JSON}"
+        raise ApiError(told, reason="NotAcceptable", code=406)
     return "object"
 
 

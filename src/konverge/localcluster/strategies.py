@@ -69,7 +69,7 @@ def prepare_create(resource: Resource, obj: Object, *, uid: str, now: datetime) 
         now: When it is created.
     """
     metadata = obj["metadata"]
-    for name in (*_SERVER_METADATA, "resourceVersion"):
+    for name in ("resourceVersion", "selfLink"):
         metadata.pop(name, None)
     metadata["uid"] = uid
     if resource.has_generation:

@@ -15,6 +15,7 @@ from konverge.apply import FieldSet, server_side_apply, track_update
 from konverge.errors import BadRequestError
 from konverge.kube import Object
 from konverge.localcluster.addresses import release_unneeded
+from konverge.localcluster.admission import admit, stamp_template_generation
 from konverge.localcluster.incoming import FieldValidation, read_object
 from konverge.localcluster.resources import Resource
 from konverge.localcluster.strategies import prepare_create, prepare_update
@@ -24,6 +25,7 @@ __all__ = ["Author", "applied", "created", "settled", "updated"]
 
 _NOTHING = FieldSet.of(())
 _UNNAMED = "unknown"
+_DAEMON_SETS = "daemonsets.apps"
 # Subresources whose writers own nothing.
 _UNTRACKED = frozenset({"binding", "finalize"})
 
@@ -54,7 +56,14 @@ def created(resource: Resource, body: Object, author: Author, *, uid: str, is_tr
     Raises:
         InvalidError: It breaks a rule.
     """
-    obj = body if is_tracked else track_update(None, body, resource.schema, **_tracking(resource, author, ""))
+    obj = {**body, "metadata": {**body["metadata"]}}
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        obj["metadata"].pop(name, None)
+    if resource.storage == _DAEMON_SETS:
+        stamp_template_generation(obj)
+    if not is_tracked:
+        obj = track_update(None, obj, resource.schema, **_tracking(resource, author, ""))
+    admit(resource, obj)
     prepare_create(resource, obj, uid=uid, now=author.now)
     check_create(resource, obj)
     return obj
@@ -155,6 +164,8 @@ def _completed(old: Object, body: Object) -> Object:
 def _settled(resource: Resource, old: Object, obj: Object, subresource: str) -> Object:
     sent = {**obj, "metadata": dict(obj["metadata"])}
     prepare_update(resource, old, obj, subresource=subresource)
+    if resource.storage == _DAEMON_SETS:
+        stamp_template_generation(obj, old)
     if resource.storage == "services" and not subresource:
         release_unneeded(old, obj)
     check_update(resource, old, obj, sent=sent, subresource=subresource)

@@ -49,7 +49,7 @@ def shown(value: Any) -> str:
     """A value as messages show it: quoted text, else JSON."""
     if isinstance(value, str):
         return quoted(value)
-    return msgspec.json.encode(value, order="sorted").decode()
+    return msgspec.json.encode(value).decode()
 
 
 def quoted(text: str) -> str:

@@ -128,19 +128,24 @@ def stateful_set_mistakes(obj: Object) -> Iterator[Mistake]:
 def _pods_mistakes(spec: Mapping[str, Any], kind: str) -> Iterator[Mistake]:
     """The selector, the template, and that they fit; pods of these kinds restart forever."""
     selector, template = spec.get("selector"), spec.get("template") or {}
-    if selector is None:
+    wrong = list(selector_mistakes(selector, "spec.selector"))
+    yield from wrong
+    if wrong:
+        yield invalid("spec.selector", selector, "invalid label selector")
+    elif selector is None:
         yield required("spec.selector")
-    else:
-        yield from selector_mistakes(selector, "spec.selector")
-        if not selector.get("matchLabels") and not selector.get("matchExpressions"):
-            yield invalid("spec.selector", selector, f"empty selector is invalid for {kind}")
-    if not matches_template(selector, template):
+    elif not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        yield invalid("spec.selector", selector, f"empty selector is invalid for {kind}")
+    if not wrong and not matches_template(selector, template):
         labels = (template.get("metadata") or {}).get("labels")
         yield invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
     yield from template_mistakes(template, "spec.template")
     policy = (template.get("spec") or {}).get("restartPolicy")
     if policy not in (None, "Always"):
         yield unsupported("spec.template.spec.restartPolicy", policy, ("Always",))
+    if (template.get("spec") or {}).get("activeDeadlineSeconds") is not None:
+        told = "activeDeadlineSeconds in ReplicaSet is not Supported"
+        yield forbidden("spec.template.spec.activeDeadlineSeconds", told)
 
 
 def selector_update_mistakes(old: Object, new: Object) -> Iterator[Mistake]:
