@@ -19,6 +19,8 @@ from konverge.errors import (
     KonvergeError,
     NotConnectedError,
     NotFoundError,
+    UnauthorizedError,
+    UntrustedServerError,
 )
 from konverge.kube import GroupVersionKind
 from konverge.kube.metadata import ObjectMeta
@@ -204,10 +206,19 @@ async def test_a_kind_that_is_not_served_is_told_at_once() -> None:
     assert world.clock.monotonic() == 0
 
 
-async def test_a_reader_without_the_right_is_told_at_once() -> None:
-    world = Set(failure(403, "Forbidden"))
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (failure(401, "Unauthorized"), UnauthorizedError),
+        (failure(403, "Forbidden"), ForbiddenError),
+        (UntrustedServerError("expired"), UntrustedServerError),
+    ],
+    ids=["401", "403", "TLS"],
+)
+async def test_a_reader_who_would_wait_in_vain_is_told_at_once(answer: Script, error: type[KonvergeError]) -> None:
+    world = Set(answer)
     async with world.informers:
-        with pytest.raises(ForbiddenError):
+        with pytest.raises(error):
             await world.informers.started(CONFIG_MAP)
 
     assert world.clock.monotonic() < 1
@@ -247,7 +258,8 @@ async def test_a_server_that_does_not_answer_is_waited_for_up_to_the_deadline() 
 
 
 async def test_a_server_that_comes_back_in_time_is_waited_for() -> None:
-    world = Set(NotConnectedError("refused"), NotConnectedError("refused"), synced(line("ADDED", config_map(7))))
+    refused, busy = NotConnectedError("refused"), failure(429, "TooManyRequests", retry_after=5)
+    world = Set(refused, busy, failure(503), synced(line("ADDED", config_map(7))))
     async with world.informers:
         found = await (await world.informers.started(CONFIG_MAP)).read(key())
 

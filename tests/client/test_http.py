@@ -379,6 +379,14 @@ async def test_a_connection_that_breaks_is_told(servers: Servers) -> None:
     assert "GET /api: the connection to the API server" in str(error)
 
 
+async def test_a_transport_that_was_closed_stays_closed(servers: Servers) -> None:
+    transport = HttpTransport(config(await servers.start(fine)))
+    await transport.close()
+
+    with pytest.raises(NotConnectedError, match="has been closed"):
+        await transport.request("GET", "/api", timeout_seconds=SECONDS)
+
+
 # Credentials.
 
 

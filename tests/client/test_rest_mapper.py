@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -65,12 +66,22 @@ def aggregated(*groups: Object) -> Object:
     return {"kind": "APIGroupDiscoveryList", "items": list(groups)}
 
 
+class SlowTransport(ScriptedTransport):
+    """Takes its time over each request."""
+
+    seconds = 0.0
+
+    async def request(self, method: str, path: str, **options: Any) -> Answer:
+        await SimulatedClock().sleep(self.seconds)
+        return await super().request(method, path, **options)
+
+
 class Server:
     """Answers each path by a table that a test may change."""
 
     def __init__(self, answers: dict[str, Answer]) -> None:
         self.answers = answers
-        self.transport = ScriptedTransport(discovery=None)
+        self.transport = SlowTransport(discovery=None)
         self.transport.then([self] * 1000)
         self.client = Client(self.transport, clock=SimulatedClock(), entropy=SeededEntropy())
 
@@ -163,6 +174,15 @@ async def test_many_who_miss_a_kind_share_one_question() -> None:
     server = modern(APPS)
     await asyncio.gather(*(server.client.mapping(DEPLOYMENT) for _ in range(10)))
 
+    assert len(server.transport.asked) == 2
+
+
+async def test_many_who_miss_a_kind_share_one_question_also_when_the_answer_takes_long() -> None:
+    server = modern()
+    server.transport.seconds = 5.0
+    found = await asyncio.gather(*(server.client.mapping(WIDGET) for _ in range(10)), return_exceptions=True)
+
+    assert {type(error) for error in found} == {KindNotServedError}
     assert len(server.transport.asked) == 2
 
 

@@ -13,13 +13,23 @@ from konverge.cache.reflector import OpenWatch, ReadPage, Reflector, Wait
 from konverge.cache.store import Change, Store
 from konverge.client.client import Client
 from konverge.clock import Clock, Entropy
-from konverge.errors import ApiError, ConnectionFailedError, KindNotServedError, KonvergeError, NotFoundError
+from konverge.errors import (
+    ApiError,
+    ConnectionFailedError,
+    KindNotServedError,
+    KonvergeError,
+    NotFoundError,
+    UntrustedServerError,
+)
 from konverge.kube import GroupVersionKind, Object, ObjectKey, identity
 from konverge.kube.metadata import ObjectMeta
 
 __all__ = ["Callback", "Informer"]
 
 _logger = logging.getLogger(__name__)
+
+# Refusals that waiting does not change. Others pass: too many requests, an expired list, the server's own troubles.
+_FINAL_CODES = frozenset({400, 401, 403, 404, 405, 406, 422})
 
 Callback: TypeAlias = Callable[[GroupVersionKind, ObjectMeta | None, ObjectMeta | None], None]
 """Hears of each change: the kind, the metadata before (None: added) and after (None: gone). It must not raise."""
@@ -105,7 +115,7 @@ class Informer:
         Raises:
             konverge.errors.KindNotServedError: The server does not serve the kind, by a fresh answer.
             konverge.errors.ApiError: The server refuses to list it, and waiting would not change that.
-            konverge.errors.ConnectionFailedError: The deadline has passed.
+            konverge.errors.ConnectionFailedError: The deadline has passed, or the server cannot be trusted.
         """
         if self._reflector.synced:
             return
@@ -115,9 +125,7 @@ class Informer:
             async with asyncio.timeout(timeout_seconds):
                 while not self._reflector.synced:
                     problem = await self._attempt()
-                    if isinstance(problem, KindNotServedError) or (
-                        isinstance(problem, ApiError) and 400 <= problem.code < 500 and not problem.retry_after_seconds
-                    ):
+                    if problem is not None and _is_final(problem):
                         raise problem
         except TimeoutError:
             problem = self._reflector.problem
@@ -226,6 +234,13 @@ class Informer:
             level = logging.WARNING if was_healthy else logging.DEBUG
             _logger.log(level, "%s: its changes do not arrive now: %s", self._gvk, error)
             self._wake_waiting()
+
+
+def _is_final(problem: KonvergeError) -> bool:
+    """Tell whether whoever waits for the collection would wait in vain."""
+    if isinstance(problem, ApiError):
+        return problem.code in _FINAL_CODES
+    return isinstance(problem, KindNotServedError | UntrustedServerError)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -108,13 +108,6 @@ class _BookmarkMetadata(msgspec.Struct, frozen=True, rename="camel"):
     annotations: dict[str, str] = {}
 
 
-class _Kind(NamedTuple):
-    """The type that an object says it has, as it stands in JSON."""
-
-    api_version: bytes
-    kind: bytes
-
-
 _event = msgspec.json.Decoder(_Event)
 _bookmark = msgspec.json.Decoder(_BookmarkMetadata)
 
@@ -148,7 +141,7 @@ class Reflector:
         self._fruitless_watches = 0
         self._opened_at = 0.0
         self._got_lines = False
-        self._expected = _Kind(_json(gvk.api_version), _json(gvk.kind))
+        self._api_version, self._kind = msgspec.json.encode(gvk.api_version), msgspec.json.encode(gvk.kind)
         self.synced = False
         """Whether the store holds a whole list, of a kind that the server serves."""
         self.problem: KonvergeError | None = None
@@ -241,9 +234,12 @@ class Reflector:
         self.problem = error
         if isinstance(error, KindNotServedError):
             self._list_again()
-            self.synced = False
+            self.synced = False  # but nothing is told as deleted: an API that is away for a minute deletes nothing
         elif self._listing:
-            self._list_failed(error)
+            if isinstance(error, ExpiredError) and self._continue_token:
+                # Reading all the pages takes longer than the server keeps its history: take everything at once.
+                self._page_size = 0
+            self._list_again()
         else:
             self._watch_failed(error)
         if self._healthy_since is not None and now - self._healthy_since >= _HEALTHY_SECONDS:
@@ -273,8 +269,9 @@ class Reflector:
         if event.type == BOOKMARK:
             self._take_bookmark(fields, changes)
             return
-        if _kind_of(fields) != self._expected:
-            raise ValueError(f"an event of another kind: {_kind_of(fields)}")
+        api_version, kind = bytes(fields.get("apiVersion", b"")), bytes(fields.get("kind", b""))
+        if kind != self._kind or api_version != self._api_version:
+            raise ValueError(f"an event of another kind: {api_version!r} {kind!r}")
         if self._replacement is not None:
             if event.type == DELETED:
                 self._replacement.remove(fields)
@@ -318,12 +315,6 @@ class Reflector:
         self._replacement = None
         self._fruitless_watches = 0
 
-    def _list_failed(self, error: KonvergeError) -> None:
-        if isinstance(error, ExpiredError) and self._continue_token:
-            # Reading all the pages takes longer than the server keeps its history: take everything at once.
-            self._page_size = 0
-        self._list_again()
-
     def _watch_failed(self, error: KonvergeError) -> None:
         if isinstance(error, ExpiredError | SilentWatchError) or _is_version_too_large(error):
             self._list_again()
@@ -339,14 +330,6 @@ class Reflector:
 
     def _leave_out(self, error: Exception) -> None:
         _logger.warning("%s: left out what cannot be read: %s", self._gvk, error)
-
-
-def _json(text: str) -> bytes:
-    return msgspec.json.encode(text)
-
-
-def _kind_of(fields: RawObject) -> _Kind:
-    return _Kind(bytes(fields.get("apiVersion", b"")), bytes(fields.get("kind", b"")))
 
 
 def _error(fields: RawObject) -> ApiError:

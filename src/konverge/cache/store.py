@@ -106,7 +106,7 @@ class Store:
         key, revision = meta.key, meta.revision
         if 0 < revision <= self._revision:
             return None  # told before: a watch that was resumed too early must not bring back what has gone since
-        self._advance(meta.resource_version)
+        self._advance(meta.resource_version, revision)
         if 0 < revision <= self._floors.get(key, 0):
             return None
         ours = self._confirm(key, revision)
@@ -125,7 +125,7 @@ class Store:
                 return None
             self._take_out(key)
             return Change(stored.meta, meta)
-        self._set(Entry(meta, entry_body(fields, self._gvk)))
+        self._set(Entry(meta, entry_body(fields, self._gvk)), stored)
         return Change(None if stored is None else stored.meta, meta)
 
     def remove(self, fields: RawObject) -> Change | None:
@@ -135,17 +135,17 @@ class Store:
             ValueError: The object cannot be read; nothing has changed.
         """
         meta = entry_metadata(fields)
-        key = meta.key
-        self._advance(meta.resource_version)
+        key, revision = meta.key, meta.revision
+        self._advance(meta.resource_version, revision)
         self._deleted.pop(meta.uid, None)
-        if meta.revision > self._floors.get(key, 0):
+        if revision > self._floors.get(key, 0):
             self._floors.pop(key, None)
         stored = self._entries.get(key)
         if stored is None:
             self._dropped.discard(hash(key))
             self._own.pop(key, None)
             return None
-        if stored.meta.uid != meta.uid and stored.meta.revision > meta.revision:
+        if stored.meta.uid != meta.uid and stored.meta.revision > revision:
             return None  # the name has been born again, and we have seen that already
         self._own.pop(key, None)
         self._wanted.discard(key)
@@ -154,7 +154,7 @@ class Store:
 
     def bookmark(self, resource_version: str) -> None:
         """The watch has told everything up to there."""
-        self._advance(resource_version)
+        self._advance(resource_version, revision_of(resource_version))
 
     def begin_replacement(self, now: float) -> Replacement:
         """Start to read a whole list; readers keep what they have until it is committed.
@@ -187,7 +187,7 @@ class Store:
             self._own.setdefault(key, set()).add(revision)
         if self._keep is not None and not self._keep(meta):
             self._wanted.add(key)
-        self._set(entry)
+        self._set(entry, stored)
         return Change(None if stored is None else stored.meta, meta)
 
     def record_read(self, obj: Mapping[str, Any]) -> Change | None:
@@ -204,7 +204,7 @@ class Store:
         if stored is None and not self.is_dropped(key):
             return None  # it was deleted while the answer was on its way
         self._wanted.add(key)
-        self._set(entry)
+        self._set(entry, stored)
         return Change(None if stored is None else stored.meta, entry.meta)
 
     def record_delete(self, key: ObjectKey, uid: str, now: float) -> Change | None:
@@ -231,8 +231,7 @@ class Store:
 
     # Inner workings; a `Replacement` is part of them.
 
-    def _advance(self, resource_version: str) -> None:
-        revision = revision_of(resource_version)
+    def _advance(self, resource_version: str, revision: int) -> None:
         if revision >= self._revision:
             self._resource_version, self._revision = resource_version, revision
 
@@ -271,20 +270,26 @@ class Store:
     def _is_kept(self, meta: ObjectMeta) -> bool:
         return self._keep is None or self._keep(meta) or meta.key in self._wanted
 
-    def _set(self, entry: Entry) -> None:
-        key = entry.meta.key
-        stored = self._entries.get(key)
-        if stored is not None:
-            self._unindex(key, stored.meta)
+    def _set(self, entry: Entry, stored: Entry | None) -> None:
+        """Put an entry in the place of the one that is stored under its key."""
+        meta = entry.meta
+        key = meta.key
         self._entries[key] = entry
-        for owner in entry.meta.owner_references:
-            self._owned.setdefault(owner.uid, set()).add(key)
-        self._dropped.discard(hash(key))
-        if key in self._wanted and self._keep is not None and self._keep(entry.meta):
+        if stored is None:
+            self._index(key, meta)
+            self._dropped.discard(hash(key))
+        elif stored.meta.owner_references != meta.owner_references:
+            self._unindex(key, stored.meta)
+            self._index(key, meta)
+        if key in self._wanted and self._keep is not None and self._keep(meta):
             self._wanted.discard(key)
 
     def _take_out(self, key: ObjectKey) -> None:
         self._unindex(key, self._entries.pop(key).meta)
+
+    def _index(self, key: ObjectKey, meta: ObjectMeta) -> None:
+        for owner in meta.owner_references:
+            self._owned.setdefault(owner.uid, set()).add(key)
 
     def _unindex(self, key: ObjectKey, meta: ObjectMeta) -> None:
         for owner in meta.owner_references:
@@ -368,7 +373,7 @@ class Replacement:
         )
         store._entries, store._dropped, store._owned = {}, self._dropped, {}
         for entry in self._entries.values():
-            store._set(entry)
+            store._set(entry, None)
         store._wanted.intersection_update(store._entries)
         store._resource_version, store._revision = resource_version, revision
         return changes

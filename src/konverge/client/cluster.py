@@ -21,7 +21,7 @@ class Tls:
         insecure: Believe any server.
     """
 
-    authority: bytes = b""
+    authority: bytes = field(default=b"", repr=False)
     certificate: bytes = field(default=b"", repr=False)
     key: bytes = field(default=b"", repr=False)
     server_name: str = ""

@@ -24,7 +24,7 @@ from yarl import URL
 from konverge.client.cluster import ClusterConfig, Tls
 from konverge.client.connection_failures import connection_failure, refused_credentials
 from konverge.clock import Clock, SystemClock
-from konverge.errors import ConfigurationError, ConnectionFailedError
+from konverge.errors import ConfigurationError, ConnectionFailedError, NotConnectedError
 
 __all__ = ["HttpTransport", "ssl_context"]
 
@@ -32,11 +32,13 @@ _MAX_BODY_BYTES = 512 * 1024 * 1024
 _MAX_FAILURE_BYTES = 1024 * 1024
 _MAX_CONNECTIONS = 64
 _MAX_WATCHES = 512
-_CONNECT_SECONDS = 10.0
 _UNAUTHORIZED = 401
 
 # A peer that vanished without a word is noticed after about a minute, and the way through a NAT stays open.
 _KEEPALIVE_IDLE_SECONDS, _KEEPALIVE_INTERVAL_SECONDS, _KEEPALIVE_PROBES = 30, 10, 3
+
+# Connecting alone; the deadline of the whole is that of the caller.
+_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10.0)
 
 # What aiohttp raises for a request that came to nothing; OSError for what it leaves as it is.
 _FAILURES = (aiohttp.ClientError, TimeoutError, OSError)
@@ -68,6 +70,7 @@ class HttpTransport:
         self._ssl = ssl_context(config) if config.server.startswith("https:") else False
         self._base = URL(config.server)
         self._sessions: tuple[aiohttp.ClientSession, aiohttp.ClientSession] | None = None
+        self._is_closed = False
 
     def __repr__(self) -> str:
         return f"HttpTransport({self._config.server!r})"
@@ -123,7 +126,8 @@ class HttpTransport:
             found.close()  # not released: what is still coming would have to be read first
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections; what is sent afterwards fails."""
+        self._is_closed = True
         sessions, self._sessions = self._sessions, None
         for session in sessions or ():
             await session.close()
@@ -138,13 +142,13 @@ class HttpTransport:
         timeout_seconds: float,
     ) -> _Response:
         requests, _ = self._opened()
-        sent = await self._headers(headers)
-        timeout = aiohttp.ClientTimeout(total=timeout_seconds, sock_connect=_CONNECT_SECONDS)
         try:
-            async with requests.request(
-                method, self._url(path, query), headers=sent, data=body, timeout=timeout, **self._options()
-            ) as found:
-                return _Response(found.status, _lower(found.headers), await _read(found, _MAX_BODY_BYTES))
+            async with asyncio.timeout(timeout_seconds):
+                sent = await self._headers(headers)
+                async with requests.request(
+                    method, self._url(path, query), headers=sent, data=body, timeout=_TIMEOUT, **self._options()
+                ) as found:
+                    return _Response(found.status, _lower(found.headers), await _read(found, _MAX_BODY_BYTES))
         except _FAILURES as error:
             now = self._clock.now()
             raise connection_failure(error, self._config, f"{method} {path}", timeout_seconds, now) from error
@@ -153,18 +157,19 @@ class HttpTransport:
         self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], timeout_seconds: float
     ) -> aiohttp.ClientResponse:
         _, streams = self._opened()
-        sent = await self._headers(headers)
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
         try:
             async with asyncio.timeout(timeout_seconds):
+                sent = await self._headers(headers)
                 return await streams.request(
-                    method, self._url(path, query), headers=sent, timeout=timeout, **self._options()
+                    method, self._url(path, query), headers=sent, timeout=_TIMEOUT, **self._options()
                 )
         except _FAILURES as error:
             now = self._clock.now()
             raise connection_failure(error, self._config, f"{method} {path}", timeout_seconds, now) from error
 
     def _opened(self) -> tuple[aiohttp.ClientSession, aiohttp.ClientSession]:
+        if self._is_closed:
+            raise NotConnectedError(f"the connection to the API server {self._config.server} has been closed")
         # Not in the constructor: a session belongs to the loop in which it is made.
         if self._sessions is None:
             self._sessions = (

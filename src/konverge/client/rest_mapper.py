@@ -88,10 +88,11 @@ class RestMapper:
 
     async def _refresh(self, fresh_seconds: float) -> None:
         """Ask the server, unless the last answer is that fresh. Callers that come together share one answer."""
+        came_at = self._clock.monotonic()
         async with self._lock:
-            now = self._clock.monotonic()
-            if self._asked_at is not None and now - self._asked_at < fresh_seconds:
+            if self._asked_at is not None and came_at - self._asked_at < fresh_seconds:
                 return
+            now = self._clock.monotonic()
             core, groups = await self._document("/api"), await self._document("/apis")
             self._legacy = not (is_aggregated(core) and is_aggregated(groups))
             if self._legacy:
