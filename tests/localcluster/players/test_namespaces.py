@@ -1,9 +1,21 @@
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from tests.localcluster.players.stage import CONFIG_MAP, NAMESPACE, POD, Stage, condition, config_map, deployment
+from tests.localcluster.players.stage import (
+    CONFIG_MAP,
+    NAMESPACE,
+    POD,
+    Stage,
+    condition,
+    config_map,
+    deployment,
+    service,
+    stateful_set,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -73,4 +85,17 @@ async def test_what_is_left_is_told_and_holds_the_namespace(stage: Stage) -> Non
     assert messages["NamespaceFinalizersRemaining"] == (
         "Some content in the namespace has finalizers remaining: konverge.test/hold in 1 resource instances"
     )
+    assert stage.api.find(NAMESPACE, ObjectKey("", "team")) is None
+
+
+async def test_nothing_is_complained_of_while_a_namespace_ends(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    stage.create(namespace("team"))
+    await stage.settle()
+    with caplog.at_level(logging.WARNING):
+        for kind in (deployment, stateful_set, service):
+            stage.create(into(kind("busy"), "team"))
+        stage.delete(NAMESPACE, "team", namespace="")
+        await stage.settle(120)
+
+    assert caplog.messages == []
     assert stage.api.find(NAMESPACE, ObjectKey("", "team")) is None

@@ -16,8 +16,9 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from konverge.clock import Clock, Entropy
-from konverge.errors import ConflictError, NotFoundError
+from konverge.errors import ConflictError, KonvergeError, NotFoundError
 from konverge.localcluster.players.view import GroupKind, Notice
+from konverge.localcluster.players.writing import is_refused_by_ending_namespace
 
 __all__ = ["Driver", "Player"]
 
@@ -127,6 +128,11 @@ class Driver:
         except (ConflictError, NotFoundError) as error:
             # Somebody else was faster; what is there now decides.
             _log.debug("%s: %s: %s; looking again", player.name, task.key, error)
+            self._retry(task)
+        except KonvergeError as error:
+            if is_refused_by_ending_namespace(error):
+                return
+            _log.warning("%s: %s: %s; it is tried again", player.name, task.key, error)
             self._retry(task)
         except Exception:  # noqa: BLE001 - one player's mistake must not stop the cluster; it is logged with its trace
             _log.exception("%s: %s failed; it is tried again", player.name, task.key)

@@ -38,6 +38,9 @@ def woken_controllers(view: View, notice: Notice, gvk: GroupVersionKind) -> Iter
     if keys or notice.type == "DELETED" or owner_references(notice.new):
         return keys
     labels = notice.new["metadata"].get("labels") or {}
+    before = notice.old["metadata"] if notice.old is not None else {}
+    if before and not before.get("ownerReferences") and labels == (before.get("labels") or {}):
+        return keys  # nothing changed that could bring it an owner
     for found in view.all(gvk, notice.key.namespace):
         wanted = LabelSelector.from_object(found["spec"].get("selector"))
         if wanted is not None and wanted.matches(labels):

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from datetime import datetime
 
 from konverge.clock import Clock
-from konverge.errors import ApiError, ForbiddenError, KonvergeError
+from konverge.errors import ApiError, KonvergeError
 from konverge.kube import Object, ObjectKey, format_time, is_deleting
 from konverge.kube.selectors import LabelSelector
 from konverge.localcluster.players.kinds import POD, REPLICA_SET
@@ -20,7 +20,7 @@ from konverge.localcluster.players.pods import (
     pod_from_template,
 )
 from konverge.localcluster.players.view import Notice, View
-from konverge.localcluster.players.writing import Writer
+from konverge.localcluster.players.writing import Writer, is_refused_by_ending_namespace
 
 __all__ = ["ReplicaSets", "replica_set_status"]
 
@@ -59,11 +59,8 @@ class ReplicaSets:
         if not is_deleting(found):
             try:
                 self._resize(found, active, now)
-            except ForbiddenError as error:
-                # In a namespace that is being deleted nothing can be created, and need not be.
-                failure = None if "NamespaceTerminating" in {cause.reason for cause in error.causes} else error
             except ApiError as error:
-                failure = error
+                failure = None if is_refused_by_ending_namespace(error) else error
         status = replica_set_status(found, active, terminating, now, failure)
         if status != found.get("status"):
             self._writer.update_status(found, status)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from konverge.errors import ForbiddenError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.localcluster.apiserver import ApiServer
 from konverge.localcluster.deletion import Propagation
 
-__all__ = ["Writer"]
+__all__ = ["Writer", "is_refused_by_ending_namespace"]
+
+
+def is_refused_by_ending_namespace(error: Exception) -> bool:
+    """Tell whether a create failed because the namespace is being deleted: it cannot succeed, and need not."""
+    return isinstance(error, ForbiddenError) and "NamespaceTerminating" in {cause.reason for cause in error.causes}
 
 
 class Writer:
