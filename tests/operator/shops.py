@@ -105,6 +105,22 @@ def licensed(shop: Shop) -> Component:
     )
 
 
+def hopeless(shop: Shop) -> Component:
+    """Never becomes ready, and is not given long."""
+    labels = {"shop": f"{shop.metadata.name}-hopeless"}
+    pod = {"containers": [{"name": "pages", "image": "konverge.test/never-ready:1"}]}
+    obj = {
+        "metadata": _named(shop, "hopeless"),
+        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}},
+    }
+    return (
+        ComponentBuilder("hopeless", condition_type="HopelessReady")
+        .with_resource(Deployment(obj))
+        .with_grace_period(timedelta(seconds=4))
+        .build()
+    )
+
+
 def follower(shop: Shop) -> Component:
     """Waits for an object that another component of the same owner makes."""
     awaited = ConfigMap({"metadata": _named(shop, "settings")})

@@ -17,6 +17,7 @@ from tests.operator.shops import (
     Town,
     broken,
     follower,
+    hopeless,
     licensed,
     pages,
     settings,
@@ -161,6 +162,13 @@ async def test_a_component_that_read_before_another_wrote_goes_on(town: Town) ->
         await town.open("corner")
 
         await town.until_ready("corner")
+
+
+async def test_the_end_of_a_grace_period_wakes_the_owner(town: Town) -> None:
+    async with town.looked_after_by(managing(hopeless)):
+        await town.open("corner")
+
+        await town.until("corner", "Down")
 
 
 async def test_an_operator_of_one_namespace_leaves_the_others_alone(town: Town) -> None:

@@ -100,6 +100,27 @@ async def test_what_a_pass_changes_under_its_own_feet_brings_one_more(town: Town
     assert seen == [False, True]
 
 
+async def test_a_change_overtakes_the_owners_that_a_start_finds(town: Town) -> None:
+    old = [f"old-{number}" for number in range(5)]
+    for name in old:
+        await town.open(name)
+    operator = Operator("shops")
+    passes = []
+
+    @operator.reconciles(Shop, workers=1)
+    async def reconcile(shop: Shop, ctx: ReconcileContext) -> None:
+        passes.append(shop.metadata.name)
+        await ctx.clock.sleep(1.0)
+
+    async with town.looked_after_by(operator):
+        await town.cluster.eventually(lambda: passes, describe="the first pass")
+        await town.open("new")
+        await town.cluster.eventually(lambda: len(passes) == 6, describe="all passes")
+
+    assert passes[1] == "new"
+    assert sorted([passes[0], *passes[2:]]) == old
+
+
 async def test_own_writes_bring_no_pass_of_their_own(town: Town) -> None:
     operator = Operator("shops")
     passes = []

@@ -1,0 +1,200 @@
+"""Reads and writes of a pass while the watch lags far behind."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from konverge.cache import Informers
+from konverge.client import Client, StreamingResponse, Transport
+from konverge.clock import SeededEntropy, SimulatedClock
+from konverge.errors import NotFoundError
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.localcluster import LocalCluster
+from konverge.runtime.cached_client import CachedClient, CachedClients
+from konverge.runtime.reads import Reader, Reads
+from konverge.runtime.routing import OwnedKind, Routing
+from konverge.runtime.waking import Waking
+
+pytestmark = pytest.mark.anyio
+
+CLOCK = SimulatedClock()
+LAG_SECONDS = 10.0
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+NAMESPACE = GroupVersionKind("", "v1", "Namespace")
+WEB_APP = GroupVersionKind("demo.konverge.dev", "v1alpha1", "WebApp")
+ME = Reader(WEB_APP, ObjectKey("default", "me"))
+OTHER = Reader(WEB_APP, ObjectKey("default", "other"))
+KEY = ObjectKey("default", "settings")
+
+
+class LaggingTransport:
+    """Passes requests on at once, and everything that a watch brings late."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.request = transport.request
+        self.close = transport.close
+
+    @asynccontextmanager
+    async def stream(self, method: str, path: str, **options: Any) -> AsyncIterator[StreamingResponse]:
+        async with self._transport.stream(method, path, **options) as response:
+            yield _Lagging(response)
+
+
+class _Lagging:
+    def __init__(self, response: StreamingResponse) -> None:
+        self._response = response
+        self.status = response.status
+        self.headers = response.headers
+        self.body = response.body
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        async for chunk in self._response.chunks():
+            await CLOCK.sleep(LAG_SECONDS)
+            yield chunk
+
+
+@dataclass
+class Desk:
+    """Two owners' clients, and who was woken."""
+
+    clients: CachedClients
+    admin: Client
+    woken: list[str] = field(default_factory=list)
+
+    def client(self, reader: Reader = ME) -> CachedClient:
+        self.clients.reads.begin(reader)
+        return self.clients.for_owner(reader)
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[Desk]:
+    async with LocalCluster(clock=CLOCK, entropy=SeededEntropy()) as cluster:
+        woken: list[str] = []
+        admin = Client(cluster.transport(), user_agent="admin", clock=CLOCK)
+        client = Client(LaggingTransport(cluster.transport()), user_agent="operator", clock=CLOCK)
+        reads = Reads()
+        routing = Routing([OwnedKind(WEB_APP, namespaced=True)], reads)
+        waking = Waking(routing, lambda reader, reason: woken.append(reader.key.name))
+        async with Informers(client, keep=routing.keeps, clock=CLOCK, entropy=SeededEntropy()) as informers:
+            informers.subscribe(waking.changed)
+            yield Desk(CachedClients(client, informers, reads, waking, namespace="default"), admin, woken)
+
+
+def config_map(**data: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": KEY.name, "namespace": KEY.namespace},
+        "data": data,
+    }
+
+
+async def settled() -> None:
+    await CLOCK.sleep(5 * LAG_SECONDS)
+
+
+async def test_a_read_sees_what_was_just_applied(desk: Desk) -> None:
+    client = desk.client()
+    with pytest.raises(NotFoundError):
+        await client.get(CONFIG_MAP, KEY)
+    await client.apply(config_map(colour="blue"), field_manager="me")
+
+    assert (await client.get(CONFIG_MAP, KEY))["data"] == {"colour": "blue"}
+
+
+async def test_a_read_sees_what_was_just_updated(desk: Desk) -> None:
+    await desk.admin.create(config_map(colour="blue"))
+    client = desk.client()
+    found = await client.get(CONFIG_MAP, KEY)
+    await client.update(found | {"data": {"colour": "red"}})
+
+    assert (await client.get(CONFIG_MAP, KEY))["data"] == {"colour": "red"}
+
+
+async def test_a_read_does_not_see_what_was_just_deleted(desk: Desk) -> None:
+    await desk.admin.create(config_map(colour="blue"))
+    client = desk.client()
+    found = await client.get(CONFIG_MAP, KEY)
+    await client.delete(CONFIG_MAP, KEY, uid=found["metadata"]["uid"])
+
+    with pytest.raises(NotFoundError):
+        await client.get(CONFIG_MAP, KEY)
+
+
+async def test_a_live_read_sees_what_the_watch_has_not_told(desk: Desk) -> None:
+    client = desk.client()
+    with pytest.raises(NotFoundError):
+        await client.get(CONFIG_MAP, KEY)
+    await desk.admin.create(config_map(colour="blue"))
+
+    assert (await client.get(CONFIG_MAP, KEY, live=True))["data"] == {"colour": "blue"}
+    with pytest.raises(NotFoundError):
+        await client.get(CONFIG_MAP, KEY)
+
+
+async def test_what_is_out_of_the_informers_namespace_is_read_live(desk: Desk) -> None:
+    elsewhere = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}}
+    await desk.admin.create(elsewhere)
+    obj = config_map(colour="blue")
+    obj["metadata"]["namespace"] = "elsewhere"
+    await desk.admin.create(obj)
+
+    found = await desk.client().get(CONFIG_MAP, ObjectKey("elsewhere", KEY.name))
+
+    assert found["data"] == {"colour": "blue"}
+    assert CONFIG_MAP not in desk.clients.informers.running
+
+
+async def test_a_write_wakes_the_other_reader_at_once_and_only_once(desk: Desk) -> None:
+    await desk.admin.create(config_map(colour="blue"))
+    await desk.client(OTHER).get(CONFIG_MAP, KEY)
+    client = desk.client()
+    await client.get(CONFIG_MAP, KEY)
+    desk.woken.clear()
+
+    await client.apply(config_map(colour="red"), field_manager="me")
+    at_once = list(desk.woken)
+    await settled()
+
+    assert at_once == ["other"]
+    assert desk.woken == ["other"]
+
+
+async def test_a_write_that_overtook_anothers_wakes_the_writer_when_the_watch_tells(desk: Desk) -> None:
+    await desk.admin.create(config_map(colour="blue"))
+    client = desk.client()
+    await client.get(CONFIG_MAP, KEY)
+    await settled()
+    desk.woken.clear()
+
+    await desk.admin.apply(config_map(note="by another"), field_manager="another")
+    await client.apply(config_map(colour="red"), field_manager="me")
+    at_once = list(desk.woken)
+    await settled()
+
+    assert at_once == []
+    assert desk.woken == ["me"]
+
+
+async def test_writing_what_was_read_once_is_one_step(desk: Desk) -> None:
+    client = desk.client()
+    with pytest.raises(NotFoundError):
+        await client.get(CONFIG_MAP, KEY)
+    await client.apply(config_map(colour="blue"), field_manager="me")
+
+    assert not desk.clients.take_overtaken(ME)
+
+
+async def test_writing_what_an_earlier_step_read_makes_that_step_out_of_date(desk: Desk) -> None:
+    client = desk.client()
+    for _ in range(2):
+        with pytest.raises(NotFoundError):
+            await client.get(CONFIG_MAP, KEY)
+    await client.apply(config_map(colour="blue"), field_manager="me")
+
+    assert desk.clients.take_overtaken(ME)
+    assert not desk.clients.take_overtaken(ME), "it starts anew"
