@@ -30,7 +30,7 @@ async def test_every_step_of_the_story_happens(cluster: Cluster, tmp_path: Path)
     stage = Stage(cluster.client, PlainScreen(), cluster.clock, webapp, lambda: cluster.requests(OPERATOR))
 
     file, kubeconfig = example_folder() / "operator.py", await cluster.kubeconfig()
-    async with operator_process(file, kubeconfig, tmp_path / "log"), asyncio.TaskGroup() as tasks:
+    async with operator_process(file, kubeconfig, cluster.namespace, tmp_path / "log"), asyncio.TaskGroup() as tasks:
         await stage.wait_until_served(WEBAPP)
         followers = [tasks.create_task(stage.follow(gvk)) for gvk in (WEBAPP, *FOLLOWED)]
 

@@ -85,7 +85,9 @@ async def _demo(example: Path, screen: Screen, *, stay: bool) -> None:
         config = folder / "kubeconfig"
         write_kubeconfig(kubeconfig(url, "demo"), config)
         client = await stack.enter_async_context(connect(config, user_agent=_USER_AGENT, clock=clock))
-        operator = await stack.enter_async_context(operator_process(file, config, folder / "operator.log"))
+        operator = await stack.enter_async_context(
+            operator_process(file, config, webapp["metadata"]["namespace"], folder / "operator.log")
+        )
         screen.say(f"cluster   embedded, {url}")
         screen.say(f"operator  konverge run {file} (process {operator.pid})")
 

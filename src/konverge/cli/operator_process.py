@@ -50,15 +50,17 @@ class OperatorProcess:
 
 
 @asynccontextmanager
-async def operator_process(file: Path, kubeconfig: Path, log: Path) -> AsyncIterator[OperatorProcess]:
+async def operator_process(file: Path, kubeconfig: Path, namespace: str, log: Path) -> AsyncIterator[OperatorProcess]:
     """Run an operator file against a cluster while the block runs; its definitions are installed first.
 
     Args:
         file: The operator file.
         kubeconfig: Which cluster.
+        namespace: What it looks after.
         log: Gets what the operator prints.
     """
-    command = [sys.executable, "-m", "konverge", "run", str(file), "--kubeconfig", str(kubeconfig), "--install-crds"]
+    command = [sys.executable, "-m", "konverge", "run", str(file), "--kubeconfig", str(kubeconfig)]
+    command += ["--namespace", namespace, "--install-crds"]
     with log.open("wb") as output:
         process = await asyncio.create_subprocess_exec(
             *command,
