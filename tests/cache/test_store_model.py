@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from konverge.cache import Change, Store
 from konverge.cache.store import Replacement
-from konverge.kube import ObjectKey
+from konverge.kube import Object, ObjectKey
 from tests.cache.objects import CONFIG_MAP, config_map, key, raw
 
 NAMES = st.sampled_from(["a", "b"])
@@ -205,3 +205,36 @@ class StoreMachine(RuleBasedStateMachine):
 
 StoreMachine.TestCase.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
 TestStoreAgainstModel = StoreMachine.TestCase
+
+
+OPERATIONS = st.lists(st.tuples(st.sampled_from(["keep", "refuse", "delete", "repeat a deletion", "list"]), NAMES))
+
+
+@given(OPERATIONS)
+def test_what_is_dropped_is_told_from_what_is_absent(operations: list[tuple[str, str]]) -> None:
+    store = Store(CONFIG_MAP, lambda meta: "keep" in meta.labels)
+    store.begin_replacement(0.0).commit("10")
+    server: dict[str, Object] = {}
+    deleted: list[Object] = []
+    for revision, (operation, name) in enumerate(operations, start=11):
+        uid = f"{name}{len(deleted)}"
+        match operation:
+            case "keep" | "refuse":
+                labels = {"keep": "yes"} if operation == "keep" else None
+                server[name] = config_map(revision, name, labels=labels, uid=uid)
+                store.put(raw(server[name]))
+            case "delete" if name in server:
+                deleted.append(server.pop(name) | {"data": {}})
+                deleted[-1]["metadata"]["resourceVersion"] = str(revision)
+                store.remove(raw(deleted[-1]))
+            case "repeat a deletion" if deleted:
+                store.remove(raw(deleted[0]))
+            case "list":
+                replacement = store.begin_replacement(float(revision))
+                for obj in server.values():
+                    replacement.put(raw(obj))
+                replacement.commit(str(revision))
+
+    kept = {name: obj for name, obj in server.items() if "labels" in obj["metadata"]}
+    assert {name: store.get(key(name)) for name in ("a", "b")} == {name: kept.get(name) for name in ("a", "b")}
+    assert {name for name in ("a", "b") if store.is_dropped(key(name))} == server.keys() - kept.keys()

@@ -136,14 +136,16 @@ class Store:
         """
         meta = entry_metadata(fields)
         key, revision = meta.key, meta.revision
+        repeated = 0 < revision <= self._revision
         self._advance(meta.resource_version, revision)
         self._deleted.pop(meta.uid, None)
         if revision > self._floors.get(key, 0):
             self._floors.pop(key, None)
         stored = self._entries.get(key)
         if stored is None:
-            self._dropped.discard(hash(key))
-            self._own.pop(key, None)
+            if not repeated:
+                self._dropped.discard(hash(key))
+                self._own.pop(key, None)
             return None
         if stored.meta.uid != meta.uid and stored.meta.revision > revision:
             return None  # the name has been born again, and we have seen that already
