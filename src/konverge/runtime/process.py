@@ -98,6 +98,8 @@ class Process:
         A second call ends the grace period. Called before the owners are listed, it ends the run at once. Only while
         `run` is under way.
         """
+        if self._deadline.expired():
+            return  # everything is being cancelled already
         now = asyncio.get_running_loop().time()
         grace_seconds = self._grace_seconds if self._controllers and not self._is_stopping else 0.0
         self._deadline.reschedule(now + grace_seconds)
