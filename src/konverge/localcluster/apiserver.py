@@ -16,7 +16,7 @@ from konverge.localcluster import addresses, deletion, failures, patches, writes
 from konverge.localcluster.builtin import builtin_resources
 from konverge.localcluster.customresources import CLEANUP_FINALIZER, DEFINITIONS, accept, resources_of, storage_name
 from konverge.localcluster.deletion import DeleteOptions, Propagation
-from konverge.localcluster.incoming import IGNORED, FieldValidation, read_object
+from konverge.localcluster.incoming import IGNORED, FieldValidation, read_body, read_object
 from konverge.localcluster.listing import Page, page_of
 from konverge.localcluster.resources import Kind, Resource, Resources
 from konverge.localcluster.scale import scale_of, with_replicas
@@ -125,7 +125,7 @@ class ApiServer:
             InvalidError: The object breaks a rule of its kind.
         """
         resource = self.resources.of_kind(kind)
-        return self._create(resource, read_object(resource, obj, fields), manager, dry_run=dry_run)
+        return self._create(resource, read_body(resource, obj, fields), manager, dry_run=dry_run)
 
     def update(
         self,
@@ -158,7 +158,7 @@ class ApiServer:
             old = resource.served(self._stored(resource, ObjectKey.of(obj)).object)
             scaled = self._update(resource, with_replicas(resource, old, obj), manager, "scale", dry_run=dry_run)
             return scale_of(resource, scaled)
-        body = read_object(resource, obj, fields)
+        body = read_body(resource, obj, fields)
         if not subresource and resource.creates_on_update:
             metadata, key = body["metadata"], ObjectKey.of(body)
             if not metadata.get("resourceVersion") and self.storage.get(resource.storage, key) is None:
@@ -192,8 +192,11 @@ class ApiServer:
             scaled = self._update(resource, with_replicas(resource, old, scale), manager, "scale", dry_run=dry_run)
             return scale_of(resource, scaled)
         patched = _patched(resource, old, patch, patch_type)
-        body = read_object(resource, patched, fields)
-        _check_identity(body, key)
+        _check_identity(patched, key)
+        try:
+            body = read_object(resource, patched, fields)
+        except BadRequestError as mistake:
+            raise failures.unreadable_patch(mistake.message) from None
         return self._update(resource, body, manager, subresource, dry_run=dry_run, is_patch=True)
 
     def apply(
@@ -264,6 +267,11 @@ class ApiServer:
             held = metadata["resourceVersion"]
             raise failures.mismatched_resource_version(resource, key.name, resource_version, held)
         obj = stored.copy()
+        if resource.storage == DEFINITIONS:
+            # Its objects go first.
+            finalizers = obj["metadata"].get("finalizers") or []
+            if not is_deleting(obj):
+                obj["metadata"]["finalizers"] = [*finalizers, CLEANUP_FINALIZER]
         stays = deletion.mark(resource, obj, DeleteOptions(propagation, grace_seconds), self._clock.now())
         if dry_run:
             return resource.served(obj)
@@ -329,7 +337,6 @@ class ApiServer:
         if resource.storage == "services":
             addresses.allocate(obj, self._other_services(key), self._entropy)
         if resource.storage == DEFINITIONS:
-            obj["metadata"]["finalizers"] = [*obj["metadata"].get("finalizers", ()), CLEANUP_FINALIZER]
             accept(obj, self._other_resources(obj), author.now)
         if self.storage.get(resource.storage, key) is not None:
             raise failures.already_exists(resource, key.name)
@@ -484,12 +491,14 @@ def _patched(resource: Resource, obj: Object, patch: Any, patch_type: PatchType)
             return patches.merge_patch(obj, patch)
 
 
-def _check_identity(body: Object, key: ObjectKey) -> None:
-    metadata = body["metadata"]
-    if metadata.get("name") != key.name:
-        raise failures.wrong_name(metadata.get("name") or "", key.name)
-    if (metadata.get("namespace") or "") != key.namespace:
-        raise failures.wrong_namespace()
+def _check_identity(body: Any, key: ObjectKey) -> None:
+    """A patch does not move an object to another name."""
+    metadata = body.get("metadata") if isinstance(body, dict) else None
+    if isinstance(metadata, dict):
+        if metadata.get("name") != key.name:
+            raise failures.wrong_name(str(metadata.get("name") or ""), key.name)
+        if (metadata.get("namespace") or "") != key.namespace:
+            raise failures.wrong_namespace()
 
 
 def _named(key: ObjectKey) -> Object:

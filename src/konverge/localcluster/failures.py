@@ -23,13 +23,16 @@ __all__ = [
     "conflict",
     "mismatched_resource_version",
     "mismatched_uid",
+    "missing_name",
     "modified",
     "not_found",
     "stored_uid_differs",
     "terminating_definition",
     "terminating_namespace",
     "too_large_resource_version",
+    "unknown_patch_type",
     "unknown_path",
+    "unreadable_patch",
     "unsupported_media_type",
     "unsupported_method",
     "unversioned_update",
@@ -144,6 +147,22 @@ def unsupported_media_type(*accepted: str) -> ApiError:
 def unknown_path() -> NotFoundError:
     """404: nothing is served there."""
     return NotFoundError("the server could not find the requested resource")
+
+
+def unreadable_patch(why: str) -> InvalidError:
+    """422: what a patch makes of the object is no object of its kind. The object itself is not shown."""
+    return refusal("", "", "", [invalid("patch", "", why)])
+
+
+def unknown_patch_type() -> ApiError:
+    """415: the patch is in a form that the server does not know."""
+    return ApiError("415: Unsupported Media Type", reason="UnsupportedMediaType", code=415)
+
+
+def missing_name(wanted: str) -> BadRequestError:
+    """400: the object that is to replace another does not say its name."""
+    told = f"the name of the object ({wanted} based on URL) was undeterminable: name must be provided"
+    return BadRequestError(told)
 
 
 def wrong_name(found: str, wanted: str) -> BadRequestError:

@@ -12,9 +12,9 @@ from konverge.kube import Object
 from konverge.localcluster.pruning import prune
 from konverge.localcluster.resources import Resource
 from konverge.localcluster.typed import as_typed
-from konverge.localcluster.validation.mistakes import quoted
+from konverge.localcluster.validation.mistakes import invalid, quoted, refusal
 
-__all__ = ["IGNORED", "FieldValidation", "Strictness", "read_object"]
+__all__ = ["IGNORED", "FieldValidation", "Strictness", "read_body", "read_object"]
 
 Strictness: TypeAlias = Literal["Ignore", "Warn", "Strict"]
 
@@ -67,22 +67,31 @@ def read_object(
     """
     gvk = resource.gvk
     if not isinstance(value, dict):
-        raise BadRequestError(f"the object provided is unrecognized (must be of type {gvk.kind}): it is no mapping")
-    _check_type(resource, value)
+        raise BadRequestError("it is no mapping")
     obj: Object = {"kind": gvk.kind, "apiVersion": gvk.api_version, "metadata": {}}
+    if resource.is_custom:
+        return obj | _custom(resource, value, fields, keeps_nulls=keeps_nulls)
+    unknown: list[str] = []
+    obj |= as_typed(value, resource.schema, unknown)
+    fields.judge(unknown)
+    return with_defaults(obj)
+
+
+def read_body(resource: Resource, value: Any, fields: FieldValidation = IGNORED) -> Object:
+    """The same for the body of a create or an update, where the refusal says what was to be read.
+
+    Raises:
+        BadRequestError: It is no such object.
+        InvalidError: It is a custom resource of another kind.
+    """
+    if isinstance(value, dict):
+        _check_type(resource, value)
     try:
-        if resource.is_custom:
-            obj |= _custom(resource, value, fields, keeps_nulls=keeps_nulls)
-        else:
-            unknown: list[str] = []
-            obj |= as_typed(value, resource.schema, unknown)
-            fields.judge(unknown)
-            obj = with_defaults(obj)
+        return read_object(resource, value, fields)
     except BadRequestError as mistake:
-        version, kind = gvk.version, gvk.kind
+        version, kind = resource.gvk.version, resource.gvk.kind
         told = f'{kind} in version "{version}" cannot be handled as a {kind}: {mistake.message}'
         raise BadRequestError(told) from None
-    return obj
 
 
 def _check_type(resource: Resource, value: Object) -> None:
@@ -92,10 +101,12 @@ def _check_type(resource: Resource, value: Object) -> None:
         raise BadRequestError(
             f"the API version in the data ({api_version}) does not match the expected API version ({gvk.api_version})"
         )
+    if kind != gvk.kind and resource.is_custom:
+        name = (value.get("metadata") or {}).get("name", "")
+        raise refusal(gvk.group, str(kind), str(name), [invalid("kind", kind, f"must be {gvk.kind}")])
     if kind != gvk.kind:
-        raise BadRequestError(
-            f'{kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: the kind in the data is another'
-        )
+        told = f"the kind in the data ({kind}) does not match the expected kind ({gvk.kind})"
+        raise BadRequestError(f'{kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: {told}')
 
 
 def _custom(resource: Resource, value: Object, fields: FieldValidation, *, keeps_nulls: bool) -> Object:

@@ -118,7 +118,7 @@ def decode_body(content_type: str, body: bytes, strictness: Strictness, *, kind:
         value = decode_json(body)
     except BadRequestError as mistake:
         if subject:
-            raise BadRequestError(f"{subject}: {mistake.message}") from None
+            raise BadRequestError(f"{subject}: {mistake.message.removeprefix('json parse error: ')}") from None
         told = f"the object provided is unrecognized (must be of type {kind})"
         raise BadRequestError(f"{told}: couldn't get version/kind; {mistake.message}") from None
     return Body(value, tuple(duplicate_keys(body)) if strictness != "Ignore" else ())

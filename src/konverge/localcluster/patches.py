@@ -31,7 +31,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
 def json_patch(target: Any, operations: Any) -> Any:
     """A copy of the target with the operations done in order; all of them or none.
 
-    As on the real server ``replace`` of an absent field adds it, and ``remove`` of one does nothing.
+    As on the real server ``replace`` of an absent field adds it.
 
     Raises:
         BadRequestError: The patch has another form.
@@ -63,7 +63,8 @@ def _operate(target: Any, operation: Mapping[str, Any]) -> Any:
             _take(target, steps)
             return target
         case "test":
-            if _find(target, steps) != (_MISSING if value is None and _find(target, steps) is _MISSING else value):
+            found = _find(target, steps)
+            if found != value and not (found is _MISSING and value is None):
                 raise _refused()
             return target
         case "copy":
@@ -103,8 +104,8 @@ def _put(target: Any, steps: list[str], value: Any, *, is_new: bool) -> Any:
 
 def _take(target: Any, steps: list[str]) -> None:
     parent = _find(target, steps[:-1])
-    if isinstance(parent, dict) and steps:
-        parent.pop(steps[-1], None)
+    if isinstance(parent, dict) and steps and steps[-1] in parent:
+        del parent[steps[-1]]
     elif isinstance(parent, list) and steps:
         del parent[_index(steps[-1], len(parent))]
     else:

@@ -55,7 +55,7 @@ class Renderer:
     def page(self, page: Page) -> bytes:
         """One page of a list."""
         metadata: Object = {"resourceVersion": str(page.revision)}
-        if page.next:
+        if page.next or (self.resource.is_custom and self.form == "object"):
             metadata["continue"] = page.next
         if page.remaining is not None:
             metadata["remainingItemCount"] = page.remaining

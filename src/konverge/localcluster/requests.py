@@ -60,6 +60,7 @@ class RequestHandler:
     def handle(self, request: Request) -> Answer | StreamAnswer:
         """Answer one request; whatever goes wrong is an answer, too."""
         verb: str = request.method.lower()
+        warnings: list[str] = []
         try:
             target = target_of(request.path, self._api.resources)
             if target is None:
@@ -69,7 +70,7 @@ class RequestHandler:
                 if found is None:
                     raise failures.unsupported_method()
                 verb = found
-                answer = self._do(found, target, request)
+                answer = self._do(found, target, request, warnings)
         except ApiError as error:
             answer = failure(error)
         except KindNotServedError:
@@ -77,6 +78,8 @@ class RequestHandler:
         except Exception as error:  # noqa: BLE001 - a mistake of ours must be an answer, not a dead connection; it is logged
             _log.exception("%s %s failed", request.method, request.path)
             answer = failure(ServerError(f"an error on the server has prevented the request: {type(error).__name__}"))
+        if warnings and isinstance(answer, Answer):
+            answer = Answer(answer.status, answer.body, answer.headers, tuple(warnings))
         agent = request.headers.get("user-agent", "")
         self._audit.record(Entry(self._clock.now(), agent, verb, request.path, answer.status))
         return answer
@@ -86,7 +89,7 @@ class RequestHandler:
         for stream in tuple(self._watches):
             stream.end()
 
-    def _do(self, verb: Verb, target: Target, request: Request) -> Answer | StreamAnswer:
+    def _do(self, verb: Verb, target: Target, request: Request, warnings: list[str]) -> Answer | StreamAnswer:
         match verb:
             case "get":
                 return self._get(target, request)
@@ -95,13 +98,13 @@ class RequestHandler:
             case "watch":
                 return self._watch(target, request)
             case "create":
-                return self._create(target, request)
+                return self._create(target, request, warnings)
             case "update":
-                return self._update(target, request)
+                return self._update(target, request, warnings)
             case "patch":
-                return self._patch(target, request)
+                return self._patch(target, request, warnings)
             case "delete":
-                return self._delete(target, request)
+                return self._delete(target, request, warnings)
             case "deletecollection":
                 return self._delete_collection(target, request)
 
@@ -150,13 +153,14 @@ class RequestHandler:
         self._watches.add(stream)
         return StreamAnswer(stream)
 
-    def _create(self, target: Target, request: Request) -> Answer:
+    def _create(self, target: Target, request: Request, warnings: list[str]) -> Answer:
         parameters = WriteParameters.parse(request.query, "CreateOptions")
-        body, fields = self._body(target, request, parameters)
+        body, fields = self._body(target, request, parameters, warnings)
         if target.subresource == "binding":
             return json_answer(bind(self._api, target.key, body.value, self._clock.now()), 201)
         if target.subresource == "eviction":
             return json_answer(evict(self._api, target.key, body.value), 201)
+        _check_says_kind(target, body.value)
         obj = _addressed(target, body.value)
         created = self._api.create(
             target.resource.mapping,
@@ -165,12 +169,12 @@ class RequestHandler:
             dry_run=parameters.dry_run,
             fields=fields,
         )
-        return self._written(target, request, created, 201, fields)
+        return self._written(target, request, created, 201)
 
-    def _update(self, target: Target, request: Request) -> Answer:
+    def _update(self, target: Target, request: Request, warnings: list[str]) -> Answer:
         parameters = WriteParameters.parse(request.query, "UpdateOptions")
-        body, fields = self._body(target, request, parameters)
-        obj = _addressed(target, body.value)
+        body, fields = self._body(target, request, parameters, warnings)
+        obj = _addressed(target, body.value, needs_name=True)
         existed = self._api.find(target.resource.mapping, target.key) is not None
         updated = self._api.update(
             target.resource.mapping,
@@ -180,18 +184,20 @@ class RequestHandler:
             dry_run=parameters.dry_run,
             fields=fields,
         )
-        return self._written(target, request, updated, 200 if existed else 201, fields)
+        return self._written(target, request, updated, 200 if existed else 201)
 
-    def _patch(self, target: Target, request: Request) -> Answer:
+    def _patch(self, target: Target, request: Request, warnings: list[str]) -> Answer:
         media_type = media_type_of(request.headers.get("content-type", ""))
         is_apply = media_type in APPLY_TYPES
         patch_type = PATCH_TYPES.get(media_type)
         known = [kind for kind in PATCH_TYPES if not (target.resource.is_custom and PATCH_TYPES[kind] == "strategic")]
-        if not is_apply and (patch_type is None or media_type not in known):
+        if not is_apply and patch_type is None:
+            raise failures.unknown_patch_type()
+        if not is_apply and media_type not in known:
             raise failures.unsupported_media_type(*known, *APPLY_TYPES)
         parameters = WriteParameters.parse(request.query, "PatchOptions", is_apply=is_apply)
         subject = "error decoding YAML" if is_apply else "error decoding patch"
-        body, fields = self._body(target, request, parameters, subject=subject)
+        body, fields = self._body(target, request, parameters, warnings, subject=subject)
         manager = _manager(parameters, request)
         existed = self._api.find(target.resource.mapping, target.key) is not None
         if patch_type is None:
@@ -215,11 +221,13 @@ class RequestHandler:
                 dry_run=parameters.dry_run,
                 fields=fields,
             )
-        return self._written(target, request, patched, 200 if existed else 201, fields)
+        return self._written(target, request, patched, 200 if existed else 201)
 
-    def _delete(self, target: Target, request: Request) -> Answer:
+    def _delete(self, target: Target, request: Request, warnings: list[str]) -> Answer:
         resource = target.resource
         parameters = self._delete_parameters(request)
+        if resource.storage == "jobs.batch" and parameters.propagation is None:
+            warnings.append(JOB_WARNING)
         last = self._api.delete(
             resource.mapping,
             target.key,
@@ -229,16 +237,14 @@ class RequestHandler:
             grace_seconds=parameters.grace_seconds,
             dry_run=parameters.dry_run,
         )
-        warnings = (JOB_WARNING,) if resource.storage == "jobs.batch" and parameters.propagation is None else ()
         now = self._api.find(resource.mapping, target.key)
         is_gone = now is None or now["metadata"]["uid"] != last["metadata"]["uid"]
         if not is_gone or resource.storage in _DELETED_IS_SHOWN:
-            return Answer(200, self._renderer(target, request).object(last), warnings=warnings)
+            return Answer(200, self._renderer(target, request).object(last))
         details = {"name": target.name, "group": resource.gvk.group, "kind": resource.mapping.plural}
         details = {name: value for name, value in details.items() if value} | {"uid": last["metadata"]["uid"]}
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-        answer = json_answer(status)
-        return Answer(200, answer.body, warnings=warnings)
+        return json_answer(status)
 
     def _delete_collection(self, target: Target, request: Request) -> Answer:
         parameters = self._delete_parameters(request)
@@ -263,18 +269,23 @@ class RequestHandler:
         return DeleteParameters.parse(request.query, value)
 
     def _body(
-        self, target: Target, request: Request, parameters: WriteParameters, *, subject: str = ""
+        self,
+        target: Target,
+        request: Request,
+        parameters: WriteParameters,
+        warnings: list[str],
+        *,
+        subject: str = "",
     ) -> tuple[Body, FieldValidation]:
         kind = target.resource.gvk.kind
         content_type = request.headers.get("content-type", "")
         body = decode_body(content_type, request.body, parameters.strictness, kind=kind, subject=subject)
-        return body, FieldValidation(parameters.strictness, body.duplicates)
+        return body, FieldValidation(parameters.strictness, body.duplicates, warnings)
 
-    def _written(self, target: Target, request: Request, obj: Object, status: int, fields: FieldValidation) -> Answer:
+    def _written(self, target: Target, request: Request, obj: Object, status: int) -> Answer:
         if target.subresource == "scale":
             return json_answer(obj, status)
-        body = self._renderer(target, request).object(obj)
-        return Answer(status, body, warnings=tuple(fields.told))
+        return Answer(status, self._renderer(target, request).object(obj))
 
     def _renderer(self, target: Target, request: Request) -> Renderer:
         form = accept_of(request.headers.get("accept", ""))
@@ -295,8 +306,20 @@ def _selection(target: Target, parameters: ListParameters) -> Selection:
     )
 
 
-def _addressed(target: Target, value: object) -> Object:
-    """The body with the namespace and the name of the path, which it may leave out but not contradict."""
+def _check_says_kind(target: Target, value: object) -> None:
+    """A new custom resource has to say what it is; for built-in kinds the path says enough."""
+    if target.resource.is_custom and isinstance(value, dict):
+        for name, shown in (("kind", "Kind"), ("apiVersion", "apiVersion")):
+            if not value.get(name):
+                what = f"the object provided is unrecognized (must be of type {target.resource.gvk.kind})"
+                raise BadRequestError(f"{what}: Object '{shown}' is missing")
+
+
+def _addressed(target: Target, value: object, *, needs_name: bool = False) -> Object:
+    """The body with the namespace and the name of the path, which it may leave out but not contradict.
+
+    A replacement has to say the name.
+    """
     if not isinstance(value, dict):
         raise BadRequestError(
             f"the object provided is unrecognized (must be of type {target.resource.gvk.kind}): it is no mapping"
@@ -310,6 +333,8 @@ def _addressed(target: Target, value: object) -> Object:
             raise failures.wrong_namespace()
         metadata["namespace"] = target.namespace
     if target.name:
+        if needs_name and not metadata.get("name"):
+            raise failures.missing_name(target.name)
         if metadata.get("name", target.name) not in (target.name, ""):
             raise failures.wrong_name(str(metadata["name"]), target.name)
         metadata["name"] = target.name

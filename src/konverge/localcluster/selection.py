@@ -68,7 +68,7 @@ def _on_stored_form(fields: FieldSelector, resource: Resource) -> FieldSelector:
 
 
 def _unsupported(resource: Resource, field: str) -> str:
-    if resource.selectable_fields and not resource.is_custom:
+    if resource.selectable_fields or resource.is_custom:
         return f"field label not supported: {field}"
     known = ", ".join(f'"{name}"' for name in ("metadata.name", "metadata.namespace", *resource.selectable_fields))
     return f'"{field}" is not a known field selector: only {known}'

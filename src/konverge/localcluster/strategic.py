@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from konverge.apply import Schema
-from konverge.errors import BadRequestError
+from konverge.errors import ApiError, BadRequestError
 
 __all__ = ["merge_key", "strategic_merge_patch"]
 
@@ -64,8 +64,8 @@ def _merge_fields(target: Mapping[str, Any], patch: Mapping[str, Any], schema: S
     for name, order in patch.items():
         field = name.removeprefix(_ORDER)
         if field != name and field not in patch and isinstance(merged.get(field), list):
-            child = schema.child(field) or schema
-            merged[field] = _ordered(merged[field], order, merge_key(child))
+            key = merge_key(schema.child(field) or schema)
+            merged[field] = _ordered(merged[field], order, merged[field], key)
     return merged
 
 
@@ -77,10 +77,12 @@ def _merge(target: Any, patch: Any, schema: Schema, order: Any) -> Any:
     key = merge_key(schema)
     found = target if isinstance(target, list) else []
     if key:
-        return _ordered(_merge_items(found, patch, schema, key), order, key)
-    if schema.list_type == "set":
-        return _ordered([*found, *(item for item in patch if item not in found)], order, "")
-    return patch
+        merged = _merge_items(found, patch, schema, key)
+    elif schema.list_type == "set":
+        merged = [*found, *(item for item in patch if item not in found)]
+    else:
+        return patch
+    return _ordered(merged, order if isinstance(order, list) else patch, found, key)
 
 
 def _merge_items(target: Sequence[Any], patch: Sequence[Any], schema: Schema, key: str) -> list[Any]:
@@ -90,7 +92,9 @@ def _merge_items(target: Sequence[Any], patch: Sequence[Any], schema: Schema, ke
     merged = list(target)
     for item in patch:
         if not isinstance(item, Mapping) or key not in item:
-            raise BadRequestError(f"map: {item} does not contain declared merge key: {key}")
+            # The real server calls this an error of its own.
+            told = f"map: an item of the patch does not contain declared merge key: {key}"
+            raise ApiError(told, reason="", code=500)
         place = next((at for at, old in enumerate(merged) if _key_of(old, key) == item[key]), None)
         if item.get(_DIRECTIVE) == "delete":
             merged = [old for old in merged if _key_of(old, key) != item[key]]
@@ -101,25 +105,31 @@ def _merge_items(target: Sequence[Any], patch: Sequence[Any], schema: Schema, ke
     return merged
 
 
-def _ordered(items: list[Any], order: Any, key: str) -> list[Any]:
+def _ordered(items: list[Any], order: Any, before: Sequence[Any], key: str) -> list[Any]:
     """The items in the order that the patch asks for.
 
-    Those that the order does not name keep their place relative to the items before them.
+    Those that it does not name stay before the items that they were before.
+
+    Args:
+        items: The items, in any order.
+        order: The items, or their keys, that the patch names, in its order.
+        before: The list as it was.
+        key: The key field, empty for scalars.
     """
     if not isinstance(order, list):
         return items
-    names = [_key_of(item, key) for item in order]
-    places: list[tuple[int, int]] = []
-    latest = -1
-    for at, item in enumerate(items):
+    names, places = [_key_of(item, key) for item in order], [_key_of(item, key) for item in before]
+    named = sorted(
+        (item for item in items if _key_of(item, key) in names), key=lambda each: names.index(_key_of(each, key))
+    )
+    others = [item for item in items if _key_of(item, key) not in names]
+    ordered: list[Any] = []
+    for item in named:
         name = _key_of(item, key)
-        if name in names:
-            place = names.index(name)
-            latest = max(latest, place)
-        else:
-            place = latest
-        places.append((place, at))
-    return [items[at] for _, at in sorted(places)]
+        while others and name in places and places.index(_key_of(others[0], key)) < places.index(name):
+            ordered.append(others.pop(0))
+        ordered.append(item)
+    return [*ordered, *others]
 
 
 def _key_of(item: Any, key: str) -> Any:

@@ -88,7 +88,24 @@ def updated(resource: Resource, old: Object, body: Object, author: Author, *, su
             obj["metadata"]["managedFields"] = old["metadata"]["managedFields"]
     else:
         obj = track_update(old, obj, resource.schema, **_tracking(resource, author, subresource))
+    if subresource == "scale":
+        _settle_scaling(resource, obj)
     return _settled(resource, old, obj, subresource)
+
+
+def _settle_scaling(resource: Resource, obj: Object) -> None:
+    """Record who scaled as the real server does.
+
+    Without a time, before the other updates; of a custom resource, not at all.
+    """
+    entries = obj["metadata"].get("managedFields") or []
+    scaling = [entry for entry in entries if entry.get("subresource") == "scale"]
+    others = [entry for entry in entries if entry.get("subresource") != "scale"]
+    for entry in scaling:
+        entry.pop("time", None)
+    first = next((at for at, entry in enumerate(others) if entry["operation"] == "Update"), len(others))
+    kept = [] if resource.is_custom else scaling
+    obj["metadata"]["managedFields"] = [*others[:first], *kept, *others[first:]]
 
 
 def applied(

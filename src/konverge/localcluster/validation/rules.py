@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 from konverge.kube import Object
 from konverge.localcluster.resources import Resource
@@ -16,7 +17,7 @@ from konverge.localcluster.validation import (
 )
 from konverge.localcluster.validation.metadata import metadata_mistakes, metadata_update_mistakes
 from konverge.localcluster.validation.mistakes import Mistake, refusal
-from konverge.localcluster.validation.schema import schema_mistakes
+from konverge.localcluster.validation.schema import scale_mistakes, schema_mistakes
 
 __all__ = ["check_create", "check_update"]
 
@@ -100,7 +101,8 @@ def check_update(resource: Resource, old: Object, new: Object, *, sent: Object, 
 
 def _object_mistakes(resource: Resource, obj: Object) -> Iterator[Mistake]:
     if resource.is_custom:
-        return schema_mistakes(obj, resource.schema)
+        scaled = () if resource.scale is None else scale_mistakes(obj, resource.scale.spec)
+        return chain(schema_mistakes(obj, resource.schema), scaled)
     rules = _RULES.get(resource.storage)
     return rules(obj) if rules is not None else iter(())
 

@@ -30,7 +30,7 @@ from konverge.localcluster.validation.mistakes import (
     wrong_type,
 )
 
-__all__ = ["schema_mistakes"]
+__all__ = ["scale_mistakes", "schema_mistakes"]
 
 _ROOT = frozenset({"apiVersion", "kind", "metadata"})
 _INTEGER_LIMITS = {"int32": 2**31, "int64": 2**63}
@@ -59,6 +59,38 @@ def schema_mistakes(value: Any, schema: Schema, path: str = "") -> Iterator[Mist
         case Mapping():
             yield from _field_mistakes(value, schema, path)
     yield from _junction_mistakes(value, schema, path)
+
+
+def scale_mistakes(obj: Any, path: tuple[str, ...]) -> Iterator[Mistake]:
+    """What is wrong with the number of replicas that a custom resource offers for scaling.
+
+    Args:
+        obj: The custom resource.
+        path: Where its scale subresource finds the number.
+    """
+    field, value = f".{'.'.join(path)}", obj
+    for name in path:
+        if not isinstance(value, Mapping):
+            told = (
+                f"{field} accessor error: {value} is of the type {_go_type(value)}, expected map[string]interface{{}}"
+            )
+            yield invalid(field, 0, told)
+            return
+        value = value.get(name)
+        if value is None:
+            return
+    if isinstance(value, bool) or not isinstance(value, int):
+        told = f"{field} accessor error: {value} is of the type {_go_type(value)}, expected int64"
+        yield invalid(field, 0, told)
+    elif value < 0:
+        yield invalid(field, value, "should be a non-negative integer")
+    elif value >= _INTEGER_LIMITS["int32"]:
+        yield invalid(field, value, f"should be less than or equal to {_INTEGER_LIMITS['int32'] - 1}")
+
+
+def _go_type(value: Any) -> str:
+    known = {"array": "[]interface {}", "boolean": "bool", "number": "float64", "string": "string"}
+    return known.get(_type_name(value), "map[string]interface {}")
 
 
 def _type_mistakes(value: Any, schema: Schema, path: str) -> Iterator[Mistake]:
@@ -95,7 +127,8 @@ def _text_mistakes(value: str, schema: Schema, path: str) -> Iterator[Mistake]:
 
 def _number_mistakes(value: float, schema: Schema, path: str) -> Iterator[Mistake]:
     limit = _INTEGER_LIMITS.get(schema.format)
-    if schema.type == "integer" and limit is not None and not -limit <= value < limit:
+    is_whole = isinstance(value, int) or value.is_integer()
+    if schema.type == "integer" and limit is not None and not (is_whole and -limit <= value < limit):
         told = f"Checked value must be of type integer with format {schema.format} in {path}"
         yield invalid("<nil>", "", told)
     low, high, step = schema.minimum, schema.maximum, schema.multiple_of
