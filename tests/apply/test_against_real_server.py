@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from konverge.apply import custom_resource_schema
 from konverge.errors import ApiError, ConflictError
 from konverge.kube import Object
+from tests.apply.conftest import Server
+from tests.apply.strategies import widgets as written_widgets
 from tests.apply.twin import Twin
-from tests.apply.widgets import widget
+from tests.apply.widgets import WIDGET_SCHEMA, widget
 
 pytestmark = pytest.mark.real
 
@@ -344,3 +350,19 @@ class TestWidgets:
         widgets.apply("two", widget(status={"conditions": [{"type": "A", "status": "True"}]}), subresource="status")
         widgets.patch("writer", {"status": {"count": 1}, "spec": {"size": 9}}, subresource="status")
         widgets.apply("two", widget(status={"conditions": []}), subresource="status")
+
+
+_writes = st.lists(
+    st.tuples(st.sampled_from(["one", "two", "three"]), written_widgets, st.booleans()), min_size=2, max_size=5
+)
+
+
+# Each example is an object of its own, so the server can be shared.
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(_writes)
+def test_any_sequence_of_applies_means_the_same(server: Server, writes: list[tuple[str, Object, bool]]) -> None:
+    twin = server.twin("apis/apply.konverge.test/v1", "widgets", custom_resource_schema(WIDGET_SCHEMA))
+    for manager, wanted, force in writes:
+        with suppress(ApiError):  # A refusal is compared, too.
+            # (Without labels: empty ones make the server write again each time, though it stores none.)
+            twin.apply(manager, {**wanted, "metadata": {}}, force=force)

@@ -284,6 +284,12 @@ class TestCustomResources:
         del live["spec"]["free"]["a"]
         assert found(widget({"free": {"a": 0, "b": "", "c": None}}), live, WIDGETS) == [("changed", ".spec.free.a")]
 
+    def test_metadata_is_of_the_servers_own_type(self) -> None:
+        wanted = widget({}, labels={}, annotations=None)
+        live = applied(wanted)
+        assert "labels" not in live["metadata"]
+        assert differences(wanted, live, "us", WIDGETS) == ()
+
     def test_the_order_of_a_set_counts(self) -> None:
         live = applied(widget({"set": ["a", "b"]}))
         assert found(widget({"set": ["b", "a"]}), live, WIDGETS) == [("changed", ".spec.set")]

@@ -8,7 +8,7 @@ import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -18,18 +18,9 @@ from konverge.apply.endpoints import reset_fields
 from konverge.apply.structure import same_value
 from konverge.clock import SystemClock
 from konverge.errors import ApiError, InvalidError
-from konverge.kube import GroupVersionKind, Object
+from konverge.kube import GroupVersionKind, Object, parse_time
 
 _TRIES = 50
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a write led to: the object, or the message of the failure."""
-
-    object: Object | None
-    message: str = ""
-    written: bool = False
 
 
 class Twin:
@@ -88,14 +79,14 @@ class Twin:
             answer: Object = self.request("PATCH", path + query, body, "application/apply-patch+yaml")
             return answer
 
-        def ours(live: Object | None) -> Object:
+        def ours(live: Object | None, now: datetime) -> Object:
             merged = server_side_apply(
                 live,
                 _at_version(applied, live),
                 self._schema_of(applied),
                 manager=manager,
                 force=force,
-                now=SystemClock().now(),
+                now=now,
                 subresource=subresource,
             )
             return _reset(merged, live, subresource)
@@ -111,11 +102,11 @@ class Twin:
             answer: Object = self.request("PATCH", path + query, body, "application/merge-patch+json")
             return answer
 
-        def ours(live: Object | None) -> Object:
+        def ours(live: Object | None, now: datetime) -> Object:
             assert live is not None
             schema = self._schema_of(live)
             new = _reset(stored_form(_merge_patched(live, patch), schema), live, subresource)
-            return track_update(live, new, schema, manager=manager, now=SystemClock().now(), subresource=subresource)
+            return track_update(live, new, schema, manager=manager, now=now, subresource=subresource)
 
         return self._both(patch, really, ours)
 
@@ -128,10 +119,10 @@ class Twin:
             answer: Object = self.request("POST", f"{collection}?fieldManager={manager}", body)
             return answer
 
-        def ours(live: Object | None) -> Object:
+        def ours(live: Object | None, now: datetime) -> Object:
             assert live is None
             schema = self._schema_of(obj)
-            return track_update(None, stored_form(obj, schema), schema, manager=manager, now=SystemClock().now())
+            return track_update(None, stored_form(obj, schema), schema, manager=manager, now=now)
 
         return self._both(obj, really, ours)
 
@@ -144,7 +135,7 @@ class Twin:
         return schema
 
     def _both(
-        self, body: Object, really: Callable[[Object], Object], ours: Callable[[Object | None], Object]
+        self, body: Object, really: Callable[[Object], Object], ours: Callable[[Object | None, datetime], Object]
     ) -> Object:
         for _ in range(_TRIES):
             before = self.live()
@@ -155,15 +146,17 @@ class Twin:
                     continue  # A controller wrote between our two requests.
                 self._check_refusal(error, before, ours)
                 raise
-            self._check(before, answer, ours(copy.deepcopy(before)))
+            self._check(before, answer, ours(copy.deepcopy(before), _time_of(answer)))
             return answer
         raise AssertionError("controllers never left the object alone")
 
-    def _check_refusal(self, error: ApiError, before: Object | None, ours: Callable[[Object | None], Object]) -> None:
+    def _check_refusal(
+        self, error: ApiError, before: Object | None, ours: Callable[[Object | None, datetime], Object]
+    ) -> None:
         if isinstance(error, InvalidError):
             return  # Validation is not this package's.
         with pytest.raises(ApiError) as own:
-            ours(copy.deepcopy(before))
+            ours(copy.deepcopy(before), SystemClock().now())
         assert own.value.code == error.code
         assert own.value.message == error.message
         assert set(own.value.causes) == set(error.causes)  # The server sorts them by manager in the message alone.
@@ -174,6 +167,12 @@ class Twin:
         if before is not None:
             same_version = before["metadata"]["resourceVersion"] == answer["metadata"]["resourceVersion"]
             assert same_version == same_value(own, before)
+
+
+def _time_of(answer: Object) -> datetime:
+    """When the server wrote, so that both write at the same time; the order of managedFields depends on it."""
+    times = [entry["time"] for entry in answer["metadata"].get("managedFields", ()) if "time" in entry]
+    return parse_time(max(times)) if times else SystemClock().now()
 
 
 def _at_version(body: Object, before: Object | None) -> Object:

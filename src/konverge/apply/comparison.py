@@ -42,8 +42,8 @@ def compare(old: Any, new: Any, schema: Schema) -> Comparison:
 
 
 def _compare(old: Any, new: Any, schema: Schema, path: Path, changes: _Changes) -> None:
-    shapes = {shape_of(schema, value): None for value in (old, new) if value is not ABSENT and value is not None}
-    for shape in shapes or {shape_of(schema, None): None}:
+    shapes: set[Shape] = {shape_of(schema, value) for value in (old, new) if value is not ABSENT and value is not None}
+    for shape in shapes or {shape_of(schema, None)}:
         if not _compare_inside(shape, old, new, schema, path, changes):
             _compare_whole(old, new, path, changes)
         elif old is ABSENT:

@@ -95,11 +95,11 @@ class _Walk:
         kind: The kind of a built-in object, empty for a custom resource.
     """
 
-    __slots__ = ("_found", "_is_builtin", "_kind")
+    __slots__ = ("_found", "_is_typed", "_kind")
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
-        self._is_builtin = bool(kind)  # So its types do not tell every zero value from absence.
+        self._is_typed = True
         self._found: list[Difference] = []
 
     def differences(
@@ -108,7 +108,10 @@ class _Walk:
         metadata = desired.get("metadata") or {}
         ours = {name: value for name, value in metadata.items() if name not in SERVER_METADATA}
         of = schema.child("metadata") if schema is not None else None
+        # The server's own types do not tell every zero value from absence; of a custom resource, metadata is one.
+        self._is_typed = True
         self._fields(ours, live.get("metadata"), owned.get("f:metadata") or {}, of, ("f:metadata",))
+        self._is_typed = bool(self._kind)
         rest = {name: value for name, value in desired.items() if name not in _ROOT_SERVER_FIELDS}
         below = {element: fields for element, fields in owned.items() if element != "f:metadata"}
         self._fields(rest, live, below, schema, ())
@@ -134,7 +137,7 @@ class _Walk:
                     continue
                 child = schema.child(name) if schema is not None else None
                 self._value(value, held.get(name, ABSENT), below, child, path, element)
-            elif not _owns_nothing(name, value, schema) or (not self._is_builtin and name not in held):
+            elif not _owns_nothing(name, value, schema) or (not self._is_typed and name not in held):
                 # A custom resource gets even an empty list that nobody owns.
                 self._report("missing", (*path, element), value, held.get(name))
         if len(owned) - ("." in owned) != known:
@@ -144,7 +147,7 @@ class _Walk:
 
     def _is_dropped(self, name: str, value: Any, schema: Schema | None) -> bool:
         """Tell whether the server stores the empty value by storing nothing, as it does with most fields' zeros."""
-        if not self._is_builtin or schema is None:
+        if not self._is_typed or schema is None:
             return False
         field = schema.properties.get(name)
         if field is None:

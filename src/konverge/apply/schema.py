@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-__all__ = ["ABSENT", "Definitions", "Schema"]
+__all__ = ["ABSENT", "DEDUCED", "EMBEDDED", "OBJECT_META", "UNTYPED", "Definitions", "Schema"]
 
 
 class _Absent:
@@ -56,7 +56,8 @@ _NO_DEFINITIONS = Definitions(lambda name: None)
 
 _QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 _RAW_EXTENSION = "io.k8s.apimachinery.pkg.runtime.RawExtension"
-_OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+"""The name of the definition of ``metadata``."""
 
 
 def _reference(spec: Mapping[str, Any]) -> str:
@@ -350,7 +351,7 @@ class Schema:
 EMBEDDED: Mapping[str, Mapping[str, Any]] = {
     "apiVersion": {"type": "string"},
     "kind": {"type": "string"},
-    "metadata": {"$ref": f"#/components/schemas/{_OBJECT_META}"},
+    "metadata": {"$ref": f"#/components/schemas/{OBJECT_META}"},
 }
 """The fields that every whole object has, whatever its own schema says."""
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from konverge.apply.schema import ABSENT, Schema
+from konverge.apply.roundtrip import round_trip
+from konverge.apply.schema import ABSENT, OBJECT_META, Schema
 
 __all__ = ["with_schema_defaults", "without_meaningless_nulls"]
 
@@ -35,8 +36,11 @@ def without_meaningless_nulls(value: Any, schema: Schema) -> Any:
 def with_schema_defaults(value: Any, schema: Schema) -> Any:
     """A new value with the defaults of its schema, from the outside in, so that a default may hold others.
 
-    A null where the schema has a default and allows no null counts as absent.
+    A null where the schema has a default and allows no null counts as absent. ``metadata`` is of the server's own type
+    here too, and of embedded objects as well.
     """
+    if schema.name == OBJECT_META:
+        return round_trip(value, schema)
     if isinstance(value, dict):
         found = dict(value)
         for name, child in schema.properties.items():
