@@ -10,7 +10,7 @@ from tests.crd.webapps import Policy, PolicySpec, Queue, QueueSpec, QueueStatus,
 
 def web_app(**spec: Any) -> dict[str, Any]:
     return {
-        "apiVersion": "demo.konverge.dev/v1alpha1",
+        "apiVersion": "crd.konverge.test/v1alpha1",
         "kind": "WebApp",
         "metadata": {"name": "web", "namespace": "default"},
         "spec": {"image": "app:1", **spec},
@@ -147,7 +147,7 @@ def test_encoding_gives_what_decodes_to_the_same() -> None:
     obj = encode(app)
 
     assert decode(WebApp, obj) == app
-    assert obj["apiVersion"] == "demo.konverge.dev/v1alpha1"
+    assert obj["apiVersion"] == "crd.konverge.test/v1alpha1"
     assert obj["kind"] == "WebApp"
     assert obj["metadata"] == {"name": "web", "namespace": "default", "labels": {"a": "b"}}
     assert obj["spec"]["zones"] == ["a", "b"], "a set has one order in JSON"

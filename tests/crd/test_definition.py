@@ -19,10 +19,10 @@ def mistakes_of(declare: Any) -> tuple[str, ...]:
 def test_kind_and_plural_come_from_the_class() -> None:
     definition = definition_of(WebApp)
 
-    assert definition.gvk == GroupVersionKind("demo.konverge.dev", "v1alpha1", "WebApp")
-    assert definition.name == "webapps.demo.konverge.dev"
+    assert definition.gvk == GroupVersionKind("crd.konverge.test", "v1alpha1", "WebApp")
+    assert definition.name == "webapps.crd.konverge.test"
     assert definition.mapping.path(ObjectKey("default", "web")) == (
-        "/apis/demo.konverge.dev/v1alpha1/namespaces/default/webapps/web"
+        "/apis/crd.konverge.test/v1alpha1/namespaces/default/webapps/web"
     )
 
 
@@ -32,7 +32,7 @@ def test_a_kind_of_its_own_gets_its_own_plural() -> None:
 
 
 def test_cluster_scope_has_no_namespace_in_its_path() -> None:
-    assert definition_of(Queue).mapping.path(ObjectKey("", "q")) == "/apis/demo.konverge.dev/v1/queues/q"
+    assert definition_of(Queue).mapping.path(ObjectKey("", "q")) == "/apis/crd.konverge.test/v1/queues/q"
 
 
 def test_a_class_without_declaration_is_refused() -> None:

@@ -18,8 +18,8 @@ def spec_schema(cls: type) -> Object:
 def test_names_and_scope() -> None:
     manifest = crd_manifest(WebApp)
 
-    assert manifest["metadata"] == {"name": "webapps.demo.konverge.dev"}
-    assert manifest["spec"]["group"] == "demo.konverge.dev"
+    assert manifest["metadata"] == {"name": "webapps.crd.konverge.test"}
+    assert manifest["spec"]["group"] == "crd.konverge.test"
     assert manifest["spec"]["scope"] == "Namespaced"
     assert manifest["spec"]["names"] == {
         "kind": "WebApp",

@@ -51,7 +51,7 @@ class WebAppSpec:
     values: dict[str, Any] = field(default_factory=dict)
 
 
-@custom_resource(group="demo.konverge.dev", version="v1alpha1", short_names=("wa",), categories=("all",))
+@custom_resource(group="crd.konverge.test", version="v1alpha1", short_names=("wa",), categories=("all",))
 @dataclass
 class WebApp:
     """A web application."""
@@ -71,7 +71,7 @@ class QueueStatus:
     current_length: int | None = None
 
 
-@custom_resource(group="demo.konverge.dev", version="v1", scope="Cluster", print_columns=())
+@custom_resource(group="crd.konverge.test", version="v1", scope="Cluster", print_columns=())
 @attrs.define
 class Queue:
     metadata: Metadata
@@ -84,7 +84,7 @@ class PolicySpec(msgspec.Struct, rename={"allow_all": "allowEverything"}):
     peer_names: list[str] = []
 
 
-@custom_resource(group="demo.konverge.dev", version="v1beta2", kind="AccessPolicy")
+@custom_resource(group="crd.konverge.test", version="v1beta2", kind="AccessPolicy")
 class Policy(msgspec.Struct):
     metadata: Metadata
     spec: PolicySpec
