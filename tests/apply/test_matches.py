@@ -317,3 +317,27 @@ def test_an_entry_that_cannot_be_read_counts_as_none(managed_fields: Any) -> Non
     live = applied(deployment())
     live["metadata"]["managedFields"] = managed_fields
     assert found(deployment(), live) == [("missing", ".metadata.labels"), ("missing", ".spec")]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"f:metadata": 1, "f:spec": None},
+        {"f:spec": {"f:template": []}},
+        {"f:spec": {"f:template": {"f:spec": {"f:containers": {"k:{": {}, "k:[]": {}, 'k:{"name":{}}': {}}}}}},
+        {"f:spec": {"f:template": {"f:spec": {"f:containers": {'k:{"name":"app"}': "x", "x": {}}}}}},
+    ],
+)
+def test_an_entry_that_makes_no_sense_is_a_difference_and_no_failure(fields: Any) -> None:
+    live = applied(deployment())
+    live["metadata"]["managedFields"][0]["fieldsV1"] = fields
+    assert differences(deployment(), live, "us") != ()
+
+
+@pytest.mark.parametrize("odd", [1, "x", [1], [{"name": []}], {"a": 1}, None])
+def test_an_odd_live_value_is_a_difference_and_no_failure(odd: Any) -> None:
+    live = applied(deployment())
+    live["spec"]["template"]["spec"]["containers"] = odd
+    assert differences(deployment(), live, "us") != ()
+    live["spec"] = odd
+    assert differences(deployment(), live, "us") != ()

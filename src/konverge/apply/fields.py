@@ -60,9 +60,17 @@ def value_element(value: Any) -> str:
 
 @lru_cache(maxsize=8192)
 def key_fields(element: str) -> Mapping[str, Any]:
-    """What a ``k:`` element says: the key fields of the item and their values. Not to be changed by the caller."""
-    found = msgspec.json.decode(element[2:])
-    return found if isinstance(found, dict) else {}
+    """What a ``k:`` element says: the key fields of the item and their values, empty for one that makes no sense.
+
+    Not to be changed by the caller.
+    """
+    try:
+        found = msgspec.json.decode(element[2:])
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    if not isinstance(found, dict) or any(isinstance(value, dict | list) for value in found.values()):
+        return {}
+    return found
 
 
 @lru_cache(maxsize=8192)
@@ -71,14 +79,16 @@ def _canonical(element: str) -> str | None:
     start = element[:2]
     if start in ("f:", "i:"):
         return element
-    try:
-        if start == "k:":
-            return key_element(key_fields(element))
-        if start == "v:":
-            return value_element(msgspec.json.decode(element[2:]))
-    except (msgspec.DecodeError, TypeError, RecursionError):  # no JSON, a key that is no scalar, an absurd nesting
+    if start == "k:":
+        fields = key_fields(element)
+        return key_element(fields) if fields else None
+    if start != "v:":
         return None
-    return None
+    try:
+        value = msgspec.json.decode(element[2:])
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return None if isinstance(value, dict | list) else value_element(value)
 
 
 class FieldSet:

@@ -75,8 +75,13 @@ def differences(
 def _with_string_data(owned: Mapping[str, Any]) -> Mapping[str, Any]:
     """The server stores ``stringData`` in ``data``, but records that it was ``stringData`` which we applied."""
     merged = {element: below for element, below in owned.items() if element != "f:stringData"}
-    merged["f:data"] = {**owned.get("f:data", {}), **owned.get("f:stringData", {})}
+    merged["f:data"] = {**_branch(owned, "f:data"), **_branch(owned, "f:stringData")}
     return merged
+
+
+def _branch(owned: Mapping[str, Any], element: str) -> Mapping[str, Any]:
+    below = owned.get(element)
+    return below if isinstance(below, dict) else {}
 
 
 # The admission plug-in DefaultTolerationSeconds, which is on unless somebody turns it off.
@@ -110,7 +115,7 @@ class _Walk:
         of = schema.child("metadata") if schema is not None else None
         # The server's own types do not tell every zero value from absence; of a custom resource, metadata is one.
         self._is_typed = True
-        self._fields(ours, live.get("metadata"), owned.get("f:metadata") or {}, of, ("f:metadata",))
+        self._fields(ours, live.get("metadata"), _branch(owned, "f:metadata"), of, ("f:metadata",))
         self._is_typed = bool(self._kind)
         rest = {name: value for name, value in desired.items() if name not in _ROOT_SERVER_FIELDS}
         below = {element: fields for element, fields in owned.items() if element != "f:metadata"}
@@ -131,7 +136,7 @@ class _Walk:
         for name, value in desired.items():
             element = "f:" + name
             below = owned.get(element)
-            if below is not None:
+            if isinstance(below, dict):
                 known += 1
                 if not value and name not in held and self._is_dropped(name, value, schema):
                     continue
@@ -197,7 +202,7 @@ class _Walk:
             below = owned.get(element)
             place = places.get(element)
             known += below is not None
-            if below is None or place is None:
+            if not isinstance(below, dict) or place is None:
                 self._report("missing", (*path, element), item, None if place is None else held[place])
                 continue
             ordered = ordered and place > last
@@ -242,6 +247,11 @@ def _elements(desired: Sequence[Any], owned: Mapping[str, Any], schema: Schema |
     return found
 
 
+def _key(value: Any) -> Any:
+    """The value of a key field; one that cannot be a key matches none."""
+    return ABSENT if isinstance(value, dict | list) else value
+
+
 def _member(value: Any) -> str:
     """The path element of a member of a set; one that cannot be a member has one that nobody owns."""
     return "v:{}" if isinstance(value, dict | list) else value_element(value)
@@ -259,7 +269,7 @@ def _places(held: Sequence[Any], elements: Sequence[str], *, keyed: bool) -> dic
         places = by_names.get(names)
         if places is None:
             places = by_names[names] = {
-                tuple(item.get(name) for name in names): place
+                tuple(_key(item.get(name)) for name in names): place
                 for place, item in enumerate(held)
                 if isinstance(item, dict)
             }
