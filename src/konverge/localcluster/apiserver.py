@@ -31,6 +31,7 @@ __all__ = ["ApiServer", "PatchType"]
 PatchType: TypeAlias = Literal["json", "merge", "strategic"]
 
 _START_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+_IMMORTAL_NAMESPACES = frozenset({"default", "kube-public", "kube-system"})
 
 
 class ApiServer:
@@ -263,6 +264,8 @@ class ApiServer:
         metadata = stored.object["metadata"]
         if uid and uid != metadata["uid"]:
             raise failures.mismatched_uid(resource, key.name, uid, metadata["uid"])
+        if resource.storage == "namespaces" and key.name in _IMMORTAL_NAMESPACES:
+            raise failures.immortal_namespace(key.name)
         if resource_version and resource_version != metadata["resourceVersion"]:
             held = metadata["resourceVersion"]
             raise failures.mismatched_resource_version(resource, key.name, resource_version, held)
@@ -273,6 +276,9 @@ class ApiServer:
             if not is_deleting(obj):
                 obj["metadata"]["finalizers"] = [*finalizers, CLEANUP_FINALIZER]
         stays = deletion.mark(resource, obj, DeleteOptions(propagation, grace_seconds), self._clock.now())
+        if not stays and resource.storage != "pods":
+            # Only pods are seen on their way out when nothing holds them.
+            obj = stored.copy()
         if dry_run:
             return resource.served(obj)
         if not stays:

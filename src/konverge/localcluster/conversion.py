@@ -70,6 +70,9 @@ class EventForm:
     def from_stored(self, obj: Object) -> Object:
         """In the names of events.k8s.io."""
         renamed = {_EVENT_FIELDS_BACK.get(name, name): value for name, value in obj.items()}
+        for name in ("reportingController", "reportingInstance"):
+            if not renamed.get(name):
+                renamed.pop(name, None)
         return renamed | {"apiVersion": "events.k8s.io/v1"}
 
     def stored_path(self, path: str) -> str:

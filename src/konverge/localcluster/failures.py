@@ -21,6 +21,7 @@ from konverge.localcluster.validation.mistakes import invalid, refusal
 __all__ = [
     "already_exists",
     "conflict",
+    "immortal_namespace",
     "mismatched_resource_version",
     "mismatched_uid",
     "missing_name",
@@ -168,6 +169,12 @@ def missing_name(wanted: str) -> BadRequestError:
 def wrong_name(found: str, wanted: str) -> BadRequestError:
     """400: the object says another name than the path."""
     return BadRequestError(f"the name of the object ({found}) does not match the name on the URL ({wanted})")
+
+
+def immortal_namespace(name: str) -> ForbiddenError:
+    """403: this namespace is always there."""
+    details = {"name": name, "kind": "namespaces"}
+    return ForbiddenError(f'namespaces "{name}" is forbidden: this namespace may not be deleted', details=details)
 
 
 def terminating_definition() -> ApiError:

@@ -18,7 +18,7 @@ from konverge.localcluster import failures
 from konverge.localcluster.answers import Answer, Request, StreamAnswer, failure, json_answer
 from konverge.localcluster.apiserver import ApiServer
 from konverge.localcluster.audit import AuditLog, Entry
-from konverge.localcluster.deletion import JOB_WARNING
+from konverge.localcluster.deletion import JOB_WARNING, is_released
 from konverge.localcluster.documents import Documents
 from konverge.localcluster.incoming import FieldValidation
 from konverge.localcluster.media import APPLY_TYPES, PATCH_TYPES, Body, accept_of, decode_body, media_type_of
@@ -237,8 +237,7 @@ class RequestHandler:
             grace_seconds=parameters.grace_seconds,
             dry_run=parameters.dry_run,
         )
-        now = self._api.find(resource.mapping, target.key)
-        is_gone = now is None or now["metadata"]["uid"] != last["metadata"]["uid"]
+        is_gone = is_released(last) or "deletionTimestamp" not in last["metadata"]
         if not is_gone or resource.storage in _DELETED_IS_SHOWN:
             return Answer(200, self._renderer(target, request).object(last))
         details = {"name": target.name, "group": resource.gvk.group, "kind": resource.mapping.plural}

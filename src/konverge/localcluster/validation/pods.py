@@ -65,8 +65,7 @@ def pod_update_mistakes(old: Object, new: Object) -> Iterator[Mistake]:
 def _without_mutable(spec: Mapping[str, Any]) -> Object:
     kept = {name: value for name, value in spec.items() if name not in ("activeDeadlineSeconds", "tolerations")}
     for name in ("containers", "initContainers"):
-        if name in kept:
-            kept[name] = [{key: value for key, value in each.items() if key != "image"} for each in kept[name]]
+        kept[name] = [{key: value for key, value in each.items() if key != "image"} for each in spec.get(name) or ()]
     return kept
 
 

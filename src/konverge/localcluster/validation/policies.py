@@ -57,6 +57,9 @@ def autoscaler_mistakes(obj: Object) -> Iterator[Mistake]:
     for name in ("kind", "name"):
         if not target.get(name):
             yield required(f"spec.scaleTargetRef.{name}")
+    if "/" not in target.get("apiVersion", "") and target.get("kind") != "ReplicationController":
+        told = "apiVersion must specify API group"
+        yield invalid("spec.scaleTargetRef.apiVersion", target.get("apiVersion", ""), told)
 
 
 def claim_mistakes(obj: Object) -> Iterator[Mistake]:

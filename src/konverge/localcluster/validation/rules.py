@@ -94,6 +94,8 @@ def check_update(resource: Resource, old: Object, new: Object, *, sent: Object, 
     mistakes = [*metadata_update_mistakes(old, sent), *metadata_mistakes(resource, new)]
     if not subresource or resource.is_custom:
         mistakes += _object_mistakes(resource, new)
+    if subresource == "status" and resource.storage == "services":
+        mistakes += services.service_status_mistakes(new)
     if not subresource and resource.storage in _UPDATE_RULES:
         mistakes += _UPDATE_RULES[resource.storage](old, new)
     _refuse(resource, new, mistakes)

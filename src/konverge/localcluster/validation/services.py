@@ -12,7 +12,7 @@ from konverge.localcluster.validation.metadata import label_mistakes
 from konverge.localcluster.validation.mistakes import Mistake, duplicate, forbidden, invalid, required, unsupported
 from konverge.localcluster.validation.pods import PORT_RANGE, PROTOCOLS, port_mistakes
 
-__all__ = ["service_mistakes", "service_update_mistakes"]
+__all__ = ["service_mistakes", "service_status_mistakes", "service_update_mistakes"]
 
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 
@@ -79,6 +79,13 @@ def service_update_mistakes(old: Object, new: Object) -> Iterator[Mistake]:
     was, now = before.get("clusterIP"), after.get("clusterIP")
     if was and now != was and "ExternalName" not in (before.get("type"), after.get("type")):
         yield invalid("spec.clusterIPs[0]", [now or ""], "may not change once set")
+
+
+def service_status_mistakes(obj: Object) -> Iterator[Mistake]:
+    """What is wrong with the status of a Service."""
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    if (status.get("loadBalancer") or {}).get("ingress") and spec.get("type") != "LoadBalancer":
+        yield forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'")
 
 
 def _is_address(text: str) -> bool:
