@@ -7,7 +7,7 @@ import pytest
 from konverge.client import Client, WatchEvent
 from konverge.client.watch import SilentWatchError
 from konverge.clock import SeededEntropy, SimulatedClock
-from konverge.errors import ConnectionFailedError, ExpiredError, InvalidError, KindNotServedError
+from konverge.errors import ConnectionFailedError, ExpiredError, InvalidError, KindNotServedError, NotFoundError
 from konverge.kube import GroupVersionKind
 from tests.client.scripted import Answer, ScriptedTransport, Stream, failure
 
@@ -74,6 +74,17 @@ async def test_leaving_the_block_closes_the_stream() -> None:
         await anext(events)
 
     assert stream.closed
+
+
+async def test_an_error_of_the_block_comes_out_as_it_is() -> None:
+    client, _ = client_of(Stream())
+
+    async def fail() -> None:
+        async with client.watch(CONFIG_MAP):
+            raise NotFoundError("mine")
+
+    with pytest.raises(NotFoundError, match="^mine$"):
+        await fail()
 
 
 async def test_an_error_event_is_raised_after_the_events_before_it() -> None:

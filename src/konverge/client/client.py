@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
@@ -11,11 +11,11 @@ from typing import Any, Literal, Self, TypeAlias
 import msgspec
 
 from konverge.client.rest_mapper import RestMapper
-from konverge.client.retries import Backoff, pause_before_retry
-from konverge.client.transport import Response, Transport
+from konverge.client.sending import Sender, decode_object, not_json
+from konverge.client.transport import Transport
 from konverge.client.watch import Watch
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
-from konverge.errors import ApiError, ConnectionFailedError, ExpiredError, KindNotServedError, NotFoundError
+from konverge.errors import ConnectionFailedError, ExpiredError, KindNotServedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping, is_deleting
 
 __all__ = ["Applied", "Client", "ListPage", "ObjectList", "PatchType", "Propagation"]
@@ -23,19 +23,12 @@ __all__ = ["Applied", "Client", "ListPage", "ObjectList", "PatchType", "Propagat
 PatchType: TypeAlias = Literal["apply", "json", "merge", "strategic"]
 Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
 
-_JSON = "application/json"
 _PATCH_CONTENT_TYPES: dict[str, str] = {
     "apply": "application/apply-patch+yaml",  # JSON is YAML
     "json": "application/json-patch+json",
     "merge": "application/merge-patch+json",
     "strategic": "application/strategic-merge-patch+json",
 }
-
-_MAX_WORDS = 300
-
-# One request is sent at most so often, and only where repeating it is safe (see `konverge.client.retries`).
-_ATTEMPTS = 4
-_BACKOFF = Backoff(first_seconds=0.2, cap_seconds=5.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +94,16 @@ class Client:
         clock: Clock | None = None,
         entropy: Entropy | None = None,
     ) -> None:
+        clock = clock or SystemClock()
         self._transport = transport
-        self._user_agent = user_agent
-        self._timeout_seconds = timeout_seconds
-        self._clock = clock or SystemClock()
-        self._entropy = entropy or SystemEntropy()
-        self._mapper = RestMapper(self._get_document, self._clock)
+        self._sender = Sender(
+            transport,
+            user_agent=user_agent,
+            timeout_seconds=timeout_seconds,
+            clock=clock,
+            entropy=entropy or SystemEntropy(),
+        )
+        self._mapper = RestMapper(self._sender, clock)
 
     async def __aenter__(self) -> Self:
         return self
@@ -203,11 +200,12 @@ class Client:
         if limit:
             query["limit"] = str(limit)
         path = mapping.path(namespace=namespace)
-        answer = await self._send("GET", path, query=query, about=mapping)
+        with self._noticing_absence(mapping):
+            answer = await self._sender.send("GET", path, query=query)
         try:
             found = _list_decoder.decode(answer.body)
         except msgspec.DecodeError as error:
-            raise _not_json("GET", path, error) from error
+            raise not_json("GET", path, error) from error
         return ListPage(found.items or [], found.metadata.resource_version, found.metadata.continue_)
 
     async def create(self, obj: Object, *, field_manager: str = "") -> Object:
@@ -218,8 +216,9 @@ class Client:
         """
         mapping = await self.mapping(GroupVersionKind.of(obj))
         path = mapping.path(namespace=ObjectKey.of(obj).namespace)
-        answer = await self._send("POST", path, query={"fieldManager": field_manager}, body=obj, about=mapping)
-        return _decode(answer, "POST", path)
+        with self._noticing_absence(mapping):
+            answer = await self._sender.send("POST", path, query={"fieldManager": field_manager}, body=obj)
+        return decode_object(answer, "POST", path)
 
     async def update(self, obj: Object, *, subresource: str = "", field_manager: str = "") -> Object:
         """Replace the object (or its ``status``), guarded by its resourceVersion if it has one.
@@ -371,16 +370,10 @@ class Client:
         }
         if initial_events:
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-        stream = self._transport.stream(
-            "GET",
-            mapping.path(namespace=namespace),
-            query=_present(query),
-            headers={"accept": _JSON, "user-agent": self._user_agent},
-            connect_timeout_seconds=self._timeout_seconds,
-        )
-        async with stream as response:
-            if response.status != 200:
-                raise self._failure(response.status, response.headers, await response.body(), mapping, None)
+        async with AsyncExitStack() as opened:
+            with self._noticing_absence(mapping):
+                stream = self._sender.stream(mapping.path(namespace=namespace), query=query)
+                response = await opened.enter_async_context(stream)
             yield Watch(response, idle_timeout_seconds=idle_timeout_seconds)
 
     async def _on_object(
@@ -397,93 +390,20 @@ class Client:
         """Send a request about one object; the decoded answer and its status."""
         mapping = await self.mapping(gvk)
         path = mapping.path(key, subresource=subresource)
-        answer = await self._send(method, path, query=query, headers=headers, body=body, about=mapping, key=key)
-        return _decode(answer, method, path), answer.status
+        with self._noticing_absence(mapping):
+            answer = await self._sender.send(method, path, query=query, headers=headers, body=body)
+        return decode_object(answer, method, path), answer.status
 
-    async def _get_document(self, path: str, headers: Mapping[str, str]) -> Response:
-        return await self._send("GET", path, headers=headers)
-
-    async def _send(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] = {},
-        headers: Mapping[str, str] = {},
-        body: Any = None,
-        about: ResourceMapping | None = None,
-        key: ObjectKey | None = None,
-    ) -> Response:
-        """Send a request until it succeeds, may not be repeated, or the deadline passes."""
-        sent_headers = {"accept": _JSON, "user-agent": self._user_agent}
-        if body is not None:
-            sent_headers["content-type"] = _JSON
-        sent_headers |= headers
-        encoded = None if body is None else msgspec.json.encode(body)
-        deadline = self._clock.monotonic() + self._timeout_seconds
-        failures = 0
-        while True:
-            failure: ApiError | KindNotServedError | ConnectionFailedError
-            try:
-                answer = await self._transport.request(
-                    method,
-                    path,
-                    query=_present(query),
-                    headers=sent_headers,
-                    body=encoded,
-                    timeout_seconds=max(0.0, deadline - self._clock.monotonic()),
-                )
-            except ConnectionFailedError as error:
-                failure = error
-            else:
-                if answer.status < 400:
-                    return answer
-                failure = self._failure(answer.status, answer.headers, answer.body, about, key)
-            failures += 1
-            pause = pause_before_retry(
-                method, failure, failures=failures, attempts=_ATTEMPTS, backoff=_BACKOFF, entropy=self._entropy
-            )
-            if pause is None or self._clock.monotonic() + pause >= deadline:
-                raise failure
-            await self._clock.sleep(pause)
-
-    def _failure(
-        self,
-        code: int,
-        headers: Mapping[str, str],
-        body: bytes,
-        about: ResourceMapping | None,
-        key: ObjectKey | None,
-    ) -> ApiError | KindNotServedError:
-        """What an answer of 400 or more means."""
+    @contextmanager
+    def _noticing_absence(self, mapping: ResourceMapping) -> Iterator[None]:
+        """Tell a path that is gone, since the kind's definition is, from an object that is."""
         try:
-            status: Object = msgspec.json.decode(body, type=dict)
-        except msgspec.DecodeError:
-            status = {"message": _plain_words(headers, body)}  # a proxy's answer, or that of a path nobody serves
-        error = ApiError.from_status(code, status, retry_after_seconds=_retry_after(headers))
-        if about is not None and isinstance(error, NotFoundError) and not error.details.get("name"):
-            # Not this object but its whole collection: the kind's definition has gone since it was discovered.
-            self._mapper.forget(about.gvk)
-            what = f"{about.gvk} {key}" if key is not None else str(about.gvk)
-            return KindNotServedError(f"the server does not serve {what} (any more): HTTP status 404")
-        return error
-
-
-def _present(query: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in query.items() if value}
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """``Retry-After`` in seconds; its other form, a date, is one that no API server sends."""
-    written = headers.get("retry-after", "")
-    return float(written) if written.isdecimal() else None
-
-
-def _plain_words(headers: Mapping[str, str], body: bytes) -> str:
-    """The first line of a refusal in plain text; a page of HTML says nothing that a message could hold."""
-    if not headers.get("content-type", "").startswith("text/plain"):
-        return ""
-    return body[:_MAX_WORDS].decode("utf-8", "replace").strip().partition("\n")[0]
+            yield
+        except NotFoundError as error:
+            if error.details.get("name"):
+                raise
+            self._mapper.forget(mapping.gvk)
+            raise KindNotServedError(f"the server does not serve {mapping.gvk} any more: {error.message}") from error
 
 
 def _without_managed_fields(obj: Object) -> Object:
@@ -502,19 +422,6 @@ def _is_held(obj: Object) -> bool:
     return is_deleting(obj) and bool(metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds"))
 
 
-def _decode(answer: Response, method: str, path: str) -> Object:
-    try:
-        return msgspec.json.decode(answer.body, type=dict)
-    except msgspec.DecodeError as error:
-        raise _not_json(method, path, error) from error
-
-
 def _decode_item(item: msgspec.Raw, gvk: GroupVersionKind) -> Object:
     """An item of a list; those of built-in kinds leave out what the list says already."""
     return {"apiVersion": gvk.api_version, "kind": gvk.kind, **msgspec.json.decode(item, type=dict)}
-
-
-def _not_json(method: str, path: str, error: msgspec.DecodeError) -> ConnectionFailedError:
-    return ConnectionFailedError(
-        f"{method} {path}: this is not an answer of a Kubernetes API server ({error}). Check the server's address"
-    )

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-
-import msgspec
 
 from konverge.client.discovery import (
     AGGREGATED_ACCEPT,
@@ -15,7 +12,7 @@ from konverge.client.discovery import (
     parse_aggregated,
     parse_legacy,
 )
-from konverge.client.transport import Response
+from konverge.client.sending import Sender, decode_object
 from konverge.clock import Clock
 from konverge.errors import ApiError, ConnectionFailedError, KindNotServedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ResourceMapping
@@ -35,12 +32,12 @@ class RestMapper:
     """Knows the kinds of one server; asks on first need, and again when a kind is missing.
 
     Args:
-        get: Sends a GET with headers and returns an answer below 400 (retries and typed errors are its business).
+        sender: Asks the server.
         clock: Says how old the knowledge is.
     """
 
-    def __init__(self, get: Callable[[str, Mapping[str, str]], Awaitable[Response]], clock: Clock) -> None:
-        self._get = get
+    def __init__(self, sender: Sender, clock: Clock) -> None:
+        self._sender = sender
         self._clock = clock
         self._served = ServedKinds()
         self._asked_at: float | None = None
@@ -108,12 +105,12 @@ class RestMapper:
         if etag:
             headers["if-none-match"] = etag
         try:
-            answer = await self._get(path, headers)
+            answer = await self._sender.send("GET", path, headers=headers)
         except NotFoundError:
             return {}  # a server without a core API (or without any other) is odd, not wrong
         if answer.status == 304:
             return known
-        document = _decode(answer, path)
+        document = decode_object(answer, "GET", path)
         self._answers[path] = (answer.headers.get("etag", ""), document)
         return document
 
@@ -124,7 +121,7 @@ class RestMapper:
             path = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
             async with room:
                 try:
-                    return parse_legacy(_decode(await self._get(path, {"accept": "application/json"}), path))
+                    return parse_legacy(decode_object(await self._sender.send("GET", path), "GET", path))
                 except (ApiError, ConnectionFailedError):
                     # One aggregated API that is down must not hide the kinds of all others.
                     return ServedKinds(unreachable=frozenset({group_version}))
@@ -135,12 +132,3 @@ class RestMapper:
         for task in asked:
             served = served.joined(task.result())
         return served
-
-
-def _decode(answer: Response, path: str) -> Object:
-    try:
-        return msgspec.json.decode(answer.body, type=dict)
-    except msgspec.DecodeError as error:
-        raise ConnectionFailedError(
-            f"GET {path}: this is not an answer of a Kubernetes API server ({error}). Check the server's address"
-        ) from error
