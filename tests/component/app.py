@@ -14,6 +14,7 @@ from konverge.testing import Cluster
 APP = GroupVersionKind("component.konverge.test", "v1", "TestApp")
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+SECRET = GroupVersionKind("", "v1", "Secret")
 SERVICE = GroupVersionKind("", "v1", "Service")
 AGENT = "component-under-test"
 

@@ -27,9 +27,9 @@ from konverge.errors import NotFoundError, ReconcileError, TerminalError
 from konverge.feature import BooleanGate
 from konverge.kube import GroupVersionKind, Object, ObjectKey, has_owner
 from konverge.mutation import Mutation
-from konverge.primitives import ConfigMap, Deployment, Service, Static
+from konverge.primitives import ConfigMap, Deployment, Secret, Service, Static
 from konverge.primitives.lifecycle import UNBLOCKED, GuardResult, blocked
-from tests.component.app import APP, CONFIG_MAP, DEPLOYMENT, SERVICE, App
+from tests.component.app import APP, CONFIG_MAP, DEPLOYMENT, SECRET, SERVICE, App
 
 pytestmark = pytest.mark.anyio
 
@@ -148,6 +148,21 @@ async def test_a_field_no_longer_desired_is_removed_and_a_foreign_one_stays(app:
     child = await app.find(CONFIG_MAP, "settings")
     assert child is not None
     assert child["data"] == {"colour": "blue", "foreign": "kept"}
+
+
+async def test_a_secrets_key_that_is_no_longer_desired_is_removed(app: App) -> None:
+    def component(**values: str) -> Component:
+        return frontend().with_resource(Secret({**app.config("access"), "data": {}, "stringData": values})).build()
+
+    await app.reconcile(component(user="admin", password="hunter2"))
+    await app.reconcile(component(user="admin"))
+    before = len(app.writes())
+    await app.reconcile(component(user="admin"))
+
+    child = await app.find(SECRET, "access")
+    assert child is not None
+    assert child["data"] == {"user": "YWRtaW4="}
+    assert app.writes()[before:] == []
 
 
 async def test_an_object_deleted_by_hand_comes_back(app: App) -> None:

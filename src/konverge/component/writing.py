@@ -6,7 +6,7 @@ import hashlib
 import logging
 from typing import TYPE_CHECKING
 
-from konverge.apply import builtin_schema, differences
+from konverge.apply import builtin_schema, differences, normalize
 from konverge.component.failure import failing
 from konverge.errors import ConflictError, NotFoundError, ReconcileError
 from konverge.kube import Object, has_owner, is_deleting, owner_reference, without_owner
@@ -71,6 +71,9 @@ async def apply(
         if not found or ctx.memory.explains(live["metadata"]["uid"], manager, desired, found):
             return live, Operation.NONE
     with failing("failed to apply resource", resource.identity):
+        # In the server's form, so that what we own is what is stored: a key applied as a Secret's stringData, for one,
+        # would never be removed again.
+        desired = normalize(desired, schema)
         applied = await ctx.client.apply(desired, field_manager=manager)
     answer = applied.object
     ctx.memory.remember(answer["metadata"]["uid"], manager, desired, differences(desired, answer, manager, schema))
