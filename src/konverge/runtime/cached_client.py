@@ -112,14 +112,15 @@ class CachedClient:
             write.answered(answer)
         return answer
 
-    async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str) -> None:
-        """Delete the object in the background, if it still is the one of that UID."""
+    async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str) -> Object | None:
+        """Delete the object in the background if it still is the one of that UID; the object while something holds it."""
         with _Write(self._shared, self._reader, gvk, key) as write:
             held = await self._shared.client.delete(gvk, key, uid=uid)
             if held is not None:
                 write.answered(held)
             else:
                 write.deleted(uid)
+        return held
 
 
 class _Write:
