@@ -113,7 +113,7 @@ class CachedClient:
         return answer
 
     async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str) -> Object | None:
-        """Delete the object in the background if it still is the one of that UID; the object while something holds it."""
+        """Delete the object in the background if it still is the one of that UID; answers what still holds on."""
         with _Write(self._shared, self._reader, gvk, key) as write:
             held = await self._shared.client.delete(gvk, key, uid=uid)
             if held is not None:
