@@ -1,14 +1,21 @@
-"""For all tests: the ``cluster`` fixture, and simulated time unless a test talks to the real cluster."""
+"""For all tests: the ``cluster`` fixture, simulated time unless a test talks to the real cluster, and Hypothesis."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
+import hypothesis
 import pytest
 
 from konverge.clock import SimulatedLoop
 
 pytest_plugins = ["konverge.testing.pytest_plugin", "pytester"]
+
+# A shared machine is slow at times, which says nothing about the code. Where everybody's work is checked, the examples
+# are the same each time; on a developer's machine they are new ones.
+hypothesis.settings.register_profile("konverge", deadline=None, derandomize=os.environ.get("CI") == "true")
+hypothesis.settings.load_profile("konverge")
 
 
 @pytest.fixture

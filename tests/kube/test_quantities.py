@@ -75,9 +75,10 @@ def test_booleans_are_no_quantities() -> None:
         canonical_quantity(True)
 
 
+# Less than 10^21: there the server runs out of suffixes and stores 1 (and so do we).
 _quantities = st.builds(
     lambda whole, fraction, suffix: f"{whole}{fraction}{suffix}",
-    st.integers(0, 10**15),
+    st.integers(0, 10**11),
     st.sampled_from(["", ".5", ".125", ".001"]),
     st.sampled_from(["", "m", "k", "M", "G", "Ki", "Mi", "Gi", "e3", "e-3", "E2"]),
 )
