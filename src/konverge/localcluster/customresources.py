@@ -124,14 +124,19 @@ def accept(definition: Object, others: Iterable[Resource], now: datetime) -> Non
         "singular": names.get("singular") or names["kind"].lower(),
         "listKind": names.get("listKind") or f"{names['kind']}List",
     }
-    conflict = _conflict(wanted, list(others))
-    if conflict is not None:
-        reason, message = conflict
-        set_condition(definition, Condition("NamesAccepted", "False", reason, message), now)
+    conflicts = _conflicts(wanted, list(others))
+    if conflicts:
+        # Of several conflicts the last is told; the names without one are accepted already.
+        taken, reason = list(conflicts.items())[-1]
+        status["acceptedNames"] = {"plural": "", "kind": ""} | {
+            name: value for name, value in wanted.items() if name not in conflicts
+        }
+        name = ",".join(wanted[taken]) if isinstance(wanted[taken], list) else wanted[taken]
+        told = f'"{name}" is already in use'
+        set_condition(definition, Condition("NamesAccepted", "False", reason, told), now)
         if find_condition(definition, "Established") is None:
             refused = Condition("Established", "False", "NotAccepted", "not all names are accepted")
             set_condition(definition, refused, now)
-        status.setdefault("acceptedNames", {"plural": "", "kind": ""})
         return
     status["acceptedNames"] = wanted
     set_condition(definition, Condition("NamesAccepted", "True", "NoConflicts", "no conflicts found"), now)
@@ -139,17 +144,17 @@ def accept(definition: Object, others: Iterable[Resource], now: datetime) -> Non
     set_condition(definition, Condition("Established", "True", "InitialNamesAccepted", told), now)
 
 
-def _conflict(wanted: Mapping[str, Any], others: list[Resource]) -> tuple[str, str] | None:
-    for resource in others:
-        taken = {resource.mapping.plural, resource.mapping.singular, *resource.mapping.short_names}
-        for name, reason in (("plural", "PluralConflict"), ("singular", "SingularConflict")):
-            if wanted[name] in taken:
-                return reason, f'"{wanted[name]}" is already in use'
-        for short in wanted.get("shortNames") or ():
-            if short in taken:
-                return "ShortNamesConflict", f'"{short}" is already in use'
-        if wanted["kind"] in (resource.gvk.kind, resource.list_kind):
-            return "KindConflict", f'"{wanted["kind"]}" is already in use'
-        if wanted["listKind"] in (resource.gvk.kind, resource.list_kind):
-            return "ListKindConflict", f'"{wanted["listKind"]}" is already in use'
-    return None
+def _conflicts(wanted: Mapping[str, Any], others: list[Resource]) -> dict[str, str]:
+    """The names that others of the group have, each with the reason to tell, in the order of judging."""
+    words = {
+        word for other in others for word in (other.mapping.plural, other.mapping.singular, *other.mapping.short_names)
+    }
+    kinds = {kind for other in others for kind in (other.gvk.kind, other.list_kind)}
+    judged = (
+        ("plural", "PluralConflict", wanted["plural"] in words),
+        ("singular", "SingularConflict", wanted["singular"] in words),
+        ("shortNames", "ShortNamesConflict", bool(words & set(wanted.get("shortNames") or ()))),
+        ("kind", "KindConflict", wanted["kind"] in kinds),
+        ("listKind", "ListKindConflict", wanted["listKind"] in kinds),
+    )
+    return {name: reason for name, reason, is_taken in judged if is_taken}

@@ -1,0 +1,75 @@
+"""Asking the server in HTTP's words, without HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+from konverge.localcluster.answers import Answer, Request, StreamAnswer
+from konverge.localcluster.requests import RequestHandler
+
+TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+METADATA = {"accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
+APPLY = "application/apply-patch+yaml"
+MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What came back."""
+
+    status: int
+    body: Any
+    headers: Mapping[str, str]
+    warnings: tuple[str, ...]
+
+
+class Asker:
+    """Calls a request handler."""
+
+    def __init__(self, handler: RequestHandler) -> None:
+        self.handler = handler
+
+    def __call__(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        headers: Mapping[str, str] = {},
+    ) -> Asked:
+        answer = self._handle(method, path, body, content_type, headers)
+        assert isinstance(answer, Answer), f"{method} {path} is answered by a stream"
+        told = json.loads(answer.body) if answer.headers["content-type"].startswith("application/json") else answer.body
+        return Asked(answer.status, told, answer.headers, answer.warnings)
+
+    def stream(self, path: str, *, headers: Mapping[str, str] = {}) -> StreamAnswer:
+        answer = self._handle("GET", path, None, "", headers)
+        assert isinstance(answer, StreamAnswer), f"GET {path} is answered at once: {answer}"
+        return answer
+
+    def _handle(
+        self, method: str, path: str, body: Any, content_type: str, headers: Mapping[str, str]
+    ) -> Answer | StreamAnswer:
+        where, _, query = path.partition("?")
+        sent = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        named = {"user-agent": "tester/1.0", "content-type": content_type, **headers}
+        return self.handler.handle(Request(method, where, dict(parse_qsl(query, keep_blank_values=True)), named, sent))
+
+
+async def events_of(stream: StreamAnswer) -> list[dict[str, Any]]:
+    """All events of a watch, until it ends."""
+    lines = [line async for chunk in stream.chunks for line in chunk.splitlines()]
+    return [json.loads(line) for line in lines]
+
+
+async def next_events(stream: StreamAnswer) -> list[dict[str, Any]]:
+    """The events of the next chunk."""
+    chunk = await anext(aiter(stream.chunks))
+    return [json.loads(line) for line in chunk.splitlines()]
