@@ -20,7 +20,7 @@ from konverge.cli.kubeconfig_file import kubeconfig, write_kubeconfig
 from konverge.cli.operator_process import operator_process
 from konverge.cli.program import verbose_option
 from konverge.cli.screen import Screen, choose_screen
-from konverge.cli.signals import until_told_to_stop
+from konverge.cli.signals import abort_when, until_told_to_stop
 from konverge.cli.stage import Request, Stage, StoryError
 from konverge.cli.story import FOLLOWED, WEBAPP, creation, webapp_story
 from konverge.client.connect import connect
@@ -98,7 +98,7 @@ async def _demo(example: Path, screen: Screen, *, stay: bool) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
                 life = tasks.create_task(operator.must_live())
-                interruption = tasks.create_task(_abort_when(told))
+                interruption = tasks.create_task(abort_when(told))
                 await _tell(stage, webapp, screen, stay=stay)
                 interruption.cancel()
                 if stay:
@@ -141,8 +141,3 @@ def _invite(webapp: Object, config: Path, screen: Screen) -> None:
     screen.say(f"    export KUBECONFIG={shlex.quote(str(config))}")
     screen.say(f"    kubectl get webapps,deployments,statefulsets,services,pods -n {namespace}")
     screen.say(f"    kubectl describe webapp {name} -n {namespace}")
-
-
-async def _abort_when(told: asyncio.Event) -> None:
-    await told.wait()
-    raise click.Abort

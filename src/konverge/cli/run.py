@@ -17,6 +17,7 @@ import click
 from konverge.cli.kubeconfig_file import kubeconfig, write_kubeconfig
 from konverge.cli.operator_file import load_operator, parse_reference
 from konverge.cli.program import is_verbose, verbose_option
+from konverge.cli.signals import abort_when, until_told_to_stop
 from konverge.client import Client
 from konverge.client.connect import connect
 from konverge.clock import Clock, SystemClock, SystemEntropy
@@ -77,15 +78,19 @@ async def _run(
 ) -> None:
     clock = SystemClock()
     async with AsyncExitStack() as stack:
+        told = stack.enter_context(until_told_to_stop())
         if local:
             file = await stack.enter_async_context(_embedded_cluster())
         user_agent = f"konverge/{version('konverge')} ({operator.name})"
         client = await stack.enter_async_context(connect(file, context, user_agent=user_agent, clock=clock))
-        if install:
-            await install_definitions(client, operator, clock)
-        await _check_served(client, operator)
+        async with asyncio.TaskGroup() as tasks:
+            interruption = tasks.create_task(abort_when(told))
+            if install:
+                await install_definitions(client, operator, clock)
+            await _check_served(client, operator)
+            interruption.cancel()
         _log.info("operator %s is running", operator.name)
-        await operator.run(client, clock=clock, namespace=namespace, stops_on_signals=True)
+        await operator.run(client, clock=clock, namespace=namespace, stops_on_signals=True)  # it has its own handlers
         _log.info("operator %s has stopped", operator.name)
 
 

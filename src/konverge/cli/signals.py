@@ -1,4 +1,4 @@
-"""Waiting for Ctrl-C or a polite request to end."""
+"""Ctrl-C, or a polite request to end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["until_told_to_stop"]
+import click
+
+__all__ = ["abort_when", "until_told_to_stop"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -33,3 +35,13 @@ def until_told_to_stop() -> Iterator[asyncio.Event]:
     finally:
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
+
+
+async def abort_when(told: asyncio.Event) -> None:
+    """End the group of tasks that this runs in as soon as the event is set.
+
+    Raises:
+        click.Abort: It was set.
+    """
+    await told.wait()
+    raise click.Abort
