@@ -18,6 +18,7 @@ from tests.localcluster.players.stage import (
 pytestmark = pytest.mark.anyio
 
 REVISION = "deployment.kubernetes.io/revision"
+DESIRED_REPLICAS = "deployment.kubernetes.io/desired-replicas"
 
 
 def sizes(stage: Stage) -> dict[str, int]:
@@ -245,6 +246,23 @@ async def test_scaling_in_the_middle_of_a_rollout_is_shared(stage: Stage) -> Non
 
     assert before == {"konverge.test/app:1": 4, NEVER_READY: 4}
     assert sizes(stage) == {"konverge.test/app:1": 6, NEVER_READY: 6}
+
+
+async def test_scaling_leaves_the_notes_of_replica_sets_without_pods_alone(stage: Stage) -> None:
+    stage.create(deployment(replicas=2))
+    await stage.settle()
+    stage.set_image(DEPLOYMENT, "web", "konverge.test/app:2")
+    await stage.settle()
+    stage.set_image(DEPLOYMENT, "web", NEVER_READY)
+    await stage.settle()
+    stage.change_spec(DEPLOYMENT, "web", replicas=4)
+    await stage.settle()
+
+    noted = {
+        found["metadata"]["annotations"][REVISION]: found["metadata"]["annotations"][DESIRED_REPLICAS]
+        for found in stage.all(REPLICA_SET)
+    }
+    assert noted == {"1": "2", "2": "4", "3": "4"}
 
 
 async def test_a_paused_deployment_scales_but_does_not_roll(stage: Stage) -> None:

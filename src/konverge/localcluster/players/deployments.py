@@ -288,11 +288,13 @@ class Deployments:
         self._resize(rollout, proportional_sizes(limits, newest_first, before), renew=True)
 
     def _resize(self, rollout: _Rollout, sizes: dict[str, int], *, renew: bool = False) -> None:
-        """Write new sizes, and with them for which wanted number they were chosen; the latter alone when `renew`."""
+        """Write new sizes, and for which wanted number they were chosen; with `renew` also when only that changed."""
         noted = _sizes_noted(Limits.of(rollout.deployment["spec"]))
 
         def written(each: Object) -> Object:
-            size = sizes.get(each["metadata"]["name"], replicas_of(each))
+            size = sizes.get(each["metadata"]["name"])
+            if size is None:
+                return each
             outdated = renew and any(_annotations(each).get(name) != value for name, value in noted.items())
             if size == replicas_of(each) and not outdated:
                 return each
