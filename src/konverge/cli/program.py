@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -87,6 +88,10 @@ def run(arguments: Sequence[str]) -> int:
         return refused.exit_code
     except (KeyboardInterrupt, click.Abort):
         return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # Who read our output has seen enough. Without this the interpreter would complain when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.FAILED
     except Exception as error:  # noqa: BLE001  # the program's outermost frame: whatever it is becomes one line
         if ctx is not None and is_verbose(ctx):
             traceback.print_exception(error)
