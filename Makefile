@@ -14,9 +14,10 @@ RESULTS := build/tests
 demo: $(INSTALLED)  ## See an operator at work on the embedded cluster.
 	@$(BIN)/konverge demo
 
+# The real cluster keeps two cores busy by itself: its part runs in one process.
 test: $(INSTALLED)  ## All tests: what is fast, then what runs on the real cluster.
 	@rm -rf $(RESULTS)
-	$(BIN)/pytest -m "not real" --junitxml=$(RESULTS)/fast.xml
+	$(BIN)/pytest -m "not real" --numprocesses auto --junitxml=$(RESULTS)/fast.xml
 	@if command -v go > /dev/null || [ -n "$$KUBEBUILDER_ASSETS$$KONVERGE_REQUIRE_REAL" ]; \
 	then $(BIN)/python tools/controlplane/build.py; fi
 	$(BIN)/pytest -m real --junitxml=$(RESULTS)/real.xml
