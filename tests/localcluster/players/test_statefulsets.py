@@ -216,3 +216,21 @@ async def test_a_set_that_comes_back_takes_its_pods_and_revisions_over(stage: St
     assert pod["metadata"]["uid"] == before
     assert pod["metadata"]["ownerReferences"][0]["uid"] == created["metadata"]["uid"]
     assert revision["metadata"]["ownerReferences"][0]["uid"] == created["metadata"]["uid"]
+
+
+async def test_scaling_down_waits_while_a_lower_pod_is_not_ready_either(stage: Stage) -> None:
+    stage.create(stateful_set(updateStrategy={"type": "OnDelete"}))
+    await stage.settle()
+    stage.set_image(STATEFUL_SET, "db", NEVER_READY)
+    for name in ("db-2", "db-1"):
+        stage.delete(POD, name)
+        await stage.settle()
+
+    stage.change_spec(STATEFUL_SET, "db", replicas=1)
+    await stage.settle()
+    waiting = stage.names(POD)
+    stage.rules.ready(NEVER_READY)
+    await stage.settle()
+
+    assert waiting == ["db-0", "db-1", "db-2"]
+    assert stage.names(POD) == ["db-0"]
