@@ -9,8 +9,10 @@ CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 
 
 def owned(name: str, *owners: str, controller: bool = True, **metadata: str) -> Object:
-    references = [{"apiVersion": "v1", "kind": "ConfigMap", "name": each, "uid": each} for each in owners]
-    references = [{**each, "controller": controller} for each in references]
+    references = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": each, "uid": each, "controller": controller}
+        for each in owners
+    ]
     return {"metadata": {"name": name, "uid": name, "namespace": "default", "ownerReferences": references, **metadata}}
 
 
