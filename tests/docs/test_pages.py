@@ -17,6 +17,7 @@ from konverge.operator import Operator
 from konverge.testing import Cluster
 
 REPOSITORY = Path(__file__).parents[2]
+SOURCE = REPOSITORY / "src" / "konverge"
 PAGES = [*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md"), *REPOSITORY.glob("examples/**/*.md")]
 ADMIN = "docs"
 
@@ -79,3 +80,18 @@ def test_the_command_line_page_has_every_command() -> None:
     page = (REPOSITORY / "docs" / "command-line.md").read_text()
 
     assert [name for name in program.list_commands(None) if f"konverge {name}" not in page] == []  # type: ignore[arg-type]
+
+
+def test_the_architecture_page_leads_to_modules_that_exist() -> None:
+    page = (REPOSITORY / "ARCHITECTURE.md").read_text()
+    paths = re.findall(r"`(\w+/[\w/]*(?:\.py)?)`", page.partition("## Where to change what")[2])
+
+    assert paths
+    assert [path for path in paths if not any((base / path).exists() for base in (SOURCE, REPOSITORY))] == []
+
+
+def test_the_architecture_page_has_every_package() -> None:
+    page = (REPOSITORY / "ARCHITECTURE.md").read_text()
+    packages = [path.parent.name for path in SOURCE.glob("*/__init__.py")]
+
+    assert [name for name in packages if f"| `{name}` |" not in page] == []
