@@ -203,7 +203,7 @@ def test_a_list_older_than_an_own_write_keeps_the_write(store: Store) -> None:
     store.put(raw(config_map(11)))
     store.record_write(config_map(25))
 
-    assert replace(store, 20, 12) == []
+    assert replace(store, 20, 12) == [("25", "25")], "somebody else's 12 came between"
     assert revision(store) == "25"
 
 
@@ -219,6 +219,14 @@ def test_a_list_newer_than_an_own_write_wins(store: Store) -> None:
 
     assert replace(store, 20) == [("15", "")]
     assert store.get(key()) is None
+
+
+def test_a_list_that_may_hide_what_an_own_write_has_overtaken_is_told(store: Store) -> None:
+    store.put(raw(config_map(11)))
+    store.record_write(config_map(13))
+
+    assert replace(store, 20, 13) == [("13", "13")]
+    assert replace(store, 30, 13) == [], "once"
 
 
 def test_own_writes_before_the_first_list_are_seen() -> None:

@@ -117,6 +117,17 @@ def test_two_writes_at_once_are_judged_when_both_are_answered(alarm: Alarm) -> N
     assert "me" not in alarm.woken
 
 
+def test_what_one_of_two_writes_at_once_has_overtaken_wakes_the_writer(alarm: Alarm) -> None:
+    alarm.write_begins()
+    alarm.write_begins()
+    alarm.changed(token(1), token(3))
+    alarm.write_ends(version="3")
+    alarm.changed(token(3), token(3))
+    alarm.write_ends(version="4")
+
+    assert "me" in alarm.woken
+
+
 def test_after_the_answer_changes_wake_as_ever(alarm: Alarm) -> None:
     alarm.write_begins()
     alarm.write_ends(version="2")

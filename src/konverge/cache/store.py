@@ -348,14 +348,17 @@ class Replacement:
     def commit(self, resource_version: str) -> list[Change]:
         """Put the list in place of what the store held.
 
-        Own writes that are newer than the list stay. A list that is older than what the watch has told is that of a
-        server whose storage was set back: then all that the store knew is void.
+        Own writes that are newer than the list stay. A list does not show what came before an own write that the watch
+        has not confirmed, so whoever decided by an earlier state is told to look again (see `Store.put`). A list that
+        is older than what the watch has told is that of a server whose storage was set back: then all that the store
+        knew is void.
 
         Args:
             resource_version: At which the list was as it is.
         """
         store = self._store
         revision = revision_of(resource_version)
+        unconfirmed = store._own.keys() & self._entries.keys()
         if revision < store._revision:
             store._own.clear()
             store._deleted.clear()
@@ -368,7 +371,7 @@ class Replacement:
             stored = before.get(key)
             if stored is None:
                 changes.append(Change(None, entry.meta))
-            elif stored.meta.resource_version != entry.meta.resource_version:
+            elif stored.meta.resource_version != entry.meta.resource_version or key in unconfirmed:
                 changes.append(Change(stored.meta, entry.meta))
         changes += (
             Change(stored.meta, self._refused.get(key)) for key, stored in before.items() if key not in self._entries

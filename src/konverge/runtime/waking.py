@@ -34,7 +34,9 @@ class _Writes:
 
     def is_own(self, old: ObjectMeta | None, new: ObjectMeta | None) -> bool:
         if new is not None:
-            return new.resource_version in self.own_versions
+            # With the same version on both sides it tells of somebody else's write before ours (`Store.put`).
+            came_before = old is not None and old.resource_version == new.resource_version
+            return new.resource_version in self.own_versions and not came_before
         return old is not None and old.uid in self.deleted_uids
 
 
