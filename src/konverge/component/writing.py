@@ -73,8 +73,7 @@ async def apply(
     with failing("failed to apply resource", resource.identity):
         # In the server's form, so that what we own is what is stored: a key applied as a Secret's stringData, for one,
         # would never be removed again.
-        desired = normalize(desired, schema)
-        applied = await ctx.client.apply(desired, field_manager=manager)
+        applied = await ctx.client.apply(normalize(desired, schema), field_manager=manager)
     answer = applied.object
     ctx.memory.remember(answer["metadata"]["uid"], manager, desired, differences(desired, answer, manager, schema))
     if applied.created:
