@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 import pytest
 
 from konverge.component import (
+    Applied,
     Component,
     ComponentBuilder,
     PrerequisiteResult,
@@ -120,6 +122,39 @@ async def test_a_settled_component_writes_nothing_after_a_restart(app: App) -> N
     await app.reconcile(component)
 
     assert app.writes()[before:] == []
+
+
+class Mirrored:
+    """The app's client, and in its way a webhook that has every image come from a mirror."""
+
+    def __init__(self, app: App) -> None:
+        self._client = app.client
+        self.mapping, self.get, self.update, self.delete = (
+            self._client.mapping,
+            self._client.get,
+            self._client.update,
+            self._client.delete,
+        )
+
+    async def apply(self, obj: Object, *, field_manager: str) -> Applied:
+        mirrored = copy.deepcopy(obj)
+        for container in mirrored["spec"]["template"]["spec"]["containers"]:
+            container["image"] = f"mirror.{container['image']}"
+        return await self._client.apply(mirrored, field_manager=field_manager)
+
+
+@pytest.mark.parametrize("cpu", ["1", "1000m"])
+async def test_what_an_apply_cannot_change_is_not_applied_again(app: App, cpu: str) -> None:
+    deployment = app.deployment(replicas=0)
+    deployment["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu}}
+    component = frontend().with_resource(Deployment(deployment)).build()
+    client = Mirrored(app)
+
+    for _ in range(3):
+        ctx = ReconcileContext(client=client, owner=await app.owner(), clock=app.cluster.clock, memory=app.memory)
+        await component.reconcile(ctx)
+
+    assert [request.verb for request in app.writes()] == ["patch"]
 
 
 async def test_a_field_changed_by_hand_is_put_back(app: App) -> None:
@@ -351,7 +386,15 @@ async def test_a_guard_that_raises_is_an_error_that_names_the_resource(app: App)
 
 async def test_a_guard_that_answers_nonsense_is_an_error(app: App) -> None:
     component = frontend().with_resource(ConfigMap(app.config(), guard=lambda _: True)).build()  # type: ignore[arg-type,return-value]
-    with pytest.raises(ReconcileError, match="expected a GuardResult"):
+    with pytest.raises(ReconcileError, match="expected a GuardResult .* found True"):
+        await app.reconcile(component)
+
+
+async def test_a_secrets_guard_that_answers_a_value_does_not_show_it(app: App) -> None:
+    token = {**app.config("token"), "data": {"token": b"hunter2"}}
+    component = frontend().with_resource(Secret(token, guard=lambda obj: obj["data"]["token"])).build()
+
+    with pytest.raises(ReconcileError, match="expected a GuardResult .* found a str"):
         await app.reconcile(component)
 
 

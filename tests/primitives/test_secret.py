@@ -12,7 +12,7 @@ import pytest
 from konverge.errors import KonvergeError
 from konverge.kube import Object
 from konverge.mutation import Mutation
-from konverge.primitives import ConfigMap, Operation, Secret, SecretMutator
+from konverge.primitives import ConfigMap, Operation, Secret, SecretMutator, Workload
 from tests.primitives.objects import named
 
 PASSWORD = "hunter2-é"
@@ -69,6 +69,15 @@ def edit_that_fails(m: SecretMutator) -> None:
     m.edit_data(fails_with_the_value)
 
 
+def judged_by_hand() -> Workload:
+    return Workload(
+        {"apiVersion": "v1", "kind": "Secret", **named()},
+        converging_status=fails_with_the_value,
+        grace_status=fails_with_the_value,
+        suspension_status=fails_with_the_value,
+    )
+
+
 @pytest.mark.parametrize(
     "use",
     [
@@ -76,6 +85,9 @@ def edit_that_fails(m: SecretMutator) -> None:
         pytest.param(lambda: Secret(named(), mutations=Mutation("m", edit_that_fails)).desired(), id="edit"),
         pytest.param(lambda: Secret(named(), guard=fails_with_the_value).check_guard(), id="guard"),
         pytest.param(lambda: Secret(named(), extract=fails_with_the_value).extract(named()), id="extractor"),
+        pytest.param(lambda: judged_by_hand().converging_status(named(), Operation.NONE), id="converging_status"),
+        pytest.param(lambda: judged_by_hand().grace_status(named()), id="grace_status"),
+        pytest.param(lambda: judged_by_hand().suspension_status(named()), id="suspension_status"),
     ],
 )
 def test_errors_of_the_author_s_functions_show_no_values(

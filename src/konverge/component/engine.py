@@ -35,6 +35,7 @@ from konverge.primitives.lifecycle import (
     GuardResult,
     GuardStatus,
     Operation,
+    Resource,
     Suspension,
     SuspensionStatus,
 )
@@ -162,7 +163,7 @@ class _Pass:
             resource.extract(live)
         with failing("failed to determine suspension status of resource", entry.identity):
             suspension = resource.suspension_status(live)
-            _expect(suspension, Suspension, SuspensionStatus)
+            _expect(resource, suspension, Suspension, SuspensionStatus)
         if suspension.status is SuspensionStatus.SUSPENDED and resource.deletes_on_suspend:
             await writing.delete(self._ctx, resource, told="deleted on suspension")
         return suspension
@@ -186,7 +187,7 @@ class _Pass:
             resource = entry.resource
             with failing("failed to evaluate guard for resource", entry.identity):
                 guard = resource.check_guard()
-                _expect(guard, GuardResult, GuardStatus)
+                _expect(resource, guard, GuardResult, GuardStatus)
             if guard.status is GuardStatus.BLOCKED:
                 yield _Processed(entry, None, Operation.NONE, guard.reason or f"{entry.identity} is blocked")
                 return
@@ -220,7 +221,7 @@ class _Pass:
             with failing("failed to determine converging status of resource", done.entry.identity):
                 result = done.entry.resource.converging_status(done.live, done.operation)
                 if result is not None:
-                    _expect(result, Convergence, ConvergingStatus)
+                    _expect(done.entry.resource, result, Convergence, ConvergingStatus)
             if result is not None and not done.entry.treatment.is_auxiliary:
                 results.append(result)
         return results
@@ -236,7 +237,7 @@ class _Pass:
             with failing("failed to determine grace status of resource", done.entry.identity):
                 found = done.entry.resource.grace_status(done.live)
                 if found is not None:
-                    _expect(found, Grace, GraceStatus)
+                    _expect(done.entry.resource, found, Grace, GraceStatus)
             if found is not None:
                 grades.append(found)
                 self._warn_of_inconsistency(done, found)
@@ -280,7 +281,9 @@ class _Pass:
             raise joined(errors)
 
 
-def _expect(answer: object, kind: type, statuses: type[StrEnum]) -> None:
+def _expect(resource: Resource, answer: object, kind: type, statuses: type[StrEnum]) -> None:
     """Refuse an answer that is no status: it must never count as ready or suspended (decision 12)."""
     if not isinstance(answer, kind) or getattr(answer, "status", None) not in tuple(statuses):
-        raise ReconcileError(f"expected a {kind.__name__} with a {statuses.__name__}, found {answer!r}")
+        # What is no status may be a part of the object.
+        found = f"a {type(answer).__name__}" if resource.gvk.is_secret else repr(answer)
+        raise ReconcileError(f"expected a {kind.__name__} with a {statuses.__name__}, found {found}")

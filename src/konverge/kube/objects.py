@@ -48,6 +48,11 @@ class GroupVersionKind:
         """What stays the same when the version changes."""
         return self.group, self.kind
 
+    @property
+    def is_secret(self) -> bool:
+        """Tell whether the values in such an object are to be shown nowhere."""
+        return self.group_kind == ("", "Secret")
+
     def __str__(self) -> str:
         return f"{self.api_version}/{self.kind}"
 

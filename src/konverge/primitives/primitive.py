@@ -45,8 +45,6 @@ __all__ = ["DesiredObject", "Extractor", "Handlers", "Primitive"]
 
 M = TypeVar("M", bound=Mutator)
 
-_SECRET = ("", "Secret")
-
 
 class SupportsToDict(Protocol):
     """An object of some library that knows its JSON form."""
@@ -201,17 +199,20 @@ class Primitive(ABC, Generic[M]):
     def converging_status(self, live: Object, operation: Operation) -> Convergence | None:
         """Judge the live object; None for a static resource."""
         handler = self._handlers.converging_status
-        return None if handler is None else handler(live, operation)
+        with self._discreet("its converging_status"):
+            return None if handler is None else handler(live, operation)
 
     def grace_status(self, live: Object) -> Grace | None:
         """Grade the live object after the grace period; None when the resource has no such handler."""
         handler = self._handlers.grace_status
-        return None if handler is None else handler(live)
+        with self._discreet("its grace_status"):
+            return None if handler is None else handler(live)
 
     def suspension_status(self, live: Object) -> Suspension:
         """How far the live object is suspended; what suspension leaves alone is suspended."""
         handler = self._handlers.suspension_status
-        return Suspension(SuspensionStatus.SUSPENDED) if handler is None else handler(live)
+        with self._discreet("its suspension_status"):
+            return Suspension(SuspensionStatus.SUSPENDED) if handler is None else handler(live)
 
     def registered_mutations(self) -> tuple[str, ...]:
         """The names of all mutations, in order of registration."""
@@ -225,16 +226,12 @@ class Primitive(ABC, Generic[M]):
         """
         return firing_set(self._mutations, identity=self.identity)
 
-    @property
-    def _is_secret(self) -> bool:
-        return self.gvk.group_kind == _SECRET
-
     def _discreet(self, what: str) -> AbstractContextManager[None]:
         """Where the author's function handles a Secret's values, its errors may quote them."""
-        return failure_of(what, withheld=True) if self._is_secret else nullcontext()
+        return failure_of(what, withheld=True) if self.gvk.is_secret else nullcontext()
 
     def _mutate(self, obj: Object, mutations: Sequence[Mutation[M]]) -> None:
-        apply_mutations(obj, mutations, self.new_mutator, identity=self.identity, is_secret=self._is_secret)
+        apply_mutations(obj, mutations, self.new_mutator, identity=self.identity, is_secret=self.gvk.is_secret)
         # The engine reads, records and deletes by the key it knows; an object that slipped away would be orphaned.
         if key_of(obj) != self.key:
             raise KonvergeError(
