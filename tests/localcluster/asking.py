@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from konverge.localcluster.answers import Answer, Request, StreamAnswer
+from konverge.localcluster.apiserver import ApiServer
 from konverge.localcluster.requests import RequestHandler
 
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
@@ -30,10 +31,11 @@ class Asked:
 
 
 class Asker:
-    """Calls a request handler."""
+    """Calls a request handler; `api` is the server behind it."""
 
-    def __init__(self, handler: RequestHandler) -> None:
+    def __init__(self, handler: RequestHandler, api: ApiServer) -> None:
         self.handler = handler
+        self.api = api
 
     def __call__(
         self,
@@ -46,7 +48,9 @@ class Asker:
     ) -> Asked:
         answer = self._handle(method, path, body, content_type, headers)
         assert isinstance(answer, Answer), f"{method} {path} is answered by a stream"
-        told = json.loads(answer.body) if answer.headers["content-type"].startswith("application/json") else answer.body
+        told: Any = answer.body or None
+        if answer.body and answer.headers["content-type"].startswith("application/json"):
+            told = json.loads(answer.body)
         return Asked(answer.status, told, answer.headers, answer.warnings)
 
     def stream(self, path: str, *, headers: Mapping[str, str] = {}) -> StreamAnswer:

@@ -56,4 +56,4 @@ def audit() -> AuditLog:
 @pytest.fixture
 def ask(api: ApiServer, clock: StandingClock, audit: AuditLog) -> Asker:
     """Asks the server as an HTTP client does, without HTTP."""
-    return Asker(RequestHandler(api, clock=clock, entropy=SeededEntropy(), audit=audit))
+    return Asker(RequestHandler(api, clock=clock, entropy=SeededEntropy(), audit=audit), api)

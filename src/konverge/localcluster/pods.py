@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from konverge.errors import BadRequestError, TooManyRequestsError
+from konverge.errors import BadRequestError, ConflictError, TooManyRequestsError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, format_time
 from konverge.kube.selectors import LabelSelector, SelectorSyntaxError
 from konverge.localcluster.apiserver import ApiServer
@@ -31,7 +31,10 @@ def bind(api: ApiServer, key: ObjectKey, binding: Any, now: datetime) -> Object:
         raise BadRequestError("a binding needs a target with the name of a node")
     pod = api.get(_POD, key)
     if pod["spec"].get("nodeName"):
-        raise BadRequestError(f'pod {key.name} is already assigned to node "{pod["spec"]["nodeName"]}"')
+        why = f'pod {key.name} is already assigned to node "{pod["spec"]["nodeName"]}"'
+        details = {"name": key.name, "kind": "pods/binding"}
+        told = f'Operation cannot be fulfilled on pods/binding "{key.name}": {why}'
+        raise ConflictError(told, details=details)
     pod["spec"]["nodeName"] = node
     scheduled = {
         "type": "PodScheduled",

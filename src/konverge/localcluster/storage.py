@@ -139,6 +139,11 @@ class Storage:
         """The oldest revision from which changes can still be told."""
         return self._compacted
 
+    @property
+    def subscriber_count(self) -> int:
+        """How many are told of changes."""
+        return len(self._subscribers)
+
     def get(self, resource: str, key: ObjectKey) -> Stored | None:
         """The object of that key, None when there is none."""
         return self._objects.get(resource, {}).get(key)
