@@ -7,8 +7,8 @@ number, the name and the type of each field of each message; nothing else of the
 that tools/controlplane pins; ``go`` must know where they are.
 
 A message is a mapping of field number to ``name type``: the type is a scalar's name, or the message's; ``*`` before it
-marks a list, ``{`` a mapping from strings, ``~`` a message whose fields stand in the JSON form among those of the message
-around it (where the schemas of konverge.apply know no field of that name).
+marks a list, ``{`` a mapping from strings, ``~`` a message whose fields stand in the JSON form among those of the
+message around it (where the schemas of konverge.apply know no field of that name).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def _admit_pod(pod: Object) -> None:
     if not spec.get("priorityClassName"):
         spec.setdefault("priority", 0)
         spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
-    tolerations = list(spec.get("tolerations") or ())
+    tolerations: list[Object] = list(spec.get("tolerations") or ())
     for taint in _TAINTS:
         if not any(_tolerates(each, taint) for each in tolerations):
             tolerations.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -61,7 +61,7 @@ class Chunks(Protocol):
     def __aiter__(self) -> AsyncIterator[bytes]:
         """The pieces."""
 
-    async def aclose(self) -> None:
+    def aclose(self) -> Awaitable[None]:
         """End it."""
 
 

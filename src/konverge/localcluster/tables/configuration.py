@@ -57,7 +57,7 @@ def _node(obj: Object, now: datetime) -> list[Any]:
 
 
 def _modes(modes: Any) -> str:
-    return ",".join(_ACCESS_MODES.get(mode, mode) for mode in modes or ())
+    return ",".join(_ACCESS_MODES.get(str(mode), str(mode)) for mode in modes or ())
 
 
 def _claim(obj: Object, now: datetime) -> list[Any]:
