@@ -12,7 +12,7 @@ from typing import Any
 from konverge.clock import SeededEntropy
 from konverge.component import Component, ComponentBuilder, block_on_absence, depends_on, read_only
 from konverge.crd import Metadata, crd_manifest, custom_resource, decode, definition_of, encode
-from konverge.errors import AlreadyExistsError, NotFoundError
+from konverge.errors import AlreadyExistsError, NotFoundError, TerminalError
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.mutation import Mutation
 from konverge.operator import Operator
@@ -117,6 +117,20 @@ def hopeless(shop: Shop) -> Component:
         ComponentBuilder("hopeless", condition_type="HopelessReady")
         .with_resource(Deployment(obj))
         .with_grace_period(timedelta(seconds=4))
+        .build()
+    )
+
+
+def refused(shop: Shop) -> Component:
+    """Fails for good, until somebody changes something."""
+
+    def refuse(_: object) -> None:
+        raise TerminalError("not in this town")
+
+    obj = {"metadata": _named(shop, "refused")}
+    return (
+        ComponentBuilder("refused", condition_type="RefusedReady")
+        .with_resource(ConfigMap(obj, mutations=Mutation("refuse", refuse)))
         .build()
     )
 

@@ -20,6 +20,7 @@ from tests.operator.shops import (
     hopeless,
     licensed,
     pages,
+    refused,
     settings,
 )
 
@@ -169,6 +170,15 @@ async def test_the_end_of_a_grace_period_wakes_the_owner(town: Town) -> None:
         await town.open("corner")
 
         await town.until("corner", "Down")
+
+
+async def test_a_component_that_failed_for_good_keeps_no_other_waiting(town: Town) -> None:
+    async with town.looked_after_by(managing(pages, settings, hopeless, refused)):
+        await town.open("corner")
+
+        await town.until("corner", "Healthy", "PagesReady")
+        await town.until("corner", "Down", "HopelessReady")
+        await town.quiet()
 
 
 async def test_an_operator_of_one_namespace_leaves_the_others_alone(town: Town) -> None:

@@ -9,7 +9,7 @@ import pytest
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.errors import TerminalError
 from konverge.kube import ObjectKey
-from konverge.runtime.controller import Controller, Result
+from konverge.runtime.controller import Controller, FailedPassError, Result
 from konverge.runtime.passes import PassFilter
 
 pytestmark = pytest.mark.anyio
@@ -137,6 +137,15 @@ async def test_a_terminal_error_is_not_tried_again_before_the_next_change() -> N
         await CLOCK.sleep(3600)
 
     assert [moment for moment, _ in recorder.runs] == [0.0, 3600.0]
+
+
+async def test_a_pass_that_failed_for_good_can_ask_for_another_one_later() -> None:
+    recorder = Recorder(error=FailedPassError(TerminalError("no use"), timedelta(minutes=1)))
+    async with running(recorder) as controller:
+        controller.wake(A)
+        await CLOCK.sleep(90)
+
+    assert [moment for moment, _ in recorder.runs] == [0.0, 60.0]
 
 
 async def test_a_pass_that_takes_too_long_is_cancelled_and_backs_off(caplog: pytest.LogCaptureFixture) -> None:

@@ -16,7 +16,7 @@ from konverge.component import AppliedMemory, Client, Component, ReconcileContex
 from konverge.crd import decode
 from konverge.errors import DecodeError, ReconcileError
 from konverge.kube import Condition, Object, remove_condition
-from konverge.runtime import Result
+from konverge.runtime import FailedPassError, Result
 
 __all__ = ["ComponentFactory", "OwnerPass", "Reconciler", "components_reconciler"]
 
@@ -59,6 +59,7 @@ class OwnerPass(Generic[T]):
 
         Raises:
             konverge.errors.DecodeError: The owner does not fit its class; its status says so.
+            konverge.runtime.FailedPassError: The reconciler failed after a component had asked to be woken.
         """
         ctx = ReconcileContext(client=client, owner=owner, clock=self.clock, memory=self.memory)
         try:
@@ -72,7 +73,13 @@ class OwnerPass(Generic[T]):
             # An author's reconciler may never report this condition itself, and nobody else would ever take it away.
             remove_condition(owner, self.condition_type)
             await ctx.flush_status()
-        result = await self.reconciler(typed, ctx)
+        try:
+            result = await self.reconciler(typed, ctx)
+        except Exception as error:
+            if ctx.wake_after is None:
+                raise
+            # What failed may be one component, and what waits for the end of its grace another.
+            raise FailedPassError(error, ctx.wake_after) from error
         return _sooner(result, ctx.wake_after)
 
 

@@ -6,7 +6,7 @@ exactly one more (invariant 3); a pass sees its own writes (2); a settled system
 """
 
 from konverge.runtime.cached_client import CachedClient
-from konverge.runtime.controller import DEFAULT_TIMEOUT, DEFAULT_WORKERS, Controller, Result
+from konverge.runtime.controller import DEFAULT_TIMEOUT, DEFAULT_WORKERS, Controller, FailedPassError, Result
 from konverge.runtime.owners import OwnerKind
 from konverge.runtime.passes import Pass, PassFilter, current_pass
 from konverge.runtime.process import Process
@@ -18,6 +18,7 @@ __all__ = [
     "Backoff",
     "CachedClient",
     "Controller",
+    "FailedPassError",
     "Moment",
     "OwnerKind",
     "Pass",

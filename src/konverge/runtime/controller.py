@@ -19,7 +19,7 @@ from konverge.kube import ObjectKey
 from konverge.runtime.passes import Pass, current_pass
 from konverge.runtime.queue import Backoff, Queue
 
-__all__ = ["DEFAULT_TIMEOUT", "DEFAULT_WORKERS", "Controller", "Reconcile", "Result"]
+__all__ = ["DEFAULT_TIMEOUT", "DEFAULT_WORKERS", "Controller", "FailedPassError", "Reconcile", "Result"]
 
 _log = logging.getLogger("konverge.runtime")
 
@@ -45,6 +45,20 @@ class Result:
     requeue_after: timedelta | None = None
 
 
+class FailedPassError(KonvergeError):
+    """A pass failed, and a part of it that did not fail asks for another one at some time.
+
+    Args:
+        failure: What it failed with.
+        requeue_after: Another pass after so long, whatever becomes of the failure.
+    """
+
+    def __init__(self, failure: Exception, requeue_after: timedelta) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+        self.requeue_after = requeue_after
+
+
 Reconcile: TypeAlias = Callable[[ObjectKey], Awaitable[Result | None]]
 
 
@@ -54,7 +68,7 @@ class Controller:
     Args:
         name: What the controller is called in logs.
         reconcile: One pass over one key. Returning is success; `konverge.errors.TerminalError` is not tried again
-            before the next change; any other exception is.
+            before the next change; any other exception is. A `FailedPassError` counts as the failure in it.
         clock: The time.
         entropy: Draws identifiers and jitter.
         workers: How many keys at once.
@@ -124,14 +138,20 @@ class Controller:
         current_pass.set(Pass(self.name, key, self._entropy.uid()))  # the task has a context of its own
         try:
             result = await self._reconcile_in_time(key)
+        except FailedPassError as error:
+            self._requeue(key, error.requeue_after)
+            self._settle_failure(key, error.failure)
         except Exception as error:  # noqa: BLE001  # whatever an author's code raises must not end the controller
             self._settle_failure(key, error)
         else:
-            now = self._clock.monotonic()
             if result is not None and result.requeue_after is not None:
-                self.queue.add(key, now, not_before=now + result.requeue_after.total_seconds(), reason="requeue_after")
-            self.queue.done(key, now)
+                self._requeue(key, result.requeue_after)
+            self.queue.done(key, self._clock.monotonic())
         self._changed.set()
+
+    def _requeue(self, key: ObjectKey, after: timedelta) -> None:
+        now = self._clock.monotonic()
+        self.queue.add(key, now, not_before=now + after.total_seconds(), reason="requeue_after")
 
     async def _reconcile_in_time(self, key: ObjectKey) -> Result | None:
         deadline = asyncio.timeout(self._timeout_seconds)

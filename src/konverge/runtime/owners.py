@@ -13,7 +13,7 @@ from konverge.cache import Informer
 from konverge.clock import Entropy
 from konverge.kube import GroupVersionKind, Object, ObjectKey, is_deleting
 from konverge.runtime.cached_client import CachedClient, CachedClients
-from konverge.runtime.controller import DEFAULT_TIMEOUT, DEFAULT_WORKERS, Result
+from konverge.runtime.controller import DEFAULT_TIMEOUT, DEFAULT_WORKERS, FailedPassError, Result
 from konverge.runtime.queue import Backoff
 from konverge.runtime.reads import Reader
 
@@ -65,7 +65,11 @@ class Owners:
         return [meta.key for meta in self._informer.store.all_metadata()]
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
-        """One pass over the owner of that key, if there is one and it is not on its way out."""
+        """One pass over the owner of that key, if there is one and it is not on its way out.
+
+        Raises:
+            FailedPassError: It failed, also for good, and is to be looked at again all the same.
+        """
         reader = Reader(self.kind.gvk, key)
         reads = self._clients.reads
         owner = self._informer.store.get(key)
@@ -74,18 +78,29 @@ class Owners:
             self._restless.pop(key, None)
             return None
         version, outlook = owner["metadata"]["resourceVersion"], _outlook(owner)
+        result: Result | None = None
+        failure: Exception | None = None
         is_complete = False
         reads.begin(reader)
         self._clients.take_overtaken(reader)
         try:
             result = await self.kind.reconcile(owner, self._clients.for_owner(reader))
             is_complete = True
+        except FailedPassError as error:
+            result, failure = Result(requeue_after=error.requeue_after), error.failure
+        except Exception as error:  # noqa: BLE001  # raised below: what the pass did until then may call for a look
+            failure = error
         finally:
             reads.finish(reader, complete=is_complete)
         if self._needs_another_look(reader, version, outlook):
-            return self._sooner(key, result)
-        self._restless.pop(key, None)
-        return result
+            result = self._sooner(key, result)
+        else:
+            self._restless.pop(key, None)
+        if failure is None:
+            return result
+        if result is None or result.requeue_after is None:
+            raise failure
+        raise FailedPassError(failure, result.requeue_after) from failure
 
     @property
     def _informer(self) -> Informer:
