@@ -22,7 +22,7 @@ def test_a_body_of_the_limit_is_fine_and_one_byte_more_is_not() -> None:
     assert (caught.value.code, caught.value.reason) == (413, "RequestEntityTooLarge")
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b'{"a":}', b"nope", b'{"a":NaN}', b"\xff"])
+@pytest.mark.parametrize("body", [b"", b"{", b'{"a":}', b"nope", b'{"a":NaN}', b"\xff", b'{"a":"\xff"}'])
 def test_broken_json_is_refused(body: bytes) -> None:
     with pytest.raises(BadRequestError, match="json parse error"):
         decode_json(body)
@@ -72,14 +72,23 @@ def test_yaml_that_unfolds_into_too_much_is_refused() -> None:
         decode_yaml("\n".join(levels).encode())
 
 
+def test_yaml_whose_merge_keys_unfold_into_too_much_is_refused() -> None:
+    levels = ["l0: &l0 {x: 1}"]
+    levels += [f"l{n}: &l{n} {{<<: [{', '.join([f'*l{n - 1}'] * 20)}]}}" for n in range(1, 12)]
+
+    with pytest.raises(BadRequestError, match="more than 500000 values"):
+        decode_yaml("\n".join(levels).encode())
+
+
 def test_yaml_that_nests_too_deeply_is_refused() -> None:
     with pytest.raises(BadRequestError):
         decode_yaml(b"[" * 3000 + b"]" * 3000)
 
 
-def test_yaml_that_refers_to_itself_is_refused() -> None:
+@pytest.mark.parametrize("text", [b"a: &a [*a]", b"a: &a [*a, *a]", b"a: &a {<<: *a}", b"? &a [*a]\n: b"])
+def test_yaml_that_refers_to_itself_is_refused(text: bytes) -> None:
     with pytest.raises(BadRequestError):
-        decode_yaml(b"a: &a [*a]")
+        decode_yaml(text)
 
 
 # Protobuf, written by hand: tag, length, content.

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from konverge.apply import builtin_schema
 from konverge.errors import ApiError, BadRequestError, ConflictError, InvalidError, NotFoundError
+from konverge.kube import Object
 from konverge.localcluster.apiserver import ApiServer
 from konverge.localcluster.patches import json_patch, merge_patch
 from konverge.localcluster.strategic import strategic_merge_patch
-from tests.localcluster.objects import CONFIG_MAP, DEPLOYMENT, config_map, deployment, key
+from tests.localcluster.objects import CONFIG_MAP, DEPLOYMENT, WEBAPP, config_map, deployment, key, webapp
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text("abc", max_size=3),
@@ -97,6 +98,18 @@ def test_a_json_patch_is_a_bounded_list_of_operations() -> None:
     with pytest.raises(ApiError) as caught:
         json_patch({}, [{"op": "add", "path": "/a", "value": 1}] * 10_001)
     assert caught.value.code == 413
+
+
+def test_copies_of_copies_are_bounded() -> None:
+    doubling = [{"op": "copy", "from": "", "path": "/a"}, {"op": "copy", "from": "", "path": "/b"}] * 40
+
+    with pytest.raises(ApiError, match="rejected our request"):
+        json_patch({"text": "x" * 1000}, doubling)
+
+
+def test_a_json_patch_cannot_nest_deeper_than_a_body() -> None:
+    with pytest.raises(BadRequestError, match="nests deeper"):
+        json_patch({}, [{"op": "copy", "from": "", "path": "/a"}] * 200)
 
 
 def containers(*listed: dict[str, Any], **others: Any) -> dict[str, Any]:
@@ -194,6 +207,32 @@ def test_a_patch_that_makes_no_object_of_the_kind_is_refused_without_showing_it(
     with pytest.raises(InvalidError, match="cannot unmarshal string into Go struct field") as caught:
         api.patch(DEPLOYMENT, key("web"), {"spec": {"replicas": "three"}})
     assert "konverge.test/app" not in caught.value.message
+
+
+@pytest.mark.parametrize("patch", [{"kind": "Pod"}, {"apiVersion": "v2"}, {"kind": 5}])
+def test_a_patch_does_not_change_the_kind(api: ApiServer, patch: dict[str, Any]) -> None:
+    api.create(CONFIG_MAP, config_map())
+
+    with pytest.raises(InvalidError, match="stays"):
+        api.patch(CONFIG_MAP, key("settings"), patch)
+    assert api.patch(CONFIG_MAP, key("settings"), {"kind": None})["kind"] == "ConfigMap"
+
+
+@pytest.mark.parametrize("patch", [{"kind": "Pod"}, {"apiVersion": "demo.konverge.dev/v9"}])
+def test_a_patch_does_not_change_the_kind_of_a_custom_resource(
+    api: ApiServer, webapps: Object, patch: dict[str, Any]
+) -> None:
+    api.create(WEBAPP, webapp())
+
+    with pytest.raises(InvalidError, match="must be"):
+        api.patch(WEBAPP, key("shop"), patch)
+
+
+def test_a_strategic_merge_patch_says_nothing_of_the_kind(api: ApiServer) -> None:
+    api.create(CONFIG_MAP, config_map())
+
+    patched = api.patch(CONFIG_MAP, key("settings"), {"kind": "Pod", "data": {"a": "1"}}, patch_type="strategic")
+    assert (patched["kind"], patched["data"]) == ("ConfigMap", {"a": "1"})
 
 
 def test_a_patch_of_nothing_is_not_found(api: ApiServer) -> None:

@@ -137,6 +137,29 @@ def test_what_is_not_there_is_a_status(ask: Asker, method: str, path: str, statu
     assert (answer.status, answer.body["kind"], answer.body["reason"]) == (status, "Status", reason)
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "content_type", "body"),
+    [
+        ("PATCH", f"{CONFIG_MAPS}/one?fieldManager=m", APPLY, {"apiVersion": "v1", "kind": "ConfigMap"}),
+        ("PATCH", "/api/v1/nodes/one?fieldManager=m", APPLY, {"apiVersion": "v1", "kind": "Node"}),
+        ("POST", WEBAPPS, "application/json", {"apiVersion": "demo.konverge.dev/v1", "kind": "Other"}),
+        ("POST", f"{PODS}/web/binding", "application/json", {"target": []}),
+        ("POST", f"{PODS}/web/eviction", "application/json", {"deleteOptions": "now"}),
+        ("PUT", f"{DEPLOYMENTS}/web/scale", "application/json", {"spec": {"replicas": 1}}),
+        ("PATCH", f"{DEPLOYMENTS}/web/scale", MERGE, {}),
+    ],
+)
+@pytest.mark.parametrize("metadata", ["text", [1], 5, {"namespace": [1], "name": {}}])
+def test_metadata_of_the_wrong_type_is_the_sender_s_mistake(
+    ask: Asker, webapps: Object, method: str, path: str, content_type: str, body: Object, metadata: Any
+) -> None:
+    ask("POST", PODS, pod())
+    ask("POST", DEPLOYMENTS, deployment())
+
+    answer = ask(method, path, {**body, "metadata": metadata}, content_type=content_type)
+    assert "an error on the server" not in answer.body.get("message", "")
+
+
 def test_yaml_is_read_like_json(ask: Asker) -> None:
     text = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {since: 2026-01-01, on: 'yes'}\n"
 

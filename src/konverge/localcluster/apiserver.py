@@ -16,7 +16,7 @@ from konverge.localcluster import addresses, deletion, failures, patches, writes
 from konverge.localcluster.builtin import builtin_resources
 from konverge.localcluster.customresources import CLEANUP_FINALIZER, DEFINITIONS, accept, resources_of, storage_name
 from konverge.localcluster.deletion import DeleteOptions, Propagation
-from konverge.localcluster.incoming import IGNORED, FieldValidation, read_body, read_object
+from konverge.localcluster.incoming import IGNORED, FieldValidation, read_body, read_patched
 from konverge.localcluster.listing import Page, page_of
 from konverge.localcluster.resources import Kind, Resource, Resources
 from konverge.localcluster.scale import scale_of, with_replicas
@@ -195,7 +195,7 @@ class ApiServer:
         patched = _patched(resource, old, patch, patch_type)
         _check_identity(patched, key)
         try:
-            body = read_object(resource, patched, fields)
+            body = read_patched(resource, patched, fields)
         except BadRequestError as mistake:
             raise failures.unreadable_patch(mistake.message) from None
         return self._update(resource, body, manager, subresource, dry_run=dry_run, is_patch=True)
@@ -392,7 +392,8 @@ class ApiServer:
         self, resource: Resource, key: ObjectKey, body: Object, stored: Stored | None, *, is_patch: bool = False
     ) -> None:
         """The UID and the resourceVersion that a write names must be the stored ones."""
-        metadata = body.get("metadata") or {}
+        metadata = body.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
         uid, version = metadata.get("uid"), metadata.get("resourceVersion")
         if stored is None:
             if uid:
@@ -490,7 +491,10 @@ def _patched(resource: Resource, obj: Object, patch: Any, patch_type: PatchType)
         case "json":
             return patches.json_patch(obj, patch)
         case "strategic":
-            return strategic_merge_patch(obj, patch, resource.schema)
+            merged = strategic_merge_patch(obj, patch, resource.schema)
+            # What it says of the kind is not looked at, as long as it is text.
+            kept = {name: obj[name] for name in ("kind", "apiVersion") if isinstance(merged.get(name, ""), str)}
+            return {**merged, **kept}
         case "merge":
             if not isinstance(patch, dict):
                 raise BadRequestError("error decoding patch: a merge patch of an object is a mapping")

@@ -13,11 +13,13 @@ import yaml
 
 from konverge.errors import ApiError, BadRequestError
 
-__all__ = ["MAXIMUM_BYTES", "check_size", "decode_json", "decode_yaml", "duplicate_keys", "too_large"]
+__all__ = ["MAXIMUM_BYTES", "check_shape", "check_size", "decode_json", "decode_yaml", "duplicate_keys", "too_large"]
 
 MAXIMUM_BYTES = 3 * 1024 * 1024
 _MAXIMUM_DEPTH = 100
 _MAXIMUM_VALUES = 500_000
+# Of YAML, whose keys are nodes too.
+_MAXIMUM_NODES = 2 * _MAXIMUM_VALUES
 
 
 def check_size(body: bytes) -> None:
@@ -47,10 +49,12 @@ def decode_json(body: bytes) -> Any:
     except msgspec.DecodeError as mistake:
         told = "unexpected end of JSON input" if "truncated" in str(mistake) else mistake
         raise BadRequestError(f"json parse error: {told}") from None
+    except UnicodeDecodeError:
+        raise BadRequestError("json parse error: a text is not UTF-8") from None
     except RecursionError:
         raise _too_deep() from None
     if body.count(b"{") + body.count(b"[") > _MAXIMUM_DEPTH:
-        _check_shape(value)
+        check_shape(value)
     return value
 
 
@@ -92,18 +96,39 @@ def decode_yaml(body: bytes) -> Any:
         raise BadRequestError(f"error converting YAML to JSON: {' '.join(str(mistake).split())}") from None
     except RecursionError:
         raise _too_deep() from None
-    _check_shape(value)
+    check_shape(value)
     return _as_json(value)
 
 
 class _Loader(yaml.CSafeLoader):
-    """The safe loader, with dates left as they are written."""
+    """The safe loader, with dates left as they are written, and aliases bounded before they are followed."""
+
+    def construct_document(self, node: yaml.Node) -> Any:
+        """The value of a document."""
+        # Merge keys (``<<``) copy what they name already while the value is made: twelve lines can fill the memory.
+        _count_nodes(node, {}, 0)
+        return super().construct_document(node)
 
 
 _Loader.yaml_implicit_resolvers = {
     letter: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for letter, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
+
+
+def _count_nodes(node: yaml.Node, known: dict[int, int], depth: int) -> int:
+    """How many nodes it stands for when each alias is written out; what has no end nests too deeply."""
+    if depth > _MAXIMUM_DEPTH:
+        raise _too_deep()
+    count = known.get(id(node))
+    if count is None:
+        below = node.value if isinstance(node, yaml.CollectionNode) else []
+        parts = [part for entry in below for part in (entry if isinstance(entry, tuple) else (entry,))]
+        count = 1 + sum(_count_nodes(part, known, depth + 1) for part in parts)
+        if count > _MAXIMUM_NODES:
+            raise _too_many()
+        known[id(node)] = count
+    return count
 
 
 def _as_json(value: Any) -> Any:
@@ -134,8 +159,12 @@ def _key(key: Any) -> str:
             raise BadRequestError("error converting YAML to JSON: a mapping's key is a scalar")
 
 
-def _check_shape(value: Any) -> None:
-    """Bound what everything behind this module walks recursively; a YAML alias counts each time it is used."""
+def check_shape(value: Any) -> None:
+    """Bound what everything behind this module walks recursively; a YAML alias counts each time it is used.
+
+    Raises:
+        BadRequestError: It nests too deeply, or has too many values.
+    """
     count = 0
     level = [value]
     for _ in range(_MAXIMUM_DEPTH + 1):
@@ -147,11 +176,15 @@ def _check_shape(value: Any) -> None:
                 below.extend(item)
         count += len(below)
         if count > _MAXIMUM_VALUES:
-            raise BadRequestError(f"the object has more than {_MAXIMUM_VALUES} values")
+            raise _too_many()
         if not below:
             return
         level = below
     raise _too_deep()
+
+
+def _too_many() -> BadRequestError:
+    return BadRequestError(f"the object has more than {_MAXIMUM_VALUES} values")
 
 
 def _too_deep() -> BadRequestError:

@@ -8,13 +8,13 @@ from typing import Any, Literal, TypeAlias
 
 from konverge.apply import with_defaults, with_schema_defaults, without_meaningless_nulls
 from konverge.errors import BadRequestError
-from konverge.kube import Object
+from konverge.kube import Object, ObjectKey
 from konverge.localcluster.pruning import prune
 from konverge.localcluster.resources import Resource
 from konverge.localcluster.typed import as_typed
-from konverge.localcluster.validation.mistakes import invalid, quoted, refusal
+from konverge.localcluster.validation.mistakes import invalid, quoted, refusal, shown
 
-__all__ = ["IGNORED", "FieldValidation", "Strictness", "read_body", "read_object"]
+__all__ = ["IGNORED", "FieldValidation", "Strictness", "read_body", "read_object", "read_patched"]
 
 Strictness: TypeAlias = Literal["Ignore", "Warn", "Strict"]
 
@@ -94,6 +94,26 @@ def read_body(resource: Resource, value: Any, fields: FieldValidation = IGNORED)
         raise BadRequestError(told) from None
 
 
+def read_patched(resource: Resource, value: Any, fields: FieldValidation = IGNORED) -> Object:
+    """The same for what a patch makes of an object, which stays of its kind.
+
+    Raises:
+        BadRequestError: It is no such object.
+        InvalidError: It is a custom resource of another kind.
+    """
+    gvk = resource.gvk
+    if isinstance(value, dict):
+        for name, wanted in (("kind", gvk.kind), ("apiVersion", gvk.api_version)):
+            found = value.get(name)
+            if found == wanted or (found is None and not resource.is_custom):
+                continue
+            if not resource.is_custom or not isinstance(found, str):
+                raise BadRequestError(f"{name} is {shown(found)}, and stays {quoted(wanted)}")
+            kind = found if name == "kind" else gvk.kind
+            raise refusal(gvk.group, kind, ObjectKey.of(value).name, [invalid(name, found, f"must be {wanted}")])
+    return read_object(resource, value, fields)
+
+
 def _check_type(resource: Resource, value: Object) -> None:
     gvk = resource.gvk
     api_version, kind = value.get("apiVersion", gvk.api_version), value.get("kind", gvk.kind)
@@ -102,8 +122,8 @@ def _check_type(resource: Resource, value: Object) -> None:
             f"the API version in the data ({api_version}) does not match the expected API version ({gvk.api_version})"
         )
     if kind != gvk.kind and resource.is_custom:
-        name = (value.get("metadata") or {}).get("name", "")
-        raise refusal(gvk.group, str(kind), str(name), [invalid("kind", kind, f"must be {gvk.kind}")])
+        name = ObjectKey.of(value).name
+        raise refusal(gvk.group, str(kind), name, [invalid("kind", kind, f"must be {gvk.kind}")])
     if kind != gvk.kind:
         told = f"the kind in the data ({kind}) does not match the expected kind ({gvk.kind})"
         raise BadRequestError(f'{kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: {told}')
@@ -117,6 +137,5 @@ def _custom(resource: Resource, value: Object, fields: FieldValidation, *, keeps
     unknown = [f"metadata.{path}" for path in unknown]
     obj: Object = with_schema_defaults(value if keeps_nulls else without_meaningless_nulls(value, schema), schema)
     obj["metadata"] = metadata
-    unknown += prune(obj, schema)
-    fields.judge(unknown)
+    fields.judge(sorted([*unknown, *prune(obj, schema)]))
     return obj

@@ -8,11 +8,14 @@ from typing import Any
 import msgspec
 
 from konverge.errors import ApiError, BadRequestError
+from konverge.localcluster.bodies import MAXIMUM_BYTES, check_shape
 
 __all__ = ["json_patch", "merge_patch"]
 
 _MAXIMUM_OPERATIONS = 10_000
 _MISSING = object()
+
+_encode = msgspec.json.Encoder().encode
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
@@ -34,8 +37,8 @@ def json_patch(target: Any, operations: Any) -> Any:
     As on the real server ``replace`` of an absent field adds it.
 
     Raises:
-        BadRequestError: The patch has another form.
-        ApiError: 422: an operation cannot be done, or a test failed.
+        BadRequestError: The patch has another form, or what comes out nests too deeply.
+        ApiError: 422: an operation cannot be done, a test failed, or the copies are larger than a body may be.
     """
     if not isinstance(operations, list) or not all(isinstance(each, Mapping) for each in operations):
         raise BadRequestError("error decoding patch: a JSON patch is a list of operations")
@@ -45,9 +48,15 @@ def json_patch(target: Any, operations: Any) -> Any:
             reason="RequestEntityTooLarge",
             code=413,
         )
-    patched = _copied(target)
+    patched, copied = _copied(target), 0
     for operation in operations:
+        if operation.get("op") == "copy":
+            # Each copy of a copy is twice as large.
+            copied += len(_encode(_existing(patched, _steps(operation.get("from")))))
+            if copied > MAXIMUM_BYTES:
+                raise _refused()
         patched = _operate(patched, operation)
+    check_shape(patched)
     return patched
 
 
@@ -141,4 +150,4 @@ def _refused() -> ApiError:
 
 
 def _copied(value: Any) -> Any:
-    return msgspec.json.decode(msgspec.json.encode(value))
+    return msgspec.json.decode(_encode(value))

@@ -26,7 +26,8 @@ def bind(api: ApiServer, key: ObjectKey, binding: Any, now: datetime) -> Object:
         ConflictError: The pod is on a node already.
     """
     _check_name(binding, key, "Binding")
-    node = str((binding.get("target") or {}).get("name") or "")
+    target = binding.get("target")
+    node = str(target.get("name") or "") if isinstance(target, Mapping) else ""
     if not node:
         raise BadRequestError("a binding needs a target with the name of a node")
     pod = api.get(_POD, key)
@@ -64,14 +65,14 @@ def evict(api: ApiServer, key: ObjectKey, eviction: Any) -> Object:
                 "Cannot evict pod as it would violate the pod's disruption budget.",
                 details={"causes": [{"reason": "DisruptionBudget", "message": told}]},
             )
-    options = eviction.get("deleteOptions") or {}
-    api.delete(_POD, key, grace_seconds=options.get("gracePeriodSeconds"))
+    options = eviction.get("deleteOptions")
+    grace = options.get("gracePeriodSeconds") if isinstance(options, Mapping) else None
+    api.delete(_POD, key, grace_seconds=grace if isinstance(grace, int) else None)
     return _SUCCESS
 
 
 def _check_name(body: Any, key: ObjectKey, kind: str) -> None:
-    name = (body.get("metadata") or {}).get("name") if isinstance(body, Mapping) else None
-    if name not in (key.name, None) or not isinstance(body, Mapping):
+    if not isinstance(body, Mapping) or ObjectKey.of(body).name not in (key.name, ""):
         raise BadRequestError(f"name in URL does not match name in {kind} object")
 
 

@@ -44,14 +44,16 @@ def with_replicas(resource: Resource, obj: Object, scale: Any) -> Object:
         BadRequestError: It is no Scale.
         InvalidError: The number is negative.
     """
-    if not isinstance(scale, Mapping) or not isinstance(scale.get("spec", {}), Mapping):
+    parts = (scale, scale.get("spec", {}), scale.get("metadata") or {}) if isinstance(scale, Mapping) else (scale,)
+    if not all(isinstance(part, Mapping) for part in parts):
         raise BadRequestError("the body of a scale request is a Scale")
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if isinstance(replicas, bool) or not isinstance(replicas, int):
         told = "json: cannot unmarshal the value into Go struct field ScaleSpec.spec.replicas of type int32"
         raise BadRequestError(f'Scale in version "v1" cannot be handled as a Scale: {told}')
     metadata = scale.get("metadata") or {}
-    if replicas < 0:
+    # A custom resource is held to its own rules afterwards, which name its own field.
+    if replicas < 0 and not resource.is_custom:
         mistake = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
         raise refusal("autoscaling", "Scale", obj["metadata"]["name"], [mistake])
     guards = {name: metadata[name] for name in ("uid", "resourceVersion") if metadata.get(name)}

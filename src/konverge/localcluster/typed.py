@@ -14,6 +14,7 @@ from typing import Any
 from konverge.apply import Schema
 from konverge.errors import BadRequestError
 from konverge.kube import parse_time
+from konverge.kube.quantities import canonical_quantity
 from konverge.localcluster.validation.mistakes import quoted
 
 __all__ = ["as_typed"]
@@ -57,9 +58,7 @@ class _Decoding:
                 raise _wrong(value, field, owner, "int32")
             return value
         if schema.quantity:
-            if isinstance(value, bool) or not isinstance(value, int | float | str):
-                raise BadRequestError(_QUANTITY_FORM)
-            return value
+            return _quantity(value)
         match schema.type:
             case "string":
                 return _text(value, schema, field, owner)
@@ -109,6 +108,16 @@ class _Decoding:
             else:
                 decoded[name] = self.value(found, anything, f"{path}.{name}", field, owner)
         return decoded
+
+
+def _quantity(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise BadRequestError(_QUANTITY_FORM)
+    try:
+        canonical_quantity(value)
+    except ValueError:
+        raise BadRequestError(_QUANTITY_FORM) from None
+    return value
 
 
 def _text(value: Any, schema: Schema, field: str, owner: str) -> str:

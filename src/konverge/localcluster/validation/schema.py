@@ -76,10 +76,12 @@ def scale_mistakes(obj: Any, path: tuple[str, ...]) -> Iterator[Mistake]:
             )
             yield invalid(field, 0, told)
             return
-        value = value.get(name)
-        if value is None:
+        if name not in value:
             return
-    if isinstance(value, bool) or not isinstance(value, int):
+        value = value[name]
+    if value is None:
+        yield invalid(field, 0, f"{field} accessor error: <nil> is of the type <nil>, expected int64")
+    elif isinstance(value, bool) or not isinstance(value, int):
         told = f"{field} accessor error: {value} is of the type {_go_type(value)}, expected int64"
         yield invalid(field, 0, told)
     elif value < 0:
