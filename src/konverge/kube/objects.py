@@ -65,9 +65,12 @@ class ObjectKey(NamedTuple):
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> ObjectKey:
-        """The key that an object's metadata gives; missing parts are empty strings."""
-        metadata = obj.get("metadata") or {}
-        return cls(metadata.get("namespace") or "", metadata.get("name") or "")
+        """The key that an object's metadata gives; parts that are missing, or no strings, are empty strings."""
+        metadata = obj.get("metadata")
+        if not isinstance(metadata, Mapping):
+            return cls("", "")
+        namespace, name = metadata.get("namespace"), metadata.get("name")
+        return cls(namespace if isinstance(namespace, str) else "", name if isinstance(name, str) else "")
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
