@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from konverge.errors import KonvergeError
 from konverge.kube import Object
 from konverge.mutation import Mutation
-from konverge.primitives import ConfigMap, Operation, Secret, SecretMutator, Workload
+from konverge.primitives import ConfigMap, Operation, Secret, SecretMutator, Static, Workload
 from tests.primitives.objects import named
 
 PASSWORD = "hunter2-é"
@@ -55,6 +56,24 @@ def test_entries_that_the_api_refuses_are_mistakes_by_key() -> None:
         "data['pin']: expected bytes or base64 text, found int",
         "stringData['token']: expected text, found bytes",
     )
+
+
+def put_a_number(m: SecretMutator) -> None:
+    m.edit_data(lambda data: data.raw().update(pin=1234))
+
+
+@pytest.mark.parametrize(
+    ("secret", "told"),
+    [
+        (Secret(named(), mutations=Mutation("pin", put_a_number)), "data['pin']: expected text, found int"),
+        (Static({"apiVersion": "v1", "kind": "Secret", **named(data={"pin": [1234]})}), "data['pin']: expected text"),
+        (Static({"apiVersion": "v1", "kind": "Secret", **named(data=[1234])}), "data: expected a mapping, found list"),
+    ],
+)
+def test_what_the_server_would_refuse_with_the_value_is_refused_without(secret: Secret | Static, told: str) -> None:
+    with pytest.raises(KonvergeError, match=re.escape(told)) as raised:
+        secret.desired()
+    assert "1234" not in str(raised.value)
 
 
 def fails_with_the_value(*_: object) -> Any:

@@ -11,9 +11,17 @@ from typing import Any
 
 from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.mutation import Mutation
-from konverge.primitives.reading import text_at
+from konverge.primitives.reading import entries_at, text_at
 
-__all__ = ["fields_of", "function_mistakes", "identity_mistakes", "key_of", "kind_of", "mutation_mistakes"]
+__all__ = [
+    "fields_of",
+    "function_mistakes",
+    "identity_mistakes",
+    "key_of",
+    "kind_of",
+    "mutation_mistakes",
+    "value_mistakes",
+]
 
 
 def fields_of(obj: object) -> tuple[Mapping[str, Any], list[str]]:
@@ -63,6 +71,17 @@ def identity_mistakes(
         yield f"metadata.namespace is {key.namespace!r}: a cluster-scoped {kind} has none"
     if not is_cluster_scoped and not key.namespace:
         yield f"metadata.namespace is empty: a {kind} lives in a namespace"
+
+
+def value_mistakes(obj: Mapping[str, Any]) -> Iterator[str]:
+    """What of a Secret's values is of the wrong type, by key: the API server's own refusal would quote the value."""
+    for field in ("data", "stringData"):
+        found = obj.get(field)
+        if not isinstance(found, Mapping | None):
+            yield f"{field}: expected a mapping, found {type(found).__name__}"
+        for key, value in entries_at(obj, field):
+            if not isinstance(value, str | None):
+                yield f"{field}[{key!r}]: expected text, found {type(value).__name__}"
 
 
 def mutation_mistakes(mutations: Iterable[object]) -> Iterator[str]:

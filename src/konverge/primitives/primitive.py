@@ -39,6 +39,7 @@ from konverge.primitives.mistakes import (
     key_of,
     kind_of,
     mutation_mistakes,
+    value_mistakes,
 )
 
 __all__ = ["DesiredObject", "Extractor", "Handlers", "Primitive"]
@@ -173,7 +174,8 @@ class Primitive(ABC, Generic[M]):
         """A fresh desired object with every mutation whose gate is on, in order; suspended on request.
 
         Raises:
-            konverge.errors.KonvergeError: A gate or a mutation failed, or the primitive has mistakes.
+            konverge.errors.KonvergeError: A gate or a mutation failed, or the primitive has mistakes, or what came out
+                is a Secret with a value that is no text.
         """
         obj = self.baseline()
         if self._mutations:
@@ -181,6 +183,8 @@ class Primitive(ABC, Generic[M]):
         if suspended and self._handlers.suspend is not None:
             # In its own plan, so that no mutation's category can come after it.
             self._mutate(obj, (Mutation("suspend", self._handlers.suspend),))
+        if self.gvk.is_secret and (mistakes := tuple(value_mistakes(obj))):
+            raise BuildError(self.identity, mistakes)
         return obj
 
     def check_guard(self) -> GuardResult:
