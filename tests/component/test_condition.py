@@ -1,4 +1,4 @@
-"""The condition's state machine: stickiness, transition times, grace and the wake-up (decisions 1 to 11)."""
+"""The condition's state machine: stickiness, transition times, grace and the wake-up."""
 
 from datetime import UTC, datetime, timedelta
 

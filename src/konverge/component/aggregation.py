@@ -40,8 +40,7 @@ def converge(results: Sequence[Convergence]) -> Verdict:
 
     Args:
         results: Of the participants, in registration order: required resources that judge themselves, and any blocked
-            guard.
-            Without any, the component is ready by existing (decision 21).
+            guard. Without any, the component is ready by existing.
     """
     if all(result.status.is_ready for result in results):
         best = max((Status(result.status) for result in results), key=_priority, default=Status.HEALTHY)
@@ -59,8 +58,7 @@ def grade(grades: Sequence[Grace]) -> Verdict | None:
 
     Args:
         grades: Of the participants that grade themselves, a blocked one counting as Down with its guard's reason.
-            Without any,
-            nobody can vouch for the component: Down (decision 6).
+            Without any, nobody can vouch for the component: Down.
     """
     if not grades:
         return Verdict(Status.DOWN, f"Component is down: {_NOT_CONVERGED}")

@@ -28,8 +28,7 @@ class ComponentBuilder:
 
     Args:
         name: The component's name, unique within the operator's custom resource. It is part of the field manager:
-            renaming a component
-            leaves the ownership of its fields behind.
+            renaming a component leaves the ownership of its fields behind.
         condition_type: The condition on the owner through which it reports, for example ``FrontendReady``.
     """
 
@@ -49,7 +48,7 @@ class ComponentBuilder:
         Args:
             resource: The primitive.
             *options: How it is treated; none is managed. A None among them is ignored, for options assigned
-            conditionally.
+                conditionally.
         """
         if resource is None:
             self._mistakes.append("a resource is None: expected a primitive. To leave one out, use include_when")

@@ -17,7 +17,7 @@ from konverge.kube import Condition
 __all__ = ["grace_deadline", "is_barrier_active", "is_expired", "staged", "wake_up", "with_grace"]
 
 # Reasons that stand for "the component was not at work". Leaving one of these groups, for whatever else, starts a fresh
-# condition (decision 9): otherwise a component that is switched on again would inherit an old transition time and with
+# condition: otherwise a component that is switched on again would inherit an old transition time and with
 # it an expired grace.
 _AT_REST = {
     Status.DISABLED: "disabled",
@@ -32,7 +32,7 @@ _BARRIER = frozenset({Status.UNKNOWN.value, "PrerequisiteNotMet", "Disabled", "F
 
 
 def is_barrier_active(earlier: Condition | None) -> bool:
-    """Tell whether prerequisites still count: the component has never got past its initialization (decision 2).
+    """Tell whether prerequisites still count: the component has never got past its initialization.
 
     The barrier is armed by the four reasons of the specification, "Prerequisites", taken literally; any other reason,
     also one that nobody knows, has passed it.
@@ -119,7 +119,7 @@ _GRADED_OR_BROKEN = frozenset({Status.ERROR, Status.DEGRADED, Status.DOWN})
 def wake_up(condition: Condition, period: timedelta, now: datetime) -> timedelta | None:
     """How long until the component must be looked at again only because its grace will be over; None when it need not.
 
-    The first whole second after the deadline, since stored times are whole seconds and expiry is strict (decision 8).
+    The first whole second after the deadline, since stored times are whole seconds and expiry is strict.
     """
     deadline = grace_deadline(condition, period)
     if deadline is None or Status.of_reason(condition.reason) in _GRADED_OR_BROKEN or now > deadline:

@@ -1,7 +1,7 @@
 """The engine: one pass of a component, step by step as the specification orders them ("Reconciliation Lifecycle").
 
-    1 feature gate -> 2 prerequisites -> 3 suspension -> 4 resources in order -> 5 aggregation -> 6 condition -> 7
-    deletions
+    1 feature gate -> 2 prerequisites -> 3 suspension -> 4 resources in order -> 5 aggregation -> 6 condition
+    -> 7 deletions
 
 What is decided is decided by pure functions elsewhere (`aggregation`, `condition`, `options`); this module awaits the
 cluster and keeps the order. It may stop after any request: each step starts from what the cluster holds, so the next
@@ -97,7 +97,7 @@ class _Pass:
 
     def _stage(self, verdict: Verdict) -> Condition:
         # Compared with what stands on the owner *now*: an error that overrides a condition staged earlier in this pass
-        # changes the status only if it differs from that one (decision 10).
+        # changes the status only if it differs from that one.
         condition = staged(
             self._component.condition_type,
             verdict,
@@ -148,7 +148,7 @@ class _Pass:
                 continue
             try:
                 results.append(await self._suspend_one(entry))
-            except ReconcileError as error:  # the others are still suspended (decision 15)
+            except ReconcileError as error:  # the others are still suspended
                 errors.append(error)
         if errors:
             raise joined(errors)
@@ -265,7 +265,7 @@ class _Pass:
         await self._finish(Mode.DELETE, why="resource deletion flag")
 
     async def _finish(self, *modes: Mode, why: str) -> None:
-        """Delete what is in these modes and release what is to be orphaned; every one is tried (decision 16)."""
+        """Delete what is in these modes and release what is to be orphaned; every one is tried."""
         errors: list[ReconcileError] = []
         for entry in self._in_mode(*modes):
             try:
@@ -282,7 +282,7 @@ class _Pass:
 
 
 def _expect(resource: Resource, answer: object, kind: type, statuses: type[StrEnum]) -> None:
-    """Refuse an answer that is no status: it must never count as ready or suspended (decision 12)."""
+    """Refuse an answer that is no status: it must never count as ready or suspended."""
     if not isinstance(answer, kind) or getattr(answer, "status", None) not in tuple(statuses):
         # What is no status may be a part of the object.
         found = f"a {type(answer).__name__}" if resource.gvk.is_secret else repr(answer)

@@ -83,8 +83,7 @@ def set_condition(obj: Object, condition: Condition, now: datetime) -> Condition
     Args:
         obj: The object; its ``status`` and ``status.conditions`` are made when missing.
         condition: What to store. Without a transition time of its own it keeps the stored one's while the status is
-            equal, and
-            gets `now` when the status differs or the type is new.
+            equal, and gets `now` when the status differs or the type is new.
         now: The time of the pass.
     """
     status = obj.setdefault("status", {})

@@ -88,7 +88,8 @@ class Operator:
                     await frontend(app).reconcile(ctx)
 
         Returning is success, and `Result` can ask for another pass; `konverge.errors.TerminalError` is not tried again
-        before the owner or one of its objects changes; any other exception is, after a back-off.
+        before the owner or one of its objects changes; any other exception is, after a back-off. An owner that is being
+        deleted is left alone: an operator has no finalizers of its own.
 
         Args:
             cls: A class under `konverge.crd.custom_resource`.

@@ -91,7 +91,7 @@ class _SuspendableKind(Primitive[M]):
 
 
 class TaskKind(_SuspendableKind[M]):
-    """A kind that runs to completion. It is not graded: a task that has not completed in time is down.
+    """A kind that runs to completion. It is not graded: late, it is down where nothing else in its component is graded.
 
     Args:
         obj: The desired baseline; copied. A missing apiVersion and kind are filled in.
