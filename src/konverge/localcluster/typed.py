@@ -124,10 +124,7 @@ def _text(value: Any, schema: Schema, field: str, owner: str) -> str:
     if not isinstance(value, str):
         raise _wrong(value, field, owner, "[]uint8" if schema.format == "byte" else "string")
     if schema.format == "byte" and value:
-        try:
-            base64.b64decode(value, validate=True)
-        except binascii.Error:
-            raise BadRequestError(f"illegal base64 data at input byte {_first_alien(value)}") from None
+        return _base64(value)
     if schema.format == "date-time" and value:
         try:
             parse_time(value)
@@ -136,6 +133,16 @@ def _text(value: Any, schema: Schema, field: str, owner: str) -> str:
             told = f'parsing time {quoted(value)} as "{form}": cannot parse {quoted(value)} as "2006"'
             raise BadRequestError(told) from None
     return value
+
+
+def _base64(text: str) -> str:
+    """The text in one line: line ends inside are no mistake, and are not kept."""
+    joined = text.replace("\r", "").replace("\n", "")
+    try:
+        base64.b64decode(joined, validate=True)
+    except binascii.Error:
+        raise BadRequestError(f"illegal base64 data at input byte {_first_alien(joined)}") from None
+    return joined
 
 
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
