@@ -100,6 +100,11 @@ def test_a_json_patch_is_a_bounded_list_of_operations() -> None:
     assert caught.value.code == 413
 
 
+def test_a_position_of_thousands_of_digits_is_no_position() -> None:
+    with pytest.raises(ApiError, match="rejected our request"):
+        json_patch({"a": [1]}, [{"op": "remove", "path": f"/a/{'9' * 5000}"}])
+
+
 def test_copies_of_copies_are_bounded() -> None:
     doubling = [{"op": "copy", "from": "", "path": "/a"}, {"op": "copy", "from": "", "path": "/b"}] * 40
 
@@ -207,6 +212,14 @@ def test_a_patch_that_makes_no_object_of_the_kind_is_refused_without_showing_it(
     with pytest.raises(InvalidError, match="cannot unmarshal string into Go struct field") as caught:
         api.patch(DEPLOYMENT, key("web"), {"spec": {"replicas": "three"}})
     assert "konverge.test/app" not in caught.value.message
+
+
+@pytest.mark.parametrize("patch", [{"metadata": None}, {"metadata": {"name": None}}])
+def test_a_patch_does_not_take_the_name_away(api: ApiServer, patch: dict[str, Any]) -> None:
+    api.create(CONFIG_MAP, config_map())
+
+    with pytest.raises(BadRequestError, match="name must be provided"):
+        api.patch(CONFIG_MAP, key("settings"), patch)
 
 
 @pytest.mark.parametrize("patch", [{"kind": "Pod"}, {"apiVersion": "v2"}, {"kind": 5}])

@@ -7,6 +7,7 @@ import pytest
 
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.kube import Object
+from konverge.localcluster.answers import Answer
 from konverge.localcluster.apiserver import ApiServer
 from konverge.localcluster.audit import AuditLog, Entry
 from konverge.localcluster.bodies import MAXIMUM_BYTES
@@ -135,6 +136,25 @@ def test_what_is_not_there_is_a_status(ask: Asker, method: str, path: str, statu
     answer = ask(method, path, {})
 
     assert (answer.status, answer.body["kind"], answer.body["reason"]) == (status, "Status", reason)
+
+
+@pytest.mark.parametrize("query", ["limit=", "limit=-", "resourceVersion=", "watch=1&timeoutSeconds="])
+def test_a_number_of_thousands_of_digits_is_out_of_range(ask: Asker, query: str) -> None:
+    answer = ask("GET", f"{CONFIG_MAPS}?{query}{'9' * 5000}")
+
+    assert answer.status == 400
+    assert answer.body["message"].endswith("value out of range")
+
+
+def test_warnings_are_bounded_however_many_fields_are_unknown(ask: Asker) -> None:
+    unknown = {f"{number}{'x' * 300}": 1 for number in range(10_000)}
+
+    answer = ask("POST", CONFIG_MAPS, config_map() | unknown)
+    strict = ask("POST", f"{CONFIG_MAPS}?fieldValidation=Strict", config_map() | unknown)
+    headers = Answer(200, b"", warnings=answer.warnings).warning_headers()
+    assert len(headers) > 1
+    assert sum(map(len, headers)) < 8_000
+    assert strict.body["message"].count("unknown field") == 100
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,10 @@ __all__ = ["Answer", "Chunks", "Request", "StreamAnswer", "failure", "json_answe
 
 JSON = "application/json"
 
+# Of all warnings of an answer together, and of each when they are longer than that; as on the real server.
+_WARNINGS_LIMIT = 4096
+_WARNING_LIMIT = 256
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -52,7 +56,11 @@ class Answer:
 
     def warning_headers(self) -> list[str]:
         """The values of the ``warning`` headers."""
-        return [f"299 - {msgspec.json.encode(text).decode()}" for text in self.warnings]
+        texts = list(self.warnings)
+        if sum(map(len, texts)) > _WARNINGS_LIMIT:
+            # What comes from the body can be as long as that, and no client takes such headers.
+            texts = [text[:_WARNING_LIMIT] for text in texts[: _WARNINGS_LIMIT // _WARNING_LIMIT]]
+        return [f"299 - {msgspec.json.encode(text).decode()}" for text in texts]
 
 
 class Chunks(Protocol):

@@ -503,10 +503,12 @@ def _patched(resource: Resource, obj: Object, patch: Any, patch_type: PatchType)
 
 def _check_identity(body: Any, key: ObjectKey) -> None:
     """A patch does not move an object to another name."""
-    metadata = body.get("metadata") if isinstance(body, dict) else None
+    metadata = (body.get("metadata") or {}) if isinstance(body, dict) else None
     if isinstance(metadata, dict):
-        if metadata.get("name") != key.name:
-            raise failures.wrong_name(str(metadata.get("name") or ""), key.name)
+        if not metadata.get("name"):
+            raise failures.missing_name(key.name)
+        if metadata["name"] != key.name:
+            raise failures.wrong_name(str(metadata["name"]), key.name)
         if (metadata.get("namespace") or "") != key.namespace:
             raise failures.wrong_namespace()
 

@@ -18,6 +18,9 @@ __all__ = ["IGNORED", "FieldValidation", "Strictness", "read_body", "read_object
 
 Strictness: TypeAlias = Literal["Ignore", "Warn", "Strict"]
 
+# So many fields are told of; a body may have far more that are unknown.
+_TOLD_LIMIT = 100
+
 
 @dataclass(frozen=True, slots=True)
 class FieldValidation:
@@ -43,6 +46,7 @@ class FieldValidation:
             return
         found = [f"unknown field {quoted(path)}" for path in unknown]
         found += [f"duplicate field {quoted(path)}" for path in self.duplicates]
+        found = list(dict.fromkeys(found))[:_TOLD_LIMIT]
         if self.strictness == "Strict" and found:
             raise BadRequestError(f"strict decoding error: {', '.join(found)}")
         self.told.extend(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -24,6 +25,9 @@ __all__ = ["DeleteParameters", "ListParameters", "WriteParameters", "is_true"]
 WriteOptions: TypeAlias = Literal["CreateOptions", "UpdateOptions", "PatchOptions"]
 
 _MANAGER_LIMIT = 128
+_INTEGER = re.compile(r"-?[0-9]+")
+# More of them are no 64-bit number, and far more are none that Python would read.
+_DIGITS = 19
 _STRICTNESS: dict[str, Strictness] = {"": "Warn", "Ignore": "Ignore", "Warn": "Warn", "Strict": "Strict"}
 
 
@@ -36,8 +40,10 @@ def _integer(query: Mapping[str, str], name: str) -> int | None:
     text = query.get(name, "")
     if not text:
         return None
-    if not text.lstrip("-").isdigit() or not text.isascii():
+    if not _INTEGER.fullmatch(text):
         raise BadRequestError(f"strconv.ParseInt: parsing {quoted(text)}: invalid syntax")
+    if len(text) > _DIGITS:
+        raise BadRequestError(f"strconv.ParseInt: parsing {quoted(text)}: value out of range")
     return int(text)
 
 
@@ -45,11 +51,10 @@ def _revision(query: Mapping[str, str], *, is_watch: bool) -> int | None:
     text = query.get("resourceVersion", "")
     if not text:
         return None
-    if not text.isdigit() or not text.isascii():
+    if not text.isdigit() or not text.isascii() or len(text) > _DIGITS:
         quoted_text = quoted(text)
-        told = (
-            f"resourceVersion: Invalid value: {quoted_text}: strconv.ParseUint: parsing {quoted_text}: invalid syntax"
-        )
+        why = "value out of range" if text.isdigit() and text.isascii() else "invalid syntax"
+        told = f"resourceVersion: Invalid value: {quoted_text}: strconv.ParseUint: parsing {quoted_text}: {why}"
         # The real server answers a watch with an error of its own here.
         raise ApiError(told, reason="", code=500) if is_watch else BadRequestError(f"invalid resource version: {told}")
     return int(text)

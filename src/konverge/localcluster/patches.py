@@ -140,7 +140,7 @@ def _existing(target: Any, steps: list[str]) -> Any:
 
 
 def _index(step: str, count: int) -> int:
-    if not (step.isascii() and step.isdigit()) or int(step) >= count:
+    if not (step.isascii() and step.isdigit()) or len(step) > len(str(count)) or int(step) >= count:
         raise _refused()
     return int(step)
 
