@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from konverge.cache import Change, Store
@@ -396,34 +394,3 @@ def test_a_list_tells_a_last_time_what_it_drops(filtering: Store) -> None:
 
     assert replace(filtering, 20, 12) == [("11", "12")]
     assert filtering.is_dropped(key())
-
-
-# Owners.
-
-
-@pytest.mark.parametrize(
-    ("act", "owners"),
-    [
-        (lambda store: store.put(raw(config_map(12, owners=["b", "c"]))), {"b", "c"}),
-        (lambda store: store.record_write(config_map(12, owners=["b"])), {"b"}),
-        (lambda store: store.remove(raw(config_map(12))), set()),
-        (lambda store: store.record_delete(key(), "uid-web", 1.0), set()),
-        (lambda store: replace(store, 20, 12), set()),
-        (lambda store: replace(store, 20), set()),
-        (lambda store: store.put(raw(config_map(9, owners=["z"]))), {"a"}),
-    ],
-    ids=["event", "own write", "deletion", "own delete", "list without owner", "list without it", "late event"],
-)
-def test_objects_are_found_by_their_owners(store: Store, act: Callable[[Store], object], owners: set[str]) -> None:
-    store.put(raw(config_map(11, owners=["a"])))
-    act(store)
-
-    assert {owner for owner in "abcz" if store.owned_by(owner)} == owners
-
-
-def test_two_objects_of_one_owner_are_both_found(store: Store) -> None:
-    store.put(raw(config_map(11, owners=["a"])))
-    store.put(raw(config_map(12, "other", owners=["a"])))
-    store.remove(raw(config_map(13)))
-
-    assert store.owned_by("a") == {key("other")}

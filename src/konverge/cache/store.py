@@ -46,7 +46,6 @@ class Store:
         self._gvk = gvk
         self._keep = keep
         self._entries: dict[ObjectKey, Entry] = {}
-        self._owned: dict[str, set[ObjectKey]] = {}
         self._dropped: set[int] = set()
         # Held although `keep` refuses them: read after they were dropped, or written by us.
         self._wanted: set[ObjectKey] = set()
@@ -87,10 +86,6 @@ class Store:
         """The metadata of all that is held; not to be continued after a change."""
         return (entry.meta for entry in self._entries.values())
 
-    def owned_by(self, uid: str) -> frozenset[ObjectKey]:
-        """The objects that name that UID among their owners."""
-        return frozenset(self._owned.get(uid, ()))
-
     # What the watch tells.
 
     def put(self, fields: RawObject) -> Change | None:
@@ -123,9 +118,9 @@ class Store:
             self._dropped.add(hash(key))
             if stored is None:
                 return None
-            self._take_out(key)
+            del self._entries[key]
             return Change(stored.meta, meta)
-        self._set(Entry(meta, entry_body(fields, self._gvk)), stored)
+        self._set(Entry(meta, entry_body(fields, self._gvk)))
         return Change(None if stored is None else stored.meta, meta)
 
     def remove(self, fields: RawObject) -> Change | None:
@@ -151,7 +146,7 @@ class Store:
             return None  # the name has been born again, and we have seen that already
         self._own.pop(key, None)
         self._wanted.discard(key)
-        self._take_out(key)
+        del self._entries[key]
         return Change(stored.meta, None)
 
     def bookmark(self, resource_version: str) -> None:
@@ -189,7 +184,7 @@ class Store:
             self._own.setdefault(key, set()).add(revision)
         if self._keep is not None and not self._keep(meta):
             self._wanted.add(key)
-        self._set(entry, stored)
+        self._set(entry)
         return Change(None if stored is None else stored.meta, meta)
 
     def record_read(self, obj: Mapping[str, Any]) -> Change | None:
@@ -206,7 +201,7 @@ class Store:
         if stored is None and not self.is_dropped(key):
             return None  # it was deleted while the answer was on its way
         self._wanted.add(key)
-        self._set(entry, stored)
+        self._set(entry)
         return Change(None if stored is None else stored.meta, entry.meta)
 
     def record_delete(self, key: ObjectKey, uid: str, now: float) -> Change | None:
@@ -228,7 +223,7 @@ class Store:
         if stored is None:
             return None
         self._raise_floor(key, stored.meta.revision)
-        self._take_out(key)
+        del self._entries[key]
         return Change(stored.meta, None)
 
     # Inner workings; a `Replacement` is part of them.
@@ -255,7 +250,7 @@ class Store:
         if stored is None or stored.meta.revision > meta.revision:
             return None
         self._own.pop(meta.key, None)
-        self._take_out(meta.key)
+        del self._entries[meta.key]
         return Change(stored.meta, None)
 
     def _raise_floor(self, key: ObjectKey, revision: int) -> None:
@@ -272,34 +267,13 @@ class Store:
     def _is_kept(self, meta: ObjectMeta) -> bool:
         return self._keep is None or self._keep(meta) or meta.key in self._wanted
 
-    def _set(self, entry: Entry, stored: Entry | None) -> None:
-        """Put an entry in the place of the one that is stored under its key."""
+    def _set(self, entry: Entry) -> None:
         meta = entry.meta
         key = meta.key
         self._entries[key] = entry
-        if stored is None:
-            self._index(key, meta)
-            self._dropped.discard(hash(key))
-        elif stored.meta.owner_references != meta.owner_references:
-            self._unindex(key, stored.meta)
-            self._index(key, meta)
+        self._dropped.discard(hash(key))
         if key in self._wanted and self._keep is not None and self._keep(meta):
             self._wanted.discard(key)
-
-    def _take_out(self, key: ObjectKey) -> None:
-        self._unindex(key, self._entries.pop(key).meta)
-
-    def _index(self, key: ObjectKey, meta: ObjectMeta) -> None:
-        for owner in meta.owner_references:
-            self._owned.setdefault(owner.uid, set()).add(key)
-
-    def _unindex(self, key: ObjectKey, meta: ObjectMeta) -> None:
-        for owner in meta.owner_references:
-            keys = self._owned.get(owner.uid)
-            if keys is not None:
-                keys.discard(key)
-                if not keys:
-                    del self._owned[owner.uid]
 
 
 class Replacement:
@@ -376,9 +350,9 @@ class Replacement:
         changes += (
             Change(stored.meta, self._refused.get(key)) for key, stored in before.items() if key not in self._entries
         )
-        store._entries, store._dropped, store._owned = {}, self._dropped, {}
+        store._entries, store._dropped = {}, self._dropped
         for entry in self._entries.values():
-            store._set(entry, None)
+            store._set(entry)
         store._wanted.intersection_update(store._entries)
         store._resource_version, store._revision = resource_version, revision
         return changes
