@@ -7,31 +7,30 @@ changed; objects that come out belong to the caller.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from konverge.clock import Clock, Entropy
 from konverge.errors import ApiError, BadRequestError
-from konverge.kube import Object, ObjectKey, is_deleting
-from konverge.localcluster import addresses, deletion, failures, patches, writes
+from konverge.kube import GroupVersionKind, Object, ObjectKey, is_deleting
+from konverge.localcluster import addresses, deletion, failures, writes
 from konverge.localcluster.builtin import builtin_resources
-from konverge.localcluster.customresources import CLEANUP_FINALIZER, DEFINITIONS, accept, resources_of, storage_name
+from konverge.localcluster.customresources import DEFINITIONS, storage_name
+from konverge.localcluster.definitions import ServedDefinitions
 from konverge.localcluster.deletion import DeleteOptions, Propagation
+from konverge.localcluster.first_objects import IMMORTAL_NAMESPACES, first_objects
 from konverge.localcluster.incoming import IGNORED, FieldValidation, read_body, read_patched
 from konverge.localcluster.listing import Page, page_of
+from konverge.localcluster.patching import PatchType, check_identity, patched
 from konverge.localcluster.resources import Kind, Resource, Resources
 from konverge.localcluster.scale import scale_of, with_replicas
 from konverge.localcluster.selection import Selection
 from konverge.localcluster.storage import Change, Storage, Stored
-from konverge.localcluster.strategic import strategic_merge_patch
 from konverge.localcluster.watching import Watch
 from konverge.localcluster.writes import Author
 
-__all__ = ["ApiServer", "PatchType"]
+__all__ = ["ApiServer"]
 
-PatchType: TypeAlias = Literal["json", "merge", "strategic"]
-
-_START_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-_IMMORTAL_NAMESPACES = frozenset({"default", "kube-public", "kube-system"})
+_NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 
 
 class ApiServer:
@@ -48,10 +47,9 @@ class ApiServer:
         self._entropy = entropy
         self.storage = Storage(history=history)
         self.resources = Resources.of(builtin_resources())
-        self._namespaces = self._core("namespaces")
-        for name in _START_NAMESPACES:
-            self.create(self._namespaces.mapping, {"metadata": {"name": name}}, manager="kube-apiserver")
-        self.create(self._core("services").mapping, _own_service(), manager="kube-apiserver")
+        self._definitions = ServedDefinitions(self.storage, self.resources)
+        for gvk, obj in first_objects():
+            self.create(gvk, obj, manager="kube-apiserver")
 
     def get(self, kind: Kind, key: ObjectKey) -> Object:
         """Read one object.
@@ -189,13 +187,13 @@ class ApiServer:
         resource = self.resources.of_kind(kind)
         old = resource.served(self._stored(resource, key).copy())
         if subresource == "scale":
-            scale = _patched(resource, scale_of(resource, old), patch, patch_type)
+            scale = patched(resource, scale_of(resource, old), patch, patch_type)
             scaled = self._update(resource, with_replicas(resource, old, scale), manager, "scale", dry_run=dry_run)
             return scale_of(resource, scaled)
-        patched = _patched(resource, old, patch, patch_type)
-        _check_identity(patched, key)
+        changed = patched(resource, old, patch, patch_type)
+        check_identity(changed, key)
         try:
-            body = read_patched(resource, patched, fields)
+            body = read_patched(resource, changed, fields)
         except BadRequestError as mistake:
             raise failures.unreadable_patch(mistake.message) from None
         return self._update(resource, body, manager, subresource, dry_run=dry_run, is_patch=True)
@@ -264,17 +262,14 @@ class ApiServer:
         metadata = stored.object["metadata"]
         if uid and uid != metadata["uid"]:
             raise failures.mismatched_uid(resource, key.name, uid, metadata["uid"])
-        if resource.storage == "namespaces" and key.name in _IMMORTAL_NAMESPACES:
+        if resource.storage == "namespaces" and key.name in IMMORTAL_NAMESPACES:
             raise failures.immortal_namespace(key.name)
         if resource_version and resource_version != metadata["resourceVersion"]:
             held = metadata["resourceVersion"]
             raise failures.mismatched_resource_version(resource, key.name, resource_version, held)
         obj = stored.copy()
         if resource.storage == DEFINITIONS:
-            # Its objects go first.
-            finalizers = obj["metadata"].get("finalizers") or []
-            if not is_deleting(obj):
-                obj["metadata"]["finalizers"] = [*finalizers, CLEANUP_FINALIZER]
+            self._definitions.hold(obj)
         stays = deletion.mark(resource, obj, DeleteOptions(propagation, grace_seconds), self._clock.now())
         if not stays and resource.storage != "pods":
             # Only pods are seen on their way out when nothing holds them.
@@ -313,11 +308,6 @@ class ApiServer:
         """
         return self.storage.changes(from_revision)
 
-    def _core(self, plural: str) -> Resource:
-        found = self.resources.at("", "v1", plural)
-        assert found is not None, f"the core group has {plural}"
-        return found
-
     def _author(self, manager: str) -> Author:
         return Author(manager, self._clock.now())
 
@@ -343,13 +333,14 @@ class ApiServer:
         if resource.storage == "services":
             addresses.allocate(obj, self._other_services(key), self._entropy)
         if resource.storage == DEFINITIONS:
-            accept(obj, self._other_resources(obj), author.now)
+            self._definitions.judge(obj, author.now)
         if self.storage.get(resource.storage, key) is not None:
             raise failures.already_exists(resource, key.name)
         if dry_run:
             return obj
         stored = self.storage.put(resource.storage, resource.stored(obj))
-        self._serve_definitions(resource, stored)
+        if resource.storage == DEFINITIONS:
+            self._definitions.serve(stored.object)
         return resource.served(stored.copy())
 
     def _update(
@@ -376,7 +367,7 @@ class ApiServer:
         if resource.storage == "services" and obj["spec"] != stored.object["spec"]:
             addresses.allocate(obj, self._other_services(stored.key), self._entropy)
         if resource.storage == DEFINITIONS:
-            accept(obj, self._other_resources(obj), self._clock.now())
+            self._definitions.judge(obj, self._clock.now())
         if dry_run:
             return obj
         obj = resource.stored(obj)
@@ -385,7 +376,8 @@ class ApiServer:
         if obj == stored.object:
             return resource.served(stored.copy())
         after = self.storage.put(resource.storage, obj)
-        self._serve_definitions(resource, after)
+        if resource.storage == DEFINITIONS:
+            self._definitions.serve(after.object)
         return resource.served(after.copy())
 
     def _check_guards(
@@ -408,7 +400,7 @@ class ApiServer:
             raise failures.modified(resource, key.name)
 
     def _admit_into(self, resource: Resource, key: ObjectKey) -> None:
-        namespace = self._stored(self._namespaces, ObjectKey("", key.namespace))
+        namespace = self._stored(self.resources.of_kind(_NAMESPACE), ObjectKey("", key.namespace))
         if is_deleting(namespace.object):
             raise failures.terminating_namespace(resource, key.name, key.namespace)
         if resource.is_custom:
@@ -425,92 +417,27 @@ class ApiServer:
     def _other_services(self, key: ObjectKey) -> Sequence[Object]:
         return [each.object["spec"] for each in self.storage.items("services") if each.key != key]
 
-    def _other_resources(self, definition: Object) -> Sequence[Resource]:
-        own, group = storage_name(definition), definition["spec"]["group"]
-        return [each for each in self.resources if each.gvk.group == group and each.storage != own]
-
-    def _serve_definitions(self, resource: Resource, stored: Stored) -> None:
-        """Serve what a definition says from now on."""
-        if resource.storage != DEFINITIONS:
-            return
-        own = storage_name(stored.object)
-        self.resources.drop(lambda each: each.is_custom and each.storage == own)
-        for each in resources_of(stored.object):
-            self.resources.add(each)
-
-    def _delete_instances(self, definition: Object) -> None:
-        """Delete the objects of a definition that is being deleted; with the last of them it goes itself."""
-        own = storage_name(definition)
-        for resource in self.resources.stored_as(own)[:1]:
-            for stored in self.storage.items(own):
-                if self.storage.get(own, stored.key) is not None:
-                    self.delete(resource.mapping, stored.key, propagation="Background")
-        self._finish_definition(own)
-
     def _remove(self, resource: Resource, stored: Stored, last: Object) -> Stored:
         gone = self.storage.remove(resource.storage, stored.key, last)
         if resource.storage == DEFINITIONS:
-            own = storage_name(last)
-            self.resources.drop(lambda each: each.is_custom and each.storage == own)
-            self.storage.forget(own)
+            self._definitions.withdraw(last)
+            self.storage.forget(storage_name(last))
         elif resource.is_custom:
             self._finish_definition(resource.storage)
         return gone
 
+    def _delete_instances(self, definition: Object) -> None:
+        """Delete the objects of a definition that is being deleted; with the last of them it goes itself."""
+        for resource, key in self._definitions.instances(definition):
+            if self.storage.get(resource.storage, key) is not None:
+                self.delete(resource.mapping, key, propagation="Background")
+        self._finish_definition(storage_name(definition))
+
     def _finish_definition(self, own: str) -> None:
-        """Take a definition out that is being deleted, once it has no objects."""
-        stored = self.storage.get(DEFINITIONS, ObjectKey("", own))
-        if stored is None or not is_deleting(stored.object) or self.storage.items(own):
-            return
-        obj = stored.copy()
-        finalizers = obj["metadata"].get("finalizers") or []
-        if CLEANUP_FINALIZER in finalizers:
-            obj["metadata"]["finalizers"] = [each for each in finalizers if each != CLEANUP_FINALIZER]
-            resource = self.resources.stored_as(DEFINITIONS)[0]
-            self._store(resource, stored, obj, dry_run=False)
-
-
-def _own_service() -> Object:
-    """The Service through which pods reach the API server."""
-    return {
-        "metadata": {
-            "name": "kubernetes",
-            "namespace": "default",
-            "labels": {"component": "apiserver", "provider": "kubernetes"},
-        },
-        "spec": {
-            "clusterIP": "10.96.0.1",
-            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
-            "type": "ClusterIP",
-        },
-    }
-
-
-def _patched(resource: Resource, obj: Object, patch: Any, patch_type: PatchType) -> Any:
-    match patch_type:
-        case "json":
-            return patches.json_patch(obj, patch)
-        case "strategic":
-            merged = strategic_merge_patch(obj, patch, resource.schema)
-            # What it says of the kind is not looked at, as long as it is text.
-            kept = {name: obj[name] for name in ("kind", "apiVersion") if isinstance(merged.get(name, ""), str)}
-            return {**merged, **kept}
-        case "merge":
-            if not isinstance(patch, dict):
-                raise BadRequestError("error decoding patch: a merge patch of an object is a mapping")
-            return patches.merge_patch(obj, patch)
-
-
-def _check_identity(body: Any, key: ObjectKey) -> None:
-    """A patch does not move an object to another name."""
-    metadata = (body.get("metadata") or {}) if isinstance(body, dict) else None
-    if isinstance(metadata, dict):
-        if not metadata.get("name"):
-            raise failures.missing_name(key.name)
-        if metadata["name"] != key.name:
-            raise failures.wrong_name(str(metadata["name"]), key.name)
-        if (metadata.get("namespace") or "") != key.namespace:
-            raise failures.wrong_namespace()
+        released = self._definitions.released(own)
+        if released is not None:
+            stored, obj = released
+            self._store(self.resources.stored_as(DEFINITIONS)[0], stored, obj, dry_run=False)
 
 
 def _named(key: ObjectKey) -> Object:
