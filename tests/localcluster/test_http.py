@@ -73,6 +73,17 @@ async def test_a_body_that_is_too_large_is_refused(session: aiohttp.ClientSessio
     assert (answer.status, body["reason"]) == (413, "RequestEntityTooLarge")
 
 
+@pytest.mark.parametrize("headers", [{"Origin": "https://example.com"}, {"Host": "rebound.example.com"}])
+async def test_a_web_page_is_turned_away(
+    session: aiohttp.ClientSession, embedded: LocalCluster, headers: dict[str, str]
+) -> None:
+    async with session.post(CONFIG_MAPS, json=config_map(), headers=headers) as answer:
+        body = await answer.json()
+
+    assert (answer.status, body["reason"]) == (403, "Forbidden")
+    assert embedded.api.find(CONFIG_MAP, key("settings")) is None
+
+
 async def test_a_watch_arrives_line_by_line(session: aiohttp.ClientSession, embedded: LocalCluster) -> None:
     async with asyncio.timeout(10), session.get(f"{CONFIG_MAPS}?watch=1") as answer:
         embedded.api.create(CONFIG_MAP, config_map("a"))

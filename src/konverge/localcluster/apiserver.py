@@ -415,7 +415,7 @@ class ApiServer:
                 return name
 
     def _other_services(self, key: ObjectKey) -> Sequence[Object]:
-        return [each.object["spec"] for each in self.storage.items("services") if each.key != key]
+        return [each.object["spec"] for each in self.storage.each("services") if each.key != key]
 
     def _remove(self, resource: Resource, stored: Stored, last: Object) -> Stored:
         gone = self.storage.remove(resource.storage, stored.key, last)

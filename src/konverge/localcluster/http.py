@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
+from konverge.errors import ForbiddenError
 from konverge.localcluster.answers import Answer, Request, StreamAnswer, failure
 from konverge.localcluster.bodies import MAXIMUM_BYTES, too_large
 from konverge.localcluster.requests import RequestHandler
@@ -17,6 +18,7 @@ __all__ = ["served"]
 _log = logging.getLogger(__name__)
 
 _HOST = "127.0.0.1"
+_LOOPBACK_NAMES = frozenset({_HOST, "localhost", "::1"})
 
 
 @asynccontextmanager
@@ -53,6 +55,8 @@ class _Adapter:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request of aiohttp's."""
+        if _is_of_a_web_page(request):
+            return _whole(failure(ForbiddenError("web pages may not use this server")))
         try:
             body = await request.read()
         except web.HTTPRequestEntityTooLarge:
@@ -76,6 +80,14 @@ class _Adapter:
         finally:
             await answer.close()
         return response
+
+
+def _is_of_a_web_page(request: web.Request) -> bool:
+    """Tell whether a browser sends this for a page: nobody signs in here, so any page could do what its reader may.
+
+    A page's requests have an ``Origin``, or come under a name that its owner has pointed at this machine.
+    """
+    return "origin" in request.headers or (request.url.host or "") not in _LOOPBACK_NAMES
 
 
 def _whole(answer: Answer) -> web.Response:

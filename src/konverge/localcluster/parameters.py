@@ -25,6 +25,8 @@ __all__ = ["DeleteParameters", "ListParameters", "WriteParameters", "is_true"]
 WriteOptions: TypeAlias = Literal["CreateOptions", "UpdateOptions", "PatchOptions"]
 
 _MANAGER_LIMIT = 128
+# A larger page is given in several.
+_LARGEST_PAGE = 10_000
 _INTEGER = re.compile(r"-?[0-9]+")
 # More of them are no 64-bit number, and far more are none that Python would read.
 _DIGITS = 19
@@ -103,7 +105,7 @@ class ListParameters:
             field_selector=query.get("fieldSelector", ""),
             revision=_revision(query, is_watch=is_watch),
             match=match,
-            limit=max(0, _integer(query, "limit") or 0),
+            limit=min(max(0, _integer(query, "limit") or 0), _LARGEST_PAGE),
             token=query.get("continue", ""),
             timeout_seconds=_integer(query, "timeoutSeconds"),
             bookmarks=is_true(query, "allowWatchBookmarks"),

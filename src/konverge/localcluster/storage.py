@@ -10,7 +10,7 @@ Invariant: replaying the changes after a revision on the state of that revision 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -153,6 +153,10 @@ class Storage:
         held = self._objects.get(resource, {})
         found = [stored for key, stored in held.items() if key.namespace == namespace] if namespace else held.values()
         return sorted(found, key=_in_key_order)
+
+    def each(self, resource: str) -> Iterator[Stored]:
+        """The resource's objects in no particular order: what a look at all of them needs, without the sorting."""
+        return iter(self._objects.get(resource, {}).values())
 
     def items_at(self, resource: str, revision: int, namespace: str = "") -> list[Stored]:
         """The same as it was at a past revision: the later changes undone.
