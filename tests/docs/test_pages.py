@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,95 @@ async def test_the_operator_that_a_page_shows_makes_the_object_that_it_shows_rea
         await cluster.eventually(is_ready, describe=f"{key} is ready")
 
         running.cancel()
+
+
+# The embedded cluster binds a claim at once; on the real one nobody provides volumes.
+VOLUME_CLAIM = {"embedded": "Component is healthy.", "real": "the volume is not bound yet"}
+
+# What the components page leaves out around its last two blocks.
+COMPONENTS_FRAME = """
+from dataclasses import dataclass
+from konverge import *
+from konverge.primitives import *
+
+@dataclass
+class WebAppSpec:
+    host: str = ""
+
+@custom_resource(group="docs.konverge.test", version="v1")
+@dataclass
+class WebApp:
+    metadata: Metadata
+    spec: WebAppSpec
+
+def rules(app):
+    return {{"defaultBackend": {{"service": {{"name": "pages", "port": {{"number": 80}}}}}}}}
+
+{blocks}
+
+def storage(app):
+    return ComponentBuilder("storage", condition_type="StorageReady").with_resource(claim(app)).build()
+
+operator = Operator("apps")
+operator.manages(WebApp, certificate, storage)
+"""
+
+
+@pytest.mark.anyio
+async def test_the_guard_and_the_other_kind_that_the_components_page_shows_do_what_it_says(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    file = tmp_path / "shown.py"
+    file.write_text(COMPONENTS_FRAME.format(blocks="\n\n".join(blocks("docs/components.md", "python")[-2:])))
+    operator = load_operator(parse_reference(str(file)))
+    key = ObjectKey(cluster.namespace, "shop")
+    metadata = {"name": key.name, "namespace": key.namespace}
+    gvk = definition_of(operator.custom_resources[0]).gvk
+    secret: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+
+    async def says(condition_type: str, message: str) -> None:
+        async def it_does() -> bool:
+            found = find_condition(await cluster.client.get(gvk, key), condition_type)
+            return found is not None and message in found.message
+
+        await cluster.eventually(it_does, describe=f"{condition_type} says {message!r}")
+
+    await install(cluster, operator)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(
+            operator.run(cluster.new_client(f"{ADMIN}-operator"), clock=cluster.clock, namespace=cluster.namespace)
+        )
+        await cluster.client.create({"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, "spec": {}})
+        await says("CertificateReady", "waiting for v1/Secret")
+        await says("StorageReady", VOLUME_CLAIM[cluster.name])
+        await cluster.client.apply(secret, field_manager=ADMIN)
+        await says("CertificateReady", "the certificate is not issued yet")
+        await cluster.client.apply({**secret, "stringData": {"tls.crt": "x"}}, field_manager=ADMIN)
+        await says("CertificateReady", "healthy")
+
+        running.cancel()
+
+
+@pytest.fixture
+def sites(pytester: pytest.Pytester) -> pytest.Pytester:
+    """The README's operator with the tests that the testing page shows for it, saved as their reader would."""
+    conftest, tests = blocks("docs/testing.md", "python")
+    pytester.makepyfile(sites=blocks("README.md", "python")[0], conftest=conftest, test_sites=tests)
+    return pytester
+
+
+def test_the_tests_that_the_testing_page_shows_pass(sites: pytest.Pytester) -> None:
+    sites.runpytest_subprocess("-p", "no:cacheprovider", "-m", "not real").assert_outcomes(passed=3, deselected=1)
+
+
+@pytest.mark.anyio
+async def test_the_test_that_the_testing_page_shows_for_both_clusters_passes(
+    cluster: Cluster, sites: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(sites.path)
+    shown = runpy.run_path(str(sites.path / "test_sites.py"))
+
+    await shown["test_a_site_becomes_ready_and_its_deployment_comes_back"](cluster)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))

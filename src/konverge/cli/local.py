@@ -101,7 +101,10 @@ def down(instance: Instance) -> None:
 @_name_option
 @verbose_option
 def env(instance: Instance) -> None:
-    """Print the shell line that points kubectl at a cluster: eval "$(konverge local env)"."""
+    """Print the line that points kubectl at it.
+
+    For a shell: eval "$(konverge local env)"
+    """
     record = instance.running()
     if record is None:
         raise ConfigurationError(f'no cluster "{instance.name}" is running: start it with {instance.command("up")}')
