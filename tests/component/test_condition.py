@@ -141,15 +141,14 @@ def test_when_every_grace_handler_is_content_the_aggregate_shows_again() -> None
 
 def test_the_wake_up_is_the_first_whole_second_after_the_deadline() -> None:
     now = NOON + timedelta(seconds=10.25)
-    assert wake_up(earlier("Creating"), MINUTE, now) == timedelta(seconds=50.75)
-    assert wake_up(earlier("Creating"), timedelta(seconds=60.5), now) == timedelta(seconds=50.75)
+    assert wake_up(earlier("Creating"), MINUTE, now) == NOON + timedelta(seconds=61)
+    assert wake_up(earlier("Creating"), timedelta(seconds=60.5), now) == NOON + timedelta(seconds=61)
 
 
-def test_after_the_wake_up_the_grace_is_over() -> None:
-    now = NOON + timedelta(seconds=10.25)
-    delay = wake_up(earlier("Blocked"), MINUTE, now)
-    assert delay is not None
-    assert is_expired(earlier("Blocked"), MINUTE, now + delay)
+def test_at_the_wake_up_the_grace_is_over() -> None:
+    moment = wake_up(earlier("Blocked"), MINUTE, NOON + timedelta(seconds=10.25))
+    assert moment is not None
+    assert is_expired(earlier("Blocked"), MINUTE, moment)
 
 
 @pytest.mark.parametrize(

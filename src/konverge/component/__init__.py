@@ -26,7 +26,7 @@ from konverge.component.options import (
     read_only,
     suppress_grace_inconsistency_warning,
 )
-from konverge.component.owner import aggregate
+from konverge.component.owner_condition import aggregate
 from konverge.component.prerequisites import (
     MET,
     Prerequisite,

@@ -116,15 +116,15 @@ def is_expired(condition: Condition | None, period: timedelta, now: datetime) ->
 _GRADED_OR_BROKEN = frozenset({Status.ERROR, Status.DEGRADED, Status.DOWN})
 
 
-def wake_up(condition: Condition, period: timedelta, now: datetime) -> timedelta | None:
-    """How long until the component must be looked at again only because its grace will be over; None when it need not.
+def wake_up(condition: Condition, period: timedelta, now: datetime) -> datetime | None:
+    """When the component must be looked at again only because its grace will be over; None when it need not.
 
     The first whole second after the deadline, since stored times are whole seconds and expiry is strict.
     """
     deadline = grace_deadline(condition, period)
     if deadline is None or Status.of_reason(condition.reason) in _GRADED_OR_BROKEN or now > deadline:
         return None
-    return deadline.replace(microsecond=0) + timedelta(seconds=1) - now
+    return deadline.replace(microsecond=0) + timedelta(seconds=1)
 
 
 def _leaves_rest(earlier: Condition, status: Status) -> bool:

@@ -10,7 +10,7 @@ import copy
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from konverge.clock import Clock, SystemClock
@@ -54,7 +54,7 @@ class ReconcileContext:
     events: EventRecorder | None = None
     metrics: ConditionMetrics | None = None
     memory: AppliedMemory = field(default_factory=AppliedMemory)
-    wake_after: timedelta | None = field(default=None, init=False)
+    wake_at: datetime | None = field(default=None, init=False)
     _status_read: Any = field(default=None, init=False, repr=False)
     _staged_types: set[str] = field(default_factory=set, init=False, repr=False)
 
@@ -93,10 +93,15 @@ class ReconcileContext:
             condition = replace(condition, message=condition.message[: MESSAGE_LIMIT - 1] + "…")
         return set_condition(self.owner, condition, self.clock.now().replace(microsecond=0))
 
-    def request_wake(self, after: timedelta | None) -> None:
-        """Ask for another pass after so long; the earliest request of the pass wins, None asks for nothing."""
-        if after is not None and (self.wake_after is None or after < self.wake_after):
-            self.wake_after = after
+    def request_wake(self, at: datetime | None) -> None:
+        """Ask for another pass at that time; the earliest request of the pass wins, None asks for nothing."""
+        if at is not None and (self.wake_at is None or at < self.wake_at):
+            self.wake_at = at
+
+    @property
+    def wake_after(self) -> timedelta | None:
+        """How long from now until the requested pass, zero if it is due; None when none was asked for."""
+        return None if self.wake_at is None else max(timedelta(0), self.wake_at - self.clock.now())
 
     @asynccontextmanager
     async def flushing_status(self) -> AsyncIterator[None]:

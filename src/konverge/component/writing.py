@@ -66,16 +66,16 @@ async def apply(
     is_owned = await _claim(ctx, resource, desired)
     manager = field_manager(ctx.owner, component)
     schema = builtin_schema(resource.gvk)
-    if live is not None:
-        found = differences(desired, live, manager, schema)
-        if not found or ctx.memory.explains(live["metadata"]["uid"], manager, desired, found):
-            return live, Operation.NONE
     with failing("failed to apply resource", resource.identity):
+        if live is not None:
+            found = differences(desired, live, manager, schema)
+            if not found or ctx.memory.explains(live["metadata"]["uid"], manager, desired, found):
+                return live, Operation.NONE
         # In the server's form, so that what we own is what is stored: a key applied as a Secret's stringData, for one,
         # would never be removed again.
         applied = await ctx.client.apply(normalize(desired, schema), field_manager=manager)
-    answer = applied.object
-    ctx.memory.remember(answer["metadata"]["uid"], manager, desired, differences(desired, answer, manager, schema))
+        answer = applied.object
+        ctx.memory.remember(answer["metadata"]["uid"], manager, desired, differences(desired, answer, manager, schema))
     if applied.created:
         operation = Operation.CREATED
     elif live is None or _version(live) != _version(answer):
