@@ -40,7 +40,9 @@ _POLL_SECONDS = 0.1
 @click.option("--kubeconfig", "kubeconfig_file", type=click.Path(path_type=Path), help="The kubeconfig file.")
 @click.option("--context", help="The context of the kubeconfig; its current one when not given.")
 @click.option("--namespace", default="", help="Look after this namespace alone; after all when not given.")
-@click.option("--local", is_flag=True, help="Start an embedded cluster for it, which ends with it.")
+@click.option(
+    "--local", is_flag=True, help="Start an embedded cluster for it, which ends with it; implies --install-crds."
+)
 @click.option("--install-crds", is_flag=True, help="Apply the operator's CustomResourceDefinitions first.")
 @verbose_option
 @click.pass_context
