@@ -13,7 +13,7 @@ from konverge.localcluster.validation.mistakes import Mistake, invalid, refusal
 
 __all__ = ["allocate", "release_unneeded"]
 
-NETWORK = ipaddress.IPv4Network("10.96.0.0/12")
+_NETWORK = ipaddress.IPv4Network("10.96.0.0/12")
 _FIRST_PORT, _LAST_PORT = 30000, 32767
 _WITH_PORTS = ("NodePort", "LoadBalancer")
 _DRAWS = 1000
@@ -84,10 +84,10 @@ def allocate(service: Object, others: Iterable[Object], entropy: Entropy) -> Non
 
 
 def _check_address(service: Object, wanted: str, held: list[Any]) -> None:
-    if ipaddress.ip_address(wanted) not in NETWORK:
+    if ipaddress.ip_address(wanted) not in _NETWORK:
         told = (
             f"failed to allocate IP {wanted}: the provided IP ({wanted}) is not in the valid range. "
-            f"The range of valid IPs is {NETWORK}"
+            f"The range of valid IPs is {_NETWORK}"
         )
     elif any(other.get("clusterIP") == wanted for other in held):
         told = f"failed to allocate IP {wanted}: provided IP is already allocated"
@@ -103,7 +103,7 @@ def _refused(service: Object, mistake: Mistake) -> Exception:
 def _free_address(taken: set[Any], entropy: Entropy) -> str:
     for _ in range(_DRAWS):
         # The first and the last address, and that of the API server itself, are nobody's.
-        drawn = str(NETWORK[int(entropy.uniform(10, NETWORK.num_addresses - 2))])
+        drawn = str(_NETWORK[int(entropy.uniform(10, _NETWORK.num_addresses - 2))])
         if drawn not in taken:
             return drawn
     raise ServerError("no free cluster IP was found")

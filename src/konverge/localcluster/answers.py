@@ -12,7 +12,7 @@ from konverge.errors import ApiError
 
 __all__ = ["Answer", "Chunks", "Request", "StreamAnswer", "failure", "json_answer"]
 
-JSON = "application/json"
+_JSON = "application/json"
 
 # Of all warnings of an answer together, and of each when they are longer than that; as on the real server.
 _WARNINGS_LIMIT = 4096
@@ -51,7 +51,7 @@ class Answer:
 
     status: int
     body: bytes
-    headers: Mapping[str, str] = field(default_factory=lambda: {"content-type": JSON})
+    headers: Mapping[str, str] = field(default_factory=lambda: {"content-type": _JSON})
     warnings: tuple[str, ...] = ()
 
     def warning_headers(self) -> list[str]:
@@ -85,14 +85,14 @@ class StreamAnswer:
 
     chunks: Chunks
     status: int = 200
-    headers: Mapping[str, str] = field(default_factory=lambda: {"content-type": JSON})
+    headers: Mapping[str, str] = field(default_factory=lambda: {"content-type": _JSON})
 
     async def close(self) -> None:
         """End the body, wherever it is; safe to call twice."""
         await self.chunks.aclose()
 
 
-def json_answer(value: Any, status: int = 200, *, content_type: str = JSON) -> Answer:
+def json_answer(value: Any, status: int = 200, *, content_type: str = _JSON) -> Answer:
     """An answer that is a JSON value."""
     return Answer(status, msgspec.json.encode(value), {"content-type": content_type})
 

@@ -11,7 +11,7 @@ from konverge.errors import ConnectionFailedError
 from konverge.localcluster.answers import Answer, Request, StreamAnswer
 from konverge.localcluster.requests import RequestHandler
 
-__all__ = ["InProcessTransport"]
+__all__ = ["InProcessResponse", "InProcessStream", "InProcessTransport"]
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 

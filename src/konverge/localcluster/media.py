@@ -11,7 +11,17 @@ from konverge.localcluster import bodies, failures, protobuf
 from konverge.localcluster.bodies import decode_json, decode_yaml, duplicate_keys
 from konverge.localcluster.incoming import Strictness
 
-__all__ = ["APPLY_TYPES", "PATCH_TYPES", "Accept", "Body", "Form", "accept_of", "decode_body"]
+__all__ = [
+    "APPLY_TYPES",
+    "PATCH_TYPES",
+    "Accept",
+    "Body",
+    "Form",
+    "accept_of",
+    "accepts",
+    "decode_body",
+    "media_type_of",
+]
 
 Form: TypeAlias = Literal["object", "table", "metadata"]
 

@@ -146,8 +146,7 @@ class RequestHandler:
             self._clock,
             timeout_seconds=parameters.timeout_seconds or self._entropy.uniform(1800, 3600),
             bookmarks=parameters.bookmarks,
-            tells_initial_end=(begins_with_state and parameters.bookmarks and revision is not None)
-            or bool(parameters.initial_events and parameters.bookmarks),
+            tells_initial_end=parameters.bookmarks and (bool(parameters.initial_events) or revision == 0),
             on_end=self._watches.discard,
         )
         self._watches.add(stream)

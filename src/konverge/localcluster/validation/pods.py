@@ -19,7 +19,16 @@ from konverge.localcluster.validation.mistakes import (
     unsupported,
 )
 
-__all__ = ["config_key_mistakes", "pod_mistakes", "pod_update_mistakes", "port_mistakes", "template_mistakes"]
+__all__ = [
+    "NOT_NEGATIVE",
+    "PORT_RANGE",
+    "PROTOCOLS",
+    "config_key_mistakes",
+    "pod_mistakes",
+    "pod_update_mistakes",
+    "port_mistakes",
+    "template_mistakes",
+]
 
 PORT_RANGE = "must be between 1 and 65535, inclusive"
 NOT_NEGATIVE = "must be greater than or equal to 0"
