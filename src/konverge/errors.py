@@ -36,6 +36,9 @@ __all__ = [
 ]
 
 
+_MAX_RETRY_AFTER_SECONDS = 600.0
+
+
 class KonvergeError(Exception):
     """The root of the tree."""
 
@@ -190,6 +193,9 @@ class ApiError(KonvergeError):
         if retry_after_seconds is None:
             wanted = details.get("retryAfterSeconds")
             retry_after_seconds = float(wanted) if isinstance(wanted, int | float) else None
+        if retry_after_seconds is not None:
+            # Nobody is sent away for longer by one wrong header.
+            retry_after_seconds = min(max(0.0, retry_after_seconds), _MAX_RETRY_AFTER_SECONDS)
         return kind(
             str(status.get("message") or f"the server answered with HTTP status {code}"),
             reason=reason or None,

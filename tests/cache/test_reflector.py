@@ -327,6 +327,36 @@ def test_a_short_watch_with_events_is_resumed_at_once() -> None:
     assert isinstance(run.step(), OpenWatch)
 
 
+@pytest.mark.parametrize(
+    "brought", [line("ADDED", config_map(11)), bookmark(12), b'{"type":"ADDED","object":{}}', b'{"object":{}}']
+)
+def test_short_watches_in_a_row_are_asked_for_with_pauses_whatever_they_bring(brought: bytes) -> None:
+    run = Run().watching()
+    for _ in range(2):
+        run.after_waiting()
+        run.reflector.opened(run.now)
+        run.lines(brought)
+        run.reflector.ended(run.now)
+
+    assert isinstance(run.step(), Wait)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b'{"type":"ADDED","object":{"spec":"\xff"}}',
+        b'{"type":"\xff","object":{}}',
+        b'{"type":"ADDED","object":' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"}",
+    ],
+    ids=["spec is not UTF-8", "type is not UTF-8", "too deep"],
+)
+def test_an_event_that_no_parser_reads_is_left_out_and_the_others_are_not(broken: bytes) -> None:
+    run = Run().watching()
+
+    assert run.lines(broken, line("ADDED", config_map(11))) is None
+    assert run.told
+
+
 def test_after_ten_watches_that_came_to_nothing_all_is_listed_again() -> None:
     run = Run().watching()
     steps = []

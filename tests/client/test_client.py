@@ -185,6 +185,23 @@ async def test_an_expired_list_without_pages_is_an_error() -> None:
         await client.list(CONFIG_MAP)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{}",
+        b'{"metadata":{"resourceVersion":"9"}}',
+        b'{"metadata":{},"items":["\xff"]}',
+        b'{"metadata":{},"items":[' + b"[" * 100_000 + b"]" * 100_000 + b"]}",
+    ],
+    ids=["empty", "no items", "not UTF-8", "too deep"],
+)
+async def test_what_is_no_list_is_never_taken_for_an_empty_one(body: bytes) -> None:
+    client, _ = client_of(*[Answer(json=body)] * 4)
+
+    with pytest.raises(ConnectionFailedError, match="not an answer of a Kubernetes API server"):
+        await client.list(CONFIG_MAP)
+
+
 async def test_a_null_list_is_empty() -> None:
     client, _ = client_of(Answer(json={"metadata": {"resourceVersion": "9"}, "items": None}))
 
@@ -226,6 +243,14 @@ async def test_the_time_to_come_back_is_told() -> None:
     with pytest.raises(TooManyRequestsError) as raised:
         await client.get(CONFIG_MAP, KEY)
     assert raised.value.retry_after_seconds == 60
+
+
+async def test_nobody_is_sent_away_for_ever() -> None:
+    client, _ = client_of(failure(429, "TooManyRequests", retry_after=10**20))
+
+    with pytest.raises(TooManyRequestsError) as raised:
+        await client.get(CONFIG_MAP, KEY)
+    assert raised.value.retry_after_seconds == 600
 
 
 async def test_a_plain_text_refusal_keeps_its_words() -> None:

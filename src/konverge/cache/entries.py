@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from konverge.client.decoding import UNREADABLE
 from konverge.kube import GroupVersionKind, Object
 from konverge.kube.metadata import ObjectMeta, decode_metadata
 
@@ -51,7 +52,7 @@ def split_object(raw: bytes | msgspec.Raw) -> RawObject:
     """
     try:
         return _raw_object.decode(raw)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise ValueError(f"not a JSON object: {error}") from error
 
 
@@ -103,5 +104,5 @@ def _applied(managed_fields: msgspec.Raw) -> list[msgspec.Raw]:
         return []
     try:
         return [raw for raw in _raw_list.decode(managed_fields) if _managed_fields.decode(raw).operation == "Apply"]
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return []  # not what the API server writes; without a record the engine applies once more

@@ -19,6 +19,7 @@ import msgspec
 from konverge.cache.entries import RawObject, split_object
 from konverge.cache.store import Change, Replacement, Store
 from konverge.client.client import ListPage
+from konverge.client.decoding import UNREADABLE, check_text
 from konverge.client.retries import Backoff
 from konverge.client.watch import (
     ADDED,
@@ -140,7 +141,8 @@ class Reflector:
         self._retry_at = 0.0
         self._fruitless_watches = 0
         self._opened_at = 0.0
-        self._got_lines = False
+        self._got_events = False
+        self._was_short = False
         self._api_version, self._kind = msgspec.json.encode(gvk.api_version), msgspec.json.encode(gvk.kind)
         self.synced = False
         """Whether the store holds a whole list, of a kind that the server serves."""
@@ -192,7 +194,7 @@ class Reflector:
     def opened(self, now: float) -> None:
         """The watch is open."""
         self._opened_at = now
-        self._got_lines = False
+        self._got_events = False
 
     def lines(self, lines: list[bytes], now: float) -> tuple[list[Change], KonvergeError | None]:
         """The watch has brought that.
@@ -201,11 +203,11 @@ class Reflector:
             The changes that readers see, and what the watch failed with after them: that goes to `failed`.
         """
         changes: list[Change] = []
-        self._got_lines = True
         for line in lines:
             try:
+                check_text(line)
                 event = _event.decode(line)
-            except msgspec.ValidationError as error:
+            except (msgspec.ValidationError, UnicodeDecodeError, RecursionError) as error:
                 self._leave_out(error)
                 continue
             except msgspec.DecodeError as error:
@@ -214,6 +216,7 @@ class Reflector:
                 return changes, _error(event.object)
             try:
                 self._take(event, changes)
+                self._got_events = True
             except ValueError as error:
                 self._leave_out(error)
         self._prove(now)
@@ -223,8 +226,13 @@ class Reflector:
         """The server has ended the watch, as it should after the time-out."""
         if self._replacement is not None:
             self._give_up_streaming("ended before the list was complete")
-        elif not self._got_lines and now - self._opened_at < _VERY_SHORT_SECONDS:
+            return
+        was_short, self._was_short = self._was_short, now - self._opened_at < _VERY_SHORT_SECONDS
+        if self._was_short and not self._got_events:
             self.failed(ConnectionFailedError(f"a watch of {self._gvk} ended at once without an event"), now)
+        elif self._was_short and was_short:
+            # An event each time, if only a bookmark, must not make a hot loop of it.
+            self._retry_at = self._opened_at + _VERY_SHORT_SECONDS
 
     def failed(self, error: KonvergeError, now: float) -> None:
         """The step, or reading on in a watch, has failed."""
@@ -289,7 +297,7 @@ class Reflector:
     def _take_bookmark(self, fields: RawObject, changes: list[Change]) -> None:
         try:
             found = _bookmark.decode(fields.get("metadata", b"{}"))
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             raise ValueError(f"a bookmark: {error}") from error
         if self._replacement is None:
             self._store.bookmark(found.resource_version)
@@ -335,7 +343,7 @@ class Reflector:
 def _error(fields: RawObject) -> ApiError:
     try:
         return error_of(msgspec.json.decode(msgspec.json.encode(fields), type=dict))
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return error_of({})
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 import msgspec
 
+from konverge.client.decoding import UNREADABLE, check_text
 from konverge.client.rest_mapper import RestMapper
 from konverge.client.sending import Sender, decode_object, not_json
 from konverge.client.transport import Transport
@@ -62,8 +63,9 @@ class _ListMetadata(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _List(msgspec.Struct, frozen=True):
+    # Neither has a default: anything that is an object would tell of a cluster without objects.
     metadata: _ListMetadata
-    items: list[msgspec.Raw] | None = None
+    items: list[msgspec.Raw] | None
 
 
 _list_decoder = msgspec.json.Decoder(_List)
@@ -203,8 +205,9 @@ class Client:
         with self._noticing_absence(mapping):
             answer = await self._sender.send("GET", path, query=query)
         try:
+            check_text(answer.body)
             found = _list_decoder.decode(answer.body)
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             raise not_json("GET", path, error) from error
         return ListPage(found.items or [], found.metadata.resource_version, found.metadata.continue_)
 

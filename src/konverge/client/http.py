@@ -23,6 +23,7 @@ from yarl import URL
 
 from konverge.client.cluster import ClusterConfig, Tls
 from konverge.client.connection_failures import connection_failure, refused_credentials
+from konverge.client.decoding import UNREADABLE
 from konverge.clock import Clock, SystemClock
 from konverge.errors import ConfigurationError, ConnectionFailedError, NotConnectedError
 
@@ -319,6 +320,6 @@ def _message(body: bytes) -> str:
     """What a refusal says, of whatever form it is."""
     try:
         status = msgspec.json.decode(body, type=dict)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return "Unauthorized"
     return str(status.get("message") or "Unauthorized")

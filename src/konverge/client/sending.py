@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from konverge.client.decoding import UNREADABLE
 from konverge.client.retries import Backoff, pause_before_retry
 from konverge.client.transport import Response, StreamingResponse, Transport
 from konverge.clock import Clock, Entropy
@@ -128,11 +129,11 @@ def decode_object(answer: Response, method: str, path: str) -> Object:
     """
     try:
         return msgspec.json.decode(answer.body, type=dict)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise not_json(method, path, error) from error
 
 
-def not_json(method: str, path: str, error: msgspec.DecodeError) -> ConnectionFailedError:
+def not_json(method: str, path: str, error: Exception) -> ConnectionFailedError:
     """The error for an answer that is of some other server."""
     return ConnectionFailedError(
         f"{method} {path}: this is not an answer of a Kubernetes API server ({error}). Check the server's address"
@@ -143,7 +144,7 @@ def _refusal(code: int, headers: Mapping[str, str], body: bytes) -> ApiError:
     """What an answer of 400 or more means."""
     try:
         status: Object = msgspec.json.decode(body, type=dict)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         status = {"message": _plain_words(headers, body)}  # a proxy's answer, or that of a path nobody serves
     return ApiError.from_status(code, status, retry_after_seconds=_retry_after(headers))
 

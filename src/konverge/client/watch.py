@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import msgspec
 
+from konverge.client.decoding import UNREADABLE
 from konverge.client.lines import LineSplitter
 from konverge.client.transport import StreamingResponse
 from konverge.errors import ApiError, ConnectionFailedError
@@ -106,7 +107,7 @@ class Watch:
             self._lines.extend(lines)
         try:
             event = _decoder.decode(self._lines.popleft())
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             raise ConnectionFailedError(f"a watch sent something that is no event: {error}") from error
         if event.type == ERROR:
             raise error_of(event.object)
