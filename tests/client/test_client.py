@@ -168,6 +168,14 @@ async def test_list_follows_the_pages_and_says_what_its_items_are() -> None:
     ]
 
 
+async def test_a_list_that_never_ends_is_an_error() -> None:
+    page = {"metadata": {"resourceVersion": "9", "continue": "more"}, "items": []}
+    client, _ = client_of(Answer(json=page), Answer(json=page))
+
+    with pytest.raises(ConnectionFailedError, match="would never end"):
+        await client.list(CONFIG_MAP)
+
+
 async def test_a_list_whose_pages_expire_is_read_in_one_piece() -> None:
     page = {"metadata": {"resourceVersion": "9", "continue": "more"}, "items": [{"metadata": {"name": "a"}}]}
     whole = {"metadata": {"resourceVersion": "12"}, "items": [{"metadata": {"name": "b"}}]}

@@ -209,6 +209,8 @@ class Client:
             found = _list_decoder.decode(answer.body)
         except UNREADABLE as error:
             raise not_json("GET", path, error) from error
+        if continue_token and found.metadata.continue_ == continue_token:
+            raise ConnectionFailedError(f"GET {path}: the next page is the same page again; the list would never end")
         return ListPage(found.items or [], found.metadata.resource_version, found.metadata.continue_)
 
     async def create(self, obj: Object, *, field_manager: str = "") -> Object:
