@@ -274,6 +274,17 @@ class ServerError(ApiError):
     default_code = 500
 
 
+def describe(error: BaseException) -> str:
+    """What an error says to a person: konverge's own speak for themselves, any other shows its type as well.
+
+    The text of a ``KeyError`` is only the key, that of a failed ``assert`` nothing at all.
+    """
+    if isinstance(error, KonvergeError):
+        return str(error)
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
 _BY_REASON: dict[str, type[ApiError]] = {
     "BadRequest": BadRequestError,
     "Unauthorized": UnauthorizedError,

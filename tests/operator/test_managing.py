@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from konverge.component import Component, ComponentBuilder
 from konverge.crd import Metadata, encode
 from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.operator import ComponentFactory, Operator
@@ -201,11 +202,47 @@ async def test_a_component_that_cannot_be_built_stops_no_other(town: Town) -> No
         await town.open("corner", greeting="rude")
         ready = await town.until("corner", "Error")
         await town.until("corner", "Healthy", "SettingsReady")
-        assert ready.message == "broken: no shop greets like that"
+        assert ready.message == "broken: ValueError: no shop greets like that"
 
         await town.change("corner", greeting="polite")
 
         await town.until_ready("corner")
+
+
+async def test_a_component_that_cannot_be_built_any_more_does_not_stay_ready(town: Town) -> None:
+    async with town.looked_after_by(managing(broken, settings)):
+        await town.open("corner", greeting="polite")
+        await town.until("corner", "Healthy", "MannersReady")
+        await town.change("corner", greeting="rude")
+
+        condition = await town.until("corner", "Error", "MannersReady")
+
+    assert (condition.status, condition.message) == ("False", "ValueError: no shop greets like that")
+
+
+def twin(shop: Shop) -> Component:
+    """Reports where `settings` does."""
+    return ComponentBuilder("twin", condition_type="SettingsReady").build()
+
+
+def usurper(shop: Shop) -> Component:
+    """Reports where the operator sums up."""
+    return ComponentBuilder("usurper", condition_type="Ready").build()
+
+
+@pytest.mark.parametrize(
+    ("factory", "told"),
+    [
+        (twin, 'it reports as SettingsReady, and so does component "settings"'),
+        (usurper, "its condition type Ready is that of the owner's summary"),
+    ],
+)
+async def test_no_two_write_one_condition(town: Town, factory: ComponentFactory[Shop], told: str) -> None:
+    async with town.looked_after_by(managing(settings, factory)):
+        await town.open("corner")
+        ready = await town.until("corner", "Error")
+
+    assert told in ready.message
 
 
 async def test_an_owner_that_fails_backs_off_while_others_proceed(town: Town) -> None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from konverge.clock import SeededEntropy, SimulatedClock
-from konverge.errors import TerminalError
+from konverge.errors import ConnectionFailedError, ReconcileError, TerminalError
 from konverge.kube import ObjectKey
 from konverge.runtime.controller import Controller, FailedPassError, Result
 from konverge.runtime.passes import PassFilter
@@ -121,11 +121,52 @@ async def test_a_failure_is_logged_once_with_its_pass(caplog: pytest.LogCaptureF
         await CLOCK.sleep(0.001)
 
     (record,) = caplog.records
-    assert "webapp default/a: reconcile failed 1 times in a row" in record.getMessage()
+    assert "webapp default/a: reconcile failed (in a row: 1)" in record.getMessage()
     assert record.exc_info is not None, "nobody foresaw this error: its traceback is wanted"
     assert record.__dict__["controller"] == "webapp"
     assert record.__dict__["object"] == "default/a"
     assert len(record.__dict__["reconcile_id"]) == 36
+
+
+def authors_mistake() -> ReconcileError:
+    error = ReconcileError("failed to extract data from resource v1/ConfigMap/default/a: KeyError: 'endpoint'")
+    error.__cause__ = KeyError("endpoint")
+    return error
+
+
+def clusters_answer() -> ReconcileError:
+    error = ReconcileError("failed to apply resource v1/ConfigMap/default/a: connection refused")
+    error.__cause__ = ConnectionFailedError("connection refused")
+    error.__cause__.__cause__ = OSError("connection refused")
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "is_traced"),
+    [
+        pytest.param(authors_mistake(), True, id="of the author's code"),
+        pytest.param(clusters_answer(), False, id="of the cluster"),
+        pytest.param(ReconcileError("a sentence that says it all"), False, id="of konverge"),
+    ],
+)
+async def test_a_traceback_is_for_mistakes_in_the_authors_code(
+    error: Exception, is_traced: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(Recorder(error=error)) as controller:
+        controller.wake(A)
+        await CLOCK.sleep(0.001)
+
+    (record,) = caplog.records
+    assert (record.exc_info is not None) is is_traced
+
+
+async def test_a_failure_that_goes_on_is_traced_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with running(Recorder(error=RuntimeError("boom"))) as controller:
+        controller.wake(A)
+        await CLOCK.sleep(1)
+
+    assert len(caplog.records) > 3
+    assert [record.exc_info is not None for record in caplog.records].count(True) == 1
 
 
 async def test_a_terminal_error_is_not_tried_again_before_the_next_change() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from konverge.errors import ReconcileError, TerminalError
+from konverge.errors import ReconcileError, TerminalError, describe
 
 __all__ = ["failing", "joined"]
 
@@ -20,7 +20,7 @@ def failing(what: str, identity: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        told = str(error)
+        told = describe(error)
         # A primitive that renders its object already says which resource and which mutation failed.
         message = told if told.startswith(what) else f"{what} {identity}: {told}"
         raise _like(error, message) from error

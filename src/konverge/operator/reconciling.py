@@ -14,7 +14,7 @@ from typing import Generic, TypeAlias, TypeVar
 from konverge.clock import Clock
 from konverge.component import AppliedMemory, Client, Component, ReconcileContext, Status, aggregate
 from konverge.crd import decode
-from konverge.errors import DecodeError, ReconcileError
+from konverge.errors import BuildError, DecodeError, ReconcileError, describe
 from konverge.kube import Condition, Object, remove_condition
 from konverge.runtime import FailedPassError, Result
 
@@ -89,19 +89,26 @@ def components_reconciler(factories: Sequence[ComponentFactory[T]], condition_ty
     A component that fails, or cannot be built, stops no other. What went wrong is raised after the last one, so that
     the pass is repeated.
     """
+    # The condition type of each factory's latest component: where to report that it makes none any more.
+    types: dict[int, str] = {}
 
     async def reconcile(owner: T, ctx: ReconcileContext) -> None:
         components: list[Component] = []
         errors: list[Exception] = []
         unbuilt: list[str] = []
         async with ctx.flushing_status():
-            for factory in factories:
+            for place, factory in enumerate(factories):
                 try:
                     component = factory(owner)
+                    _check_condition_type(component, components, condition_type)
                 except Exception as error:  # noqa: BLE001  # an author's code: the other components are not to suffer
                     errors.append(error)
-                    unbuilt.append(f"{getattr(factory, '__name__', factory)}: {error}")
+                    told = describe(error)
+                    unbuilt.append(f"{getattr(factory, '__name__', factory)}: {told}")
+                    if place in types:
+                        ctx.stage(_failed(ctx, types[place], told))
                     continue
+                types[place] = component.condition_type
                 components.append(component)
                 try:
                     await component.reconcile(ctx)
@@ -114,6 +121,21 @@ def components_reconciler(factories: Sequence[ComponentFactory[T]], condition_ty
             _raise_all(errors)
 
     return reconcile
+
+
+def _check_condition_type(component: Component, earlier: Sequence[Component], summary: str) -> None:
+    """Refuse a component whose condition another one writes: the owner would show the last writer's as both."""
+    if component.condition_type == summary:
+        raise BuildError(
+            f'component "{component.name}"',
+            [f"its condition type {summary} is that of the owner's summary: expected one of its own"],
+        )
+    for other in earlier:
+        if other.condition_type == component.condition_type:
+            raise BuildError(
+                f'component "{component.name}"',
+                [f'it reports as {component.condition_type}, and so does component "{other.name}": expected two types'],
+            )
 
 
 def _failed(ctx: ReconcileContext, condition_type: str, message: str) -> Condition:

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from konverge.clock import Clock, Entropy
-from konverge.errors import KonvergeError, TerminalError
+from konverge.errors import ApiError, ConnectionFailedError, KonvergeError, TerminalError, describe
 from konverge.kube import ObjectKey
 from konverge.runtime.passes import Pass, current_pass
 from konverge.runtime.queue import Backoff, Queue
@@ -173,21 +173,29 @@ class Controller:
     def _settle_failure(self, key: ObjectKey, error: Exception) -> None:
         running = current_pass.get()
         fields = {} if running is None else running.log_fields
-        # konverge's own errors say what happened; a traceback is for what nobody foresaw.
-        trace = None if isinstance(error, KonvergeError) else error
+        trace = error if _is_of_the_authors_code(error) else None
         now = self._clock.monotonic()
         if _is_terminal(error):
             self.queue.done(key, now)
             _log.error(
                 "%s %s: reconcile failed, not tried again before a change: %s",
-                self.name, key, error, exc_info=trace, extra=fields,
+                self.name, key, describe(error), exc_info=trace, extra=fields,
             )  # fmt: skip
             return
         seconds = self.queue.failed(key, now, reason=type(error).__name__)
+        times = self.queue.failures(key)
         _log.warning(
-            "%s %s: reconcile failed %d times in a row, again in %.3g s: %s",
-            self.name, key, self.queue.failures(key), seconds, error, exc_info=trace, extra=fields,
+            "%s %s: reconcile failed (in a row: %d), again in %.3g s: %s",
+            self.name, key, times, seconds, describe(error), exc_info=trace if times == 1 else None, extra=fields,
         )  # fmt: skip
+
+
+def _is_of_the_authors_code(error: BaseException) -> bool:
+    """Tell whether a traceback helps: konverge's own errors say what happened, and so do those of the cluster."""
+    found: BaseException | None = error
+    while isinstance(found, KonvergeError) and not isinstance(found, ApiError | ConnectionFailedError):
+        found = found.__cause__
+    return found is not None and not isinstance(found, KonvergeError)
 
 
 def _is_terminal(error: BaseException) -> bool:
