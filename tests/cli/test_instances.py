@@ -53,6 +53,14 @@ def test_a_killed_server_is_not_believed(tmp_path: Path) -> None:
         assert Instance("test", tmp_path).running() is None
 
 
+def test_a_damaged_record_is_named(tmp_path: Path) -> None:
+    with server(tmp_path):
+        (tmp_path / "test" / "server.json").write_text("junk")
+
+        with pytest.raises(ConfigurationError, match=r"server\.json: is damaged"):
+            Instance("test", tmp_path).running()
+
+
 def test_one_name_has_one_server(tmp_path: Path) -> None:
     with (
         server(tmp_path),

@@ -82,6 +82,13 @@ def test_an_error_of_several_lines_becomes_one(tmp_path: Path) -> None:
     assert "\n" not in problem_with(str(file))
 
 
+@pytest.mark.parametrize("leaving", ["import sys; sys.exit(0)", "import sys; sys.exit('bye')", "raise GeneratorExit"])
+def test_a_file_that_leaves_while_it_is_imported_has_no_operator(tmp_path: Path, leaving: str) -> None:
+    file = write(tmp_path, leaving)
+
+    assert f"{file}, line 1: " in problem_with(str(file))
+
+
 def test_no_operator_in_the_file(tmp_path: Path) -> None:
     file = write(tmp_path, "x = 1\n")
 

@@ -261,8 +261,9 @@ async def test_nobody_is_sent_away_for_ever() -> None:
     assert raised.value.retry_after_seconds == 600
 
 
-async def test_a_plain_text_refusal_keeps_its_words() -> None:
-    refusal = Answer(400, b"Client sent an HTTP request to an HTTPS server.\n", {"content-type": "text/plain"})
+@pytest.mark.parametrize("headers", [{"content-type": "text/plain"}, {}])
+async def test_a_plain_text_refusal_keeps_its_words(headers: dict[str, str]) -> None:
+    refusal = Answer(400, b"Client sent an HTTP request to an HTTPS server.\n", headers)
     client, _ = client_of(refusal)
 
     with pytest.raises(BadRequestError, match="sent an HTTP request to an HTTPS server"):

@@ -101,6 +101,10 @@ class Instance:
             return msgspec.json.decode(self._record.read_bytes(), type=Record)
         except FileNotFoundError:
             return None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise ConfigurationError(
+                f"{self._record}: is damaged; end the process that holds {self._lock} by hand"
+            ) from None
 
     def command(self, verb: str) -> str:
         """The command line for this cluster, for messages."""

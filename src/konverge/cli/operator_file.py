@@ -87,13 +87,14 @@ def _import(file: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit, GeneratorExit) as error:
+        # Also what is no `Exception`: a file that calls sys.exit(0) must not look like an operator that ran.
         del sys.modules[name]
         raise ConfigurationError(_explain(file, error)) from error
     return module
 
 
-def _explain(file: Path, error: Exception) -> str:
+def _explain(file: Path, error: BaseException) -> str:
     """One line: the last line of the user's own file that was being executed, and what went wrong there."""
     message = "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
     line: int | None = None

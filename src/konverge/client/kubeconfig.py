@@ -182,12 +182,20 @@ def _server(cluster: _Entry, name: str) -> str:
         raise ConfigurationError(f'cluster "{name}" of {cluster.file} has no server')
     if "://" not in server:
         server = f"https://{server}"
-    parts = urlsplit(server)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not _is_address(server):
         raise ConfigurationError(
             f'cluster "{name}" of {cluster.file}: server must be an http(s) URL (found "{server}")'
         )
     return server
+
+
+def _is_address(server: str) -> bool:
+    try:
+        parts = urlsplit(server)
+        # Reading the port is what refuses one that is none.
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and server.isprintable()
+    except ValueError:
+        return False
 
 
 def _proxy(cluster: _Entry, name: str) -> str:
@@ -245,6 +253,8 @@ def _credentials(user: _Entry, name: str, clock: Clock) -> Credentials:
     token, token_file = user.text("token"), user.path("tokenFile")
     if token_file is not None:
         return TokenFile(token_file, clock, token=token, description=f"the token of {whose} in {token_file}")
+    if not token.isprintable():
+        raise ConfigurationError(f"the token of {whose} has characters that no token has")
     if token:
         return Token(token, f"the token of {whose}")
     if user.text("username"):

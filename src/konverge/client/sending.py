@@ -151,7 +151,8 @@ def _refusal(code: int, headers: Mapping[str, str], body: bytes) -> ApiError:
 
 def _plain_words(headers: Mapping[str, str], body: bytes) -> str:
     """The first line of a refusal in plain text; a page of HTML says nothing that a message could hold."""
-    if not headers.get("content-type", "").startswith("text/plain"):
+    # A TLS port that is asked without TLS answers a sentence and does not say what it is.
+    if not headers.get("content-type", "text/plain").startswith("text/plain"):
         return ""
     return body[:_MAX_WORDS].decode("utf-8", "replace").strip().partition("\n")[0]
 
