@@ -19,9 +19,8 @@ def main(paths: list[str]) -> None:
             seconds += float(suite.get("time", "0"))
     failed = total["failures"] + total["errors"]
     passed = total["tests"] - failed - total["skipped"]
-    print(
-        f"All tests: {passed} passed, {failed} failed, {total['skipped']} skipped or expected to fail in {seconds:.0f} s"
-    )
+    skipped = f"{total['skipped']} skipped or expected to fail"
+    print(f"All tests: {passed} passed, {failed} failed, {skipped} in {seconds:.0f} s")
 
 
 if __name__ == "__main__":
