@@ -8,6 +8,7 @@ from typing import Any
 from konverge.kube import Object
 from konverge.kube.names import dns_subdomain_mistakes, service_name_mistakes
 from konverge.localcluster.validation.mistakes import IMMUTABLE, Mistake, forbidden, invalid, required, unsupported
+from konverge.localcluster.validation.patterns import Pattern, PatternSyntaxError
 
 __all__ = ["definition_mistakes", "definition_update_mistakes"]
 
@@ -97,6 +98,8 @@ def _structure_mistakes(schema: Any, field: str) -> Iterator[Mistake]:
         yield required(f"{field}.type", "must not be empty for specified object fields")
     elif kind is not None and kind not in _TYPES:
         yield unsupported(f"{field}.type", kind, _TYPES)
+    if schema.get("pattern"):
+        yield from _pattern_mistakes(schema["pattern"], f"{field}.pattern")
     if "properties" in schema and schema.get("additionalProperties"):
         yield forbidden(f"{field}.additionalProperties", "additionalProperties and properties are mutual exclusive")
     if kind == "array" and "items" not in schema:
@@ -108,6 +111,14 @@ def _structure_mistakes(schema: Any, field: str) -> Iterator[Mistake]:
         yield from _structure_mistakes(below, f"{field}.properties[{name}]")
     for name in ("items", "additionalProperties"):
         yield from _structure_mistakes(schema.get(name), f"{field}.{name}")
+
+
+def _pattern_mistakes(pattern: str, field: str) -> Iterator[Mistake]:
+    try:
+        Pattern(pattern)
+    except PatternSyntaxError as mistake:
+        told = f"must be a valid regular expression, but isn't: error parsing regexp: {mistake}"
+        yield invalid(field, pattern, told)
 
 
 def definition_update_mistakes(old: Object, new: Object) -> Iterator[Mistake]:

@@ -12,7 +12,6 @@ import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -29,6 +28,7 @@ from konverge.localcluster.validation.mistakes import (
     unsupported,
     wrong_type,
 )
+from konverge.localcluster.validation.patterns import TooCostlyError, compiled
 
 __all__ = ["scale_mistakes", "schema_mistakes"]
 
@@ -120,7 +120,7 @@ def _text_mistakes(value: str, schema: Schema, path: str) -> Iterator[Mistake]:
         yield too_long(path, schema.max_length)
     elif schema.min_length is not None and len(value) < schema.min_length:
         yield invalid(path, value, f"{path} in body should be at least {schema.min_length} chars long")
-    elif schema.pattern and not _pattern(schema.pattern)(value):
+    elif schema.pattern and not _fits_pattern(value, schema.pattern):
         yield invalid(path, value, f"{path} in body should match '{schema.pattern}'")
     fits = _FORMATS.get(schema.format)
     if fits is not None and not fits(value):
@@ -233,13 +233,13 @@ def _type_name(value: Any) -> str:
             return "array"
 
 
-@lru_cache(maxsize=1024)
-def _pattern(pattern: str) -> Callable[[str], Any]:
+def _fits_pattern(value: str, pattern: str) -> bool:
+    read = compiled(pattern)
     try:
-        return re.compile(pattern).search
-    except re.error:
-        # RE2 knows a few spellings that Python does not; such a pattern limits nothing here.
-        return lambda text: True
+        # A pattern that cannot be read stands where no definition is asked for it; it limits nothing.
+        return read is None or read.found_in(value)
+    except TooCostlyError:
+        return False
 
 
 def _parses(read: Callable[[str], Any], *failures: type[Exception]) -> Callable[[str], bool]:
