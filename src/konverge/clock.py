@@ -137,6 +137,10 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         """Move the clock forward (called by the loop's own selector)."""
         self._simulated_now += seconds
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Wait for the threads as long as they take: their time is real, and a deadline in ours would pass at once."""
+        await super().shutdown_default_executor()
+
 
 class _JumpingSelector(selectors.DefaultSelector):  # the class is chosen per platform
     """Never waits for a timer: takes what is ready, else moves the loop's clock to the next timer."""

@@ -15,6 +15,19 @@ from konverge.clock import SystemClock
 
 NOW = SystemClock().now()
 
+# Python 3.13 verifies as RFC 5280 has it: an authority says what it is for, and each certificate whose key signed it.
+_SIGNS_CERTIFICATES = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -33,6 +46,8 @@ class Authority:
         signed = (
             _builder(self._name, self._name, self._key.public_key(), NOW - timedelta(days=2), NOW + timedelta(days=9))
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .add_extension(_SIGNS_CERTIFICATES, critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
             .sign(self._key, hashes.SHA256())
         )
         self.certificate = signed.public_bytes(serialization.Encoding.PEM)
@@ -48,10 +63,12 @@ class Authority:
     ) -> Pair:
         """A certificate for that address and that host."""
         key = ec.generate_private_key(ec.SECP256R1())
+        signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address)), x509.DNSName(host)])
         signed = (
             _builder(_name(name), self._name, key.public_key(), not_before, not_after)
             .add_extension(names, critical=False)
+            .add_extension(signer, critical=False)
             .sign(self._key, hashes.SHA256())
         )
         return Pair(
