@@ -30,7 +30,7 @@ check: $(INSTALLED)  ## Style, types by two checkers, and the layers.
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-bench: $(INSTALLED) control-plane  ## The benchmarks, on the real cluster.
+bench: $(INSTALLED)  ## The benchmarks.
 	$(BIN)/python -m bench
 
 control-plane: $(INSTALLED)  ## Build the real control plane once, into the user's cache folder.
