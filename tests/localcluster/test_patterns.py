@@ -25,7 +25,6 @@ ATOMS = [
     r"\s",
     "[a-c]",
     r"\b",
-    r"\B",
     "^",
     r"\.",
     "[b-]",
@@ -68,6 +67,8 @@ def test_what_python_finds_is_found(pattern: str, text: str) -> None:
         ("a{,3}", "a{,3}", True),
         ("(?P<one>a)(?<two>b)", "ab", True),
         ("", "", True),
+        (r"a\Bb", "ab", True),
+        (r"\B", "", True),
     ],
 )
 def test_the_dialect_is_the_servers(pattern: str, text: str, found: bool) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+from konverge.errors import BadRequestError
+
 __all__ = ["GroupVersionKind", "Object", "ObjectKey", "ResourceMapping", "identity"]
 
 Object: TypeAlias = dict[str, Any]
@@ -96,18 +98,32 @@ class ResourceMapping:
             key: The object; None for the collection.
             namespace: Narrows the collection; empty for all namespaces.
             subresource: For example ``status``; only with a key.
+
+        Raises:
+            BadRequestError: The name or the namespace would make it the path of something else: ``..`` names another
+                kind, and with no name at all a delete means the whole collection.
         """
         group = f"/apis/{self.gvk.group}" if self.gvk.group else "/api"
         where = key.namespace if key is not None else namespace
         parts = [f"{group}/{self.gvk.version}"]
         if self.namespaced and where:
-            parts.append(f"namespaces/{where}")
+            parts.append(f"namespaces/{_segment(where, 'namespace')}")
         parts.append(self.plural)
         if key is not None:
-            parts.append(key.name)
+            parts.append(_segment(key.name, f"name of a {self.gvk.kind}"))
             if subresource:
                 parts.append(subresource)
         return "/".join(parts)
+
+
+def _segment(text: str, what: str) -> str:
+    why = "may not be empty" if not text else f"may not be '{text}'" if text in (".", "..") else ""
+    for letter in "/%":
+        if letter in text:
+            why = f"may not contain '{letter}'"
+    if why:
+        raise BadRequestError(f'"{text}" cannot be the {what}: it {why}')
+    return text
 
 
 def identity(gvk: GroupVersionKind, key: ObjectKey) -> str:
