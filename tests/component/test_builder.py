@@ -149,6 +149,16 @@ def test_a_condition_type_that_the_api_would_refuse_is_a_mistake(condition_type:
         ComponentBuilder("frontend", condition_type=condition_type).build()
 
 
+def test_a_grace_period_that_is_no_timedelta_is_a_mistake() -> None:
+    with pytest.raises(BuildError, match="its grace period is a str: expected a timedelta"):
+        builder().with_grace_period("5m").build()  # type: ignore[arg-type]
+
+
+def test_a_text_does_not_suspend() -> None:
+    with pytest.raises(BuildError, match=r"suspend\(\) was given a str: expected a bool"):
+        builder().suspend("no").build()  # type: ignore[arg-type]
+
+
 def test_the_last_call_of_suspend_counts() -> None:
     assert not builder().suspend(True).suspend(False).build().is_suspended
 

@@ -230,14 +230,22 @@ def usurper(shop: Shop) -> Component:
     return ComponentBuilder("usurper", condition_type="Ready").build()
 
 
+def forgetful(shop: Shop) -> Component:
+    """Returns the builder."""
+    return ComponentBuilder("forgetful", condition_type="ForgetfulReady")  # type: ignore[return-value]
+
+
 @pytest.mark.parametrize(
     ("factory", "told"),
     [
+        (forgetful, "expected a Component, found ComponentBuilder; does it end in .build()?"),
         (twin, 'it reports as SettingsReady, and so does component "settings"'),
         (usurper, "its condition type Ready is that of the owner's summary"),
     ],
 )
-async def test_no_two_write_one_condition(town: Town, factory: ComponentFactory[Shop], told: str) -> None:
+async def test_a_component_that_cannot_be_taken_is_an_error(
+    town: Town, factory: ComponentFactory[Shop], told: str
+) -> None:
     async with town.looked_after_by(managing(settings, factory)):
         await town.open("corner")
         ready = await town.until("corner", "Error")

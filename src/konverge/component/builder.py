@@ -91,6 +91,9 @@ class ComponentBuilder:
 
     def with_grace_period(self, period: timedelta) -> ComponentBuilder:
         """How long the component may converge before it is graded Degraded or Down; zero, the default, is forever."""
+        if not isinstance(period, timedelta):
+            self._mistakes.append(f"its grace period is a {type(period).__name__}: expected a timedelta")
+            return self
         if period < timedelta(0):
             self._mistakes.append(f"its grace period is negative ({period}): expected zero (never ends) or more")
         self._grace_period = period
@@ -98,6 +101,8 @@ class ComponentBuilder:
 
     def suspend(self, is_suspended: bool) -> ComponentBuilder:
         """Deactivate the component without deleting its configuration; the last call counts."""
+        if not isinstance(is_suspended, bool):
+            self._mistakes.append(f"suspend() was given a {type(is_suspended).__name__}: expected a bool")
         self._is_suspended = is_suspended
         return self
 

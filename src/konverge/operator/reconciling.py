@@ -125,6 +125,8 @@ def components_reconciler(factories: Sequence[ComponentFactory[T]], condition_ty
 
 def _check_condition_type(component: Component, earlier: Sequence[Component], summary: str) -> None:
     """Refuse a component whose condition another one writes: the owner would show the last writer's as both."""
+    if not isinstance(component, Component):
+        raise TypeError(f"expected a Component, found {type(component).__name__}; does it end in .build()?")
     if component.condition_type == summary:
         raise BuildError(
             f'component "{component.name}"',
