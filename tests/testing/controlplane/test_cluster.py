@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+import tempfile
 from asyncio.subprocess import PIPE
 from pathlib import Path
 
@@ -82,7 +83,20 @@ async def test_a_program_that_ends_is_named_with_what_it_printed_last(tmp_path: 
     binaries = programs_that(tmp_path / "binaries", "echo the disk is on fire; exit 3")
 
     with pytest.raises(ControlPlaneError, match=r"ended with exit code 3; it printed last:\n  the disk is on fire"):
+        await RealCluster(binaries=binaries, folder=tmp_path / "kept").__aenter__()
+
+
+async def test_of_a_temporary_folder_the_logs_of_a_failed_start_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    binaries = programs_that(tmp_path / "binaries", "echo no; exit 1")
+
+    with pytest.raises(ControlPlaneError, match="All its logs: .*konverge-logs-"):
         await RealCluster(binaries=binaries).__aenter__()
+
+    (kept,) = await asyncio.to_thread(lambda: list(tmp_path.glob("konverge-*")))
+    assert sorted(os.listdir(kept)) == ["etcd.log", "kube-apiserver.log"]
 
 
 async def test_logs_of_a_failed_start_stay_and_the_message_says_where(tmp_path: Path) -> None:
