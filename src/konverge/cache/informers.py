@@ -131,5 +131,5 @@ class Informers:
         for callback in tuple(self._callbacks):
             try:
                 callback(gvk, old, new)
-            except Exception:
+            except Exception:  # one subscriber's mistake must not keep the news from the others, nor end the watch
                 _logger.exception("a subscriber failed on a change of %s", gvk)

@@ -66,7 +66,11 @@ def duplicate_keys(body: bytes) -> list[str]:
         built = dict(pairs)
         if len(built) != len(pairs):
             seen: set[str] = set()
-            doubled[id(built)] = [key for key, _ in pairs if key in seen or seen.add(key)]  # type: ignore[func-returns-value]
+            repeated = doubled[id(built)] = []
+            for key, _ in pairs:
+                if key in seen:
+                    repeated.append(key)
+                seen.add(key)
         return built
 
     value = json.loads(body, object_pairs_hook=build)

@@ -14,7 +14,6 @@ from konverge.primitives.config_map import ConfigMap, ConfigMapMutator
 from konverge.primitives.deployment import Deployment, DeploymentMutator
 from konverge.primitives.generic import ContentMutator, Integration, Static, Task, Workload
 from konverge.primitives.lifecycle import (
-    BLOCKED,
     UNBLOCKED,
     Convergence,
     ConvergingStatus,
@@ -34,7 +33,6 @@ from konverge.primitives.service import Service, ServiceMutator
 from konverge.primitives.stateful_set import StatefulSet, StatefulSetMutator
 
 __all__ = [
-    "BLOCKED",
     "UNBLOCKED",
     "ConfigMap",
     "ConfigMapMutator",

@@ -14,7 +14,6 @@ from typing import Protocol
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 
 __all__ = [
-    "BLOCKED",
     "UNBLOCKED",
     "Convergence",
     "ConvergingStatus",
@@ -121,7 +120,6 @@ class GuardResult:
 
 
 UNBLOCKED = GuardResult(GuardStatus.UNBLOCKED)
-BLOCKED = GuardResult(GuardStatus.BLOCKED)
 
 
 def blocked(reason: str) -> GuardResult:

@@ -33,10 +33,8 @@ def phase(pod: Object) -> str:
 
 def pod_condition(pod: Object, condition_type: str) -> dict[str, Any] | None:
     """The pod's condition of that type, None without."""
-    for found in (pod.get("status") or {}).get("conditions") or ():
-        if found.get("type") == condition_type:
-            return found  # type: ignore[no-any-return]
-    return None
+    conditions: list[dict[str, Any]] = (pod.get("status") or {}).get("conditions") or []
+    return next((found for found in conditions if found.get("type") == condition_type), None)
 
 
 def is_ready(pod: Object) -> bool:
