@@ -1,0 +1,137 @@
+"""OpenTelemetry spans: one for each pass, and under it one for each request that the pass sends.
+
+`Tracing` implements `konverge.runtime.observing.PassTracer` and `konverge.client.observing.RequestObserver`; where it
+is not given to either, nothing is traced and nothing is paid. It needs the extra ``tracing`` (the API alone; which
+spans are kept and where they go is the business of the program's tracer provider).
+
+A request's span is made when the attempt has ended, with the time at which it began: its parent is what runs in the
+task that sent it. The server's own spans are not tied to it, since no ``traceparent`` header is sent.
+
+Values of Secrets appear in no span (invariant 7): of an exception that is not konverge's own, only the type and the
+places of its traceback are recorded, since an author's message may say anything; of a request no query and no body.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+from konverge.clock import Clock, SystemClock
+from konverge.errors import ConfigurationError, KonvergeError
+from konverge.kube import ObjectKey
+from konverge.runtime.controller import FailedPassError
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, TracerProvider
+
+    Attributes: TypeAlias = dict[str, str | int]
+
+__all__ = ["Tracing"]
+
+_SCOPE = "konverge"
+_FRAMES_LIMIT = 30
+_MESSAGE_LIMIT = 1_000
+
+
+class Tracing:
+    """Spans of passes and requests.
+
+    Args:
+        provider: Where the spans go; the global tracer provider when not given.
+        clock: The wall clock of the spans of requests; the machine's when not given.
+
+    Raises:
+        ConfigurationError: OpenTelemetry is not installed.
+    """
+
+    def __init__(self, provider: TracerProvider | None = None, *, clock: Clock | None = None) -> None:
+        try:
+            from opentelemetry import trace
+        except ImportError as error:
+            raise ConfigurationError(
+                "tracing needs OpenTelemetry, which is not installed: pip install 'konverge[tracing]'"
+            ) from error
+        self._trace = trace
+        self._tracer = trace.get_tracer(_SCOPE, tracer_provider=provider)
+        self._clock = clock or SystemClock()
+
+    @contextmanager
+    def span(self, controller: str, key: ObjectKey, reconcile_id: str) -> Iterator[None]:
+        """The span of one pass, current within the block; an exception that leaves the block is recorded on it."""
+        attributes: Attributes = {
+            "konverge.controller": controller,
+            "konverge.object": str(key),
+            "konverge.reconcile_id": reconcile_id,
+            "k8s.object.name": key.name,
+        }
+        if key.namespace:
+            attributes["k8s.namespace.name"] = key.namespace
+        with self._tracer.start_as_current_span(
+            f"reconcile {controller}", attributes=attributes, record_exception=False, set_status_on_exception=False
+        ) as span:
+            try:
+                yield
+            except Exception as error:
+                self._record_failure(span, error)
+                raise
+
+    def requested(
+        self, method: str, path: str, *, code: str, seconds: float, sent_bytes: int, received_bytes: int
+    ) -> None:
+        """Make the span of an attempt that has ended (see `konverge.client.observing.RequestObserver`)."""
+        end = int(self._clock.now().timestamp() * 1e9)
+        span = self._tracer.start_span(
+            method, kind=self._trace.SpanKind.CLIENT, start_time=end - int(max(0.0, seconds) * 1e9)
+        )
+        if span.is_recording():
+            span.set_attributes(_request_attributes(method, path, code, sent_bytes, received_bytes))
+            if not code.isdecimal() or int(code) >= 400:
+                span.set_attribute("error.type", code.strip("<>"))
+                span.set_status(self._trace.StatusCode.ERROR)
+        span.end(end)
+
+    def retried(self, method: str, *, code: str) -> None:
+        """Note on what runs now that an attempt is about to be repeated."""
+        self._trace.get_current_span().add_event(
+            "request retried", {"http.request.method": method, "konverge.code": code}
+        )
+
+    def _record_failure(self, span: Span, error: Exception) -> None:
+        if not span.is_recording():
+            return
+        if isinstance(error, FailedPassError):
+            error = error.failure
+        kind = type(error)
+        attributes: Attributes = {
+            "exception.type": f"{kind.__module__}.{kind.__qualname__}",
+            "exception.stacktrace": "".join(traceback.format_tb(error.__traceback__, -_FRAMES_LIMIT)),
+        }
+        message = str(error)[:_MESSAGE_LIMIT] if isinstance(error, KonvergeError) and not _quotes(error) else ""
+        if message:
+            attributes["exception.message"] = message
+        span.add_event("exception", attributes)
+        span.set_attribute("error.type", attributes["exception.type"])
+        span.set_status(self._trace.StatusCode.ERROR, message or None)
+
+
+def _request_attributes(method: str, path: str, code: str, sent_bytes: int, received_bytes: int) -> Attributes:
+    """In the names of OpenTelemetry's semantic conventions for HTTP clients."""
+    attributes: Attributes = {
+        "http.request.method": method,
+        "url.path": path,
+        "http.request.body.size": sent_bytes,
+        "http.response.body.size": received_bytes,
+    }
+    if code.isdecimal():
+        attributes["http.response.status_code"] = int(code)
+    return attributes
+
+
+def _quotes(error: BaseException) -> bool:
+    """Tell whether a konverge error passes on the words of somebody else's: of an author's code, for one."""
+    causes: list[BaseException] = [error]
+    while (cause := causes[-1].__cause__) is not None and cause not in causes:
+        causes.append(cause)
+    return not all(isinstance(each, KonvergeError) for each in causes)
