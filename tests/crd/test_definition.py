@@ -58,7 +58,7 @@ def test_a_class_without_metadata_and_spec_is_told_what_to_declare() -> None:
     assert mistakes_of(lambda: custom_resource(group="a.b", version="v1")(Bare)) == (
         "size: a custom resource has metadata, spec and status only",
         "metadata: expected a field `metadata: Metadata`",
-        "spec: expected a field `spec` of a dataclass, attrs class or msgspec Struct",
+        "spec: expected a field `spec` of a dataclass, attrs class, msgspec Struct or pydantic model",
     )
 
 
@@ -92,9 +92,11 @@ def test_types_without_a_schema_are_named_with_their_path() -> None:
     mistakes = mistakes_of(lambda: custom_resource(group="a.b", version="v1")(Strange))
 
     assert mistakes == (
-        "spec.node.children[]: Node contains itself, and a Kubernetes schema cannot refer back",
-        "spec.pair: Tuple has no counterpart in a Kubernetes schema",
-        "spec.either: a union may be of one type and None, or of int and str",
+        "spec.node.children[]: Node contains itself, and a Kubernetes schema cannot refer back; "
+        "use dict[str, Any] for the inner one",
+        "spec.pair: Tuple has no counterpart in a Kubernetes schema; use a class with a field for each item, or a list",
+        "spec.either: a union may be of one type and None, of int and str, or of int and float; "
+        "give each alternative an optional field of its own",
         "spec.byNumber: the keys of a mapping are strings",
         "spec.mixed{}[]: object has no counterpart in a Kubernetes schema",
     )

@@ -6,7 +6,6 @@ between Kubernetes' and Python's form, and its complaints into sentences about t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar
@@ -14,9 +13,11 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 from msgspec import inspect
 
+from konverge.crd.classes import read_type
 from konverge.crd.definition import definition_of
 from konverge.crd.durations import parse_duration
-from konverge.crd.names import camel_case, json_name
+from konverge.crd.models import is_model, make_instance, model_of, refusal_of
+from konverge.crd.names import json_name
 from konverge.crd.values import encode_value
 from konverge.errors import DecodeError
 from konverge.kube import Object, ObjectKey
@@ -27,26 +28,24 @@ T = TypeVar("T")
 
 Reader: TypeAlias = Callable[[Any, str], Any]
 
-_COMPLAINT = re.compile(r"(?P<problem>.*?)(?: - at `\$\.?(?P<path>.*)`)?", re.DOTALL)
-_WRONG_TYPE = re.compile(r"Expected `(?P<expected>[^`]+)`(?P<limit>[^,]*), got `(?P<found>[^`]+)`")
-_MISSING_FIELD = re.compile(r"Object missing required field `(?P<field>[^`]+)`")
-
 
 def decode(cls: type[T], obj: Mapping[str, Any]) -> T:
     """An instance of a custom resource class from an object as the server holds it.
 
     Unknown fields are passed over, and so is a null where the field has a default: an older or newer version of the
-    definition may have written the object.
+    definition may have written the object. Validators of the class run (``__post_init__``, those of attrs, those of
+    pydantic), and what they raise as a ValueError is said like any other mistake.
 
     Raises:
         konverge.errors.DecodeError: A field does not fit; says which, what was expected and what was found.
     """
     kind = definition_of(cls).gvk.kind
     try:
-        return msgspec.convert(_reader_of(cls)(obj, ""), cls)  # type: ignore[arg-type]  # a class is hashable
-    except msgspec.ValidationError as problem:
-        path, sentence = _explain(str(problem))
-        raise DecodeError(f"{kind} {ObjectKey.of(obj)}", path, sentence) from None
+        read = _reader_of(cls)(obj, "")  # type: ignore[arg-type]  # a class is hashable
+        return msgspec.convert(read, cls, dec_hook=make_instance)
+    except msgspec.ValidationError as error:
+        refused = refusal_of(error)
+        raise DecodeError(f"{kind} {ObjectKey.of(obj)}", refused.path, refused.problem) from None
     except _UnreadableError as problem:
         raise DecodeError(f"{kind} {ObjectKey.of(obj)}", problem.path, problem.problem) from None
 
@@ -80,6 +79,9 @@ def _reader(info: inspect.Type) -> Reader | None:
     match info:
         case inspect.Metadata():
             return _reader(info.type)
+        case inspect.CustomType():
+            read = read_type(info)
+            return None if read is info else _reader(read)
         case inspect.DataclassType() | inspect.StructType():
             return _object_reader(info)
         case inspect.ListType() | inspect.VarTupleType():
@@ -99,11 +101,13 @@ def _object_reader(info: inspect.DataclassType | inspect.StructType) -> Reader:
         (json_name(field), field.encode_name, _reader(field.type), not field.required and not _takes_null(field.type))
         for field in info.fields
     ]
+    known = {name for json, attribute, *_ in fields for name in (json, attribute)}
+    keeps_unknown = is_model(info.cls) and model_of(info.cls).keeps_unknown
 
     def read(value: Any, path: str) -> Any:
         if not isinstance(value, Mapping):
             return value
-        found = {}
+        found = {name: item for name, item in value.items() if name not in known} if keeps_unknown else {}
         for name, attribute, reader, null_is_default in fields:
             if name not in value:
                 continue
@@ -158,19 +162,3 @@ def _read_duration(value: Any, path: str) -> Any:
         return parse_duration(value)
     except ValueError as problem:
         raise _UnreadableError(path, str(problem)) from None
-
-
-def _explain(complaint: str) -> tuple[str, str]:
-    """The sentence of msgspec as the field's JSON path and a sentence without its marks."""
-    parts = _COMPLAINT.fullmatch(complaint)
-    assert parts is not None  # the pattern takes any text
-    problem = parts["problem"]
-    path = ".".join(camel_case(segment) for segment in (parts["path"] or "").split("."))
-    if missing := _MISSING_FIELD.fullmatch(problem):
-        field = camel_case(missing["field"])
-        return (f"{path}.{field}" if path else field), "required, but missing"
-    if wrong := _WRONG_TYPE.fullmatch(problem):
-        return path, f"expected {wrong['expected']}{wrong['limit']}, found {wrong['found']}"
-    if problem.startswith("Expected `"):
-        return path, problem.replace("`", "").replace("Expected", "expected", 1)
-    return path, problem

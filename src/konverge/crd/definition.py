@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from msgspec import inspect
 
+from konverge.crd.checks import schema_mistakes
+from konverge.crd.classes import CLASSES, class_type
+from konverge.crd.constraints import Rule
 from konverge.crd.metadata import Metadata
 from konverge.crd.names import plural_of
 from konverge.crd.schema import object_schema
+from konverge.crd.subresources import Scale, scale_mistakes, selectable_mistakes
 from konverge.errors import BuildError
 from konverge.kube import GroupVersionKind, Object, ResourceMapping
 
@@ -55,6 +59,8 @@ class Definition:
     """What `custom_resource` recorded about a class.
 
     `schema` is the structural schema of the class by itself: without the API's own fields and without conditions.
+    `deprecation` is the warning that the server sends with each answer of a deprecated version: empty for its own
+    words, None when the version is not deprecated.
     """
 
     cls: type
@@ -65,6 +71,17 @@ class Definition:
     short_names: tuple[str, ...]
     categories: tuple[str, ...]
     print_columns: tuple[PrintColumn, ...]
+    rules: tuple[Rule, ...] = ()
+    scale: Scale | None = None
+    selectable_fields: tuple[str, ...] = ()
+    is_served: bool = True
+    deprecation: str | None = None
+    also_serves: tuple[type, ...] = ()
+
+    @property
+    def versions(self) -> tuple[Definition, ...]:
+        """The declarations of all versions of the kind: this one, which is stored, and then the others in order."""
+        return (self, *(definition_of(cls) for cls in self.also_serves))
 
     @property
     def singular(self) -> str:
@@ -85,7 +102,7 @@ class Definition:
             namespaced=self.namespaced,
             singular=self.singular,
             short_names=self.short_names,
-            subresources=frozenset({"status"}),
+            subresources=frozenset({"status"} if self.scale is None else {"status", "scale"}),
             categories=self.categories,
         )
 
@@ -100,10 +117,17 @@ def custom_resource(
     short_names: Sequence[str] = (),
     categories: Sequence[str] = (),
     print_columns: Sequence[PrintColumn] = (READY, REASON, AGE),
+    rules: Sequence[Rule] = (),
+    scale: Scale | None = None,
+    selectable_fields: Sequence[str] = (),
+    served: bool = True,
+    deprecated: bool | str = False,
+    also_serves: Sequence[type[Any]] = (),
 ) -> Callable[[type[T]], type[T]]:
     """Declare that a class is a custom resource; the class itself stays as it is.
 
-    It stands above ``@dataclass`` or ``@attrs.define``, or on a `msgspec.Struct`. The class has the fields
+    It stands above ``@dataclass`` or ``@attrs.define``, or on a `msgspec.Struct` or a pydantic model; the classes of
+    its fields may be of any of these kinds. The class has the fields
     ``metadata: Metadata`` and ``spec``, and may have ``status`` for what it reports besides conditions::
 
         @custom_resource(group="demo.konverge.dev", version="v1alpha1")
@@ -121,6 +145,15 @@ def custom_resource(
         short_names: What kubectl accepts instead of the plural.
         categories: Groups of kinds for kubectl, for example ``all``.
         print_columns: Columns of ``kubectl get`` after the name.
+        rules: CEL rules over the whole object; ``self`` has spec, status and metadata, of which the server lets rules
+            see only name and generateName.
+        scale: Where ``kubectl scale`` and autoscalers find their numbers; None for no such subresource.
+        selectable_fields: Paths such as ``.spec.tier`` by which ``--field-selector`` may select; 8 at most.
+        served: Whether clients may use this version; for one of `also_serves` that is on its way out.
+        deprecated: Whether the server warns each user of this version, and with which words if these are not its own.
+        also_serves: Classes under `custom_resource` that are other versions of this kind. This class is the version
+            that is stored. Where they differ in more than fields that one of them lacks, objects need a conversion
+            webhook; without it, the server keeps what both have under one name and drops the rest.
 
     Raises:
         BuildError: The declaration cannot be served; it lists every mistake.
@@ -138,8 +171,21 @@ def custom_resource(
             short_names=tuple(short_names),
             categories=tuple(categories),
             print_columns=tuple(print_columns),
+            rules=tuple(rules),
+            scale=scale,
+            selectable_fields=tuple(selectable_fields),
+            is_served=served,
+            deprecation=(deprecated if isinstance(deprecated, str) else "") if deprecated else None,
+            also_serves=tuple(also_serves),
         )
-        mistakes = [*_name_mistakes(definition), *mistakes]
+        mistakes = [
+            *_name_mistakes(definition),
+            *mistakes,
+            *schema_mistakes(schema, [rule.manifest() for rule in rules]),
+            *([] if scale is None else scale_mistakes(scale, schema)),
+            *selectable_mistakes(definition.selectable_fields, schema),
+            *_version_mistakes(definition),
+        ]
         if mistakes:
             raise BuildError(f"custom resource {cls.__qualname__}", mistakes)
         setattr(cls, _ATTRIBUTE, definition)
@@ -175,14 +221,54 @@ def _name_mistakes(definition: Definition) -> list[str]:
     return mistakes
 
 
+def _version_mistakes(definition: Definition) -> list[str]:
+    """Why the other versions are not versions of this kind."""
+    mistakes = []
+    if definition.also_serves and not definition.is_served:
+        mistakes.append("served: the stored version of several is served, or nobody could write in its words")
+    name = definition.cls.__qualname__
+    taken = {definition.gvk.version: definition.cls}
+    for cls in definition.also_serves:
+        try:
+            other = definition_of(cls)
+        except BuildError:
+            mistakes.append(f"also_serves: {cls.__qualname__} has no @custom_resource(...)")
+            continue
+        same = taken.setdefault(other.gvk.version, cls)
+        if same is not cls:
+            mistakes.append(
+                f"also_serves: {cls.__qualname__} is {other.gvk.version} as well as {same.__qualname__}; "
+                "expected one class a version"
+            )
+        mistakes += [
+            f"also_serves: {cls.__qualname__} has {what} {found!r}, expected {expected!r} as {name}"
+            for what, found, expected in _common_to_versions(other, definition)
+            if found != expected
+        ]
+        if other.also_serves:
+            mistakes.append(f"also_serves: {cls.__qualname__} has versions itself; list them all on the stored one")
+    if len(set(definition.also_serves)) < len(definition.also_serves):
+        mistakes.append("also_serves: a class is listed twice")
+    return mistakes
+
+
+def _common_to_versions(one: Definition, other: Definition) -> Iterator[tuple[str, object, object]]:
+    """What a definition says once for all versions; names that only kubectl needs are taken from the stored one."""
+    yield "group", one.gvk.group, other.gvk.group
+    yield "kind", one.gvk.kind, other.gvk.kind
+    yield "plural", one.plural, other.plural
+    scopes = {True: "Namespaced", False: "Cluster"}
+    yield "scope", scopes[one.namespaced], scopes[other.namespaced]
+
+
 def _read_fields(cls: type) -> tuple[Object, list[str]]:
     """The schema of the class and what is wrong with the class."""
     try:
-        info = inspect.type_info(cls)
+        info = class_type(cls)
     except (NameError, TypeError) as problem:
         return {}, [f"its type hints cannot be read: {problem}"]
-    if not isinstance(info, inspect.DataclassType | inspect.StructType):
-        return {}, ["it is no dataclass, attrs class or msgspec Struct (does @custom_resource stand above @dataclass?)"]
+    if info is None:
+        return {}, [f"expected {CLASSES} (does @custom_resource stand above @dataclass?)"]
     fields = {found.name: found for found in info.fields}
     mistakes = [
         f"{name}: a custom resource has metadata, spec and status only" for name in fields if name not in _FIELDS
@@ -193,9 +279,9 @@ def _read_fields(cls: type) -> tuple[Object, list[str]]:
     schema = object_schema(info, "", mistakes)
     properties = schema.get("properties", {})
     if properties.get("spec", {}).get("type") != "object":
-        mistakes.append("spec: expected a field `spec` of a dataclass, attrs class or msgspec Struct")
+        mistakes.append(f"spec: expected a field `spec` of {CLASSES}")
     if properties.get("status", {"type": "object"}).get("type") != "object":
-        mistakes.append("status: expected a dataclass, attrs class or msgspec Struct")
+        mistakes.append(f"status: expected {CLASSES}")
     if "status" in fields and fields["status"].required:
         mistakes.append("status: expected a default, since a new object has no status")
     return schema, mistakes

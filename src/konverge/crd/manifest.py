@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 from konverge.crd.definition import Definition, PrintColumn, definition_of
@@ -41,10 +42,15 @@ _CONDITIONS: Object = {
 }
 
 
-def crd_manifest(cls: type[Any]) -> Object:
-    """The CustomResourceDefinition that serves the class: one version, with the status subresource.
+def crd_manifest(cls: type[Any], *, conversion: Mapping[str, Any] | None = None) -> Object:
+    """The CustomResourceDefinition that serves the class and the other versions of its kind.
 
     The object is the caller's own. Its fields come in a fixed order, so that written out it is the same text each time.
+
+    Args:
+        cls: The class of the stored version.
+        conversion: The ``clientConfig`` of the webhook that converts between versions (``url``, or ``service`` and
+            ``caBundle``); without one, ``spec.conversion`` is left out and the server changes the apiVersion alone.
 
     Raises:
         konverge.errors.BuildError: The class is no custom resource.
@@ -60,22 +66,36 @@ def crd_manifest(cls: type[Any]) -> Object:
         names["shortNames"] = list(definition.short_names)
     if definition.categories:
         names["categories"] = list(definition.categories)
-    version: Object = {"name": definition.gvk.version, "served": True, "storage": True}
-    if definition.print_columns:
-        version["additionalPrinterColumns"] = [_column(column) for column in definition.print_columns]
-    version["schema"] = {"openAPIV3Schema": _root_schema(definition)}
-    version["subresources"] = {"status": {}}
+    spec: Object = {"group": definition.gvk.group}
+    if conversion is not None:
+        webhook = {"clientConfig": copy.deepcopy(dict(conversion)), "conversionReviewVersions": ["v1"]}
+        spec["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+    spec["names"] = names
+    spec["scope"] = "Namespaced" if definition.namespaced else "Cluster"
+    spec["versions"] = [_version(found, is_stored=found is definition) for found in definition.versions]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": definition.name},
-        "spec": {
-            "group": definition.gvk.group,
-            "names": names,
-            "scope": "Namespaced" if definition.namespaced else "Cluster",
-            "versions": [version],
-        },
+        "spec": spec,
     }
+
+
+def _version(definition: Definition, *, is_stored: bool) -> Object:
+    version: Object = {"name": definition.gvk.version, "served": definition.is_served, "storage": is_stored}
+    if definition.deprecation is not None:
+        version["deprecated"] = True
+        if definition.deprecation:
+            version["deprecationWarning"] = definition.deprecation
+    if definition.print_columns:
+        version["additionalPrinterColumns"] = [_column(column) for column in definition.print_columns]
+    if definition.selectable_fields:
+        version["selectableFields"] = [{"jsonPath": path} for path in definition.selectable_fields]
+    version["schema"] = {"openAPIV3Schema": _root_schema(definition)}
+    version["subresources"] = {"status": {}}
+    if definition.scale is not None:
+        version["subresources"]["scale"] = definition.scale.manifest()
+    return version
 
 
 def _root_schema(definition: Definition) -> Object:
@@ -98,6 +118,9 @@ def _root_schema(definition: Definition) -> Object:
     root["properties"] = properties
     if required:
         root["required"] = required
+    rules = [*schema.get("x-kubernetes-validations", ()), *(rule.manifest() for rule in definition.rules)]
+    if rules:
+        root["x-kubernetes-validations"] = rules
     return root
 
 

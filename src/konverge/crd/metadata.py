@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -37,3 +38,10 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     def is_deleting(self) -> bool:
         """Tell whether the object was deleted and only waits for finalizers."""
         return self.deletion_timestamp is not None
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """Let a pydantic model have metadata: what `konverge.crd.decode` gives it is an instance already."""
+        from pydantic_core import core_schema
+
+        return core_schema.is_instance_schema(cls)

@@ -1,26 +1,28 @@
 """A type hint as the structural schema that a CustomResourceDefinition needs: everything inline, a type for each field.
 
-The reader is `msgspec.inspect`, so dataclasses, attrs classes and Structs come in alike. What Kubernetes has no word
-for (a union of two objects, a tuple of mixed items, a recursive type) is a mistake of the declaration, reported with
-the field's path; all mistakes are reported at once.
+The reader is `msgspec.inspect`, so dataclasses, attrs classes, Structs and models come in alike. What Kubernetes has
+no word for (a union of two objects, a tuple of mixed items, a recursive type) is a mistake of the declaration, reported
+with the field's path; all mistakes are reported at once.
 """
 
 from __future__ import annotations
 
 import inspect as python_inspect
+from collections.abc import Mapping
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 from msgspec import inspect
 
+from konverge.crd.classes import ObjectType, read_type
+from konverge.crd.constraints import ATOMIC, rules_of_class
+from konverge.crd.models import is_model, is_pydantic_dataclass, model_of
 from konverge.crd.names import json_name
 from konverge.crd.values import encode_value
 from konverge.kube import Object
 
-__all__ = ["ObjectType", "object_schema", "type_schema"]
-
-ObjectType: TypeAlias = inspect.DataclassType | inspect.StructType
+__all__ = ["object_schema", "type_schema"]
 
 _MISSING = msgspec.NODEFAULT
 # The format alone lets the server take much that is no duration to others ("PT5M", "3 days").
@@ -39,6 +41,15 @@ _SCALARS: dict[type[inspect.Type], Object] = {
 }
 
 
+# What to declare instead of types that have no counterpart but are often wanted.
+_INSTEAD = {
+    "Decimal": "; use str with a pattern, since its numbers are binary",
+    "Time": "; use str with a pattern",
+    "Tuple": "; use a class with a field for each item, or a list",
+}
+_VALIDATIONS = "x-kubernetes-validations"
+
+
 def type_schema(info: inspect.Type, path: str, mistakes: list[str], within: tuple[type, ...] = ()) -> Object:
     """The schema of one type.
 
@@ -48,9 +59,9 @@ def type_schema(info: inspect.Type, path: str, mistakes: list[str], within: tupl
         mistakes: Gets one sentence for each thing that has no schema; what is returned then is not usable.
         within: The classes around it, to notice recursion.
     """
-    match info:
+    match info := read_type(info):
         case inspect.Metadata():
-            return type_schema(info.type, path, mistakes, within) | dict(info.extra_json_schema or {})
+            return _annotated(type_schema(info.type, path, mistakes, within), info.extra_json_schema or {})
         case inspect.IntType():
             return {"type": "integer", "format": "int64"} | _number_limits(info)
         case inspect.FloatType():
@@ -80,7 +91,7 @@ def type_schema(info: inspect.Type, path: str, mistakes: list[str], within: tupl
     scalar = _SCALARS.get(type(info))
     if scalar is None:
         name = info.cls.__name__ if isinstance(info, inspect.CustomType) else type(info).__name__.removesuffix("Type")
-        mistakes.append(f"{path}: {name} has no counterpart in a Kubernetes schema")
+        mistakes.append(f"{path}: {name} has no counterpart in a Kubernetes schema{_INSTEAD.get(name, '')}")
         return {}
     return dict(scalar)
 
@@ -88,11 +99,20 @@ def type_schema(info: inspect.Type, path: str, mistakes: list[str], within: tupl
 def object_schema(info: ObjectType, path: str, mistakes: list[str], within: tuple[type, ...] = ()) -> Object:
     """The schema of a class: its description, its fields in the order of declaration, which of them are required."""
     if info.cls in within:
-        mistakes.append(f"{path}: {info.cls.__name__} contains itself, and a Kubernetes schema cannot refer back")
+        mistakes.append(
+            f"{path}: {info.cls.__name__} contains itself, and a Kubernetes schema cannot refer back; "
+            "use dict[str, Any] for the inner one"
+        )
+        return {}
+    if is_pydantic_dataclass(info.cls):
+        mistakes.append(
+            f"{path}: {info.cls.__name__} is a pydantic dataclass; use a pydantic BaseModel, or a plain dataclass"
+        )
         return {}
     if isinstance(info, inspect.StructType) and (info.array_like or info.tag is not None):
         mistakes.append(f"{path}: {info.cls.__name__} is tagged or array-like; use a plain Struct")
         return {}
+    mistakes += _model_mistakes(info, path)
     properties: Object = {}
     for field in info.fields:
         name = json_name(field)
@@ -102,7 +122,32 @@ def object_schema(info: ObjectType, path: str, mistakes: list[str], within: tupl
         schema = type_schema(field.type, where, mistakes, (*within, info.cls))
         properties[name] = _with_default(schema, field)
     required = [json_name(field) for field in info.fields if field.required]
-    return _present(type="object", description=_description(info.cls), properties=properties, required=required or None)
+    schema = _present(
+        type="object", description=_description(info.cls), properties=properties, required=required or None
+    )
+    if is_model(info.cls) and model_of(info.cls).keeps_unknown:
+        schema["x-kubernetes-preserve-unknown-fields"] = True
+    return _annotated(schema, {_VALIDATIONS: found} if (found := rules_of_class(info.cls)) else {})
+
+
+def _model_mistakes(info: ObjectType, path: str) -> list[str]:
+    if not is_model(info.cls):
+        return []
+    named = {field.name: json_name(field) for field in info.fields}
+    return [
+        f"{'.'.join(part for part in (path, named.get(name, name)) if part)}: {mistake}"
+        for name, mistake in model_of(info.cls).mistakes
+    ]
+
+
+def _annotated(schema: Object, extra: Mapping[str, Any]) -> Object:
+    """The schema with what `typing.Annotated` adds: rules come after those of the class, the rest takes precedence."""
+    found = schema | dict(extra)
+    if rules := [*schema.get(_VALIDATIONS, ()), *extra.get(_VALIDATIONS, ())]:
+        found[_VALIDATIONS] = rules
+    if found.pop(ATOMIC, False):
+        found["x-kubernetes-list-type" if found.get("type") == "array" else "x-kubernetes-map-type"] = "atomic"
+    return found
 
 
 def _with_default(schema: Object, field: inspect.Field) -> Object:
@@ -123,8 +168,13 @@ def _union(info: inspect.UnionType, path: str, mistakes: list[str], within: tupl
         schema = type_schema(members[0], path, mistakes, within)
     elif kinds == {inspect.IntType, inspect.StrType}:
         schema = {"x-kubernetes-int-or-string": True}
+    elif kinds == {inspect.IntType, inspect.FloatType}:
+        schema = {"type": "number", "format": "double"}
     else:
-        mistakes.append(f"{path}: a union may be of one type and None, or of int and str")
+        mistakes.append(
+            f"{path}: a union may be of one type and None, of int and str, or of int and float; "
+            "give each alternative an optional field of its own"
+        )
         schema = {}
     return _nullable(schema) if info.includes_none else schema
 

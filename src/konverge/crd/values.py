@@ -13,7 +13,9 @@ from uuid import UUID
 import msgspec
 from msgspec import inspect
 
+from konverge.crd.classes import CLASSES, class_type
 from konverge.crd.durations import format_duration
+from konverge.crd.models import kept_by
 from konverge.crd.names import json_name
 from konverge.kube import Object, format_time
 
@@ -50,7 +52,7 @@ def encode_value(value: Any) -> Any:
         if not field.required and (item is None or (omits_defaults and item == _default_of(field))):
             continue
         found[name] = encode_value(item)
-    return found
+    return found | {name: encode_value(item) for name, item in kept_by(value).items()}
 
 
 def _default_of(field: inspect.Field) -> Any:
@@ -59,7 +61,7 @@ def _default_of(field: inspect.Field) -> Any:
 
 @lru_cache(maxsize=256)
 def _fields_of(cls: type) -> tuple[tuple[inspect.Field, str], ...]:
-    info = inspect.type_info(cls)
-    if not isinstance(info, inspect.DataclassType | inspect.StructType):
-        raise TypeError(f"{cls.__qualname__} is neither a JSON value nor a dataclass, attrs class or msgspec Struct")
+    info = class_type(cls)
+    if info is None:
+        raise TypeError(f"{cls.__qualname__} is neither a JSON value nor {CLASSES}")
     return tuple((field, json_name(field)) for field in info.fields)

@@ -1,0 +1,61 @@
+"""Mistakes of a whole schema that the server would answer with, found when the class is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from konverge.crd.constraints import rule_mistakes
+from konverge.kube import Object
+
+__all__ = ["schema_mistakes"]
+
+_SCALARS = frozenset({"string", "integer", "number", "boolean"})
+
+
+def schema_mistakes(schema: Object, root_rules: Sequence[Object] = ()) -> list[str]:
+    """What is wrong with the rules and the list keys of a schema, one sentence each.
+
+    Args:
+        schema: The structural schema of a class.
+        root_rules: Rules over the whole object, which its schema does not have yet.
+    """
+    found = [mistake for rule in root_rules for mistake in rule_mistakes(rule)]
+    for path, node in _nodes(schema, ""):
+        where = f"{path}: " if path else ""
+        found += [f"{where}{mistake}" for rule in _rules(node) for mistake in rule_mistakes(rule)]
+        found += [f"{where}{mistake}" for mistake in _key_mistakes(node)]
+    return found
+
+
+def _rules(node: Object) -> Sequence[Object]:
+    listed: Sequence[Object] = node.get("x-kubernetes-validations", ())
+    return listed
+
+
+def _nodes(node: Object, path: str) -> Iterator[tuple[str, Object]]:
+    yield path, node
+    for name, inner in node.get("properties", {}).items():
+        yield from _nodes(inner, f"{path}.{name}" if path else name)
+    if "items" in node:
+        yield from _nodes(node["items"], f"{path}[]")
+    if "additionalProperties" in node:
+        yield from _nodes(node["additionalProperties"], f"{path}{{}}")
+
+
+def _key_mistakes(node: Object) -> Iterator[str]:
+    if node.get("x-kubernetes-list-type") != "map":
+        return
+    if node.get("type") != "array":
+        yield "list_map is for lists"
+        return
+    items = node["items"]
+    properties = items.get("properties", {})
+    for key in node.get("x-kubernetes-list-map-keys", ()):
+        field = properties.get(key)
+        if field is None:
+            has = f"they have {', '.join(properties)}" if properties else "they have no fields"
+            yield f"list_map: the items have no field {key!r} in JSON ({has})"
+        elif field.get("type") not in _SCALARS:
+            yield f"list_map: the key {key!r} is no string, number or boolean"
+        elif key not in items.get("required", ()) and "default" not in field:
+            yield f"list_map: the key {key!r} is optional; expected a required field, or one with a default"

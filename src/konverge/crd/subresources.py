@@ -1,0 +1,82 @@
+"""Paths into a custom resource that its definition names: the scale subresource and the selectable fields."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from konverge.kube import Object
+
+__all__ = ["Scale", "field_at", "scale_mistakes", "selectable_mistakes"]
+
+_STEP = re.compile(r"\.([A-Za-z0-9_-]+)")
+_PATH = re.compile(rf"(?:{_STEP.pattern})+")
+# What the API server admits for one version.
+_MOST_SELECTABLE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Where the ``scale`` subresource finds its numbers: for ``kubectl scale`` and autoscalers.
+
+    Args:
+        replicas: The wanted number, an integer under ``.spec``.
+        status_replicas: The number that there is, an integer under ``.status``.
+        label_selector: The label selector of the replicas in its text form, a string under ``.status`` or ``.spec``;
+            a HorizontalPodAutoscaler needs one. Empty for none.
+    """
+
+    replicas: str = ".spec.replicas"
+    status_replicas: str = ".status.replicas"
+    label_selector: str = ""
+
+    def manifest(self) -> Object:
+        """The subresource as the definition has it."""
+        found: Object = {"specReplicasPath": self.replicas, "statusReplicasPath": self.status_replicas}
+        if self.label_selector:
+            found["labelSelectorPath"] = self.label_selector
+        return found
+
+
+def field_at(schema: Object, path: str) -> Object | None:
+    """The schema of the field at a path such as ``.spec.replicas``; None when it is no path, or there is no field."""
+    if not _PATH.fullmatch(path):
+        return None
+    found: Object | None = schema
+    for step in _STEP.findall(path):
+        found = found.get("properties", {}).get(step) if found is not None else None
+    return found
+
+
+def scale_mistakes(scale: Scale, schema: Object) -> list[str]:
+    """What is wrong with the paths of a scale subresource, one sentence each."""
+    wanted: list[tuple[str, str, tuple[str, ...], str]] = [
+        ("replicas", scale.replicas, (".spec.",), "integer"),
+        ("status_replicas", scale.status_replicas, (".status.",), "integer"),
+    ]
+    if scale.label_selector:
+        wanted.append(("label_selector", scale.label_selector, (".status.", ".spec."), "string"))
+    mistakes = []
+    for name, path, roots, kind in wanted:
+        found = field_at(schema, path)
+        if not path.startswith(roots):
+            mistakes.append(f"scale {name}: expected a path that begins with {' or '.join(roots)}, found {path!r}")
+        elif found is None or found.get("type") != kind:
+            actual = "no such field" if found is None else f"a field of type {found.get('type', 'any')}"
+            mistakes.append(f"scale {name}: expected {path} to be a declared field of type {kind}, found {actual}")
+    return mistakes
+
+
+def selectable_mistakes(paths: tuple[str, ...], schema: Object) -> list[str]:
+    """What is wrong with the fields by which clients may select, one sentence each."""
+    mistakes = []
+    for path in paths:
+        found = field_at(schema, path)
+        if found is None or found.get("type") not in ("string", "integer", "boolean"):
+            actual = "no such field" if found is None else f"a field of type {found.get('type', 'any')}"
+            mistakes.append(f"selectable field {path}: expected a declared string, integer or boolean, found {actual}")
+    if len(paths) > _MOST_SELECTABLE:
+        mistakes.append(f"selectable fields: expected {_MOST_SELECTABLE} at most, found {len(paths)}")
+    if len(set(paths)) < len(paths):
+        mistakes.append("selectable fields: one is named twice")
+    return mistakes
