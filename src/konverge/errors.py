@@ -25,6 +25,7 @@ __all__ = [
     "InvalidError",
     "KindNotServedError",
     "KonvergeError",
+    "NoPermitError",
     "NotConnectedError",
     "NotFoundError",
     "ReconcileError",
@@ -100,6 +101,10 @@ class NotConnectedError(ConnectionFailedError):
 
 class UntrustedServerError(ConnectionFailedError):
     """The TLS handshake failed: nothing was sent, and trying again cannot help before somebody mends a certificate."""
+
+
+class NoPermitError(KonvergeError):
+    """A write was not sent, since this process may have lost the lease that lets it write. Nobody tries it again."""
 
 
 class KindNotServedError(KonvergeError):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from konverge.client import ClusterConfig, HttpTransport, Tls
+from konverge.client import Client, ClusterConfig, HttpTransport, Tls
 from konverge.client.credentials import Token, TokenFile
 from konverge.clock import SystemClock
 from konverge.errors import (
@@ -24,7 +24,9 @@ from konverge.errors import (
     UnauthorizedError,
     UntrustedServerError,
 )
+from konverge.kube import GroupVersionKind, ObjectKey
 from tests.client.certificates import NOW, Authority, Pair
+from tests.client.scripted import DISCOVERY
 
 pytestmark = pytest.mark.anyio
 
@@ -385,6 +387,30 @@ async def test_a_transport_that_was_closed_stays_closed(servers: Servers) -> Non
 
     with pytest.raises(NotConnectedError, match="has been closed"):
         await transport.request("GET", "/api", timeout_seconds=SECONDS)
+
+
+async def test_a_client_with_its_own_connections_works_in_another_thread(servers: Servers) -> None:
+    peers: list[object] = []
+
+    async def one_object(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        peers.append(request.transport.get_extra_info("peername"))
+        return web.json_response(DISCOVERY.get(request.path, {"metadata": {"name": "web"}}))
+
+    config_map, key = GroupVersionKind("", "v1", "ConfigMap"), ObjectKey("default", "web")
+    async with Client(HttpTransport(config(await servers.start(one_object)))) as client:
+        await client.get(config_map, key)
+        other = client.with_own_connections()
+
+        async def ask_elsewhere() -> None:
+            async with other:
+                await other.get(config_map, key)
+
+        await asyncio.to_thread(asyncio.run, ask_elsewhere())
+        await client.get(config_map, key)
+
+    assert len(peers) == 5  # two are discovery, which both know of
+    assert len(set(peers)) == 2
 
 
 # Credentials.

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
 
 import msgspec
 
 from konverge.client.decoding import UNREADABLE, check_text
+from konverge.client.observing import RequestObserver
+from konverge.client.permits import WritePermit
 from konverge.client.rest_mapper import RestMapper
 from konverge.client.sending import Sender, decode_object, not_json
-from konverge.client.transport import Transport
+from konverge.client.transport import SeparableTransport, Transport
 from konverge.client.watch import Watch
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
 from konverge.errors import ConnectionFailedError, ExpiredError, KindNotServedError, NotFoundError
@@ -85,6 +88,10 @@ class Client:
         timeout_seconds: The deadline of a verb.
         clock: Measures deadlines and waits between retries.
         entropy: Draws the jitter of those waits.
+        observer: Hears of each attempt to send a request.
+        permit: Is asked before each attempt to write (all but GET, dry runs included); None for writing at any time.
+            A write that it forbids raises `konverge.errors.NoPermitError`, and one that it permits is given no more
+            time than the permit is sure to last.
     """
 
     def __init__(
@@ -95,17 +102,52 @@ class Client:
         timeout_seconds: float = 30.0,
         clock: Clock | None = None,
         entropy: Entropy | None = None,
+        observer: RequestObserver | None = None,
+        permit: WritePermit | None = None,
     ) -> None:
-        clock = clock or SystemClock()
-        self._transport = transport
+        self._is_borrowing = False
         self._sender = Sender(
             transport,
-            user_agent=user_agent,
-            timeout_seconds=timeout_seconds,
-            clock=clock,
-            entropy=entropy or SystemEntropy(),
+            user_agent,
+            timeout_seconds,
+            clock or SystemClock(),
+            entropy or SystemEntropy(),
+            observer,
+            permit,
         )
-        self._mapper = RestMapper(self._sender, clock)
+        self._mapper = RestMapper(self._sender)
+
+    def with_permit(self, permit: WritePermit | None) -> Client:
+        """A client that differs in its permit alone.
+
+        Both share the transport and what they know of the server's kinds; closing one closes both.
+        """
+        return self._derived(replace(self._sender, permit=permit))
+
+    def with_observer(self, observer: RequestObserver | None) -> Client:
+        """A client that differs in its observer alone; shared is what `with_permit` says."""
+        return self._derived(replace(self._sender, observer=observer))
+
+    def with_own_connections(self) -> Client:
+        """A client for the same cluster, user and settings that shares no connection, permit or observer with this one.
+
+        It may be used in another thread's event loop, and is closed by itself: what a lease is renewed with must not
+        wait for the requests of everybody else. A transport without connections (the embedded cluster in process) is
+        shared, for the same event loop only.
+        """
+        found = self._sender.transport
+        transport = found.with_own_connections() if isinstance(found, SeparableTransport) else found
+        other = copy.copy(self)
+        other._is_borrowing = transport is found
+        other._sender = replace(self._sender, transport=transport, observer=None, permit=None)
+        other._mapper = self._mapper.copied(other._sender)
+        return other
+
+    def _derived(self, sender: Sender) -> Client:
+        other = copy.copy(self)
+        other._sender = sender
+        other._mapper = self._mapper.through(sender)
+        return other
 
     async def __aenter__(self) -> Self:
         return self
@@ -117,7 +159,8 @@ class Client:
 
     async def close(self) -> None:
         """Close the transport."""
-        await self._transport.close()
+        if not self._is_borrowing:
+            await self._sender.transport.close()
 
     async def mapping(self, gvk: GroupVersionKind) -> ResourceMapping:
         """Where the kind is served and whether it is namespaced."""

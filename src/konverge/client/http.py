@@ -76,6 +76,10 @@ class HttpTransport:
     def __repr__(self) -> str:
         return f"HttpTransport({self._config.server!r})"
 
+    def with_own_connections(self) -> HttpTransport:
+        """A transport to the same server as the same user, with connections of its own, for any event loop."""
+        return HttpTransport(self._config, clock=self._clock)
+
     async def request(
         self,
         method: str,
@@ -92,9 +96,11 @@ class HttpTransport:
             konverge.errors.UnauthorizedError: The server does not accept the credentials, also not after they were
                 read again.
         """
+        deadline = self._clock.monotonic() + timeout_seconds
         answer = await self._exchange(method, path, query, headers, body, timeout_seconds)
         if answer.status == _UNAUTHORIZED and self._config.credentials.refused():
-            answer = await self._exchange(method, path, query, headers, body, timeout_seconds)
+            left = max(0.0, deadline - self._clock.monotonic())
+            answer = await self._exchange(method, path, query, headers, body, left)
         if answer.status == _UNAUTHORIZED:
             raise refused_credentials(self._config, _message(answer.body), self._clock.now())
         return answer

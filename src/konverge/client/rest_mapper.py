@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
 
 from konverge.client.discovery import (
     AGGREGATED_ACCEPT,
@@ -13,7 +14,6 @@ from konverge.client.discovery import (
     parse_legacy,
 )
 from konverge.client.sending import Sender, decode_object
-from konverge.clock import Clock
 from konverge.errors import ApiError, ConnectionFailedError, KindNotServedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ResourceMapping
 
@@ -28,22 +28,40 @@ _FRESH_LEGACY_SECONDS = 10.0
 _PARALLEL = 8
 
 
+@dataclass(slots=True)
+class _Knowledge:
+    """What the server has said of its kinds. It belongs to one event loop."""
+
+    served: ServedKinds = field(default_factory=ServedKinds)
+    asked_at: float | None = None
+    is_legacy: bool = False
+    answers: dict[str, tuple[str, Object]] = field(default_factory=dict)
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def copy(self) -> _Knowledge:
+        """The same for another event loop."""
+        return _Knowledge(self.served, self.asked_at, self.is_legacy, dict(self.answers))
+
+
 class RestMapper:
     """Knows the kinds of one server; asks on first need, and again when a kind is missing.
 
     Args:
         sender: Asks the server.
-        clock: Says how old the knowledge is.
+        knowledge: What is known already; for `through` and `copied`.
     """
 
-    def __init__(self, sender: Sender, clock: Clock) -> None:
+    def __init__(self, sender: Sender, *, knowledge: _Knowledge | None = None) -> None:
         self._sender = sender
-        self._clock = clock
-        self._served = ServedKinds()
-        self._asked_at: float | None = None
-        self._legacy = False
-        self._answers: dict[str, tuple[str, Object]] = {}
-        self._lock = asyncio.Lock()
+        self._known = knowledge or _Knowledge()
+
+    def through(self, sender: Sender) -> RestMapper:
+        """One that asks through another sender and shares what both know."""
+        return RestMapper(sender, knowledge=self._known)
+
+    def copied(self, sender: Sender) -> RestMapper:
+        """One that knows as much now, and shares nothing: for another event loop."""
+        return RestMapper(sender, knowledge=self._known.copy())
 
     async def mapping(self, gvk: GroupVersionKind) -> ResourceMapping:
         """Where the kind is served.
@@ -53,30 +71,30 @@ class RestMapper:
                 a server without aggregated discovery).
             konverge.errors.ApiError: Discovery failed.
         """
-        found = self._served.by_kind.get(gvk)
+        found = self._known.served.by_kind.get(gvk)
         if found is None:
-            await self._refresh(_FRESH_LEGACY_SECONDS if self._legacy else _FRESH_SECONDS)
-            found = self._served.by_kind.get(gvk)
+            await self._refresh(_FRESH_LEGACY_SECONDS if self._known.is_legacy else _FRESH_SECONDS)
+            found = self._known.served.by_kind.get(gvk)
         if found is None:
             raise KindNotServedError(self._explain(gvk))
         return found
 
     async def served(self) -> ServedKinds:
         """Everything that the server serves, by an answer that is at most a few seconds old."""
-        await self._refresh(_FRESH_LEGACY_SECONDS if self._legacy else _FRESH_SECONDS)
-        return self._served
+        await self._refresh(_FRESH_LEGACY_SECONDS if self._known.is_legacy else _FRESH_SECONDS)
+        return self._known.served
 
     def forget(self, gvk: GroupVersionKind) -> None:
         """The server answered that there is no such path: the next question about the kind asks anew."""
-        if gvk in self._served.by_kind:
-            remaining = tuple(found for found in self._served.mappings if found.gvk != gvk)
-            self._served = ServedKinds(remaining, self._served.unreachable)
-            self._asked_at = None
+        if gvk in self._known.served.by_kind:
+            remaining = tuple(found for found in self._known.served.mappings if found.gvk != gvk)
+            self._known.served = ServedKinds(remaining, self._known.served.unreachable)
+            self._known.asked_at = None
 
     def _explain(self, gvk: GroupVersionKind) -> str:
-        if gvk.api_version in self._served.unreachable:
+        if gvk.api_version in self._known.served.unreachable:
             return f"{gvk} is served by an aggregated API server that does not answer now"
-        versions = self._served.versions_of(gvk.group, gvk.kind)
+        versions = self._known.served.versions_of(gvk.group, gvk.kind)
         if versions:
             return f"the server does not serve {gvk}; it serves {gvk.kind} as {', '.join(versions)}"
         if "." in gvk.group:
@@ -85,23 +103,23 @@ class RestMapper:
 
     async def _refresh(self, fresh_seconds: float) -> None:
         """Ask the server, unless the last answer is that fresh. Callers that come together share one answer."""
-        came_at = self._clock.monotonic()
-        async with self._lock:
-            if self._asked_at is not None and came_at - self._asked_at < fresh_seconds:
+        came_at = self._sender.clock.monotonic()
+        async with self._known.asking:
+            if self._known.asked_at is not None and came_at - self._known.asked_at < fresh_seconds:
                 return
-            now = self._clock.monotonic()
+            now = self._sender.clock.monotonic()
             core, groups = await self._document("/api"), await self._document("/apis")
-            self._legacy = not (is_aggregated(core) and is_aggregated(groups))
-            if self._legacy:
-                self._served = await self._legacy_kinds(group_versions_of(core) + group_versions_of(groups))
+            self._known.is_legacy = not (is_aggregated(core) and is_aggregated(groups))
+            if self._known.is_legacy:
+                self._known.served = await self._legacy_kinds(group_versions_of(core) + group_versions_of(groups))
             else:
-                self._served = parse_aggregated(core).joined(parse_aggregated(groups))
+                self._known.served = parse_aggregated(core).joined(parse_aggregated(groups))
             # The moment of asking: what was installed since is not in the answer.
-            self._asked_at = now
+            self._known.asked_at = now
 
     async def _document(self, path: str) -> Object:
         headers = {"accept": AGGREGATED_ACCEPT}
-        etag, known = self._answers.get(path, ("", {}))
+        etag, known = self._known.answers.get(path, ("", {}))
         if etag:
             headers["if-none-match"] = etag
         try:
@@ -111,7 +129,7 @@ class RestMapper:
         if answer.status == 304:
             return known
         document = decode_object(answer, "GET", path)
-        self._answers[path] = (answer.headers.get("etag", ""), document)
+        self._known.answers[path] = (answer.headers.get("etag", ""), document)
         return document
 
     async def _legacy_kinds(self, group_versions: tuple[str, ...]) -> ServedKinds:

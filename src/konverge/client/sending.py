@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from konverge.client.decoding import UNREADABLE
+from konverge.client.observing import RequestObserver
+from konverge.client.permits import WritePermit
 from konverge.client.retries import Backoff, pause_before_retry
 from konverge.client.transport import Response, StreamingResponse, Transport
 from konverge.clock import Clock, Entropy
-from konverge.errors import ApiError, ConnectionFailedError
+from konverge.errors import ApiError, ConnectionFailedError, NoPermitError
 from konverge.kube import Object
 
 __all__ = ["JSON", "Sender", "decode_object", "not_json"]
@@ -26,6 +29,13 @@ _BACKOFF = Backoff(first_seconds=0.2, cap_seconds=5.0)
 _MAX_WORDS = 300
 
 
+# What may be sent without a permit.
+_READS = frozenset({"GET", "HEAD"})
+
+_NO_ANSWER = "<error>"
+
+
+@dataclass(frozen=True, slots=True)
 class Sender:
     """Sends requests of one user over one transport.
 
@@ -35,16 +45,17 @@ class Sender:
         timeout_seconds: The deadline of a request with its retries, and of a stream's head.
         clock: Measures deadlines and waits between retries.
         entropy: Draws the jitter of those waits.
+        observer: Hears of each attempt.
+        permit: Is asked before each attempt to write.
     """
 
-    def __init__(
-        self, transport: Transport, *, user_agent: str, timeout_seconds: float, clock: Clock, entropy: Entropy
-    ) -> None:
-        self._transport = transport
-        self._user_agent = user_agent
-        self._timeout_seconds = timeout_seconds
-        self._clock = clock
-        self._entropy = entropy
+    transport: Transport
+    user_agent: str
+    timeout_seconds: float
+    clock: Clock
+    entropy: Entropy
+    observer: RequestObserver | None = None
+    permit: WritePermit | None = None
 
     async def send(
         self,
@@ -67,25 +78,19 @@ class Sender:
         Raises:
             konverge.errors.ApiError: The server refused.
             konverge.errors.ConnectionFailedError: There was no answer.
+            konverge.errors.NoPermitError: It is a write, and may not be sent (any more).
         """
-        sent = {"accept": JSON, "user-agent": self._user_agent}
+        sent = {"accept": JSON, "user-agent": self.user_agent}
         if body is not None:
             sent["content-type"] = JSON
         sent |= headers
         encoded = None if body is None else msgspec.json.encode(body)
-        deadline = self._clock.monotonic() + self._timeout_seconds
+        deadline = self.clock.monotonic() + self.timeout_seconds
         failures = 0
         while True:
             failure: ApiError | ConnectionFailedError
             try:
-                answer = await self._transport.request(
-                    method,
-                    path,
-                    query=_present(query),
-                    headers=sent,
-                    body=encoded,
-                    timeout_seconds=max(0.0, deadline - self._clock.monotonic()),
-                )
+                answer = await self._attempt(method, path, _present(query), sent, encoded, deadline)
             except ConnectionFailedError as error:
                 failure = error
             else:
@@ -94,11 +99,13 @@ class Sender:
                 failure = _refusal(answer.status, answer.headers, answer.body)
             failures += 1
             pause = pause_before_retry(
-                method, failure, failures=failures, attempts=_ATTEMPTS, backoff=_BACKOFF, entropy=self._entropy
+                method, failure, failures=failures, attempts=_ATTEMPTS, backoff=_BACKOFF, entropy=self.entropy
             )
-            if pause is None or self._clock.monotonic() + pause >= deadline:
+            if pause is None or self.clock.monotonic() + pause >= deadline:
                 raise failure
-            await self._clock.sleep(pause)
+            await self.clock.sleep(pause)
+            if self.observer is not None:
+                self.observer.retried(method, code=_code(failure))
 
     @asynccontextmanager
     async def stream(self, path: str, *, query: Mapping[str, str]) -> AsyncIterator[StreamingResponse]:
@@ -108,17 +115,77 @@ class Sender:
             konverge.errors.ApiError: The server refused.
             konverge.errors.ConnectionFailedError: There was no answer.
         """
-        opening = self._transport.stream(
+        opening = self.transport.stream(
             "GET",
             path,
             query=_present(query),
-            headers={"accept": JSON, "user-agent": self._user_agent},
-            connect_timeout_seconds=self._timeout_seconds,
+            headers={"accept": JSON, "user-agent": self.user_agent},
+            connect_timeout_seconds=self.timeout_seconds,
         )
-        async with opening as response:
+        async with AsyncExitStack() as opened:
+            with self._observed("GET", path, b"") as attempt:
+                response = await opened.enter_async_context(opening)
+                attempt.code = str(response.status)
             if response.status != 200:
                 raise _refusal(response.status, response.headers, await response.body())
             yield response
+
+    async def _attempt(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        headers: Mapping[str, str],
+        body: bytes | None,
+        deadline: float,
+    ) -> Response:
+        timeout_seconds = max(0.0, deadline - self.clock.monotonic())
+        if self.permit is not None and method not in _READS:
+            # The server takes a write from whoever sends it, so an answer that we stop waiting for before the permit
+            # ends is the most that a lease can promise.
+            permitted_seconds = self.permit.seconds_left()
+            if permitted_seconds <= 0:
+                raise NoPermitError(f"{method} {path} was not sent: this process may have lost its lease")
+            timeout_seconds = min(timeout_seconds, permitted_seconds)
+        with self._observed(method, path, body or b"") as attempt:
+            answer = await self.transport.request(
+                method, path, query=query, headers=headers, body=body, timeout_seconds=timeout_seconds
+            )
+            attempt.code, attempt.received_bytes = str(answer.status), len(answer.body)
+        return answer
+
+    @contextmanager
+    def _observed(self, method: str, path: str, body: bytes) -> Iterator[_Attempt]:
+        """Tell the observer of an attempt when it has ended, however it ends."""
+        attempt = _Attempt()
+        begun = self.clock.monotonic()
+        try:
+            yield attempt
+        except ApiError as error:  # a transport raises what the server has against the credentials
+            attempt.code = _code(error)
+            raise
+        finally:
+            if self.observer is not None:
+                self.observer.requested(
+                    method,
+                    path,
+                    code=attempt.code,
+                    seconds=self.clock.monotonic() - begun,
+                    sent_bytes=len(body),
+                    received_bytes=attempt.received_bytes,
+                )
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """What came of sending a request once."""
+
+    code: str = _NO_ANSWER
+    received_bytes: int = 0
+
+
+def _code(failure: ApiError | ConnectionFailedError) -> str:
+    return str(failure.code) if isinstance(failure, ApiError) else _NO_ANSWER
 
 
 def decode_object(answer: Response, method: str, path: str) -> Object:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-__all__ = ["Response", "StreamingResponse", "Transport"]
+__all__ = ["Response", "SeparableTransport", "StreamingResponse", "Transport"]
 
 
 class Response(Protocol):
@@ -92,3 +92,11 @@ class Transport(Protocol):
 
     async def close(self) -> None:
         """Close all connections; the transport is of no use afterwards."""
+
+
+@runtime_checkable
+class SeparableTransport(Transport, Protocol):
+    """A transport with connections, of which there may be others."""
+
+    def with_own_connections(self) -> Transport:
+        """One to the same server as the same user that shares nothing with this one, for any event loop."""
