@@ -6,7 +6,8 @@ kind of class, pydantic models included.
 
 The server estimates what a rule can cost when it accepts the definition, by the largest value that the schema lets
 through, and refuses a definition with a rule that may be too expensive. So whatever a rule walks over needs a bound:
-``max_length`` on strings, lists and mappings.
+``max_length`` on strings, lists and mappings. It takes the text of a number for unbounded, so a message expression can
+show the strings of the object, but no ``string(self.replicas)``.
 """
 
 from __future__ import annotations
