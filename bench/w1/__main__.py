@@ -1,0 +1,75 @@
+"""Runs W1 and prints its table: ``python -m bench.w1 [--parents N] [--flood N] [--profile FILE]``."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import platform
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bench.w1.measuring import Cold, Fresh, Quiet, measure_flood, measure_floor, measure_operator
+
+_WIDTHS = (44, 16, 22, 12)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.w1", description=__doc__)
+    parser.add_argument("--parents", type=int, default=1_000, help="how many (default: 1000)")
+    parser.add_argument("--flood", type=int, help="behind how many one fresh parent comes (default: 5 times as many)")
+    parser.add_argument("--profile", type=Path, help="profile the operator's first run with cProfile into this file")
+    arguments = parser.parse_args()
+    asyncio.run(_run(arguments.parents, arguments.flood or 5 * arguments.parents, arguments.profile))
+
+
+async def _run(count: int, flood: int, profile: Path | None) -> None:
+    print(f"# {datetime.now(UTC):%Y-%m-%d %H:%M}, Python {platform.python_version()}, {platform.machine()}")
+    print(f"# {count} parents of 5 children; the control plane is on the same machine")
+    _row("what", "goal", "measured", "to floor")
+    floor = await measure_floor(count)
+    _cold("floor", floor, floor, count)
+    cold, touched, restarted = await measure_operator(count, profile=profile)
+    _cold("konverge", cold, floor, count)
+    _quiet("touched without effect", touched, count)
+    _quiet("started again", restarted, count)
+    _fresh(await measure_flood(flood))
+
+
+def _cold(who: str, found: Cold, floor: Cold, count: int) -> None:
+    is_floor = found is floor
+    requests = sum(number for verb, number in found.requests.items() if verb not in ("list", "watch"))
+    row = f"{who}: to all Ready"
+    _row(row, "" if is_floor else "<= 1.1 x floor", f"{found.seconds:.1f} s", f"{found.seconds / floor.seconds:.2f}")
+    _row(f"{who}: requests a parent", "6" if is_floor else "<= 7", f"{requests / count:.2f}", "")
+    _verbs(found.requests, count)
+    ratio = f"{found.cpu_seconds / floor.cpu_seconds:.2f}"
+    _row(f"{who}: CPU", "" if is_floor else "<= 2 x floor", f"{found.cpu_seconds:.1f} s", ratio)
+    _row(f"{who}: peak memory", "" if is_floor else "<= 70 MB", f"{found.peak_megabytes:.0f} MB", "")
+
+
+def _quiet(what: str, found: Quiet, count: int) -> None:
+    _row(f"{what}: requests but lists and watches", "0", str(found.needless.total()), "")
+    _verbs(found.requests, count)
+    _row(f"{what}: until quiet", "", f"{found.seconds:.1f} s", "")
+    _row(f"{what}: CPU, peak memory", "", f"{found.cpu_seconds:.2f} s, {found.peak_megabytes:.0f} MB", "")
+
+
+def _fresh(found: Fresh) -> None:
+    what = f"fresh, behind {found.waiting} of {found.flood}"
+    _row(f"{what}: first write", "<= 1 s", f"{found.first_write_seconds:.2f} s", "")
+    _row(f"{what}: Ready", "<= 1 s", f"{found.ready_seconds:.2f} s", "")
+
+
+def _verbs(requests: Counter[str], count: int) -> None:
+    for verb, number in requests.most_common():
+        shown = f"{number}" if number < count / 2 else f"{number / count:.2f} a parent"
+        _row(f"    {verb}", "", shown, "")
+
+
+def _row(*cells: str) -> None:
+    print(" ".join(f"{cell:<{width}}" for cell, width in zip(cells, _WIDTHS, strict=True)).rstrip(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""The operator of W1, as its author would write it; `python -m bench.w1.program KUBECONFIG` runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+
+from bench.w1 import parents
+from bench.w1.parents import Parent
+from bench.w1.starting import wait_for_go
+from konverge import Component, ComponentBuilder, Operator, depends_on
+from konverge.client.connect import connect
+from konverge.primitives import ConfigMap, Deployment, Secret, Service
+from konverge.primitives.generic import Static
+
+USER_AGENT = "w1-konverge"
+
+
+def settings(parent: Parent) -> Component:
+    name, namespace = parent.metadata.name, parent.metadata.namespace
+    return (
+        ComponentBuilder("settings", condition_type="SettingsReady")
+        .with_resource(ConfigMap(parents.config(name, namespace, parent.spec.greeting)))
+        .with_resource(Secret(parents.secret(name, namespace)))
+        .build()
+    )
+
+
+def application(parent: Parent) -> Component:
+    name, namespace = parent.metadata.name, parent.metadata.namespace
+    return (
+        ComponentBuilder("application", condition_type="ApplicationReady")
+        .with_prerequisite(depends_on("SettingsReady"))
+        .with_resource(Static(parents.account(name, namespace)))
+        .with_resource(Service(parents.service(name, namespace)))
+        .with_resource(Deployment(parents.deployment(name, namespace, parent.spec.image)))
+        .build()
+    )
+
+
+operator = Operator("w1")
+operator.manages(Parent, settings, application)
+
+
+async def main(kubeconfig: str, namespace: str) -> None:
+    async with connect(kubeconfig, user_agent=USER_AGENT, env={}) as client:
+        wait_for_go()
+        await operator.run(client, namespace=namespace, stops_on_signals=True)
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.WARNING)
+    asyncio.run(main(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""))
