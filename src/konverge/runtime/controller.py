@@ -16,6 +16,8 @@ from typing import TypeAlias
 from konverge.clock import Clock, Entropy
 from konverge.errors import ApiError, ConnectionFailedError, KonvergeError, TerminalError, describe
 from konverge.kube import ObjectKey
+from konverge.runtime.breaker import Breaker, BreakerOptions
+from konverge.runtime.observing import ControllerObserver, Outcome, PassTracer
 from konverge.runtime.passes import Pass, current_pass
 from konverge.runtime.queue import Backoff, Queue
 
@@ -40,9 +42,12 @@ class Result:
 
     Args:
         requeue_after: Another pass after so long, even if nothing changes; None waits for a change.
+        priority: Where that pass goes in the line, before those with lower ones; changes come with 0, owners that were
+            there when the operator started with -100.
     """
 
     requeue_after: timedelta | None = None
+    priority: int = 0
 
 
 class FailedPassError(KonvergeError):
@@ -74,6 +79,9 @@ class Controller:
         workers: How many keys at once.
         timeout: How long a pass may take before it is cancelled.
         backoff: How long a key waits after a failure.
+        breaker: When a key whose passes never come to rest is slowed down.
+        observer: Hears what the controller does.
+        tracer: Wraps each pass in a span.
     """
 
     def __init__(
@@ -86,16 +94,28 @@ class Controller:
         workers: int = DEFAULT_WORKERS,
         timeout: timedelta = DEFAULT_TIMEOUT,
         backoff: Backoff | None = None,
+        breaker: BreakerOptions | None = None,
+        observer: ControllerObserver | None = None,
+        tracer: PassTracer | None = None,
     ) -> None:
         self.name = name
+        self.workers = workers
         self.queue: Queue[ObjectKey] = Queue(entropy, backoff=backoff)
         self._reconcile = reconcile
         self._clock = clock
         self._entropy = entropy
-        self._workers = workers
+        self._breaker: Breaker[ObjectKey] = Breaker(breaker)
+        self._observer = observer
+        self._tracer = tracer
+        # What last called for each key that waits; a key that only its own timer or back-off calls for has none.
+        self._sources: dict[ObjectKey, str] = {}
+        self._started_at: dict[ObjectKey, float] = {}
+        self._tasks: dict[ObjectKey, asyncio.Task[None]] = {}
+        self._abandoned: set[ObjectKey] = set()
         self._timeout_seconds = timeout.total_seconds()
         self._stopping = False
         self._changed = asyncio.Event()
+        self._waiting_for_end: list[asyncio.Future[None]] = []
 
     def wake(self, key: ObjectKey, *, priority: int = 0, reason: str = "") -> None:
         """Ask for a pass over the key as soon as a worker is free; for use in the loop that runs the controller.
@@ -103,10 +123,29 @@ class Controller:
         Args:
             key: The object.
             priority: Higher goes first.
-            reason: Why, for the key's story.
+            reason: Why, for the key's story, and to name it when there is no end of it.
         """
-        self.queue.add(key, self._clock.monotonic(), priority=priority, reason=reason)
-        self._changed.set()
+        now = self._clock.monotonic()
+        self._sources[key] = reason
+        self._add(key, now, priority=priority, not_before=now + self._breaker.delay_seconds(key, now), reason=reason)
+
+    def run_seconds(self) -> dict[ObjectKey, float]:
+        """How long each pass that is under way has taken so far."""
+        now = self._clock.monotonic()
+        return {key: now - started for key, started in self._started_at.items()}
+
+    async def wait_until_idle(self, keys: Callable[[ObjectKey], bool]) -> None:
+        """Wait until no pass over such a key is under way; whether another one starts is the caller's to prevent."""
+        while any(keys(key) for key in self._started_at):
+            ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting_for_end.append(ended)
+            await ended
+
+    def abandon(self, keys: Callable[[ObjectKey], bool]) -> None:
+        """Cancel the passes over such keys that are under way; they are not tried again before something changes."""
+        for key in [key for key in self._tasks if keys(key)]:
+            self._abandoned.add(key)
+            self._tasks[key].cancel()
 
     def stop(self) -> None:
         """Start no further pass; `run` returns when those under way have ended."""
@@ -119,7 +158,7 @@ class Controller:
             while not self._stopping:
                 self._changed.clear()
                 self._start_due(passes)
-                is_full = self.queue.running >= self._workers
+                is_full = self.queue.running >= self.workers
                 seconds = None if is_full else self.queue.wait_seconds(self._clock.monotonic())
                 try:
                     async with asyncio.timeout(seconds):
@@ -128,39 +167,86 @@ class Controller:
                     continue
 
     def _start_due(self, passes: asyncio.TaskGroup) -> None:
-        while self.queue.running < self._workers:
+        while self.queue.running < self.workers:
             key = self.queue.take(self._clock.monotonic())
             if key is None:
                 return
-            passes.create_task(self._run_pass(key), name=f"reconcile {self.name} {key}")
+            self._tasks[key] = passes.create_task(self._run_pass(key), name=f"reconcile {self.name} {key}")
 
     async def _run_pass(self, key: ObjectKey) -> None:
-        current_pass.set(Pass(self.name, key, self._entropy.uid()))  # the task has a context of its own
+        started = self._begin(key)
+        outcome = Outcome.SUCCESS
         try:
             result = await self._reconcile_in_time(key)
         except FailedPassError as error:
-            self._requeue(key, error.requeue_after)
-            self._settle_failure(key, error.failure)
+            self._requeue(key, error.requeue_after, 0)
+            outcome = self._settle_failure(key, error.failure)
         except Exception as error:  # noqa: BLE001  # whatever an author's code raises must not end the controller
-            self._settle_failure(key, error)
+            outcome = self._settle_failure(key, error)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if key not in self._abandoned or task is None or task.uncancel():
+                raise
+            outcome = Outcome.ABANDONED
+            self.queue.done(key, self._clock.monotonic())
         else:
             if result is not None and result.requeue_after is not None:
-                self._requeue(key, result.requeue_after)
+                self._requeue(key, result.requeue_after, result.priority)
+                outcome = Outcome.REQUEUE_AFTER
             self.queue.done(key, self._clock.monotonic())
+        finally:
+            del self._started_at[key]
+            self._tasks.pop(key, None)
+            self._abandoned.discard(key)
+            for ended in self._waiting_for_end:
+                if not ended.done():
+                    ended.set_result(None)
+            self._waiting_for_end.clear()
+        if self._observer is not None:
+            self._observer.finished(outcome, seconds=self._clock.monotonic() - started)
         self._changed.set()
 
-    def _requeue(self, key: ObjectKey, after: timedelta) -> None:
+    def _begin(self, key: ObjectKey) -> float:
+        now = self._started_at[key] = self._clock.monotonic()
+        source = self._sources.pop(key, None)
+        # The task has a context of its own.
+        current_pass.set(Pass(self.name, key, self._entropy.uid(), source or "a timer of its own"))
+        if self._observer is not None:
+            self._observer.started(waited_seconds=self.queue.waited_seconds(key))
+        opening = None if source is None else self._breaker.passed(key, now, source)
+        if opening is not None:
+            _log.warning(
+                "%s %s: %d reconciles in %.3g s without coming to rest, %d of them because: %s; "
+                "it gets one now and then until nothing calls for it for a while",
+                self.name, key, opening.passes, opening.seconds, opening.share, opening.source,
+                extra=_log_fields(),
+            )  # fmt: skip
+            if self._observer is not None:
+                self._observer.breaker_opened(key, opening.source)
+        return now
+
+    def _add(self, key: ObjectKey, now: float, *, priority: int, not_before: float, reason: str) -> None:
+        is_new = self.queue.add(key, now, priority=priority, not_before=not_before, reason=reason)
+        if is_new and self._observer is not None:
+            self._observer.added(priority=priority)
+        self._changed.set()
+
+    def _requeue(self, key: ObjectKey, after: timedelta, priority: int) -> None:
         now = self._clock.monotonic()
-        self.queue.add(key, now, not_before=now + after.total_seconds(), reason="requeue_after")
+        self._add(key, now, priority=priority, not_before=now + after.total_seconds(), reason="requeue_after")
 
     async def _reconcile_in_time(self, key: ObjectKey) -> Result | None:
         deadline = asyncio.timeout(self._timeout_seconds)
         try:
             async with deadline:
-                return await self._reconcile(key)
+                if self._tracer is None:
+                    return await self._reconcile(key)
+                running = current_pass.get()
+                with self._tracer.span(self.name, key, "" if running is None else running.reconcile_id):
+                    return await self._reconcile(key)
         except TimeoutError:
             if deadline.expired():
-                raise KonvergeError(f"the reconcile took longer than {self._timeout_seconds:g} s") from None
+                raise _TooSlowError(f"the reconcile took longer than {self._timeout_seconds:g} s") from None
             raise
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
@@ -170,9 +256,8 @@ class Controller:
             # unseen and leave the key running forever.
             raise KonvergeError("the reconcile awaited something that was cancelled") from error
 
-    def _settle_failure(self, key: ObjectKey, error: Exception) -> None:
-        running = current_pass.get()
-        fields = {} if running is None else running.log_fields
+    def _settle_failure(self, key: ObjectKey, error: Exception) -> Outcome:
+        fields = _log_fields()
         trace = error if _is_of_the_authors_code(error) else None
         now = self._clock.monotonic()
         if _is_terminal(error):
@@ -181,13 +266,25 @@ class Controller:
                 "%s %s: reconcile failed, not tried again before a change: %s",
                 self.name, key, describe(error), exc_info=trace, extra=fields,
             )  # fmt: skip
-            return
+            return Outcome.TERMINAL
         seconds = self.queue.failed(key, now, reason=type(error).__name__)
         times = self.queue.failures(key)
         _log.warning(
             "%s %s: reconcile failed (in a row: %d), again in %.3g s: %s",
             self.name, key, times, seconds, describe(error), exc_info=trace if times == 1 else None, extra=fields,
         )  # fmt: skip
+        if self._observer is not None:
+            self._observer.retried()
+        return Outcome.TIMEOUT if isinstance(error, _TooSlowError) else Outcome.ERROR
+
+
+class _TooSlowError(KonvergeError):
+    """A pass was cancelled because it took too long."""
+
+
+def _log_fields() -> dict[str, str]:
+    running = current_pass.get()
+    return {} if running is None else running.log_fields
 
 
 def _is_of_the_authors_code(error: BaseException) -> bool:

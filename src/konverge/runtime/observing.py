@@ -23,6 +23,7 @@ class Outcome(Enum):
     ERROR = "error"
     TERMINAL = "terminal"
     TIMEOUT = "timeout"
+    ABANDONED = "abandoned"  # cancelled, because the right to reconcile the key was lost
 
 
 class ControllerObserver(Protocol):

@@ -17,11 +17,19 @@ __all__ = ["Pass", "PassFilter", "current_pass"]
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One reconcile of one object."""
+    """One reconcile of one object.
+
+    Args:
+        controller: The controller's name.
+        key: The object.
+        reconcile_id: Tells this pass from all others.
+        source: What called for it last.
+    """
 
     controller: str
     key: ObjectKey
     reconcile_id: str
+    source: str = ""
 
     @property
     def log_fields(self) -> dict[str, str]:

@@ -15,7 +15,7 @@ Time is passed in, as seconds of one monotonic clock; nothing here waits.
 from __future__ import annotations
 
 import heapq
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -69,6 +69,7 @@ class _Entry:
     due_number: int | None = None  # its place in the line of due ones
     running: bool = False
     failures: int = 0
+    waited_seconds: float = 0.0  # how long the run that is under way had been due
 
 
 class Queue(Generic[K]):
@@ -90,7 +91,8 @@ class Queue(Generic[K]):
         self._last_number = 0
         self._running = 0
         self._waiting = 0
-        self._story: deque[tuple[K, Moment]] = deque(maxlen=story_length)
+        # Key, time, event and detail: a `Moment` is made when somebody asks.
+        self._story: deque[tuple[K, float, str, str]] = deque(maxlen=story_length)
 
     def __len__(self) -> int:
         """How many keys wait, due or not; a running one counts if it is to run again."""
@@ -101,7 +103,15 @@ class Queue(Generic[K]):
         """How many keys are being worked on."""
         return self._running
 
-    def add(self, key: K, now: float, *, priority: int = 0, not_before: float | None = None, reason: str = "") -> None:
+    def depths(self) -> dict[int, int]:
+        """How many keys wait, by priority."""
+        return dict(Counter(entry.priority for entry in self._entries.values() if entry.not_before is not None))
+
+    def in_flight(self) -> list[K]:
+        """The keys that are being worked on."""
+        return [key for key, entry in self._entries.items() if entry.running]
+
+    def add(self, key: K, now: float, *, priority: int = 0, not_before: float | None = None, reason: str = "") -> bool:
         """Ask for a run of the key.
 
         Args:
@@ -110,13 +120,18 @@ class Queue(Generic[K]):
             priority: Higher goes first among the due ones.
             not_before: The earliest time of the run; the present when not given.
             reason: Why, for the key's story.
+
+        Returns:
+            Whether the key did not wait already.
         """
         entry = self._entries.get(key)
         if entry is None:
             entry = self._entries[key] = _Entry()
-        self._tell(key, now, "added", reason)
+        is_new = entry.not_before is None
+        self._story.append((key, now, "added", reason))
         # A time in the past is the present: nobody gets ahead in the line by claiming to have waited.
-        self._want(key, entry, now if not_before is None else max(now, not_before), priority)
+        self._want(key, entry, now, now if not_before is None or not_before < now else not_before, priority)
+        return is_new
 
     def take(self, now: float) -> K | None:
         """The next due key, which is running from now on; None when none is due."""
@@ -125,11 +140,17 @@ class Queue(Generic[K]):
             return None
         _, _, key = heapq.heappop(self._due)
         entry = self._entries[key]
+        assert entry.not_before is not None
+        entry.waited_seconds = now - entry.not_before
         entry.running, entry.not_before, entry.due_number = True, None, None
         self._running += 1
         self._waiting -= 1
-        self._tell(key, now, "started")
+        self._story.append((key, now, "started", ""))
         return key
+
+    def waited_seconds(self, key: K) -> float:
+        """How long the key that is being worked on had been due before."""
+        return self._entries[key].waited_seconds
 
     def wait_seconds(self, now: float) -> float | None:
         """How long until `take` gives a key if nothing is added: 0 for now, None for never."""
@@ -142,11 +163,11 @@ class Queue(Generic[K]):
         """The run of the key succeeded: its back-off starts from the beginning again."""
         entry = self._finish(key, now)
         entry.failures = 0
-        self._tell(key, now, "done")
+        self._story.append((key, now, "done", ""))
         if entry.not_before is None:
             del self._entries[key]
         else:
-            self._place(key, entry)
+            self._place(key, entry, now)
 
     def failed(self, key: K, now: float, *, reason: str = "") -> float:
         """The run of the key failed: it runs again, with its priority, after its back-off.
@@ -159,10 +180,10 @@ class Queue(Generic[K]):
         entry = self._finish(key, now)
         entry.failures += 1
         seconds = self._backoff.seconds(entry.failures, self._entropy)
-        self._tell(key, now, "failed", reason)
-        self._want(key, entry, now + seconds, entry.priority)
-        if entry.early_number is None:
-            self._place(key, entry)
+        self._story.append((key, now, "failed", reason))
+        self._want(key, entry, now, now + seconds, entry.priority)
+        if entry.early_number is None and entry.due_number is None:
+            self._place(key, entry, now)
         return seconds
 
     def failures(self, key: K) -> int:
@@ -172,9 +193,9 @@ class Queue(Generic[K]):
 
     def story(self, key: K) -> tuple[Moment, ...]:
         """What happened to the key of late, oldest first; from a bounded memory that all keys share."""
-        return tuple(moment for told, moment in self._story if told == key)
+        return tuple(Moment(time, event, detail) for told, time, event, detail in self._story if told == key)
 
-    def _want(self, key: K, entry: _Entry, moment: float, priority: int) -> None:
+    def _want(self, key: K, entry: _Entry, now: float, moment: float, priority: int) -> None:
         """Merge a wish for a run into the entry."""
         if entry.not_before is None:
             entry.not_before, entry.priority = moment, priority
@@ -185,7 +206,7 @@ class Queue(Generic[K]):
             entry.not_before = min(moment, entry.not_before)
             entry.priority = max(priority, entry.priority)
         if moved and not entry.running:
-            self._place(key, entry)
+            self._place(key, entry, now)
 
     def _finish(self, key: K, now: float) -> _Entry:
         entry = self._entries.get(key)
@@ -197,10 +218,15 @@ class Queue(Generic[K]):
         self._running -= 1
         return entry
 
-    def _place(self, key: K, entry: _Entry) -> None:
+    def _place(self, key: K, entry: _Entry, now: float) -> None:
         """Give the key its place: among the early, or by its new priority among the due where it already stands."""
         assert entry.not_before is not None
         if entry.due_number is not None:
+            heapq.heappush(self._due, (-entry.priority, entry.due_number, key))
+        elif entry.not_before <= now:
+            if self._early:
+                self._promote(now)  # those whose time came before stand in front of it
+            entry.early_number, entry.due_number = None, self._next_number()
             heapq.heappush(self._due, (-entry.priority, entry.due_number, key))
         else:
             entry.early_number = self._next_number()
@@ -236,6 +262,3 @@ class Queue(Generic[K]):
     def _next_number(self) -> int:
         self._last_number += 1
         return self._last_number
-
-    def _tell(self, key: K, now: float, event: str, detail: str = "") -> None:
-        self._story.append((key, Moment(now, event, detail)))

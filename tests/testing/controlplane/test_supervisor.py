@@ -47,6 +47,12 @@ class Supervised:
         printed = await eventually(lambda: log.exists() and log.read_text().strip(), clock=CLOCK)
         return int(str(printed))
 
+    def kill(self, name: str) -> None:
+        """End a process, if it still runs."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"kill": name}).encode() + b"\n")
+        self.process.stdin.flush()
+
     def let_go(self) -> int:
         """End the leash; the supervisor's exit code."""
         assert self.process.stdin is not None
@@ -87,6 +93,23 @@ async def test_a_process_that_ends_by_itself_leaves_its_exit_code(supervised: Su
     note = supervised.folder / "short.exit"
     await eventually(note.exists, clock=CLOCK)
     assert note.read_text() == "7"
+
+
+async def test_one_process_can_be_killed_and_started_again(supervised: Supervised) -> None:
+    other = await supervised.start("other", WAITING)
+    first = await supervised.start("first", WAITING)
+
+    supervised.kill("first")
+    note = supervised.folder / "first.exit"
+    await eventually(note.exists, clock=CLOCK)
+    supervised.kill("first")  # it does not run any more: nothing happens
+    (supervised.logs / "first.log").unlink()
+    second = await supervised.start("first", WAITING)
+
+    assert note.read_text() == "-9"
+    assert not is_running(first)
+    assert is_running(second)
+    assert is_running(other)
 
 
 async def test_a_terminated_supervisor_cleans_up(supervised: Supervised) -> None:

@@ -10,7 +10,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -25,6 +25,7 @@ from konverge.testing.controlplane.commands import ADMIN, NODE, Layout
 
 __all__ = ["ControlPlaneError", "RealCluster"]
 
+_API_SERVER = "kube-apiserver"
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 _MEMORY_BACKED = Path("/dev/shm")
 _POLL_SECONDS = 0.05
@@ -50,6 +51,7 @@ class RealCluster:
         clock: For waiting.
         entropy: For tokens.
         start_timeout_seconds: How long the start may take; it usually takes 4 s.
+        api_server_options: Further options of kube-apiserver, for example ``--feature-gates=...``.
 
     Raises:
         BinariesNotFoundError: On entry: a program is absent.
@@ -64,12 +66,14 @@ class RealCluster:
         clock: Clock | None = None,
         entropy: Entropy | None = None,
         start_timeout_seconds: float = 90,
+        api_server_options: Sequence[str] = (),
     ) -> None:
         self._binaries = binaries
         self._folder = folder
         self._clock = clock or SystemClock()
         self._entropy = entropy or SystemEntropy()
         self._start_timeout_seconds = start_timeout_seconds
+        self._api_server_options = tuple(api_server_options)
         self._supervisor: subprocess.Popen[bytes] | None = None
         self._layout: Layout | None = None
         self._awaited = ""
@@ -88,6 +92,31 @@ class RealCluster:
     def audit_log(self) -> Path:
         """The server's audit log: one JSON line a request, written when it is answered."""
         return self._running().audit_log
+
+    async def kill_api_server(self) -> None:
+        """End kube-apiserver at once, as kill -9 does; everything else goes on, and what it stored stays."""
+        layout = self._running()
+        self._tell({"kill": _API_SERVER})
+        note = _exit_note(layout, _API_SERVER)
+        async with asyncio.timeout(self._start_timeout_seconds):
+            while not note.exists():
+                await self._clock.sleep(_POLL_SECONDS)
+        note.unlink()
+
+    async def start_api_server(self) -> None:
+        """Start kube-apiserver again where it was, and wait until it is ready.
+
+        Raises:
+            ControlPlaneError: It did not get ready in time.
+        """
+        layout = self._running()
+        self._launch(layout, {_API_SERVER: self._first_programs(layout)[_API_SERVER]})
+        token = json.loads(self.kubeconfig.read_text())["users"][0]["user"]["token"]
+        try:
+            async with asyncio.timeout(self._start_timeout_seconds), _session(layout, token) as session:
+                await self._until(layout, _API_SERVER, lambda: _served(session, "/readyz"))
+        except TimeoutError:
+            raise ControlPlaneError(f"it was not ready in time:\n{_tail(layout, _API_SERVER)}") from None
 
     async def __aenter__(self) -> Self:
         await self._start()
@@ -159,15 +188,13 @@ class RealCluster:
     async def _run_programs(self, layout: Layout) -> None:
         tokens = {user: self._entropy.uid() for user in commands.CLIENTS}
         _write_private(layout.tokens, commands.token_file(tokens))
-        self._launch(layout, commands.first_programs(layout))
+        self._launch(layout, self._first_programs(layout))
         await self._until(layout, "kube-apiserver", lambda: _certificate_is_written(layout))
         certificate = layout.certificate.read_text()
         for user, token in tokens.items():
             _write_private(layout.kubeconfig(user), commands.kubeconfig(layout.url, certificate, token))
 
-        trusted = aiohttp.TCPConnector(ssl=ssl.create_default_context(cadata=certificate))
-        headers = {"Authorization": f"Bearer {tokens[ADMIN]}"}
-        async with aiohttp.ClientSession(layout.url, connector=trusted, headers=headers) as session:
+        async with _session(layout, tokens[ADMIN]) as session:
             await self._until(layout, "kube-apiserver", lambda: _served(session, "/readyz"))
             self._launch(layout, commands.later_programs(layout))
             node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
@@ -178,12 +205,19 @@ class RealCluster:
             account = "/api/v1/namespaces/default/serviceaccounts/default"
             await self._until(layout, "kube-controller-manager", lambda: _served(session, account))
 
+    def _first_programs(self, layout: Layout) -> dict[str, list[str]]:
+        programs = commands.first_programs(layout)
+        programs[_API_SERVER] += self._api_server_options
+        return programs
+
     def _launch(self, layout: Layout, programs: dict[str, list[str]]) -> None:
+        for name, command in programs.items():
+            self._tell({"name": name, "command": command, "log": str(layout.log(name))})
+
+    def _tell(self, wanted: dict[str, Any]) -> None:
         assert self._supervisor is not None
         assert self._supervisor.stdin is not None
-        for name, command in programs.items():
-            wanted = {"name": name, "command": command, "log": str(layout.log(name))}
-            self._supervisor.stdin.write(json.dumps(wanted).encode() + b"\n")
+        self._supervisor.stdin.write(json.dumps(wanted).encode() + b"\n")
         self._supervisor.stdin.flush()
 
     async def _until(self, layout: Layout, program: str, check: Callable[[], Awaitable[bool]]) -> None:
@@ -238,6 +272,17 @@ def _tail(layout: Layout, program: str) -> str:
     except FileNotFoundError:
         return ""
     return "\n".join(f"  {line}" for line in printed[-_LOG_TAIL_LINES:])
+
+
+def _exit_note(layout: Layout, program: str) -> Path:
+    """Where the supervisor notes that a program has ended."""
+    return layout.memory / f"{program}.exit"
+
+
+def _session(layout: Layout, token: str) -> aiohttp.ClientSession:
+    trusted = ssl.create_default_context(cadata=layout.certificate.read_text())
+    headers = {"Authorization": f"Bearer {token}"}
+    return aiohttp.ClientSession(layout.url, connector=aiohttp.TCPConnector(ssl=trusted), headers=headers)
 
 
 async def _certificate_is_written(layout: Layout) -> bool:

@@ -1,9 +1,9 @@
 """Owns the processes of one control plane and ends them when whoever asked for them is gone.
 
 Run as a file, never imported: ``python supervisor.py FOLDER [FOLDER ...]``. Standard input is the leash. Each line on
-it is a JSON object with ``name``, ``command`` and ``log`` (a path) and starts one process. When the leash ends, let go
-of or because the other side was killed, all processes are ended and the folders removed. A process that ends before
-that leaves its exit code in the file ``<name>.exit`` of the first folder.
+it is a JSON object: with ``name``, ``command`` and ``log`` (a path) it starts a process, with ``kill`` (a name) it ends
+one. When the leash ends, let go of or because the other side was killed, all processes are ended and the folders
+removed. A process that ends before that leaves its exit code in the file ``<name>.exit`` of the first folder.
 
 Why a process of its own: ``PR_SET_PDEATHSIG`` alone fires when the *thread* that started a child ends, exists on Linux
 only, and would leave the files behind. Here it is the second line: it covers a killed supervisor.
@@ -42,6 +42,10 @@ def main(folders: list[Path]) -> None:
                 *lines, unread = (unread + received).split(b"\n")
                 for line in lines:
                     wanted = json.loads(line)
+                    if "kill" in wanted:
+                        if wanted["kill"] in running:
+                            os.killpg(running[wanted["kill"]].pid, signal.SIGKILL)
+                        continue
                     running[wanted["name"]] = _start(wanted["command"], Path(wanted["log"]))
             for name in [name for name, process in running.items() if process.poll() is not None]:
                 (folders[0] / f"{name}.exit").write_text(str(running.pop(name).returncode))
