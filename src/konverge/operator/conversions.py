@@ -1,0 +1,177 @@
+"""The conversions between the versions of one kind: functions on classes, objects of JSON in and out."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from konverge.crd import decode, definition_of, encode
+from konverge.errors import BuildError
+from konverge.kube import Object, ResourceMapping
+from konverge.runtime.webhooks import ConversionHook, Denied, HandlerError
+
+__all__ = ["Conversions"]
+
+_MISSING: Any = object()
+# What a conversion may not change (apiextensions-apiserver, validateConvertedObject); the server restores the rest.
+_FIXED_METADATA = ("name", "namespace", "uid")
+_FREE_METADATA = ("labels", "annotations")
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    target: type[Any]
+    function: Callable[[Any], Any]
+    name: str
+
+
+class Conversions:
+    """The conversion functions of one kind.
+
+    Args:
+        mapping: The kind, in one of its versions.
+    """
+
+    def __init__(self, mapping: ResourceMapping) -> None:
+        self._mapping = mapping
+        self._classes: dict[str, type[Any]] = {}
+        self._steps: dict[type[Any], list[_Step]] = {}
+
+    def add(self, source: type[Any], target: type[Any], function: Callable[[Any], Any], name: str) -> None:
+        """Take in one function.
+
+        Raises:
+            BuildError: The classes are not two versions of this kind, or have a function already.
+        """
+        old, new = definition_of(source), definition_of(target)
+        mistakes = []
+        if old.gvk.group_kind != new.gvk.group_kind or old.gvk == new.gvk:
+            mistakes.append(f"expected two versions of one kind, found {old.gvk} and {new.gvk}")
+        for definition in (old, new):
+            known = self._classes.get(definition.gvk.api_version, definition.cls)
+            if known is not definition.cls:
+                mistakes.append(f"{definition.gvk} is the class {known.__qualname__} already")
+        if any(step.target is target for step in self._steps.get(source, ())):
+            mistakes.append(f"{old.gvk.version} to {new.gvk.version} has a function already")
+        if mistakes:
+            raise BuildError(f"conversion {name}", mistakes)
+        for definition in (old, new):
+            self._classes[definition.gvk.api_version] = definition.cls
+        self._steps.setdefault(source, []).append(_Step(target, function, name))
+
+    def mistakes(self) -> list[str]:
+        """From which version there is no way to which other."""
+        classes = dict(self._classes)
+        for cls in self._classes.values():
+            for definition in definition_of(cls).versions:
+                classes.setdefault(definition.gvk.api_version, definition.cls)
+        return [
+            f"{self._mapping.gvk.kind}: no functions lead from {source} to {target}"
+            for source, cls in classes.items()
+            for target, other in classes.items()
+            if self._way(cls, other) is None
+        ]
+
+    def hook(self) -> ConversionHook:
+        """The webhook of the kind."""
+        return ConversionHook(self._mapping, self.convert)
+
+    async def convert(self, obj: Object, api_version: str) -> Object:
+        """The object in the form of another version.
+
+        Raises:
+            DecodeError: It does not fit the class of its own version.
+            HandlerError: There is no class for a version, or a function broke its contract.
+        """
+        if obj["apiVersion"] == api_version:
+            return obj
+        source, target = self._class(obj["apiVersion"]), self._class(api_version)
+        way = self._way(source, target)
+        if way is None:
+            raise HandlerError(f"no functions lead from {obj['apiVersion']} to {api_version}")
+        metadata = obj.get("metadata") or {}
+        resource = decode(source, obj if "name" in metadata else {**obj, "metadata": {**metadata, "name": ""}})
+        before = encode(resource)["metadata"]
+        for step in way:
+            resource = await _converted(step, resource)
+        last = way[-1].name
+        try:
+            result = encode(resource)
+        except Exception as error:
+            raise HandlerError(f"{last} returned what has no form in JSON ({type(error).__name__})") from error
+        result["metadata"] = _metadata(metadata, before, result["metadata"], last)
+        _carry_over(obj, result, definition_of(source).schema, definition_of(target).schema)
+        return result
+
+    def _class(self, api_version: str) -> type[Any]:
+        cls = self._classes.get(api_version)
+        if cls is None:
+            known = ", ".join(sorted(self._classes))
+            raise HandlerError(f"no class is {self._mapping.gvk.kind} of {api_version}; expected one of {known}")
+        return cls
+
+    def _way(self, source: type[Any], target: type[Any]) -> list[_Step] | None:
+        """The fewest functions that lead from one class to the other: directly, or through the storage version."""
+        ways: dict[type[Any], list[_Step]] = {source: []}
+        ends = [source]
+        for end in ends:
+            for step in self._steps.get(end, ()):
+                if step.target not in ways:
+                    ways[step.target] = [*ways[end], step]
+                    ends.append(step.target)
+        return ways.get(target)
+
+
+async def _converted(step: _Step, resource: Any) -> Any:
+    try:
+        found = step.function(resource)
+        found = await found if inspect.isawaitable(found) else found
+    except (Denied, HandlerError):
+        raise
+    except Exception as error:
+        # Without the error's own text: it may hold a value of the object.
+        raise HandlerError(f"{step.name} failed with {type(error).__name__}; the operator's log says more") from error
+    if not isinstance(found, step.target):
+        raise HandlerError(f"{step.name} returned {type(found).__name__}; expected {step.target.__name__}")
+    return found
+
+
+def _metadata(whole: Mapping[str, Any], before: Object, after: Object, name: str) -> Object:
+    """The object's own metadata with the labels and annotations that came out."""
+    for field in _FIXED_METADATA:
+        if after.get(field, _MISSING) not in (before.get(field, _MISSING), _MISSING):
+            raise HandlerError(f"{name} changed metadata.{field}; only labels and annotations may change")
+    found = {field: value for field, value in whole.items() if field not in _FREE_METADATA}
+    return {**found, **{field: after[field] for field in _FREE_METADATA if field in after}}
+
+
+def _carry_over(obj: Object, result: Object, source: Object, target: Object) -> None:
+    """Keep what neither version's class declares, in place: no function can have meant it."""
+    for field in ("spec", "status"):
+        held = obj.get(field)
+        if isinstance(held, Mapping):
+            converted = dict(result.get(field) or {})
+            _keep(held, converted, _property(source, field), _property(target, field))
+            if converted or field in result:
+                result[field] = converted
+
+
+def _keep(held: Mapping[str, Any], converted: Object, source: Object, target: Object) -> None:
+    for name, value in held.items():
+        declared = source["properties"].get(name), target["properties"].get(name)
+        if declared == (None, None):
+            converted.setdefault(name, value)
+        elif isinstance(value, Mapping) and isinstance(converted.get(name), Mapping):
+            below = [schema for schema in declared if schema is not None and "properties" in schema]
+            if len(below) == len(declared):
+                inner = dict(converted[name])
+                _keep(value, inner, *below)
+                converted[name] = inner
+
+
+def _property(schema: Object, field: str) -> Object:
+    """The schema of a part of the object; what a class does not have declares nothing."""
+    found: Object = schema.get("properties", {}).get(field) or {}
+    return found if "properties" in found else {"properties": {}}

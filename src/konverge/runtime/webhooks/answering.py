@@ -1,0 +1,131 @@
+"""From the body of a webhook's request to the body of its answer: checks, asks the hook in time, never fails.
+
+Whatever a handler does, the API server gets an answer that it can show: a handler that raises, takes too long or
+returns nonsense is a refusal with a message that names it. What it raised is logged and not sent: the answer goes to
+whoever made the request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from konverge.errors import BadRequestError, ConfigurationError, DecodeError
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.runtime.webhooks.hooks import AdmissionHook, ConversionHook, Purpose
+from konverge.runtime.webhooks.reviews import (
+    AdmissionReview,
+    ConversionReview,
+    admission_answer,
+    conversion_answer,
+    conversion_failure,
+    read_admission,
+    read_conversion,
+)
+from konverge.runtime.webhooks.verdicts import Denied, Verdict
+
+__all__ = ["HandlerError", "answer_admission", "answer_conversion"]
+
+_log = logging.getLogger("konverge.webhooks")
+
+
+class HandlerError(ConfigurationError):
+    """A handler broke its contract, for example by what it returned; the message holds no value of an object."""
+
+
+async def answer_admission(hook: AdmissionHook, body: bytes, timeout_seconds: float) -> bytes:
+    """Answer one AdmissionReview. Cancelling it cancels the handler.
+
+    Args:
+        hook: What was asked.
+        body: The question.
+        timeout_seconds: How long the handler may take.
+
+    Raises:
+        BadRequestError: The body is no question for this hook.
+    """
+    review = read_admission(body)
+    _check_addressee(hook, review)
+    verdict = await _verdict(hook, review, timeout_seconds)
+    if verdict.patch and hook.purpose is not Purpose.DEFAULT:
+        verdict = Verdict.failed(f"{hook.name}: a validating handler returned a patch")
+    return admission_answer(review.uid, verdict)
+
+
+async def answer_conversion(hook: ConversionHook, body: bytes, timeout_seconds: float) -> bytes:
+    """Answer one ConversionReview: all of its objects converted, or none and why.
+
+    Raises:
+        BadRequestError: The body is no question for this hook.
+    """
+    review = read_conversion(body)
+    for place, obj in enumerate(review.objects):
+        found = GroupVersionKind.of(obj)
+        if found.group_kind != hook.mapping.gvk.group_kind:
+            raise BadRequestError(
+                f"ConversionReview: request.objects[{place}]: expected a {hook.mapping.gvk.kind} of the group "
+                f"{hook.mapping.gvk.group}, found {found}"
+            )
+    converted: list[Object] = []
+    deadline = asyncio.timeout(timeout_seconds)
+    try:
+        async with deadline:
+            for obj in review.objects:
+                converted.append(await hook.convert(obj, review.desired_api_version))
+    except TimeoutError as error:
+        if not deadline.expired():
+            return _unconverted(hook, review, len(converted), error)
+        told = f"converting {len(review.objects)} objects took longer than {timeout_seconds:g} s"
+        return conversion_failure(review.uid, told)
+    except Exception as error:  # noqa: BLE001  # an author's code: the server is to hear of it, whatever it is
+        return _unconverted(hook, review, len(converted), error)
+    return conversion_answer(review.uid, converted)
+
+
+async def _verdict(hook: AdmissionHook, review: AdmissionReview, timeout_seconds: float) -> Verdict:
+    deadline = asyncio.timeout(timeout_seconds)
+    try:
+        async with deadline:
+            return await hook.review(review)
+    except Denied as denied:
+        return Verdict.denied(denied)
+    except Exception as error:  # noqa: BLE001  # an author's code: whoever waits for the answer is to hear of it
+        if isinstance(error, TimeoutError) and deadline.expired():
+            told = f"{hook.handlers} took longer than {timeout_seconds:g} s"
+            return Verdict.failed(told, reason="Timeout", code=504)
+        _log.error("%s: %s failed for %s (%s)", hook.name, hook.handlers, review.key, review.operation, exc_info=error)
+        return Verdict.failed(_told(hook.handlers, error))
+
+
+def _unconverted(hook: ConversionHook, review: ConversionReview, place: int, error: Exception) -> bytes:
+    obj = review.objects[place]
+    wanted = f"{obj['kind']} {ObjectKey.of(obj)} cannot be converted to {review.desired_api_version}"
+    if isinstance(error, DecodeError):
+        told = f"it cannot be read as {obj['apiVersion']}: {error.problem}"
+    elif isinstance(error, Denied):
+        told = str(error)
+    else:
+        _log.error("%s: %s", hook.path, wanted, exc_info=error)
+        told = _told("the function", error)
+    return conversion_failure(review.uid, f"{wanted}: {told}")
+
+
+def _told(who: str, error: Exception) -> str:
+    """What failed, without the error's own text: it may hold a value that is nobody's business."""
+    if isinstance(error, HandlerError):
+        return str(error)
+    return f"{who} failed with {type(error).__name__}; the operator's log says more"
+
+
+def _check_addressee(hook: AdmissionHook, review: AdmissionReview) -> None:
+    """Refuse a question about another kind: a handler must never decode one kind as another."""
+    mapping = hook.mapping
+    if (review.gvk, review.plural) != (mapping.gvk, mapping.plural):
+        raise BadRequestError(
+            f"AdmissionReview: {hook.path} is for {mapping.gvk} ({mapping.plural}), found {review.gvk} "
+            f"({review.plural})"
+        )
+    if review.subresource and review.subresource not in hook.subresources:
+        raise BadRequestError(f"AdmissionReview: {hook.path} is not for the subresource {review.subresource}")
+    if review.operation not in hook.operations:
+        raise BadRequestError(f"AdmissionReview: {hook.path} is not for {review.operation}")

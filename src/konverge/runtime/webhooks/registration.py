@@ -1,0 +1,180 @@
+"""How an API server is told of webhooks: manifests that say where they are and whom to trust.
+
+The same hooks give the same bytes. Where the webhooks are is either a Service (an operator in a cluster) or a URL (one
+that is being developed beside it).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from konverge.client import Client
+from konverge.errors import NotFoundError
+from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
+from konverge.runtime.webhooks.hooks import AdmissionHook, Hooks, Purpose
+
+__all__ = ["Endpoint", "ServiceReference", "conversion_config", "register", "unregister", "webhook_manifests"]
+
+_GROUP = "admissionregistration.k8s.io"
+_KINDS = {
+    Purpose.DEFAULT: GroupVersionKind(_GROUP, "v1", "MutatingWebhookConfiguration"),
+    Purpose.VALIDATE: GroupVersionKind(_GROUP, "v1", "ValidatingWebhookConfiguration"),
+}
+_REVIEW_VERSIONS = ["v1"]
+_HTTPS_PORT = 443
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceReference:
+    """The Service in front of the webhook servers.
+
+    Args:
+        namespace: Where it is.
+        name: What it is called.
+        port: Of the Service, not of the Pods.
+    """
+
+    namespace: str
+    name: str
+    port: int = _HTTPS_PORT
+
+    @property
+    def host(self) -> str:
+        """The name under which the API server meets it; its certificate must be for that."""
+        return f"{self.name}.{self.namespace}.svc"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where an API server finds the webhooks.
+
+    Args:
+        location: A Service, or the beginning of a URL, for example ``https://127.0.0.1:9443``.
+        ca_bundle: Whom it is to trust, in PEM. Empty when somebody else writes it there (cert-manager's injector), or
+            for the authorities that the API server trusts anyway.
+    """
+
+    location: ServiceReference | str
+    ca_bundle: bytes = field(default=b"", repr=False)
+
+    def client_config(self, path: str) -> Object:
+        """The ``clientConfig`` for one path."""
+        config: Object
+        if isinstance(self.location, ServiceReference):
+            service = self.location
+            config = {
+                "service": {
+                    "namespace": service.namespace,
+                    "name": service.name,
+                    "path": path,
+                    "port": service.port,
+                }
+            }
+        else:
+            config = {"url": self.location.rstrip("/") + path}
+        if self.ca_bundle:
+            config["caBundle"] = base64.b64encode(self.ca_bundle).decode("ascii")
+        return config
+
+
+def webhook_manifests(
+    name: str,
+    hooks: Hooks,
+    endpoint: Endpoint,
+    *,
+    annotations: Mapping[str, str] | None = None,
+    selectors: Mapping[str, Any] | None = None,
+) -> list[Object]:
+    """The MutatingWebhookConfiguration and the ValidatingWebhookConfiguration, each if there is something in it.
+
+    Requests in other versions of a kind are asked about too (``matchPolicy: Equivalent``), and dry runs are, since
+    handlers have no side effects.
+
+    Args:
+        name: What both are called.
+        hooks: The webhooks.
+        endpoint: Where they are.
+        annotations: For their metadata, for example ``cert-manager.io/inject-ca-from``.
+        selectors: ``namespaceSelector`` or ``objectSelector``, for all of them.
+    """
+    found = []
+    for purpose, gvk in _KINDS.items():
+        entries = [
+            _entry(hook, endpoint, selectors or {})
+            for hook in sorted(hooks.admission, key=lambda hook: hook.name)
+            if hook.purpose is purpose
+        ]
+        if entries:
+            metadata: Object = {"name": name}
+            if annotations:
+                metadata["annotations"] = dict(sorted(annotations.items()))
+            found.append(
+                {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, "webhooks": entries},
+            )
+    return found
+
+
+def conversion_config(mapping: ResourceMapping, hooks: Hooks, endpoint: Endpoint) -> Object | None:
+    """The ``clientConfig`` with which a kind's definition sends its objects to be converted; None if nobody converts.
+
+    Args:
+        mapping: The kind, in any of its versions.
+        hooks: The webhooks.
+        endpoint: Where they are.
+    """
+    for hook in hooks.conversion:
+        if hook.mapping.gvk.group_kind == mapping.gvk.group_kind:
+            return endpoint.client_config(hook.path)
+    return None
+
+
+async def register(client: Client, manifests: Sequence[Object], *, field_manager: str = "konverge-webhooks") -> None:
+    """Apply the manifests (server-side apply, forced): the server asks the webhooks from then on, after about a second.
+
+    Raises:
+        konverge.errors.ApiError: The server refuses one; those before it are applied.
+    """
+    for manifest in manifests:
+        await client.apply(manifest, field_manager=field_manager)
+
+
+async def unregister(client: Client, manifests: Sequence[Object]) -> None:
+    """Delete what the manifests name, if it is there: a webhook that is gone would refuse every request.
+
+    Raises:
+        konverge.errors.ApiError: The server refuses.
+    """
+    for manifest in manifests:
+        try:
+            await client.delete(GroupVersionKind.of(manifest), ObjectKey.of(manifest))
+        except NotFoundError:
+            continue
+
+
+def _entry(hook: AdmissionHook, endpoint: Endpoint, selectors: Mapping[str, Any]) -> Object:
+    mapping = hook.mapping
+    resources = [mapping.plural, *(f"{mapping.plural}/{subresource}" for subresource in sorted(hook.subresources))]
+    entry: Object = {
+        "name": hook.name,
+        "admissionReviewVersions": list(_REVIEW_VERSIONS),
+        "clientConfig": endpoint.client_config(hook.path),
+        "rules": [
+            {
+                "apiGroups": [mapping.gvk.group],
+                "apiVersions": [mapping.gvk.version],
+                "operations": list(hook.operations),
+                "resources": resources,
+                "scope": "Namespaced" if mapping.namespaced else "Cluster",
+            }
+        ],
+        "failurePolicy": hook.failure_policy,
+        "matchPolicy": "Equivalent",
+        "sideEffects": "None",
+        "timeoutSeconds": int(hook.timeout.total_seconds()),
+    }
+    if hook.purpose is Purpose.DEFAULT:
+        entry["reinvocationPolicy"] = "Never"
+    return {**entry, **dict(sorted(selectors.items()))}

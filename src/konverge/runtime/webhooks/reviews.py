@@ -1,0 +1,254 @@
+"""AdmissionReview v1 and ConversionReview v1, between bytes and values. Pure.
+
+What comes in is checked before a handler sees it: a review that is no review is a `BadRequestError` with a sentence,
+never another exception. What goes out is what the API server verifies (apiserver, admission/plugin/webhook/request;
+apiextensions-apiserver, apiserver/conversion): the UID of the request, a patch only together with its type, as many
+objects as came in.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+
+from konverge.errors import BadRequestError
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.runtime.webhooks.verdicts import Verdict, bounded_warnings
+
+__all__ = [
+    "AdmissionReview",
+    "ConversionReview",
+    "Operation",
+    "UserInfo",
+    "admission_answer",
+    "conversion_answer",
+    "conversion_failure",
+    "read_admission",
+    "read_conversion",
+]
+
+Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE"]
+
+_ADMISSION = "admission.k8s.io/v1"
+_CONVERSION = "apiextensions.k8s.io/v1"
+_MESSAGE_CHARACTERS = 8192
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+_encode = msgspec.json.Encoder().encode
+_Uid: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
+
+
+@dataclass(frozen=True, slots=True)
+class UserInfo:
+    """Who sent a request, as the API server authenticated it."""
+
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def _nameless() -> ObjectKey:
+    return ObjectKey("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionReview:
+    """What the API server asks about one request.
+
+    Args:
+        uid: Of this question.
+        operation: What happens to the object.
+        gvk: The kind, in the version of the webhook's rule: `object` has that form.
+        plural: The resource.
+        subresource: For example ``status``; empty for the object itself.
+        key: The object. A create with ``generateName`` has no name yet.
+        user: Who sent the request.
+        object: The object as it would be stored; None for a deletion.
+        old_object: The object as it is stored; None for a creation.
+        dry_run: Whether nothing will be stored: no side effects, then.
+        options: The options of the operation, for example a ``DeleteOptions``.
+        request_gvk: The kind in the version in which the request was sent.
+    """
+
+    uid: str
+    operation: Operation
+    gvk: GroupVersionKind
+    plural: str
+    subresource: str = ""
+    key: ObjectKey = field(default_factory=_nameless)
+    user: UserInfo = field(default_factory=UserInfo)
+    object: Object | None = None
+    old_object: Object | None = None
+    dry_run: bool = False
+    options: Object = field(default_factory=dict)
+    request_gvk: GroupVersionKind | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionReview:
+    """What the API server wants converted: these objects, each to that version, in that order."""
+
+    uid: str
+    desired_api_version: str
+    objects: tuple[Object, ...]
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    version: str
+    kind: str
+    group: str = ""
+
+    def gvk(self) -> GroupVersionKind:
+        return GroupVersionKind(self.group, self.version, self.kind)
+
+
+class _Resource(msgspec.Struct, frozen=True):
+    resource: str
+
+
+class _UserInfo(msgspec.Struct, frozen=True):
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] | None = None
+    extra: dict[str, tuple[str, ...]] | None = None
+
+
+class _AdmissionRequest(msgspec.Struct, frozen=True, rename="camel"):
+    uid: _Uid
+    kind: _Kind
+    resource: _Resource
+    operation: Operation
+    user_info: _UserInfo = _UserInfo()
+    sub_resource: str = ""
+    request_kind: _Kind | None = None
+    name: str = ""
+    namespace: str = ""
+    object: dict[str, Any] | None = None
+    old_object: dict[str, Any] | None = None
+    dry_run: bool | None = None
+    options: dict[str, Any] | None = None
+
+
+class _Admission(msgspec.Struct, frozen=True, rename="camel"):
+    api_version: str
+    kind: str
+    request: _AdmissionRequest
+
+
+class _ConversionRequest(msgspec.Struct, frozen=True):
+    uid: _Uid
+    desired_api_version: str = msgspec.field(name="desiredAPIVersion")
+    objects: list[dict[str, Any]]
+
+
+class _Conversion(msgspec.Struct, frozen=True, rename="camel"):
+    api_version: str
+    kind: str
+    request: _ConversionRequest
+
+
+_admission = msgspec.json.Decoder(_Admission)
+_conversion = msgspec.json.Decoder(_Conversion)
+
+
+def read_admission(body: bytes) -> AdmissionReview:
+    """The question in the body of a request.
+
+    Raises:
+        BadRequestError: It is no AdmissionReview of version v1, or one that asks about nothing.
+    """
+    found = _read(_admission, body, _ADMISSION, "AdmissionReview").request
+    if found.operation != "DELETE" and found.object is None:
+        raise BadRequestError(f"AdmissionReview: request.object: expected an object for {found.operation}, found none")
+    if found.operation != "CREATE" and found.old_object is None:
+        raise BadRequestError(
+            f"AdmissionReview: request.oldObject: expected an object for {found.operation}, found none"
+        )
+    user = found.user_info
+    return AdmissionReview(
+        uid=found.uid,
+        operation=found.operation,
+        gvk=found.kind.gvk(),
+        plural=found.resource.resource,
+        subresource=found.sub_resource,
+        key=ObjectKey(found.namespace, found.name),
+        user=UserInfo(user.username, user.uid, user.groups or (), user.extra or {}),
+        object=found.object if found.operation != "DELETE" else None,
+        old_object=found.old_object if found.operation != "CREATE" else None,
+        dry_run=bool(found.dry_run),
+        options=found.options or {},
+        request_gvk=None if found.request_kind is None else found.request_kind.gvk(),
+    )
+
+
+def admission_answer(uid: str, verdict: Verdict) -> bytes:
+    """The body of the answer: an AdmissionReview with the verdict as its response."""
+    response: Object = {"uid": uid, "allowed": verdict.allowed}
+    if not verdict.allowed:
+        status: Object = {
+            "status": "Failure",
+            "message": verdict.message,
+            "reason": verdict.reason,
+            "code": verdict.code,
+        }
+        if verdict.causes:
+            status["details"] = {
+                "causes": [
+                    {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in verdict.causes
+                ]
+            }
+        response["status"] = status
+    elif verdict.patch:
+        # A type without a patch is refused as much as a patch without a type.
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(_encode(verdict.patch)).decode("ascii")
+    if warnings := bounded_warnings(verdict.warnings):
+        response["warnings"] = warnings
+    return _encode({"apiVersion": _ADMISSION, "kind": "AdmissionReview", "response": response})
+
+
+def read_conversion(body: bytes) -> ConversionReview:
+    """The question in the body of a request.
+
+    Raises:
+        BadRequestError: It is no ConversionReview of version v1, or an object in it does not say what it is.
+    """
+    found = _read(_conversion, body, _CONVERSION, "ConversionReview").request
+    for place, obj in enumerate(found.objects):
+        try:
+            GroupVersionKind.of(obj)
+        except ValueError as problem:
+            raise BadRequestError(f"ConversionReview: request.objects[{place}]: {problem}") from None
+        if not isinstance(obj.get("metadata", {}), Mapping):
+            raise BadRequestError(f"ConversionReview: request.objects[{place}].metadata: expected an object")
+    return ConversionReview(found.uid, found.desired_api_version, tuple(found.objects))
+
+
+def conversion_answer(uid: str, objects: Sequence[Object]) -> bytes:
+    """The body of the answer with every object converted, in the order of the question."""
+    response = {"uid": uid, "result": {"status": "Success"}, "convertedObjects": list(objects)}
+    return _encode({"apiVersion": _CONVERSION, "kind": "ConversionReview", "response": response})
+
+
+def conversion_failure(uid: str, message: str) -> bytes:
+    """The body of the answer when not all objects could be converted: none is, and the server passes the message on."""
+    response = {"uid": uid, "result": {"status": "Failure", "message": message[:_MESSAGE_CHARACTERS]}}
+    return _encode({"apiVersion": _CONVERSION, "kind": "ConversionReview", "response": response})
+
+
+def _read(decoder: msgspec.json.Decoder[Any], body: bytes, api_version: str, kind: str) -> Any:
+    try:
+        found = decoder.decode(body)
+    except _UNREADABLE as problem:
+        told = "it nests too deeply" if isinstance(problem, RecursionError) else str(problem)
+        raise BadRequestError(f"the body is no {kind}: {told}") from None
+    if (found.api_version, found.kind) != (api_version, kind):
+        raise BadRequestError(
+            f"the body is no {kind}: expected {api_version} {kind}, found {found.api_version} {found.kind}"
+        )
+    return found

@@ -1,0 +1,205 @@
+"""`WebhookServer`: the webhooks of an operator at work, with their certificate."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from konverge.clock import Clock, SystemClock
+from konverge.errors import ConfigurationError
+from konverge.kube import Object, ResourceMapping
+from konverge.runtime.webhooks.certificates import CertificateFolder
+from konverge.runtime.webhooks.hooks import Hooks
+from konverge.runtime.webhooks.observing import WebhookObserver
+from konverge.runtime.webhooks.registration import Endpoint, ServiceReference, conversion_config, webhook_manifests
+from konverge.runtime.webhooks.server import Limits, WebhookApplication, served
+
+if TYPE_CHECKING:
+    from konverge.runtime.webhooks.self_signed import SelfSignedFolder
+
+__all__ = ["WebhookOptions", "WebhookServer"]
+
+_LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookOptions:
+    """How webhooks are served.
+
+    Args:
+        host: The address to listen at; empty for all of the machine's. Loopback is for development.
+        port: The port; zero for any free one.
+        certificate_folder: Where ``tls.crt`` and ``tls.key`` are, and ``ca.crt`` if there is one (as cert-manager
+            fills a Secret). None for a certificate of our own, valid for this process: for development.
+        service: The Service in front, for an operator in a cluster. None when the API server reaches `host` itself.
+        ca_bundle: Whom the API server is to trust, in PEM; the folder's ``ca.crt`` when not given.
+        poll_interval: How often the folder is looked at.
+        grace: How long requests under way may take when the server stops.
+        limits: What it takes on at once.
+    """
+
+    host: str = _LOOPBACK
+    port: int = 9443
+    certificate_folder: Path | None = None
+    service: ServiceReference | None = None
+    ca_bundle: bytes = field(default=b"", repr=False)
+    poll_interval: timedelta = timedelta(seconds=10)
+    grace: timedelta = timedelta(seconds=10)
+    limits: Limits = field(default_factory=Limits)
+
+
+class WebhookServer:
+    """Serves hooks while its block runs.
+
+    ::
+
+        async with WebhookServer(options, registry.hooks("webapp")) as server:
+            await register(client, server.manifests("webapp"))
+
+    Leaving it, or cancelling its block, lets requests under way end within the grace.
+
+    Args:
+        options: How.
+        hooks: What.
+        clock: The time; the machine's when not given.
+        observer: Hears of each request.
+
+    Attributes:
+        certificate: The certificate in use; its counters are for metrics. Usable after entry.
+
+    Raises:
+        ConfigurationError: On entry: the certificate cannot be used, the port is taken, or a certificate of our own is
+            asked for and ``cryptography`` is not installed.
+    """
+
+    certificate: CertificateFolder
+
+    def __init__(
+        self,
+        options: WebhookOptions,
+        hooks: Hooks,
+        *,
+        clock: Clock | None = None,
+        observer: WebhookObserver | None = None,
+    ) -> None:
+        self._options = options
+        self._hooks = hooks
+        self._clock = clock or SystemClock()
+        self._observer = observer
+        self._running: AsyncExitStack | None = None
+        self._port = 0
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._port
+
+    @property
+    def url(self) -> str:
+        """Where an API server on this machine finds it."""
+        return f"https://{_bracketed(self._options.host or _LOOPBACK)}:{self._port}"
+
+    @property
+    def problem(self) -> str:
+        """Why it does not answer; empty when it does. For readiness."""
+        if self._running is None:
+            return "the webhook server is not running"
+        return ""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where the API server finds it and whom it is to trust.
+
+        Raises:
+            ConfigurationError: The folder's ``ca.crt`` cannot be read.
+        """
+        bundle = self._options.ca_bundle or self.certificate.authorities()
+        return Endpoint(self._options.service or self.url, bundle)
+
+    def manifests(self, name: str) -> list[Object]:
+        """The webhook configurations to apply with `register`."""
+        return webhook_manifests(name, self._hooks, self.endpoint)
+
+    def conversion_config(self, mapping: ResourceMapping) -> Object | None:
+        """The ``clientConfig`` for `konverge.crd.crd_manifest`; None for a kind without conversion functions."""
+        return conversion_config(mapping, self._hooks, self.endpoint)
+
+    async def __aenter__(self) -> Self:
+        options = self._options
+        async with AsyncExitStack() as stack:
+            folder = options.certificate_folder
+            own = None
+            if folder is None:
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="konverge-webhooks-")))
+                own = _self_signed(folder, self._hosts(), self._clock)
+            self.certificate = await asyncio.to_thread(CertificateFolder, folder)
+            poll_seconds = options.poll_interval.total_seconds()
+            await stack.enter_async_context(_beside(self.certificate.watch(self._clock, poll_seconds=poll_seconds)))
+            if own is not None:
+                await stack.enter_async_context(_beside(own.renew()))
+            application = WebhookApplication(self._hooks, self._clock, limits=options.limits, observer=self._observer)
+            try:
+                self._port = await stack.enter_async_context(
+                    served(
+                        application,
+                        self.certificate.context,
+                        options.host,
+                        options.port,
+                        grace_seconds=options.grace.total_seconds(),
+                    )
+                )
+            except OSError as problem:
+                raise ConfigurationError(
+                    f"webhooks cannot be served at {options.host or '*'}:{options.port}: {problem.strerror or problem}"
+                ) from None
+            self._running = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        running, self._running = self._running, None
+        if running is not None:
+            await running.__aexit__(kind, error, traceback)
+
+    def _hosts(self) -> list[str]:
+        """Under which names and addresses the server is met."""
+        hosts = [self._options.host or _LOOPBACK, "localhost"]
+        if self._options.service is not None:
+            hosts.append(self._options.service.host)
+        return list(dict.fromkeys(hosts))
+
+
+@asynccontextmanager
+async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Let it run beside the block, and end with it. A task group would wrap what the block raises."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+    if not task.cancelled():
+        task.result()
+
+
+def _self_signed(folder: Path, hosts: list[str], clock: Clock) -> SelfSignedFolder:
+    try:
+        from konverge.runtime.webhooks.self_signed import SelfSignedFolder
+    except ImportError:
+        raise ConfigurationError(
+            "a certificate of our own needs the library cryptography: pip install 'konverge[webhooks]', or give the "
+            "folder of a certificate"
+        ) from None
+    return SelfSignedFolder(folder, hosts, clock)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,311 @@
+"""Reviews between bytes and values, and what becomes of handlers that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from konverge.errors import BadRequestError
+from konverge.kube import Object, ObjectKey
+from konverge.runtime.webhooks import AdmissionReview, ConversionHook, Denied, HandlerError, Purpose, Verdict, Violation
+from konverge.runtime.webhooks.answering import answer_admission, answer_conversion
+from konverge.runtime.webhooks.reviews import UserInfo, admission_answer, read_admission, read_conversion
+from konverge.runtime.webhooks.verdicts import bounded_warnings
+from tests.runtime.webhooks.questions import (
+    GVK,
+    MAPPING,
+    a_conversion,
+    a_hook,
+    a_web_app,
+    an_admission,
+    patch_of,
+    response,
+    sent,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+def test_a_question_is_read_whole() -> None:
+    found = read_admission(sent(an_admission("UPDATE", dryRun=True, subResource="status")))
+
+    assert found == AdmissionReview(
+        uid="705ab4f5-6393-11e8-b7cc-42010a800002",
+        operation="UPDATE",
+        gvk=GVK,
+        plural="webapps",
+        subresource="status",
+        key=ObjectKey("default", "web"),
+        user=UserInfo("ann", "7", ("ops",), {"scopes": ("a", "b")}),
+        object=a_web_app(replicas=2),
+        old_object=a_web_app(replicas=1),
+        dry_run=True,
+        options={"kind": "CreateOptions"},
+        request_gvk=GVK,
+    )
+
+
+def test_what_the_server_leaves_out_is_empty() -> None:
+    request: Object = {
+        "uid": "1",
+        "kind": {"group": GVK.group, "version": "v1", "kind": "WebApp"},
+        "resource": {"group": GVK.group, "version": "v1", "resource": "webapps"},
+        "operation": "DELETE",
+        "userInfo": {},
+        "oldObject": a_web_app(),
+    }
+
+    found = read_admission(sent({**an_admission(), "request": request}))
+
+    assert (found.object, found.dry_run, found.user, found.key) == (None, False, UserInfo(), ObjectKey("", ""))
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (b"", "no AdmissionReview: Input data was truncated"),
+        (b"\xff", "no AdmissionReview"),
+        (b'"\xff"', "no AdmissionReview"),
+        (b"[" * 100_000, "no AdmissionReview"),
+        (b'{"request": ' + b'{"a":' * 10_000, "no AdmissionReview"),
+        (b"[]", "Expected `object`, got `array`"),
+        (sent({**an_admission(), "apiVersion": "admission.k8s.io/v1beta1"}), "expected admission.k8s.io/v1 "),
+        (sent({**an_admission(), "kind": "ConversionReview"}), "found admission.k8s.io/v1 ConversionReview"),
+        (sent({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}), "missing required field `request`"),
+        (sent(an_admission(uid="")), r"\$.request.uid"),
+        (sent(an_admission("CONNECT")), "CONNECT"),
+        (sent(an_admission(object=None)), "request.object: expected an object for CREATE"),
+        (sent(an_admission(object=[1])), r"Expected `object \| null`, got `array`"),
+        (sent(an_admission("UPDATE", oldObject=None)), "request.oldObject: expected an object for UPDATE"),
+        (sent(an_admission("DELETE", oldObject=None)), "request.oldObject: expected an object for DELETE"),
+    ],
+)
+def test_what_is_no_admission_review_is_a_bad_request(body: bytes, sentence: str) -> None:
+    with pytest.raises(BadRequestError, match=sentence):
+        read_admission(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (b"{", "no ConversionReview"),
+        (sent(an_admission()), "no ConversionReview"),
+        (sent(a_conversion(a_web_app(), uid=7)), "Expected `str`, got `int`"),
+        (sent(a_conversion({"kind": "WebApp"})), r"objects\[0\]: an object needs apiVersion and kind"),
+        (
+            sent(a_conversion(a_web_app(), {**a_web_app(), "metadata": []})),
+            r"objects\[1\].metadata: expected an object",
+        ),
+    ],
+)
+def test_what_is_no_conversion_review_is_a_bad_request(body: bytes, sentence: str) -> None:
+    with pytest.raises(BadRequestError, match=sentence):
+        read_conversion(body)
+
+
+def test_permission_is_the_uid_and_nothing_else() -> None:
+    assert json.loads(admission_answer("7", Verdict())) == {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "response": {"uid": "7", "allowed": True},
+    }
+
+
+def test_a_patch_comes_with_its_type() -> None:
+    operations = ({"op": "add", "path": "/metadata/labels/a~1b", "value": "ä"},)
+
+    found = response(admission_answer("7", Verdict(patch=operations)))
+
+    assert found["patchType"] == "JSONPatch"
+    assert patch_of(found) == list(operations)
+
+
+def test_a_refusal_names_each_mistake_as_a_cause() -> None:
+    verdict = Verdict.invalid("WebApp default/web", [Violation("spec.replicas", "too many"), Violation("", "no")])
+
+    assert response(admission_answer("7", verdict)) == {
+        "uid": "7",
+        "allowed": False,
+        "status": {
+            "status": "Failure",
+            "message": "WebApp default/web is invalid: spec.replicas: too many; no",
+            "reason": "Invalid",
+            "code": 422,
+            "details": {
+                "causes": [
+                    {"reason": "FieldValueInvalid", "message": "too many", "field": "spec.replicas"},
+                    {"reason": "FieldValueInvalid", "message": "no", "field": ""},
+                ]
+            },
+        },
+    }
+
+
+def test_a_refusal_is_bounded_however_much_is_wrong() -> None:
+    verdict = Verdict.invalid("WebApp web", [Violation(f"spec.l[{place}]", "x" * 20_000) for place in range(5000)])
+
+    assert len(admission_answer("7", verdict)) < 1_000_000
+    assert len(verdict.causes) == 100
+
+
+def test_a_refusal_needs_the_status_of_a_failure() -> None:
+    with pytest.raises(ValueError, match="400 to 599, found 200"):
+        Denied("no", code=200)
+
+
+@pytest.mark.parametrize(
+    ("warnings", "expected"),
+    [
+        (["a", "", "b", "a"], ["a", "b"]),
+        (["x" * 4096], ["x" * 4096]),
+        (["x" * 5000, "y" * 10], ["x" * 256, "y" * 10]),
+        ([f"{place:05}" + "x" * 295 for place in range(30)], [f"{place:05}" + "x" * 251 for place in range(16)]),
+    ],
+)
+def test_warnings_are_cut_as_the_api_server_cuts_them(warnings: list[str], expected: list[str]) -> None:
+    assert bounded_warnings(warnings) == expected
+
+
+async def test_the_answer_has_the_uid_of_the_question() -> None:
+    assert response(await answer_admission(a_hook(), sent(an_admission()), 5)) == {
+        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+        "allowed": True,
+    }
+
+
+async def test_a_handler_that_raises_is_a_refusal_that_tells_the_type_alone(caplog: pytest.LogCaptureFixture) -> None:
+    async def fails(review: AdmissionReview) -> Verdict:
+        raise KeyError("hunter2")
+
+    with caplog.at_level(logging.ERROR, "konverge.webhooks"):
+        body = await answer_admission(a_hook(fails, handlers="check"), sent(an_admission()), 5)
+
+    status = response(body)["status"]
+    assert (status["code"], status["reason"]) == (500, "InternalError")
+    assert status["message"] == "check failed with KeyError; the operator's log says more"
+    assert b"hunter2" not in body
+    assert "default/web" in caplog.text
+
+
+async def test_a_handler_that_hangs_is_a_refusal_in_time_and_is_cancelled() -> None:
+    ended = asyncio.Event()
+
+    async def hangs(review: AdmissionReview) -> Verdict:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return Verdict()
+
+    body = await answer_admission(a_hook(hangs, handlers="check"), sent(an_admission()), 9.5)
+
+    assert response(body)["status"] == {
+        "status": "Failure",
+        "message": "check took longer than 9.5 s",
+        "reason": "Timeout",
+        "code": 504,
+    }
+    assert ended.is_set()
+    assert asyncio.get_running_loop().time() == pytest.approx(9.5)
+
+
+async def test_a_handlers_own_timeout_is_its_failure() -> None:
+    async def fails(review: AdmissionReview) -> Verdict:
+        raise TimeoutError
+
+    found = response(await answer_admission(a_hook(fails), sent(an_admission()), 5))
+
+    assert "failed with TimeoutError" in found["status"]["message"]
+
+
+async def test_a_handler_may_refuse_with_its_own_status() -> None:
+    async def refuses(review: AdmissionReview) -> Verdict:
+        raise Denied("out of quota", reason="TooManyRequests", code=429)
+
+    status = response(await answer_admission(a_hook(refuses), sent(an_admission()), 5))["status"]
+
+    assert (status["message"], status["reason"], status["code"]) == ("out of quota", "TooManyRequests", 429)
+
+
+async def test_a_validating_webhook_never_answers_with_a_patch() -> None:
+    async def patches(review: AdmissionReview) -> Verdict:
+        return Verdict(patch=({"op": "remove", "path": "/spec"},))
+
+    refused = response(await answer_admission(a_hook(patches), sent(an_admission()), 5))
+    allowed = response(await answer_admission(a_hook(patches, Purpose.DEFAULT), sent(an_admission()), 5))
+
+    assert not refused["allowed"]
+    assert "patch" not in refused
+    assert allowed["allowed"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"kind": {"group": "apps", "version": "v1", "kind": "Deployment"}}, "is for webhooks.konverge.test/v1/WebApp"),
+        ({"resource": {"version": "v1", "resource": "others"}}, "found webhooks.konverge.test/v1/WebApp .others"),
+        ({"subResource": "scale"}, "not for the subresource scale"),
+        ({"operation": "DELETE", "oldObject": a_web_app()}, "not for DELETE"),
+    ],
+)
+async def test_a_question_for_another_webhook_reaches_no_handler(changes: Any, sentence: str) -> None:
+    async def never(review: AdmissionReview) -> Verdict:
+        raise AssertionError("asked")
+
+    with pytest.raises(BadRequestError, match=sentence):
+        await answer_admission(a_hook(never), sent(an_admission(**changes)), 5)
+
+
+async def renaming(obj: Object, api_version: str) -> Object:
+    if obj["spec"].get("bad"):
+        raise HandlerError("up returned int; expected WebApp")
+    if obj["spec"].get("broken"):
+        raise ValueError("hunter2")
+    if obj["spec"].get("hangs"):
+        await asyncio.Event().wait()
+    return {**obj, "apiVersion": api_version}
+
+
+CONVERSION = ConversionHook(MAPPING, renaming)
+
+
+async def test_objects_are_converted_in_their_order() -> None:
+    objects = [a_web_app(place=place) for place in range(20)]
+
+    found = response(await answer_conversion(CONVERSION, sent(a_conversion(*objects, to="x/v2")), 5))
+
+    assert found["result"] == {"status": "Success"}
+    assert found["convertedObjects"] == [{**obj, "apiVersion": "x/v2"} for obj in objects]
+
+
+async def test_nothing_to_convert_is_a_success() -> None:
+    assert response(await answer_conversion(CONVERSION, sent(a_conversion()), 5))["convertedObjects"] == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ({"bad": True}, "WebApp default/web cannot be converted to x/v2: up returned int; expected WebApp"),
+        ({"broken": True}, "WebApp default/web cannot be converted to x/v2: the function failed with ValueError"),
+        ({"hangs": True}, "converting 2 objects took longer than 5 s"),
+    ],
+)
+async def test_one_object_that_cannot_be_converted_fails_all(spec: Any, sentence: str) -> None:
+    body = await answer_conversion(CONVERSION, sent(a_conversion(a_web_app(), a_web_app(**spec), to="x/v2")), 5)
+
+    found = response(body)
+    assert found["result"]["status"] == "Failure"
+    assert sentence in found["result"]["message"]
+    assert "convertedObjects" not in found
+    assert b"hunter2" not in body
+
+
+async def test_another_kind_is_not_converted() -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {}}
+
+    with pytest.raises(BadRequestError, match=r"objects\[0\]: expected a WebApp of the group webhooks.konverge.test"):
+        await answer_conversion(CONVERSION, sent(a_conversion(secret)), 5)
