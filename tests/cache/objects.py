@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from konverge.cache.entries import RawObject, split_object
+from konverge.cache.entries import Received, received_object
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
@@ -42,9 +42,9 @@ def config_map(
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"revision": str(revision)}}
 
 
-def raw(obj: Object) -> RawObject:
+def raw(obj: Object) -> Received:
     """As the reflector hands it to the store."""
-    return split_object(msgspec.json.encode(obj))
+    return received_object(obj)
 
 
 def item(obj: Object) -> msgspec.Raw:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
-from konverge.cache import Informers
+from konverge.cache import CacheOptions, Informers
 from konverge.client import Client
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.errors import (
@@ -22,8 +22,9 @@ from konverge.errors import (
     UnauthorizedError,
     UntrustedServerError,
 )
-from konverge.kube import GroupVersionKind
+from konverge.kube import GroupVersionKind, Object
 from konverge.kube.metadata import ObjectMeta
+from konverge.kube.selectors import LabelSelector
 from tests.cache.objects import CONFIG_MAP, bookmark, config_map, key, line
 from tests.client.scripted import Answer, Script, ScriptedTransport, Stream, failure
 
@@ -43,7 +44,8 @@ class Set:
     def __init__(
         self,
         *script: Script,
-        namespace: str = "",
+        namespaces: Sequence[str] = (),
+        options: CacheOptions | None = None,
         keep: Callable[[GroupVersionKind, ObjectMeta], bool] | None = None,
         start_timeout_seconds: float = 30.0,
     ) -> None:
@@ -51,7 +53,8 @@ class Set:
         self.transport = ScriptedTransport(*script)
         self.informers = Informers(
             Client(self.transport, clock=self.clock, entropy=SeededEntropy()),
-            namespace=namespace,
+            namespaces=namespaces,
+            options={} if options is None else {CONFIG_MAP: options},
             keep=keep,
             start_timeout_seconds=start_timeout_seconds,
             clock=self.clock,
@@ -114,7 +117,7 @@ async def test_changes_arrive_and_are_told_in_order() -> None:
         await world.settle()
 
     assert world.told == [("", "7"), ("7", "11"), ("11", "")]
-    assert informer.store.resource_version == "12"
+    assert informer.statistics.last_resource_version == "12"
 
 
 async def test_an_own_write_is_read_at_once_and_told_once() -> None:
@@ -278,18 +281,30 @@ async def test_an_outage_is_one_line_in_the_log_not_one_a_retry(caplog: pytest.L
     assert [record.getMessage() for record in caplog.records] == ["v1/ConfigMap: its changes do not arrive now: broke"]
 
 
+async def test_a_kind_that_was_just_defined_is_no_cause_for_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    busy = failure(429, "TooManyRequests", "storage is (re)initializing", retry_after=1)
+    world = Set(busy, synced())
+    with caplog.at_level(logging.INFO):
+        async with world.informers:
+            await world.informers.started(CONFIG_MAP)
+
+    assert {record.levelno for record in caplog.records} == {logging.INFO}
+
+
 # What is held.
 
 
-def keep_labelled(gvk: GroupVersionKind, meta: ObjectMeta) -> bool:
-    return "keep" in meta.labels
+def keep_noted(noted: set[str]) -> Callable[[GroupVersionKind, ObjectMeta], bool]:
+    return lambda gvk, meta: meta.name in noted
 
 
 async def test_an_object_that_is_not_held_is_read_live_once() -> None:
     stream = synced(line("ADDED", config_map(7)))
-    world = Set(stream, Answer(json=config_map(7)), keep=keep_labelled)
+    noted: set[str] = set()
+    world = Set(stream, Answer(json=config_map(7)), keep=keep_noted(noted))
     async with world.informers:
         informer = await world.informers.started(CONFIG_MAP)
+        noted.add("web")
         first, second = await informer.read(key()), await informer.read(key())
         stream.send(line("MODIFIED", config_map(11)))
         await world.settle()
@@ -301,9 +316,61 @@ async def test_an_object_that_is_not_held_is_read_live_once() -> None:
     assert len(world.transport.asked) == 2
 
 
+async def test_when_more_is_kept_all_of_it_is_held_once_widened() -> None:
+    stream = synced(line("ADDED", config_map(7)), line("ADDED", config_map(8, "other")))
+    again = synced(line("ADDED", config_map(7)), line("ADDED", config_map(8, "other")), at=20)
+    noted = {"web"}
+    world = Set(stream, again, keep=keep_noted(noted))
+    async with world.informers:
+        informer = await world.informers.started(CONFIG_MAP)
+        noted.add("other")
+        await asyncio.gather(informer.widen(), informer.widen())
+        held = [obj["metadata"]["name"] for obj in informer.list()]
+        again.send(line("MODIFIED", config_map(21)))
+        await world.settle()
+
+    assert held == ["other", "web"]
+    assert world.told == [("", "7"), ("", "8"), ("7", "21")]
+    assert len(world.transport.asked) == 2, "one more list for all who asked"
+    assert stream.closed
+    assert world.clock.monotonic() < 1
+
+
+async def test_widening_that_the_server_refuses_is_told() -> None:
+    noted: set[str] = set()
+    world = Set(synced(line("ADDED", config_map(7))), failure(403, "Forbidden"), keep=keep_noted(noted))
+    async with world.informers:
+        informer = await world.informers.started(CONFIG_MAP)
+        with pytest.raises(ForbiddenError):
+            await informer.widen()
+
+
+async def test_widening_costs_nothing_when_nothing_was_dropped() -> None:
+    world = Set(synced(line("ADDED", config_map(7))), keep=keep_noted({"web"}))
+    async with world.informers:
+        await (await world.informers.started(CONFIG_MAP)).widen()
+
+    assert len(world.transport.asked) == 1
+
+
+async def test_what_is_sifted_out_is_read_live() -> None:
+    noted = {"web"}
+    world = Set(synced(line("ADDED", config_map(7))), Answer(json=config_map(7)), keep=keep_noted(noted))
+    async with world.informers:
+        informer = await world.informers.started(CONFIG_MAP)
+        noted.clear()
+        informer.sift()
+        held = len(informer.store)
+        found = await informer.read(key())
+
+    assert held == 0
+    assert found == config_map(7)
+    assert world.told == [("", "7")]
+
+
 async def test_only_one_namespace_is_watched_when_that_is_asked_for() -> None:
     elsewhere = config_map(3, namespace="elsewhere")
-    world = Set(synced(), Answer(json=elsewhere), namespace="default")
+    world = Set(synced(), Answer(json=elsewhere), namespaces=["default"])
     async with world.informers:
         informer = await world.informers.started(CONFIG_MAP)
         informer.record_write(elsewhere)
@@ -315,6 +382,260 @@ async def test_only_one_namespace_is_watched_when_that_is_asked_for() -> None:
         "/api/v1/namespaces/default/configmaps",
         "/api/v1/namespaces/elsewhere/configmaps/web",
     ]
+
+
+async def test_several_namespaces_have_a_watch_each() -> None:
+    here, there = config_map(7), config_map(5, namespace="there")
+    outside = config_map(3, namespace="outside")
+    first, second = synced(line("ADDED", here)), synced(line("ADDED", there), at=8)
+    world = Set(first, second, Answer(json=outside), namespaces=["default", "there", "default"])
+    async with world.informers:
+        informer = await world.informers.started(CONFIG_MAP)
+        read = [await informer.read(key()._replace(namespace=name)) for name in ("default", "there", "outside")]
+        listed, narrowed = informer.list(), informer.list(namespace="there")
+        second.send(line("MODIFIED", config_map(9, namespace="there")))
+        await world.settle()
+
+    assert read == [here, there, outside]
+    assert (listed, narrowed) == ([here, there], [there])
+    assert world.told == [("", "7"), ("", "5"), ("5", "9")]
+    assert [asked.path for asked in world.transport.asked] == [
+        "/api/v1/namespaces/default/configmaps",
+        "/api/v1/namespaces/there/configmaps",
+        "/api/v1/namespaces/outside/configmaps/web",
+    ]
+
+
+async def test_a_kind_may_have_namespaces_and_selectors_of_its_own() -> None:
+    options = CacheOptions(namespaces=("there",), label_selector="app=web", field_selector="metadata.name=web")
+    world = Set(synced(), namespaces=["default"], options=options)
+    async with world.informers:
+        await world.informers.started(CONFIG_MAP)
+
+    (asked,) = world.transport.asked
+    assert asked.path == "/api/v1/namespaces/there/configmaps"
+    assert (asked.query["labelSelector"], asked.query["fieldSelector"]) == ("app=web", "metadata.name=web")
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": config_map(7)["metadata"]},
+        config_map(7),
+    ],
+    ids=["metadata", "a server that cannot"],
+)
+async def test_of_a_metadata_only_kind_reads_give_the_metadata(sent: Object) -> None:
+    stream = synced(line("ADDED", sent))
+    world = Set(stream, Answer(json=config_map(12)), options=CacheOptions(metadata_only=True))
+    async with world.informers:
+        informer = await world.informers.started(CONFIG_MAP)
+        from_watch = await informer.read(key())
+        informer.record_write(config_map(11))
+        from_write = await informer.read(key())
+        informer.doubt(key())
+        from_server = await informer.read(key())
+
+    found = [from_watch, from_write, from_server]
+    assert [obj["metadata"]["resourceVersion"] for obj in found] == ["7", "11", "12"]
+    assert all(obj.keys() == {"apiVersion", "kind", "metadata"} for obj in found)
+    assert {obj["kind"] for obj in found} == {"ConfigMap"}
+    assert "as=PartialObjectMetadata" in world.transport.asked[0].headers["accept"]
+
+
+async def test_a_list_is_narrowed_by_labels_and_each_object_is_the_callers_own() -> None:
+    web, db = config_map(7, labels={"app": "web"}), config_map(8, "db", labels={"app": "db"})
+    world = Set(synced(line("ADDED", web), line("ADDED", db)))
+    async with world.informers:
+        informer = await world.informers.started(CONFIG_MAP)
+        (first,) = informer.list(labels=LabelSelector.parse("app in (web)"))
+        first["data"].clear()
+        (second,) = informer.list(labels=LabelSelector.parse("app!=db"))
+
+    assert second == web
+
+
+# Indexes.
+
+
+def revisions(obj: Object) -> list[str]:
+    return [obj["data"]["revision"]]
+
+
+async def test_an_index_may_come_before_the_kind_or_after() -> None:
+    stream = synced(line("ADDED", config_map(7)))
+    world = Set(stream)
+    world.informers.add_index(CONFIG_MAP, "early", revisions)
+    async with world.informers:
+        informer = await world.informers.started(CONFIG_MAP)
+        world.informers.add_index(CONFIG_MAP, "late", revisions)
+        at_first = [informer.by_index(name, "7") for name in ("early", "late")]
+        stream.send(line("MODIFIED", config_map(11)))
+        await world.settle()
+        now = [informer.by_index(name, value) for name in ("early", "late") for value in ("7", "11")]
+
+    assert at_first == [[key()], [key()]]
+    assert now == [[], [key()], [], [key()]]
+
+
+async def test_an_index_knows_own_writes_and_deletes() -> None:
+    world = Set(synced())
+    world.informers.add_index(CONFIG_MAP, "revision", revisions)
+    async with world.informers:
+        informer = await world.informers.started(CONFIG_MAP)
+        informer.record_write(config_map(11))
+        written = informer.by_index("revision", "11")
+        informer.record_delete(key(), "uid-web")
+
+    assert written == [key()]
+    assert informer.by_index("revision", "11") == []
+
+
+async def test_an_index_follows_a_list_that_replaces_everything() -> None:
+    first = synced(
+        line("ADDED", config_map(7)), line("ADDED", config_map(8, "same")), line("ADDED", config_map(9, "old"))
+    )
+    again = synced(line("ADDED", config_map(15)), line("ADDED", config_map(8, "same")), at=20)
+    world = Set(first, again)
+    world.informers.add_index(CONFIG_MAP, "revision", revisions)
+    async with world.informers:
+        informer = await world.informers.started(CONFIG_MAP)
+        first.send(line("ERROR", failure(410, "Expired").json))
+        await world.clock.sleep(2)
+        found = {value: [name for _, name in informer.by_index("revision", value)] for value in ("7", "8", "9", "15")}
+
+    assert found == {"7": [], "8": ["same"], "9": [], "15": ["web"]}
+
+
+async def test_an_index_that_fails_on_an_object_finds_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(obj: Object) -> list[str]:
+        return ["value"] if obj["metadata"]["labels"] else []
+
+    good, bad = config_map(7, labels={"a": "b"}), config_map(8, "bad")
+    world = Set(synced(line("ADDED", bad), line("ADDED", good), line("ADDED", config_map(9, "worse"))))
+    world.informers.add_index(CONFIG_MAP, "labels", fail)
+    with caplog.at_level(logging.INFO):
+        async with world.informers:
+            informer = await world.informers.started(CONFIG_MAP)
+
+    assert informer.by_index("labels", "value") == [key()]
+    assert len(informer.store) == 3
+    assert caplog.messages == ["v1/ConfigMap default/bad: not in the index 'labels': KeyError: 'labels'"]
+
+
+async def test_an_unknown_index_is_named() -> None:
+    world = Set(synced())
+    async with world.informers:
+        informer = await world.informers.started(CONFIG_MAP)
+        with pytest.raises(KeyError, match="no index 'a'"):
+            informer.by_index("a", "b")
+
+
+# Writes of unknown outcome.
+
+
+async def test_after_a_write_of_unknown_outcome_the_next_read_asks_the_server_once() -> None:
+    stream = synced(line("ADDED", config_map(7)))
+    world = Set(stream, Answer(json=config_map(11)))
+    async with world.informers:
+        informer = await world.informers.started(CONFIG_MAP)
+        informer.doubt(key())
+        first, second = await informer.read(key()), await informer.read(key())
+        stream.send(line("MODIFIED", config_map(11)))
+        await world.settle()
+
+    assert first == second == config_map(11)
+    assert world.told == [("", "7"), ("7", "11")]
+    assert len(world.transport.asked) == 2
+
+
+async def test_what_a_doubtful_delete_took_away_is_not_found_again_before_the_watch_shows_it() -> None:
+    stream = synced(line("ADDED", config_map(7)))
+    gone = failure(404, "NotFound", name="web")
+    world = Set(stream, gone, gone)
+    async with world.informers:
+        informer = await world.informers.started(CONFIG_MAP)
+        informer.doubt(key())
+        for _ in range(2):
+            with pytest.raises(NotFoundError):
+                await informer.read(key())
+        stream.send(line("DELETED", config_map(12)))
+        await world.settle()
+        world.transport.then([gone])
+        for _ in range(2):
+            with pytest.raises(NotFoundError):
+                await informer.read(key())
+
+    assert len(world.transport.asked) == 4
+
+
+async def test_a_read_of_the_server_that_fails_leaves_the_doubt() -> None:
+    world = Set(synced(), failure(403, "Forbidden"), Answer(json=config_map(11)))
+    async with world.informers:
+        informer = await world.informers.started(CONFIG_MAP)
+        informer.doubt(key())
+        with pytest.raises(ForbiddenError):
+            await informer.read(key())
+        found = await informer.read(key())
+
+    assert found == config_map(11)
+
+
+async def test_an_answered_write_ends_the_doubt() -> None:
+    world = Set(synced())
+    async with world.informers:
+        informer = await world.informers.started(CONFIG_MAP)
+        informer.doubt(key())
+        informer.record_write(config_map(11))
+        found = await informer.read(key())
+
+    assert found == config_map(11)
+
+
+# Large lists.
+
+
+async def test_a_large_list_is_told_in_blocks_and_whole_before_it_counts_as_synced() -> None:
+    turns = 0
+    world = Set(synced(*(line("ADDED", config_map(7, f"web-{number}")) for number in range(1000))))
+
+    async def others_work() -> None:
+        nonlocal turns
+        while True:
+            turns += bool(0 < len(world.told) < 1000)
+            await world.clock.sleep(0)
+
+    async with world.informers:
+        working = asyncio.create_task(others_work())
+        await world.informers.started(CONFIG_MAP)
+        told = len(world.told)
+        working.cancel()
+
+    assert told == 1000
+    assert turns >= 3
+
+
+async def test_an_own_write_while_a_list_is_told_is_told_after_the_list_has_told_that_object() -> None:
+    lines = [line("ADDED", config_map(7, f"web-{number:03}")) for number in range(1000)]
+    world = Set(synced(*lines))
+    heard: list[tuple[str, str]] = []
+
+    def hear(gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
+        assert new is not None
+        if new.name == "web-999":
+            heard.append(("" if old is None else old.resource_version, new.resource_version))
+
+    async with world.informers:
+        world.informers.subscribe(hear)
+        starting = asyncio.create_task(world.informers.started(CONFIG_MAP))
+        while not world.told:
+            await world.clock.sleep(0)
+        informer = world.informers.running[CONFIG_MAP]
+        informer.record_write(config_map(11, "web-999"))
+        told_at_once = list(heard)
+        await starting
+
+    assert told_at_once == heard == [("", "7"), ("7", "11")]
 
 
 # Subscribers.

@@ -107,7 +107,7 @@ def config_map(cluster: Cluster, name: str, value: str = "1") -> Object:
 
 
 def informers_of(cluster: Cluster, client: Client) -> Informers:
-    return Informers(client, namespace=cluster.namespace, clock=cluster.clock)
+    return Informers(client, namespaces=[cluster.namespace], clock=cluster.clock)
 
 
 async def apply(cluster: Cluster, name: str, value: str = "1") -> Object:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from konverge.cache import Change, Reflector, Store
+from konverge.cache import Change, Reflector, Statistics, Store
 from konverge.cache.reflector import OpenWatch, ReadPage, Wait
 from konverge.client import ListPage
 from konverge.client.watch import SilentWatchError
@@ -21,6 +21,7 @@ from konverge.errors import (
     InvalidError,
     KindNotServedError,
     KonvergeError,
+    NotConnectedError,
     ServerError,
     TooManyRequestsError,
 )
@@ -31,9 +32,15 @@ from tests.cache.objects import CONFIG_MAP, bookmark, config_map, item, key, lin
 class Run:
     """A reflector, the time, and what it has told."""
 
-    def __init__(self, *, streaming: bool = True) -> None:
-        self.store = Store(CONFIG_MAP)
-        self.reflector = Reflector(CONFIG_MAP, self.store, SeededEntropy(), streaming=streaming)
+    def __init__(self, *, streaming: bool = True, keep: set[str] | None = None) -> None:
+        self.keep = keep if keep is not None else set()
+        self.statistics = Statistics()
+        self.store = Store(
+            CONFIG_MAP, None if keep is None else lambda meta: meta.name in self.keep, statistics=self.statistics
+        )
+        self.reflector = Reflector(
+            CONFIG_MAP, self.store, SeededEntropy(), streaming=streaming, statistics=self.statistics
+        )
         self.now = 100.0
         self.told: list[tuple[str, str]] = []
 
@@ -51,6 +58,7 @@ class Run:
 
     def page(self, *objects: Object, version: str = "10", following: str = "") -> None:
         page = ListPage([item(obj) for obj in objects], version, following)
+        self.reflector.items(page.items)
         self.hear(self.reflector.page(page, self.now))
 
     def lines(self, *lines: bytes) -> KonvergeError | None:
@@ -137,24 +145,51 @@ def test_the_stream_goes_on_as_a_watch() -> None:
     assert run.store.resource_version == "11"
 
 
-@pytest.mark.parametrize(
-    "refuse",
-    [
-        lambda run: run.fail(InvalidError("sendInitialEvents is forbidden for watch")),
-        lambda run: run.fail(SilentWatchError("no bookmark came")),
-        lambda run: run.reflector.ended(run.now),
-    ],
-    ids=["refused", "no bookmark", "ended early"],
-)
-def test_a_server_without_streaming_lists_is_listed_page_by_page(refuse: Callable[[Run], None]) -> None:
+ENDS: dict[str, Callable[[Run], None]] = {
+    "refused": lambda run: run.fail(InvalidError("sendInitialEvents is forbidden for watch")),
+    "no bookmark": lambda run: run.fail(SilentWatchError("no bookmark came")),
+    "ended early": lambda run: run.reflector.ended(run.now),
+}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_when_no_streaming_list_comes_all_is_listed_page_by_page(end: Callable[[Run], None]) -> None:
     run = Run()
     run.step()
     run.reflector.opened(run.now)
-    refuse(run)
+    end(run)
 
     assert run.after_waiting() == ReadPage("", 500)
     run.page(config_map(7))
     assert run.told == [("", "7")]
+
+
+@pytest.mark.parametrize(("end", "is_tried_again"), [("refused", False), ("no bookmark", True), ("ended early", True)])
+def test_only_a_server_that_refuses_is_not_asked_for_a_streaming_list_again(end: str, is_tried_again: bool) -> None:
+    run = Run()
+    run.step()
+    run.reflector.opened(run.now)
+    ENDS[end](run)
+    run.after_waiting()
+    run.fail(ServerError("no"))
+    again = run.after_waiting()
+    run.page(config_map(7))
+    run.step()
+    run.fail(ExpiredError("too old"))
+
+    assert again == ReadPage("", 500), "the pages are tried until they are through"
+    assert isinstance(run.after_waiting(), OpenWatch) is is_tried_again
+
+
+def test_a_streaming_list_whose_end_is_late_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    run = Run()
+    run.step()
+    run.reflector.opened(run.now)
+    for revision in range(1, 16):
+        run.now += 1
+        run.lines(line("ADDED", config_map(revision, f"web-{revision}")))
+
+    assert caplog.messages == ["v1/ConfigMap: the streaming list has not come to its end for 10 s (10 objects so far)"]
 
 
 def test_a_streaming_list_that_breaks_is_tried_again_from_the_start() -> None:
@@ -206,6 +241,7 @@ def test_an_item_that_cannot_be_read_is_left_out_with_a_word(caplog: pytest.LogC
     run.step()
     page = ListPage([msgspec.Raw(b'{"metadata": 7}'), item(config_map(5))], "10", "")
     with caplog.at_level(logging.WARNING):
+        run.reflector.items(page.items)
         run.hear(run.reflector.page(page, run.now))
 
     assert run.told == [("", "5")]
@@ -357,14 +393,32 @@ def test_an_event_that_no_parser_reads_is_left_out_and_the_others_are_not(broken
     assert run.told
 
 
-def test_after_ten_watches_that_came_to_nothing_all_is_listed_again() -> None:
+def test_when_watches_come_to_nothing_for_a_minute_all_is_listed_again() -> None:
+    run = Run().watching()
+    run.fail(ServerError("no"))
+    began = run.now
+    steps = []
+    while run.now - began < 59:
+        steps.append(run.after_waiting())
+        run.fail(ServerError("no"))
+    run.now += 1
+    last = run.after_waiting()
+
+    assert len(steps) > 4
+    assert not any(step.initial_events for step in steps if isinstance(step, OpenWatch))
+    assert isinstance(last, OpenWatch)
+    assert last.initial_events
+
+
+@pytest.mark.parametrize("error", [TooManyRequestsError("slow down"), NotConnectedError("refused")])
+def test_a_busy_or_unreachable_server_is_never_asked_for_a_list(error: KonvergeError) -> None:
     run = Run().watching()
     steps = []
-    for _ in range(10):
-        run.fail(ServerError("no"))
+    for _ in range(50):
+        run.fail(error)
         steps.append(run.after_waiting())
 
-    assert [step.initial_events for step in steps if isinstance(step, OpenWatch)] == [False] * 9 + [True]
+    assert not any(step.initial_events for step in steps if isinstance(step, OpenWatch))
 
 
 @pytest.mark.parametrize(
@@ -492,3 +546,76 @@ def test_any_word_of_the_server_proves_freshness() -> None:
 
     assert before is None
     assert run.reflector.proven_at == run.now
+
+
+# Wanting another list.
+
+
+def test_when_more_is_kept_the_watch_is_left_for_a_list() -> None:
+    run = Run(keep=set()).watching()
+    run.lines(line("ADDED", config_map(11)))
+    run.keep.add("web")
+    number = run.reflector.widen()
+    leaves = run.reflector.leaves_watch
+    run.reflector.left(run.now)
+    step = run.step()
+    run.reflector.opened(run.now)
+    run.lines(line("ADDED", config_map(11)), bookmark(20, end=True))
+
+    assert leaves
+    assert isinstance(step, OpenWatch)
+    assert step.initial_events
+    assert run.reflector.lists_done >= number
+    assert run.told == [("", "11")]
+    assert not run.reflector.leaves_watch
+
+
+def test_when_more_is_kept_during_a_list_another_follows_it() -> None:
+    run = Run(keep=set())
+    run.step()
+    run.reflector.opened(run.now)
+    run.lines(line("ADDED", config_map(7)))
+    run.keep.add("web")
+    numbers = {run.reflector.widen() for _ in range(10)}
+    left_too_early = run.reflector.leaves_watch
+    run.lines(bookmark(10, end=True))
+    done = run.reflector.lists_done
+
+    assert not left_too_early
+    assert numbers == {done + 1}, "one for all"
+    assert run.reflector.leaves_watch
+
+
+def test_when_nothing_was_dropped_nothing_is_listed_again() -> None:
+    run = Run().watching()
+
+    assert run.reflector.widen() == run.reflector.lists_done
+    assert not run.reflector.leaves_watch
+
+
+# Statistics.
+
+
+def test_what_the_upkeep_costs_is_counted() -> None:
+    run = Run()
+    run.step()
+    run.reflector.opened(run.now)
+    run.lines(line("ADDED", config_map(7)), line("ADDED", config_map(8, "other")))
+    run.now += 2
+    run.lines(bookmark(10, end=True))
+    run.lines(line("MODIFIED", config_map(11)), line("MODIFIED", config_map(9)))
+    run.now += 300
+    run.reflector.ended(run.now)
+    run.step()
+    run.reflector.opened(run.now)
+    run.reflector.ended(run.now)
+
+    assert run.statistics.lists == 1
+    assert run.statistics.list_seconds == pytest.approx(2)
+    assert run.statistics.items_listed == 2
+    assert run.statistics.watches == 2
+    assert run.statistics.short_watches == 1
+    assert run.statistics.watch_seconds == pytest.approx(302)
+    assert run.statistics.events == 5
+    assert run.statistics.stale_events == 1
+    assert run.statistics.last_resource_version == "11"

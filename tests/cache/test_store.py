@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from konverge.cache import Change, Store
+from konverge.cache import CacheOptions, Change, Statistics, Store
+from konverge.errors import ConfigurationError
+from konverge.kube import GroupVersionKind, Object
 from konverge.kube.metadata import ObjectMeta
 from tests.cache.objects import CONFIG_MAP, config_map, key, raw
 
@@ -189,19 +191,31 @@ def test_an_answer_of_an_object_that_has_gone_since_does_not_bring_it_back(store
     assert store.get(key()) is None
 
 
-def test_a_write_of_somebody_else_that_ours_has_overtaken_is_told_without_being_seen(store: Store) -> None:
+def test_a_write_of_somebody_else_that_ours_has_overtaken_is_counted_as_stale() -> None:
+    statistics = Statistics()
+    store = Store(CONFIG_MAP, statistics=statistics)
     store.put(raw(config_map(11)))
     store.record_write(config_map(13))
 
-    assert versions(store.put(raw(config_map(12)))) == ("13", "13")
+    assert store.put(raw(config_map(12))) is None
     assert revision(store) == "13"
+    assert statistics.stale_events == 1
+
+
+def test_the_event_of_an_own_write_is_not_stale() -> None:
+    statistics = Statistics()
+    store = Store(CONFIG_MAP, statistics=statistics)
+    store.record_write(config_map(13))
+    store.put(raw(config_map(13)))
+
+    assert statistics.stale_events == 0
 
 
 def test_a_list_older_than_an_own_write_keeps_the_write(store: Store) -> None:
     store.put(raw(config_map(11)))
     store.record_write(config_map(25))
 
-    assert replace(store, 20, 12) == [("25", "25")], "somebody else's 12 came between"
+    assert replace(store, 20, 12) == []
     assert revision(store) == "25"
 
 
@@ -217,14 +231,6 @@ def test_a_list_newer_than_an_own_write_wins(store: Store) -> None:
 
     assert replace(store, 20) == [("15", "")]
     assert store.get(key()) is None
-
-
-def test_a_list_that_may_hide_what_an_own_write_has_overtaken_is_told(store: Store) -> None:
-    store.put(raw(config_map(11)))
-    store.record_write(config_map(13))
-
-    assert replace(store, 20, 13) == [("13", "13")]
-    assert replace(store, 30, 13) == [], "once"
 
 
 def test_own_writes_before_the_first_list_are_seen() -> None:
@@ -294,6 +300,14 @@ def test_the_next_of_that_name_is_seen_after_an_own_delete(store: Store) -> None
     assert revision(store) == "13"
 
 
+def test_an_earlier_object_of_that_name_does_not_come_back_after_an_own_delete(store: Store) -> None:
+    store.record_write(config_map(13, uid="second"))
+    store.record_delete(key(), "second", 1.0)
+
+    assert store.put(raw(config_map(11, uid="first"))) is None
+    assert store.get(key()) is None
+
+
 def test_an_own_delete_of_another_uid_leaves_the_object(store: Store) -> None:
     store.put(raw(config_map(11, uid="second")))
 
@@ -326,6 +340,20 @@ def filtering() -> Store:
     return found
 
 
+class Choosing:
+    """A store that holds the objects of some names, after an empty list at version 10."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.store = Store(CONFIG_MAP, lambda meta: meta.name in self.names)
+        self.store.begin_replacement(0.0).commit("10")
+
+
+@pytest.fixture
+def choosing() -> Choosing:
+    return Choosing()
+
+
 def test_a_dropped_object_is_known_to_exist_and_told_to_nobody(filtering: Store) -> None:
     assert filtering.put(raw(config_map(11))) is None
     assert filtering.get(key()) is None
@@ -355,12 +383,22 @@ def test_an_object_that_begins_to_be_held_is_told_as_added(filtering: Store) -> 
     assert not filtering.is_dropped(key())
 
 
-def test_a_dropped_object_that_was_read_live_is_held_from_then_on(filtering: Store) -> None:
+def test_a_dropped_object_that_is_noted_and_read_live_is_held_from_then_on(choosing: Choosing) -> None:
+    store = choosing.store
+    store.put(raw(config_map(11)))
+    choosing.names.add("web")
+    store.record_read(config_map(11))
+
+    assert revision(store) == "11"
+    assert versions(store.put(raw(config_map(12)))) == ("11", "12")
+
+
+def test_a_dropped_object_that_nobody_noted_is_not_held_after_a_live_read(filtering: Store) -> None:
     filtering.put(raw(config_map(11)))
     filtering.record_read(config_map(11))
 
-    assert revision(filtering) == "11"
-    assert versions(filtering.put(raw(config_map(12)))) == ("11", "12")
+    assert filtering.get(key()) is None
+    assert filtering.is_dropped(key())
 
 
 def test_a_live_read_that_a_deletion_has_overtaken_brings_nothing_back(filtering: Store) -> None:
@@ -371,22 +409,56 @@ def test_a_live_read_that_a_deletion_has_overtaken_brings_nothing_back(filtering
     assert filtering.get(key()) is None
 
 
-def test_a_live_read_during_a_list_survives_it(filtering: Store) -> None:
-    filtering.put(raw(config_map(11)))
-    replacement = filtering.begin_replacement(1.0)
+def test_a_live_read_during_a_list_survives_it(choosing: Choosing) -> None:
+    store = choosing.store
+    store.put(raw(config_map(11)))
+    replacement = store.begin_replacement(1.0)
     replacement.put(raw(config_map(11)))
-    filtering.record_read(config_map(11))
+    choosing.names.add("web")
+    store.record_read(config_map(11))
     replacement.commit("20")
 
-    assert revision(filtering) == "11"
-    assert not filtering.is_dropped(key())
+    assert revision(store) == "11"
+    assert not store.is_dropped(key())
 
 
-def test_an_own_write_is_held_whatever_its_labels(filtering: Store) -> None:
-    filtering.record_write(config_map(11))
-    filtering.put(raw(config_map(11)))
+def test_an_own_write_that_is_not_kept_is_not_held(filtering: Store) -> None:
+    assert filtering.record_write(config_map(11)) is None
+    assert filtering.is_dropped(key())
 
-    assert versions(filtering.put(raw(config_map(12)))) == ("11", "12")
+
+def test_an_answer_that_the_watch_has_passed_says_nothing_about_a_dropped_object(choosing: Choosing) -> None:
+    store = choosing.store
+    store.put(raw(config_map(13)))
+    choosing.names.add("web")
+
+    assert store.record_write(config_map(12)) is None, "it is at 13 already"
+    assert store.is_dropped(key())
+
+
+def test_what_is_kept_no_longer_is_sifted_out_and_told_to_nobody(choosing: Choosing) -> None:
+    store = choosing.store
+    choosing.names |= {"web", "other"}
+    store.put(raw(config_map(11)))
+    store.put(raw(config_map(12, "other")))
+    choosing.names.discard("web")
+    store.sift()
+
+    assert [meta.name for meta in store.all_metadata()] == ["other"]
+    assert store.is_dropped(key())
+    assert store.put(raw(config_map(13))) is None
+
+
+def test_what_is_sifted_out_during_a_list_is_not_held_after_it(choosing: Choosing) -> None:
+    store = choosing.store
+    choosing.names.add("web")
+    replacement = store.begin_replacement(1.0)
+    replacement.put(raw(config_map(11)))
+    choosing.names.clear()
+    replacement.sift()
+
+    assert replacement.commit("20") == []
+    assert store.is_dropped(key())
 
 
 def test_a_list_tells_a_last_time_what_it_drops(filtering: Store) -> None:
@@ -394,3 +466,121 @@ def test_a_list_tells_a_last_time_what_it_drops(filtering: Store) -> None:
 
     assert replace(filtering, 20, 12) == [("11", "12")]
     assert filtering.is_dropped(key())
+
+
+# Selectors.
+
+
+def selecting(*, labels: str = "", fields: str = "") -> Store:
+    found = Store(CONFIG_MAP, options=CacheOptions(label_selector=labels, field_selector=fields))
+    found.begin_replacement(0.0).commit("10")
+    return found
+
+
+def test_an_own_write_outside_of_the_selector_is_not_held() -> None:
+    store = selecting(labels="keep=yes")
+
+    assert store.record_write(config_map(11)) is None
+    assert store.get(key()) is None
+    assert not store.is_dropped(key())
+
+
+def test_an_own_write_inside_of_the_selector_is_held() -> None:
+    store = selecting(labels="keep=yes")
+
+    assert versions(store.record_write(config_map(11, labels=KEPT))) == ("", "11")
+
+
+def test_an_own_write_that_takes_an_object_out_of_the_selector_is_told_as_its_end() -> None:
+    store = selecting(labels="keep=yes")
+    store.put(raw(config_map(11, labels=KEPT)))
+
+    assert versions(store.record_write(config_map(13))) == ("11", "")
+    assert store.put(raw(config_map(12, labels=KEPT))) is None, "an older state does not come back"
+    assert store.remove(raw(config_map(13, labels=KEPT))) is None
+    assert versions(store.put(raw(config_map(14, labels=KEPT)))) == ("", "14")
+
+
+@pytest.mark.parametrize(
+    ("fields", "held"),
+    [
+        ("metadata.name=web", True),
+        ("metadata.name=other", False),
+        ("metadata.name!=other,metadata.namespace=default", True),
+        ("status.phase=Running", False),
+    ],
+)
+def test_an_own_write_is_held_only_if_its_metadata_show_that_its_fields_are_selected(fields: str, held: bool) -> None:
+    store = selecting(fields=fields)
+    store.record_write(config_map(11))
+
+    assert (key() in store) is held
+
+
+def test_an_own_write_to_what_the_watch_has_shown_is_held_whatever_fields_are_selected() -> None:
+    store = selecting(fields="status.phase=Running")
+    store.put(raw(config_map(11)))
+
+    assert versions(store.record_write(config_map(12))) == ("11", "12")
+
+
+@pytest.mark.parametrize("options", [{"label_selector": "a b"}, {"field_selector": "a"}])
+def test_a_selector_that_cannot_be_read_is_refused(options: dict[str, str]) -> None:
+    with pytest.raises(ConfigurationError, match="selector: "):
+        CacheOptions(**options)  # type: ignore[arg-type]
+
+
+# Metadata alone, and transforms.
+
+
+def test_of_a_metadata_only_kind_an_own_write_leaves_the_metadata() -> None:
+    store = Store(CONFIG_MAP, options=CacheOptions(metadata_only=True))
+    store.record_write(config_map(11))
+
+    assert store.get(key()) == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": config_map(11)["metadata"],
+    }
+
+
+def without_data(obj: Object) -> Object:
+    del obj["data"]
+    return obj
+
+
+def test_readers_get_what_the_transform_has_left() -> None:
+    store = Store(CONFIG_MAP, options=CacheOptions(transform=without_data))
+    change = store.put(raw(config_map(11)))
+    found = store.get(key())
+
+    assert versions(change) == ("", "11")
+    assert found is not None
+    assert "data" not in found
+
+
+def test_an_object_on_which_the_transform_fails_is_left_out_with_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    statistics = Statistics()
+    store = Store(CONFIG_MAP, options=CacheOptions(transform=without_data), statistics=statistics)
+    store.put(raw(config_map(11)))
+    broken = config_map(12)
+    del broken["data"]
+    with caplog.at_level("INFO"):
+        change = store.put(raw(broken))
+        store.put(raw(broken | {"metadata": config_map(13)["metadata"]}))
+
+    assert versions(change) == ("11", "12"), "told a last time"
+    assert store.is_dropped(key())
+    assert statistics.left_out == 2
+    assert caplog.messages == ["v1/ConfigMap/default/web is not held: its transform failed: KeyError: 'data'"]
+
+
+def test_a_transform_that_fails_on_a_secret_shows_nothing_of_it(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(obj: Object) -> Object:
+        raise ValueError(obj["data"]["password"])
+
+    secret = config_map(11) | {"kind": "Secret", "data": {"password": "aHVudGVyMg=="}}
+    Store(GroupVersionKind("", "v1", "Secret"), options=CacheOptions(transform=fail)).put(raw(secret))
+
+    assert "its transform failed: ValueError" in caplog.text
+    assert "aHVudGVyMg" not in caplog.text

@@ -76,7 +76,6 @@ class StoreMachine(RuleBasedStateMachine):
         self.list_under_way: Replacement | None = None
         self.listed_at: int | None = None
         self.told: dict[ObjectKey, str] = {}
-        self.of_others: list[tuple[str, State]] = []
 
     def hear(self, change: Change | None) -> None:
         """Follow the changes, as a subscriber would: each must start where the last one ended."""
@@ -90,21 +89,11 @@ class StoreMachine(RuleBasedStateMachine):
         else:
             self.told[meta.key] = change.new.resource_version
 
-    def hear_from_the_server(self, change: Change | None) -> None:
-        """The same for what a watch or a list has brought, up to where it has got."""
-        self.hear(change)
-        if change is not None:
-            meta = change.new or change.old
-            assert meta is not None
-            self.of_others = [
-                (name, state) for name, state in self.of_others if name != meta.name or state.revision > self.watched
-            ]
-
     # The server.
 
     @rule(name=NAMES)
     def somebody_writes(self, name: str) -> None:
-        self.of_others.append((name, self.server.write(name)))
+        self.server.write(name)
 
     @rule(name=NAMES)
     def somebody_deletes(self, name: str) -> None:
@@ -133,10 +122,10 @@ class StoreMachine(RuleBasedStateMachine):
         self.watched, name = following
         state = self.server.at(name, self.watched)
         if state.uid:
-            self.hear_from_the_server(self.store.put(raw(config_map(self.watched, name, uid=state.uid))))
+            self.hear(self.store.put(raw(config_map(self.watched, name, uid=state.uid))))
         else:
             gone = self.server.at(name, self.watched - 1).uid
-            self.hear_from_the_server(self.store.remove(raw(config_map(self.watched, name, uid=gone))))
+            self.hear(self.store.remove(raw(config_map(self.watched, name, uid=gone))))
 
     @precondition(lambda self: self.list_under_way is None)
     @rule(revision=st.integers(0, 100), name=NAMES)
@@ -171,7 +160,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert self.listed_at is not None
         self.watched = self.listed_at
         for change in self.list_under_way.commit(str(self.listed_at)):
-            self.hear_from_the_server(change)
+            self.hear(change)
         self.list_under_way, self.listed_at = None, None
 
     @precondition(lambda self: self.list_under_way is None)
@@ -214,17 +203,9 @@ class StoreMachine(RuleBasedStateMachine):
         assert self.told == {meta.key: meta.resource_version for meta in self.store.all_metadata()}
 
     @invariant()
-    def every_write_of_others_is_told_when_the_watch_has_got_there(self) -> None:
-        present = {meta.name: meta.uid for meta in self.store.all_metadata()}
-        assert not [
-            state for name, state in self.of_others if state.revision <= self.watched and present.get(name) == state.uid
-        ]
-
-    @invariant()
     def nothing_is_left_of_what_is_settled(self) -> None:
         settled = self.watched == self.server.revision and not self.list_under_way
         if settled and not self.answers_under_way and not self.deletes_under_way:
-            assert not self.store._own
             assert not self.store._floors
 
 

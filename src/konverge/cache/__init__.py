@@ -7,12 +7,27 @@ which a reader may change) and changes (the metadata before and after). Three pr
 * a reader sees what this process has written, at once, and never an older state again;
 * what vanished while no watch was open is told as a deletion.
 
-`Store` and `Reflector` are pure; `Informer` and `Informers` move the bytes.
+`Store`, `Index` and `Reflector` are pure; `Informer` (a kind, made of collections) and `Informers` move the bytes.
 """
 
-from konverge.cache.informer import Callback, Informer
+from konverge.cache.collection import Callback
+from konverge.cache.indexes import ValuesOf
+from konverge.cache.informer import Informer
 from konverge.cache.informers import Informers
+from konverge.cache.options import CacheOptions, Transform
 from konverge.cache.reflector import Reflector
+from konverge.cache.statistics import Statistics
 from konverge.cache.store import Change, Store
 
-__all__ = ["Callback", "Change", "Informer", "Informers", "Reflector", "Store"]
+__all__ = [
+    "CacheOptions",
+    "Callback",
+    "Change",
+    "Informer",
+    "Informers",
+    "Reflector",
+    "Statistics",
+    "Store",
+    "Transform",
+    "ValuesOf",
+]

@@ -1,49 +1,48 @@
-"""Keeping one collection in memory: the driver that does what its `Reflector` decides."""
+"""One kind in memory: what its collections, one or one for each namespace, are to a reader and a writer."""
 
 from __future__ import annotations
 
 import asyncio
-import gc
-import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
-from konverge.cache.reflector import OpenWatch, ReadPage, Reflector, Wait
-from konverge.cache.store import Change, Store
+from konverge.cache.collection import Callback, Collection
+from konverge.cache.held import Held
+from konverge.cache.indexes import Index, ValuesOf
+from konverge.cache.options import CacheOptions
+from konverge.cache.statistics import Statistics
+from konverge.cache.store import Store
 from konverge.client.client import Client
 from konverge.clock import Clock, Entropy
-from konverge.errors import (
-    ApiError,
-    ConnectionFailedError,
-    KindNotServedError,
-    KonvergeError,
-    NotFoundError,
-    UntrustedServerError,
-)
-from konverge.kube import GroupVersionKind, Object, ObjectKey, identity
+from konverge.errors import KonvergeError
+from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.kube.metadata import ObjectMeta
+from konverge.kube.selectors import LabelSelector
 
-__all__ = ["Callback", "Informer"]
+__all__ = ["Informer"]
 
-_logger = logging.getLogger(__name__)
-
-# Refusals that waiting does not change. Others pass: too many requests, an expired list, the server's own troubles.
-_FINAL_CODES = frozenset({400, 401, 403, 404, 405, 406, 422})
-
-Callback: TypeAlias = Callable[[GroupVersionKind, ObjectMeta | None, ObjectMeta | None], None]
-"""Hears of each change: the kind, the metadata before (None: added) and after (None: gone). It must not raise."""
+_EVERYTHING = LabelSelector()
 
 
 class Informer:
-    """One collection in memory: reads are answered from it, changes are told.
+    """One kind in memory: reads are answered from it, changes are told.
+
+    What it gives is the caller's own: each read decodes the object anew, so that nobody can change what others read,
+    and nothing need be copied or frozen. Metadata (`ObjectMeta`) is shared and cannot be changed.
+
+    What it holds, it holds as `CacheOptions` say. Objects that the selectors leave out are to it as if they did not
+    exist, own writes included; of objects in namespaces that it does not cover, and of those that `keep` has dropped,
+    it knows that it does not know.
 
     Args:
         client: Where to read from.
         gvk: The kind.
-        namespace: The one namespace that counts; empty for all.
-        keep: Which objects to hold (see `Store`); None for all.
-        publish: Hears of each change that a reader sees, own writes included, in order.
+        namespaces: Those that are covered, with a list and a watch each; empty for all.
+        options: Which objects are held, and how much of each; its own namespaces do not count here.
+        keep: Which of them to hold (see `Store`); None for all.
+        publish: Hears of each change that a reader sees, own writes included; those of one object in order.
+        start_timeout_seconds: How long `widen` waits.
         clock: Measures and waits.
         entropy: Draws the jitter of pauses.
     """
@@ -53,21 +52,36 @@ class Informer:
         client: Client,
         gvk: GroupVersionKind,
         *,
-        namespace: str = "",
+        namespaces: Sequence[str] = (),
+        options: CacheOptions | None = None,
         keep: Callable[[ObjectMeta], bool] | None = None,
         publish: Callback,
+        start_timeout_seconds: float = 30.0,
         clock: Clock,
         entropy: Entropy,
     ) -> None:
+        options = options or CacheOptions()
         self._client = client
         self._gvk = gvk
-        self._namespace = namespace
-        self._publish = publish
+        self._start_timeout_seconds = start_timeout_seconds
         self._clock = clock
-        self._store = Store(gvk, keep)
-        self._reflector = Reflector(gvk, self._store, entropy)
-        self._hurried = asyncio.Event()
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._statistics = Statistics()
+        self._indexes: dict[str, Index] = {}
+        self._collections = {
+            namespace: Collection(
+                client,
+                gvk,
+                namespace=namespace,
+                options=options,
+                store=Store(gvk, keep, options=options, indexes=self._indexes, statistics=self._statistics),
+                publish=publish,
+                statistics=self._statistics,
+                clock=clock,
+                entropy=entropy,
+            )
+            for namespace in dict.fromkeys(namespaces or ("",))
+        }
+        self._held = Held(MappingProxyType({namespace: each.store for namespace, each in self._collections.items()}))
 
     @property
     def gvk(self) -> GroupVersionKind:
@@ -75,39 +89,41 @@ class Informer:
         return self._gvk
 
     @property
-    def store(self) -> Store:
+    def store(self) -> Held:
         """What is held: for lookups that need no waiting."""
-        return self._store
+        return self._held
+
+    @property
+    def statistics(self) -> Statistics:
+        """What its upkeep has cost so far."""
+        return self._statistics
 
     @property
     def synced(self) -> bool:
-        """Tell whether reads are answered: the collection was read as a whole, and its kind is still served."""
-        return self._reflector.synced
+        """Tell whether reads are answered: all was read as a whole, and told, and the kind is still served."""
+        return all(each.synced for each in self._collections.values())
 
     @property
     def problem(self) -> KonvergeError | None:
         """Why the server's changes do not arrive at the moment; None when they do."""
-        return self._reflector.problem
+        return next((each.problem for each in self._collections.values() if each.problem is not None), None)
 
     @property
     def age_seconds(self) -> float | None:
         """How long ago the server last proved that what is held is up to date; None before the first list."""
-        proven_at = self._reflector.proven_at
-        return None if proven_at is None else self._clock.monotonic() - proven_at
+        oldest = 0.0
+        for each in self._collections.values():
+            age = each.age_seconds
+            if age is None:
+                return None
+            oldest = max(oldest, age)
+        return oldest
 
     async def run(self) -> None:
-        """Keep the collection up to date until cancelled; failures are retried, with growing pauses, for ever."""
-        while True:
-            step = self._reflector.step(self._clock.monotonic())
-            try:
-                if isinstance(step, Wait):
-                    await self._wait(step.seconds)
-                elif isinstance(step, ReadPage):
-                    await self._read_page(step)
-                else:
-                    await self._watch(step)
-            except KonvergeError as error:
-                self._failed(error)
+        """Keep it up to date until cancelled; failures are retried, with growing pauses, for ever."""
+        async with asyncio.TaskGroup() as running:
+            for namespace, each in self._collections.items():
+                running.create_task(each.run(), name=f"collection {self._gvk} {namespace}".rstrip())
 
     async def ready(self, timeout_seconds: float) -> None:
         """Wait until reads are answered.
@@ -117,142 +133,110 @@ class Informer:
             konverge.errors.ApiError: The server refuses to list it, and waiting would not change that.
             konverge.errors.ConnectionFailedError: The deadline has passed, or the server cannot be trusted.
         """
-        if self._reflector.synced:
-            return
-        self._reflector.hurry(self._clock.monotonic())
-        self._hurried.set()
-        try:
-            async with asyncio.timeout(timeout_seconds):
-                while not self._reflector.synced:
-                    problem = await self._attempt()
-                    if problem is not None and _is_final(problem):
-                        raise problem
-        except TimeoutError:
-            problem = self._reflector.problem
-            why = f": {problem}" if problem is not None else ""
-            raise ConnectionFailedError(f"{self._gvk} could not be listed within {timeout_seconds:g} s{why}") from None
+        deadline = self._clock.monotonic() + timeout_seconds
+        for each in self._collections.values():
+            await each.ready(max(0.0, deadline - self._clock.monotonic()))
 
     async def read(self, key: ObjectKey) -> Object:
-        """One object, for the caller to change: from memory, or from the server if it exists and is not held (once).
+        """One object, for the caller to change: from memory, or from the server where memory does not know.
+
+        That is: if it is in a namespace that is not covered, if a write of it is in doubt, or if it exists and is not
+        held (then it is from now on, when `keep` says so). Of a kind that is limited by selectors, an object outside of
+        them is not found, though it may exist: whoever needs it asks the server. Of a kind of which only metadata is
+        held, what is read has apiVersion, kind and metadata and nothing else; it is nothing to write back.
 
         Raises:
             konverge.errors.NotFoundError: There is none.
         """
-        if not self._covers(key):
-            return await self._client.get(self._gvk, key, live=True)
-        found = self._store.get(key)
-        if found is None and self._store.is_dropped(key):
-            found = await self._client.get(self._gvk, key, live=True)
-            self._store.record_read(found)  # told to nobody: nothing has happened to the object
+        found = self._collection_of(key)
         if found is None:
-            details = {"kind": self._gvk.kind, "name": key.name}
-            raise NotFoundError(f"{identity(self._gvk, key)} not found", details=details)
-        return found
+            return await self._client.get(self._gvk, key, live=True)
+        return await found.read(key)
+
+    def add_index(self, name: str, values_of: ValuesOf) -> None:
+        """Find objects by these values from now on; what is held already is put in at once.
+
+        Args:
+            name: What the index is called; one of that name is replaced.
+            values_of: Says what an object is found by. It gets what a read gives, and must be quick: it runs on every
+                change. An object on which it fails is found by nothing.
+        """
+        index = Index(self._gvk, name, values_of)
+        for each in self._collections.values():
+            each.store.fill(index)
+        self._indexes[name] = index
+
+    def by_index(self, name: str, value: str) -> list[ObjectKey]:
+        """The keys of the held objects that the index has under that value, sorted.
+
+        Raises:
+            KeyError: There is no such index.
+        """
+        index = self._indexes.get(name)
+        if index is None:
+            raise KeyError(
+                f"{self._gvk} has no index {name!r}; there are: {', '.join(sorted(self._indexes)) or 'none'}"
+            )
+        return index.keys(value)
+
+    def list(self, *, namespace: str = "", labels: LabelSelector = _EVERYTHING) -> list[Object]:
+        """All objects that are held and match, sorted by key, each for the caller to change.
+
+        It is complete only where `keep` says yes to all that match (see `widen`), and in namespaces that are covered.
+
+        Args:
+            namespace: Narrows it to one; empty for all.
+            labels: Narrows it by labels.
+        """
+        found = [
+            meta.key
+            for meta in self._held.all_metadata()
+            if (not namespace or meta.namespace == namespace) and labels.matches(meta.labels)
+        ]
+        return [obj for key in sorted(found) if (obj := self._held.get(key)) is not None]
 
     def record_write(self, obj: Mapping[str, Any]) -> None:
         """The answer to an own write: reads see it from now on.
 
         Subscribers hear of it before this returns, and not again when the watch brings it.
         """
-        if self._covers(ObjectKey.of(obj)):
-            self._tell(self._store.record_write(obj))
+        found = self._collection_of(ObjectKey.of(obj))
+        if found is not None:
+            found.record_write(obj)
 
     def record_delete(self, key: ObjectKey, uid: str) -> None:
         """An own delete after which nothing holds the object any more: reads do not see it from now on."""
-        if self._covers(key):
-            self._tell(self._store.record_delete(key, uid, self._clock.monotonic()))
+        found = self._collection_of(key)
+        if found is not None:
+            found.record_delete(key, uid)
 
-    def _covers(self, key: ObjectKey) -> bool:
-        return not self._namespace or key.namespace == self._namespace
+    def doubt(self, key: ObjectKey) -> None:
+        """A write of ours has an outcome that nobody knows (its answer was lost): the next read asks the server.
 
-    async def _read_page(self, step: ReadPage) -> None:
-        page = await self._client.list_page(
-            self._gvk, namespace=self._namespace, limit=step.limit, continue_token=step.continue_token
-        )
-        with _collector_paused():
-            changes = self._reflector.page(page, self._clock.monotonic())
-        self._tell_all(changes)
+        What that answers is held and told like an own write. A known answer to a later write ends the doubt.
+        """
+        found = self._collection_of(key)
+        if found is not None:
+            found.doubt(key)
 
-    async def _watch(self, step: OpenWatch) -> None:
-        watching = self._client.watch(
-            self._gvk,
-            namespace=self._namespace,
-            resource_version=step.resource_version,
-            initial_events=step.initial_events,
-            timeout_seconds=step.timeout_seconds,
-            idle_timeout_seconds=step.idle_timeout_seconds,
-        )
-        async with watching as watch:
-            self._reflector.opened(self._clock.monotonic())
-            while (lines := await watch.next_lines()) is not None:
-                with _collector_paused():
-                    changes, error = self._reflector.lines(lines, self._clock.monotonic())
-                self._tell_all(changes)
-                if error is not None:
-                    raise error
-                watch.idle_timeout_seconds = self._reflector.idle_timeout_seconds
-        self._reflector.ended(self._clock.monotonic())
+    async def widen(self) -> None:
+        """`keep` says yes to more than before: returns when all of that is held.
 
-    async def _wait(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._hurried.wait()
-        except TimeoutError:
-            pass
-        self._hurried.clear()
+        Lists again if anything had been dropped; calls that come together share a list. Readers see what there was
+        meanwhile, and what comes is told as added.
 
-    async def _attempt(self) -> KonvergeError | None:
-        """Wait until the store is synced or the next attempt has failed; then its failure."""
-        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.add(waiting)
-        try:
-            await waiting
-        finally:
-            self._waiting.discard(waiting)
-        return self._reflector.problem
+        Raises:
+            konverge.errors.KonvergeError: As for `ready`.
+        """
+        numbers = {each: each.widen() for each in self._collections.values()}
+        deadline = self._clock.monotonic() + self._start_timeout_seconds
+        for each, number in numbers.items():
+            await each.in_place(number, max(0.0, deadline - self._clock.monotonic()))
 
-    def _wake_waiting(self) -> None:
-        for waiting in self._waiting:
-            if not waiting.done():
-                waiting.set_result(None)
+    def sift(self) -> None:
+        """`keep` says yes to less than before: drop what it refuses. Nobody is told; a read asks the server again."""
+        for each in self._collections.values():
+            each.sift()
 
-    def _tell(self, change: Change | None) -> None:
-        if change is not None:
-            self._tell_all([change])
-
-    def _tell_all(self, changes: Iterable[Change]) -> None:
-        if self._reflector.synced and self._waiting:
-            self._wake_waiting()
-        for change in changes:
-            self._publish(self._gvk, change.old, change.new)
-
-    def _failed(self, error: KonvergeError) -> None:
-        was_healthy = self._reflector.problem is None
-        self._reflector.failed(error, self._clock.monotonic())
-        if self._reflector.problem is error:
-            # The first of a row, and the others for who wants to know: an outage is one line a kind, not one a retry.
-            level = logging.WARNING if was_healthy else logging.DEBUG
-            _logger.log(level, "%s: its changes do not arrive now: %s", self._gvk, error)
-            self._wake_waiting()
-
-
-def _is_final(problem: KonvergeError) -> bool:
-    """Tell whether whoever waits for the collection would wait in vain."""
-    if isinstance(problem, ApiError):
-        return problem.code in _FINAL_CODES
-    return isinstance(problem, KindNotServedError | UntrustedServerError)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Keep the garbage collector from walking the whole cache again and again while many objects are made at once.
-
-    None of them is garbage, and none is in a cycle.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+    def _collection_of(self, key: ObjectKey) -> Collection | None:
+        return self._collections.get("") or self._collections.get(key.namespace)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import Context
 from types import MappingProxyType, TracebackType
 from typing import Self
 
-from konverge.cache.informer import Callback, Informer
+from konverge.cache.collection import Callback
+from konverge.cache.indexes import ValuesOf
+from konverge.cache.informer import Informer
+from konverge.cache.options import CacheOptions
 from konverge.client.client import Client
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
 from konverge.kube import GroupVersionKind
@@ -25,7 +28,8 @@ class Informers:
 
     Args:
         client: Where they read from.
-        namespace: The one namespace that counts, for kinds that have namespaces; empty for all.
+        namespaces: Those that count, for kinds that have namespaces; empty for all.
+        options: How a kind is held, where it is not as a whole; its own namespaces stand before those of the set.
         keep: Which objects of a kind to hold (see `konverge.cache.Store`); None for all.
         start_timeout_seconds: How long a reader waits for the first list of a kind.
         clock: Measures and waits.
@@ -36,14 +40,17 @@ class Informers:
         self,
         client: Client,
         *,
-        namespace: str = "",
+        namespaces: Iterable[str] = (),
+        options: Mapping[GroupVersionKind, CacheOptions] | None = None,
         keep: Callable[[GroupVersionKind, ObjectMeta], bool] | None = None,
         start_timeout_seconds: float = 30.0,
         clock: Clock | None = None,
         entropy: Entropy | None = None,
     ) -> None:
         self._client = client
-        self._namespace = namespace
+        self._namespaces = tuple(namespaces)
+        self._options = dict(options or {})
+        self._indexes: dict[GroupVersionKind, dict[str, ValuesOf]] = {}
         self._keep = keep
         self._start_timeout_seconds = start_timeout_seconds
         self._clock = clock or SystemClock()
@@ -87,12 +94,27 @@ class Informers:
         if informer is None:
             mapping = await self._client.mapping(gvk)
             # While that was awaited, another reader may have started it.
-            informer = self._informers.get(gvk) or self._start(gvk, self._namespace if mapping.namespaced else "")
+            informer = self._informers.get(gvk) or self._start(gvk, namespaced=mapping.namespaced)
         await informer.ready(self._start_timeout_seconds)
         return informer
 
+    def add_index(self, gvk: GroupVersionKind, name: str, values_of: ValuesOf) -> None:
+        """Let objects of a kind be found by these values (`Informer.by_index`), whether it is watched already or not.
+
+        Args:
+            gvk: The kind.
+            name: What the index is called; one of that name is replaced.
+            values_of: Says what an object is found by (`Informer.add_index`).
+        """
+        self._indexes.setdefault(gvk, {})[name] = values_of
+        informer = self._informers.get(gvk)
+        if informer is not None:
+            informer.add_index(name, values_of)
+
     def subscribe(self, callback: Callback) -> Callable[[], None]:
-        """Have each change of each kind told from now on, in the order in which readers see them.
+        """Have each change of each kind told from now on; those of one object in order.
+
+        A deletion that happened while no watch was open is told with the last state that was held (see `Change`).
 
         The callback runs before anything else does, also within `Informer.record_write` for an own write; it must
         neither wait nor raise. What is already held is not told.
@@ -111,17 +133,22 @@ class Informers:
             task.cancel()
             await asyncio.wait([task])
 
-    def _start(self, gvk: GroupVersionKind, namespace: str) -> Informer:
+    def _start(self, gvk: GroupVersionKind, *, namespaced: bool) -> Informer:
         keep = self._keep
+        options = self._options.get(gvk, CacheOptions())
         informer = Informer(
             self._client,
             gvk,
-            namespace=namespace,
+            namespaces=(options.namespaces or self._namespaces) if namespaced else (),
+            options=options,
             keep=None if keep is None else lambda meta: keep(gvk, meta),
             publish=self._publish,
+            start_timeout_seconds=self._start_timeout_seconds,
             clock=self._clock,
             entropy=self._entropy,
         )
+        for name, values_of in self._indexes.get(gvk, {}).items():
+            informer.add_index(name, values_of)
         self._informers[gvk] = informer
         # Not in the context of the pass that happens to need the kind first: it goes on after that pass has ended.
         self._tasks[gvk] = self._group.create_task(informer.run(), name=f"informer {gvk}", context=Context())

@@ -11,12 +11,14 @@ whichever API server it is answered; client-go's list "from version 0" may be.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import msgspec
 
-from konverge.cache.entries import RawObject, split_object
+from konverge.cache.entries import Received, received_event, received_item
+from konverge.cache.statistics import Statistics
 from konverge.cache.store import Change, Replacement, Store
 from konverge.client.client import ListPage
 from konverge.client.decoding import UNREADABLE, check_text
@@ -40,8 +42,10 @@ from konverge.errors import (
     InvalidError,
     KindNotServedError,
     KonvergeError,
+    NotConnectedError,
+    TooManyRequestsError,
 )
-from konverge.kube import GroupVersionKind
+from konverge.kube import GroupVersionKind, Object
 
 __all__ = ["OpenWatch", "ReadPage", "Reflector", "Step", "Wait"]
 
@@ -55,6 +59,7 @@ _WATCH_SECONDS = (300.0, 600.0)
 # Bookmarks come about once a minute; a streaming list's end comes as soon as its items are through.
 _IDLE_SECONDS = 150.0
 _INITIAL_IDLE_SECONDS = 30.0
+_END_IS_LATE_SECONDS = 10.0
 
 # A watch that ends sooner than that without an event is a failure, or a server that only ever hangs up would be asked
 # without a pause.
@@ -63,9 +68,10 @@ _VERY_SHORT_SECONDS = 1.0
 _BACKOFF = Backoff(first_seconds=0.8, cap_seconds=30.0)
 _HEALTHY_SECONDS = 120.0
 
-# After so many watches in a row that came to nothing, start over with a list: whatever the server has against that
-# resource version will be gone.
-_MAX_FRUITLESS_WATCHES = 10
+# When watches have come to nothing for so long, start over with a list: whatever the server has against that resource
+# version will be gone. A server that cannot be reached, or is busy, says nothing against it, and a list would cost it
+# more.
+_RETRY_WATCH_SECONDS = 60.0
 
 # Somebody waits who may know better (a CustomResourceDefinition that was just made): not more often than that.
 _HURRIED_SECONDS = 1.0
@@ -73,7 +79,7 @@ _HURRIED_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """Read a page of the list, then call `Reflector.page`. A limit of 0 asks for everything at once."""
+    """Read a page of the list, then call `Reflector.items` and `Reflector.page`. A limit of 0 asks for all at once."""
 
     continue_token: str
     limit: int
@@ -99,9 +105,8 @@ class Wait:
 Step: TypeAlias = ReadPage | OpenWatch | Wait
 
 
-class _Event(msgspec.Struct, frozen=True, gc=False):
-    type: str
-    object: RawObject
+class _AnyEvent(msgspec.Struct, frozen=True):
+    object: Object
 
 
 class _BookmarkMetadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -109,8 +114,21 @@ class _BookmarkMetadata(msgspec.Struct, frozen=True, rename="camel"):
     annotations: dict[str, str] = {}
 
 
-_event = msgspec.json.Decoder(_Event)
-_bookmark = msgspec.json.Decoder(_BookmarkMetadata)
+class _BookmarkObject(msgspec.Struct, frozen=True):
+    metadata: _BookmarkMetadata = _BookmarkMetadata()
+
+
+class _Bookmark(msgspec.Struct, frozen=True):
+    object: _BookmarkObject
+
+
+class _Type(msgspec.Struct, frozen=True):
+    type: str
+
+
+_any_event = msgspec.json.Decoder(_AnyEvent)
+_bookmark = msgspec.json.Decoder(_Bookmark)
+_type = msgspec.json.Decoder(_Type)
 
 
 class Reflector:
@@ -124,26 +142,40 @@ class Reflector:
         store: What is kept like the collection.
         entropy: Draws the jitter.
         streaming: Try a streaming list first.
+        statistics: Counts.
     """
 
-    def __init__(self, gvk: GroupVersionKind, store: Store, entropy: Entropy, *, streaming: bool = True) -> None:
+    def __init__(
+        self,
+        gvk: GroupVersionKind,
+        store: Store,
+        entropy: Entropy,
+        *,
+        streaming: bool = True,
+        statistics: Statistics | None = None,
+    ) -> None:
         self._gvk = gvk
         self._store = store
         self._entropy = entropy
+        self._statistics = statistics or Statistics()
         self._streaming = streaming
+        self._pages_this_time = False
         self._listing = True
         self._replacement: Replacement | None = None
+        self._end_is_late = False
+        self._lists_begun = 0
+        self._lists_done = 0
         self._continue_token = ""
         self._page_size = _PAGE_SIZE
         self._failures = 0
         self._failed_at = 0.0
         self._healthy_since: float | None = None
         self._retry_at = 0.0
-        self._fruitless_watches = 0
-        self._opened_at = 0.0
+        self._fruitless_since: float | None = None
+        self._opened_at: float | None = None
         self._got_events = False
         self._was_short = False
-        self._api_version, self._kind = msgspec.json.encode(gvk.api_version), msgspec.json.encode(gvk.kind)
+        self._list_wanted = False
         self.synced = False
         """Whether the store holds a whole list, of a kind that the server serves."""
         self.problem: KonvergeError | None = None
@@ -161,84 +193,112 @@ class Reflector:
         """How long an open watch may be silent now: less while the list is being streamed, which is done in one go."""
         return _IDLE_SECONDS if self._replacement is None else _INITIAL_IDLE_SECONDS
 
+    @property
+    def leaves_watch(self) -> bool:
+        """Tell whether an open watch is to be left, since a list is wanted; not while it streams one."""
+        return self._list_wanted and self._replacement is None
+
+    @property
+    def lists_done(self) -> int:
+        """The number of the last list that is in place."""
+        return self._lists_done
+
     def step(self, now: float) -> Step:
         """What to do next."""
         if now < self._retry_at:
             return Wait(self._retry_at - now)
+        if self.leaves_watch:
+            self._list_again()
         if not self._listing:
             return self._watch(self._store.resource_version, initial_events=False)
         if self._replacement is None:
             self._replacement = self._store.begin_replacement(now)
+            self._lists_begun += 1
             self._continue_token = ""
-        if self._streaming:
+            self._end_is_late = False
+        if self._streaming and not self._pages_this_time:
             return self._watch("", initial_events=True)
         return ReadPage(self._continue_token, self._page_size)
 
-    def page(self, page: ListPage, now: float) -> list[Change]:
-        """A page of the list is there; the changes that readers see, which come with the last one."""
+    def items(self, items: Sequence[msgspec.Raw]) -> None:
+        """Some items of a page, or all."""
         replacement = self._replacement
         if replacement is None:
-            raise RuntimeError("a page of a list that nobody asked for")
-        for raw in page.items:
+            raise RuntimeError("items of a list that nobody asked for")
+        for item in items:
             try:
-                replacement.put(split_object(raw))
+                replacement.put(received_item(item))
             except ValueError as error:
                 self._leave_out(error)
+
+    def page(self, page: ListPage, now: float) -> list[Change]:
+        """All items of the page were told; the changes that readers see, which come with the last page."""
         self._continue_token = page.continue_token
         self._prove(now)
         if page.continue_token:
             return []
         self._page_size = _PAGE_SIZE
-        return self._commit(page.resource_version)
+        return self._commit(page.resource_version, now)
 
     def opened(self, now: float) -> None:
         """The watch is open."""
+        self._statistics.watches += 1
         self._opened_at = now
         self._got_events = False
 
-    def lines(self, lines: list[bytes], now: float) -> tuple[list[Change], KonvergeError | None]:
+    def lines(self, lines: Sequence[bytes], now: float) -> tuple[list[Change], KonvergeError | None]:
         """The watch has brought that.
 
         Returns:
             The changes that readers see, and what the watch failed with after them: that goes to `failed`.
         """
         changes: list[Change] = []
+        take = self._take
         for line in lines:
             try:
                 check_text(line)
-                event = _event.decode(line)
-            except (msgspec.ValidationError, UnicodeDecodeError, RecursionError) as error:
-                self._leave_out(error)
+                event_type, received = received_event(line)
+                change = take(event_type, received)
+            except (msgspec.DecodeError, ValueError, RecursionError) as error:
+                failure = self._take_other(line, error, changes, now)
+                if failure is not None:
+                    return changes, failure
                 continue
-            except msgspec.DecodeError as error:
-                return changes, ConnectionFailedError(f"a watch of {self._gvk} sent what is not JSON: {error}")
-            if event.type == ERROR:
-                return changes, _error(event.object)
-            try:
-                self._take(event, changes)
-                self._got_events = True
-            except ValueError as error:
-                self._leave_out(error)
+            self._got_events = True
+            if change is not None:
+                changes.append(change)
+        self._statistics.events += len(lines)
+        self._statistics.last_resource_version = self._store.resource_version
         self._prove(now)
+        self._notice_late_end(now)
         return changes, None
 
     def ended(self, now: float) -> None:
         """The server has ended the watch, as it should after the time-out."""
-        if self._replacement is not None:
-            self._give_up_streaming("ended before the list was complete")
-            return
-        was_short, self._was_short = self._was_short, now - self._opened_at < _VERY_SHORT_SECONDS
+        seconds = self._closed(now)
+        was_short, self._was_short = self._was_short, seconds < _VERY_SHORT_SECONDS
         if self._was_short and not self._got_events:
+            self._statistics.short_watches += 1
+        if self._replacement is not None:
+            self._list_in_pages("it ended before its bookmark came")
+        elif self._was_short and not self._got_events:
             self.failed(ConnectionFailedError(f"a watch of {self._gvk} ended at once without an event"), now)
         elif self._was_short and was_short:
             # An event each time, if only a bookmark, must not make a hot loop of it.
-            self._retry_at = self._opened_at + _VERY_SHORT_SECONDS
+            self._retry_at = now - seconds + _VERY_SHORT_SECONDS
 
     def failed(self, error: KonvergeError, now: float) -> None:
         """The step, or reading on in a watch, has failed."""
-        if self._listing and self._streaming and isinstance(error, InvalidError | BadRequestError | SilentWatchError):
-            self._give_up_streaming(str(error))  # not a problem: there is another way
-            return
+        self._closed(now)
+        if self._listing and self._streaming and not self._pages_this_time:
+            if isinstance(error, InvalidError | BadRequestError):
+                _logger.info("%s: the server has no streaming lists (%s); listing page by page", self._gvk, error)
+                self._streaming = False
+                self._list_again()
+                return
+            if isinstance(error, SilentWatchError):
+                self._list_in_pages(str(error))
+                return
         self.problem = error
         if isinstance(error, KindNotServedError):
             self._list_again()
@@ -249,7 +309,7 @@ class Reflector:
                 self._page_size = 0
             self._list_again()
         else:
-            self._watch_failed(error)
+            self._watch_failed(error, now)
         if self._healthy_since is not None and now - self._healthy_since >= _HEALTHY_SECONDS:
             self._failures = 0
         self._failures += 1
@@ -259,10 +319,31 @@ class Reflector:
         wanted = error.retry_after_seconds if isinstance(error, ApiError) else None
         self._retry_at = now + max(pause, wanted or 0.0)
 
+    def left(self, now: float) -> None:
+        """The driver has left the watch, or the wait, that it was in."""
+        self._closed(now)
+
     def hurry(self, now: float) -> None:
         """Somebody waits: do not wait much longer, unless the server asked for it."""
         if not (isinstance(self.problem, ApiError) and self.problem.retry_after_seconds):
             self._retry_at = min(self._retry_at, max(now, self._failed_at + _HURRIED_SECONDS))
+
+    def widen(self) -> int:
+        """What the store keeps has become more: list again if anything was dropped, after the list that is under way.
+
+        Returns:
+            The number of the list (`lists_done`) that has it all.
+        """
+        if self._replacement is None and self._lists_done and not self._store.has_dropped:
+            return self._lists_done
+        self._list_wanted = True
+        return self._lists_begun + 1
+
+    def sift(self) -> None:
+        """What the store keeps has become less: drop the rest."""
+        self._store.sift()
+        if self._replacement is not None:
+            self._replacement.sift()
 
     def _watch(self, resource_version: str, *, initial_events: bool) -> OpenWatch:
         return OpenWatch(
@@ -272,77 +353,116 @@ class Reflector:
             idle_timeout_seconds=self.idle_timeout_seconds,
         )
 
-    def _take(self, event: _Event, changes: list[Change]) -> None:
-        fields = event.object
-        if event.type == BOOKMARK:
-            self._take_bookmark(fields, changes)
-            return
-        api_version, kind = bytes(fields.get("apiVersion", b"")), bytes(fields.get("kind", b""))
-        if kind != self._kind or api_version != self._api_version:
-            raise ValueError(f"an event of another kind: {api_version!r} {kind!r}")
-        if self._replacement is not None:
-            if event.type == DELETED:
-                self._replacement.remove(fields)
-            elif event.type in (ADDED, MODIFIED):
-                self._replacement.put(fields)
-            return
-        change: Change | None = None
-        if event.type == DELETED:
-            change = self._store.remove(fields)
-        elif event.type in (ADDED, MODIFIED):
-            change = self._store.put(fields)
-        if change is not None:
-            changes.append(change)
+    def _take(self, event_type: str, received: Received) -> Change | None:
+        if not self._store.projection.is_of_the_kind(received):
+            raise ValueError(f"an event of another kind: {received.api_version!r} {received.kind!r}")
+        target = self._store if self._replacement is None else self._replacement
+        if event_type in (ADDED, MODIFIED):
+            return target.put(received)
+        if event_type == DELETED:
+            return target.remove(received)
+        raise ValueError(f"an event of another type: {event_type!r}")
 
-    def _take_bookmark(self, fields: RawObject, changes: list[Change]) -> None:
+    def _take_other(self, line: bytes, error: Exception, changes: list[Change], now: float) -> KonvergeError | None:
+        """A line that is not about an object: a bookmark, an error of the server, or nothing that can be read."""
         try:
-            found = _bookmark.decode(fields.get("metadata", b"{}"))
-        except UNREADABLE as error:
-            raise ValueError(f"a bookmark: {error}") from error
+            event_type = _type.decode(line).type
+            if event_type == ERROR:
+                return _error(line)
+            if event_type == BOOKMARK:
+                changes += self._take_bookmark(line, now)
+                self._got_events = True
+                return None
+        except msgspec.ValidationError as odd:
+            error = odd
+        except msgspec.DecodeError as broken:
+            return ConnectionFailedError(f"a watch of {self._gvk} sent what is not JSON: {broken}")
+        except (UnicodeDecodeError, RecursionError) as odd:
+            error = odd
+        self._leave_out(error)
+        return None
+
+    def _take_bookmark(self, line: bytes, now: float) -> list[Change]:
+        found = _bookmark.decode(line).object.metadata
         if self._replacement is None:
             self._store.bookmark(found.resource_version)
         elif found.annotations.get(INITIAL_EVENTS_END) == "true":
-            changes += self._commit(found.resource_version)
+            return self._commit(found.resource_version, now)
+        return []
 
-    def _commit(self, resource_version: str) -> list[Change]:
+    def _commit(self, resource_version: str, now: float) -> list[Change]:
         replacement, self._replacement = self._replacement, None
+        if replacement is None:
+            raise RuntimeError("the end of a list that nobody asked for")
+        self._statistics.lists += 1
+        self._statistics.list_seconds += now - replacement.started
+        self._statistics.items_listed += len(replacement)
+        self._lists_done = self._lists_begun
         self._listing = False
-        self._fruitless_watches = 0
+        self._pages_this_time = False
         self.synced = True
-        return [] if replacement is None else replacement.commit(resource_version)
+        changes = replacement.commit(resource_version)
+        self._statistics.last_resource_version = resource_version
+        return changes
 
     def _prove(self, now: float) -> None:
         self.problem = None
-        self._fruitless_watches = 0
+        self._fruitless_since = None
         self.proven_at = now
         if self._healthy_since is None:
             self._healthy_since = now
 
+    def _closed(self, now: float) -> float:
+        """Count the watch that was open, if one was; for how long it was."""
+        if self._opened_at is None:
+            return 0.0
+        seconds = now - self._opened_at
+        self._statistics.watch_seconds += seconds
+        self._opened_at = None
+        return seconds
+
     def _list_again(self) -> None:
         self._listing = True
         self._replacement = None
-        self._fruitless_watches = 0
+        self._list_wanted = False
+        self._fruitless_since = None
 
-    def _watch_failed(self, error: KonvergeError) -> None:
+    def _watch_failed(self, error: KonvergeError, now: float) -> None:
         if isinstance(error, ExpiredError | SilentWatchError) or _is_version_too_large(error):
             self._list_again()
             return
-        self._fruitless_watches += 1
-        if self._fruitless_watches >= _MAX_FRUITLESS_WATCHES:
+        if isinstance(error, TooManyRequestsError | NotConnectedError):
+            return
+        if self._fruitless_since is None:
+            self._fruitless_since = now
+        elif now - self._fruitless_since >= _RETRY_WATCH_SECONDS:
             self._list_again()
 
-    def _give_up_streaming(self, why: str) -> None:
-        _logger.info("%s: no streaming list (%s); listing page by page from now on", self._gvk, why)
-        self._streaming = False
+    def _list_in_pages(self, why: str) -> None:
+        """Do without the streaming list once: whatever was wrong, the next time it may work."""
+        _logger.warning("%s: the streaming list did not come to its end: %s; listing page by page", self._gvk, why)
+        self._pages_this_time = True
         self._list_again()
 
+    def _notice_late_end(self, now: float) -> None:
+        if self._replacement is None or self._end_is_late or self._opened_at is None:
+            return
+        seconds = now - self._opened_at
+        if seconds >= _END_IS_LATE_SECONDS:
+            self._end_is_late = True
+            _logger.warning(
+                "%s: the streaming list has not come to its end for %.0f s (%d objects so far)",
+                self._gvk, seconds, len(self._replacement),
+            )  # fmt: skip
+
     def _leave_out(self, error: Exception) -> None:
+        self._statistics.left_out += 1
         _logger.warning("%s: left out what cannot be read: %s", self._gvk, error)
 
 
-def _error(fields: RawObject) -> ApiError:
+def _error(line: bytes) -> ApiError:
     try:
-        return error_of(msgspec.json.decode(msgspec.json.encode(fields), type=dict))
+        return error_of(_any_event.decode(line).object)
     except UNREADABLE:
         return error_of({})
 

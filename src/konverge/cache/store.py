@@ -1,4 +1,4 @@
-"""The objects of one kind, as the watch and our own writes have shown them. Pure.
+"""The objects of one collection, as the watch and our own writes have shown them. Pure.
 
 Three sources disagree for a while, and the store says who is right:
 
@@ -8,15 +8,20 @@ Three sources disagree for a while, and the store says who is right:
 * An *own delete* has no version. Its UID is remembered, so that neither a late event nor a list that was already
   under way brings the object back.
 
-Readers see the objects as of the last whole list plus all that came later, never a list that is half read.
+Readers see the objects as of the last whole list plus all that came later, never a list that is half read. What readers
+see differently from before is a `Change`; each change starts where the last one of that object ended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from konverge.cache.entries import Entry, RawObject, encode_entry, entry_body, entry_metadata
+from konverge.cache.entries import Entry, Received, received_object
+from konverge.cache.indexes import Index
+from konverge.cache.options import CacheOptions, Selection
+from konverge.cache.projection import Projection
+from konverge.cache.statistics import Statistics
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.kube.metadata import ObjectMeta, revision_of
 
@@ -27,33 +32,49 @@ _DELETED_SECONDS = 300.0
 
 
 class Change(NamedTuple):
-    """What happened to one object: old without new is a deletion, new without old an addition."""
+    """What happened to one object: old without new is a deletion, new without old an addition.
+
+    A deletion that a list has shown (it happened while no watch was open) is told like any other, with the last state
+    that was held: the *final* state of the object is not known then, and its name may have been used again since.
+    """
 
     old: ObjectMeta | None
     new: ObjectMeta | None
 
 
 class Store:
-    """The objects of one kind.
+    """The objects of one collection.
 
     Args:
         gvk: The kind.
-        keep: Says by its metadata whether to hold an object; None holds all. It must say yes to what somebody reads, or
-            its changes go unseen. Of a dropped one only a hash of the key remains: enough to know that it exists.
+        keep: Says by its metadata whether to hold an object; None holds all. It must say yes to what somebody reads
+            before it is read, or its changes go unseen. Of a dropped one only a hash of the key remains: enough to know
+            that it exists.
+        options: What of the kind is in the collection, and how much of an object is held.
+        indexes: Are kept in step. They may be shared with the stores of other parts of the kind.
+        statistics: Counts stale events, and what cannot be held.
     """
 
-    def __init__(self, gvk: GroupVersionKind, keep: Callable[[ObjectMeta], bool] | None = None) -> None:
-        self._gvk = gvk
+    def __init__(
+        self,
+        gvk: GroupVersionKind,
+        keep: Callable[[ObjectMeta], bool] | None = None,
+        *,
+        options: CacheOptions | None = None,
+        indexes: Mapping[str, Index] | None = None,
+        statistics: Statistics | None = None,
+    ) -> None:
         self._keep = keep
+        self._statistics = statistics or Statistics()
+        self._selection = Selection(options or CacheOptions())
+        self.projection = Projection(gvk, options or CacheOptions(), self._statistics)
+        """How much of an object is held."""
+        self._indexes = {} if indexes is None else indexes
         self._entries: dict[ObjectKey, Entry] = {}
         self._dropped: set[int] = set()
-        # Held although `keep` refuses them: read after they were dropped, or written by us.
-        self._wanted: set[ObjectKey] = set()
-        # Versions that own writes produced and the watch has not shown yet.
-        self._own: dict[ObjectKey, set[int]] = {}
         # UIDs of own deletes and when, oldest first, until the watch shows the deletion.
         self._deleted: dict[str, float] = {}
-        # The last version known of what we have deleted: what the watch says of that name up to there is old news.
+        # The last version known of what we have taken away: what the watch says of that name up to there is old news.
         self._floors: dict[ObjectKey, int] = {}
         self._resource_version, self._revision = "", 0
 
@@ -61,6 +82,11 @@ class Store:
     def resource_version(self) -> str:
         """Up to where the watch has told everything; empty before the first whole list."""
         return self._resource_version
+
+    @property
+    def has_dropped(self) -> bool:
+        """Tell whether objects exist that are not held."""
+        return bool(self._dropped)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -86,67 +112,62 @@ class Store:
         """The metadata of all that is held; not to be continued after a change."""
         return (entry.meta for entry in self._entries.values())
 
+    def fill(self, index: Index) -> None:
+        """Put all that is held into an index that is new."""
+        for key, entry in self._entries.items():
+            index.put(key, entry.decode())
+
+    def sift(self) -> None:
+        """Drop what `keep` refuses now, told to nobody."""
+        for key in [key for key, entry in self._entries.items() if not self._is_kept(entry.meta)]:
+            self._take_out(key)
+            self._dropped.add(hash(key))
+
     # What the watch tells.
 
-    def put(self, fields: RawObject) -> Change | None:
-        """An event says that an object was added or modified; None when readers see no difference.
-
-        A change with the same metadata on both sides says that somebody else's write came between what was known and an
-        own write: its own state was never to be seen, but whoever decided by the earlier one should look again.
-
-        Raises:
-            ValueError: The object cannot be read; nothing has changed.
-        """
-        meta = entry_metadata(fields)
+    def put(self, received: Received) -> Change | None:
+        """An event says that an object was added or modified; None when readers see no difference."""
+        meta = received.meta
         key, revision = meta.key, meta.revision
         if 0 < revision <= self._revision:
-            return None  # told before: a watch that was resumed too early must not bring back what has gone since
-        self._advance(meta.resource_version, revision)
-        if 0 < revision <= self._floors.get(key, 0):
+            # Told before: a watch that was resumed too early must not bring back what has gone since.
+            self._statistics.stale_events += 1
             return None
-        ours = self._confirm(key, revision)
+        self._advance(meta.resource_version, revision)
+        if self._floors and 0 < revision <= self._floors.get(key, 0):
+            self._statistics.stale_events += 1
+            return None
         if meta.uid in self._deleted:
             return self._outlived(meta)
         stored = self._entries.get(key)
         if stored is not None:
             if stored.meta.resource_version == meta.resource_version:
-                return None
+                return None  # our own write
             if stored.meta.revision > revision:
-                overtaken = key in self._own and not ours
-                return Change(stored.meta, stored.meta) if overtaken else None
-        if not self._is_kept(meta):
-            self._dropped.add(hash(key))
-            if stored is None:
+                self._statistics.stale_events += 1
                 return None
-            del self._entries[key]
-            return Change(stored.meta, meta)
-        self._set(Entry(meta, entry_body(fields, self._gvk)))
-        return Change(None if stored is None else stored.meta, meta)
+        return self._place(key, stored, received)
 
-    def remove(self, fields: RawObject) -> Change | None:
-        """An event says that an object was deleted; None when readers see no difference.
+    def remove(self, received: Received) -> Change | None:
+        """An event says that an object was deleted, or has left what is selected.
 
-        Raises:
-            ValueError: The object cannot be read; nothing has changed.
+        None when readers see no difference.
         """
-        meta = entry_metadata(fields)
+        meta = received.meta
         key, revision = meta.key, meta.revision
         repeated = 0 < revision <= self._revision
         self._advance(meta.resource_version, revision)
         self._deleted.pop(meta.uid, None)
-        if revision > self._floors.get(key, 0):
+        if self._floors and revision > self._floors.get(key, 0):
             self._floors.pop(key, None)
         stored = self._entries.get(key)
         if stored is None:
             if not repeated:
                 self._dropped.discard(hash(key))
-                self._own.pop(key, None)
             return None
         if stored.meta.uid != meta.uid and stored.meta.revision > revision:
             return None  # the name has been born again, and we have seen that already
-        self._own.pop(key, None)
-        self._wanted.discard(key)
-        del self._entries[key]
+        self._take_out(key)
         return Change(stored.meta, None)
 
     def bookmark(self, resource_version: str) -> None:
@@ -166,43 +187,46 @@ class Store:
     def record_write(self, obj: Mapping[str, Any]) -> Change | None:
         """The answer to an own create, update, patch or apply; None when readers see no difference.
 
+        What is outside of the selected part of the collection is not held. An object that this write has taken out of
+        it is told as gone, as the watch will say.
+
         Raises:
             ValueError: The object cannot be read.
         """
-        entry = encode_entry(obj)
-        meta = entry.meta
+        received = received_object(obj)
+        meta = received.meta
         key, revision = meta.key, meta.revision
         if meta.uid in self._deleted:
             return self._outlived(meta)
         stored = self._entries.get(key)
-        passed = revision <= max(self._revision, self._floors.get(key, 0))
-        if stored is None and passed and not self.is_dropped(key):
-            return None  # all up to this write is known, and the object is not there: it has gone again
-        if stored is not None and stored.meta.revision >= revision:
+        if stored is not None:
+            if stored.meta.revision >= revision:
+                return None
+        elif revision <= max(self._revision, self._floors.get(key, 0)):
+            # All up to this write is known, and the object is not held: it has gone again, or was dropped and may have
+            # changed since.
             return None
-        if not passed:
-            self._own.setdefault(key, set()).add(revision)
-        if self._keep is not None and not self._keep(meta):
-            self._wanted.add(key)
-        self._set(entry)
-        return Change(None if stored is None else stored.meta, meta)
+        if self._selection.takes(meta, is_held=stored is not None):
+            return self._place(key, stored, received)
+        if stored is None:
+            return None
+        self._raise_floor(key, revision)
+        self._take_out(key)
+        return Change(stored.meta, None)
 
-    def record_read(self, obj: Mapping[str, Any]) -> Change | None:
-        """The answer to a live read of an object that was dropped: hold it from now on.
+    def record_read(self, obj: Mapping[str, Any]) -> None:
+        """The answer to a live read of an object that was dropped: hold it from now on, if `keep` says so.
+
+        Nobody is told: nothing has happened to the object.
 
         Raises:
             ValueError: The object cannot be read.
         """
-        entry = encode_entry(obj)
-        key = entry.meta.key
-        stored = self._entries.get(key)
-        if entry.meta.uid in self._deleted or (stored is not None and stored.meta.revision >= entry.meta.revision):
-            return None
-        if stored is None and not self.is_dropped(key):
-            return None  # it was deleted while the answer was on its way
-        self._wanted.add(key)
-        self._set(entry)
-        return Change(None if stored is None else stored.meta, entry.meta)
+        received = received_object(obj)
+        key = received.meta.key
+        # Not dropped any more: an event has brought it, or it was deleted while the answer was on its way.
+        if self.is_dropped(key) and received.meta.uid not in self._deleted:
+            self._place(key, None, received)
 
     def record_delete(self, key: ObjectKey, uid: str, now: float) -> Change | None:
         """An own delete after which nothing holds the object any more; None when readers see no difference.
@@ -218,30 +242,38 @@ class Store:
         if stored is not None and stored.meta.uid != uid:
             return None
         self._dropped.discard(hash(key))
-        self._own.pop(key, None)
-        self._wanted.discard(key)
         if stored is None:
             return None
         self._raise_floor(key, stored.meta.revision)
-        del self._entries[key]
+        self._take_out(key)
         return Change(stored.meta, None)
 
     # Inner workings; a `Replacement` is part of them.
 
+    def _place(self, key: ObjectKey, stored: Entry | None, received: Received) -> Change | None:
+        meta = received.meta
+        entry = self.projection.entry(received) if self._is_kept(meta) else None
+        if entry is not None:
+            self._entries[key] = entry
+            if self._dropped:
+                self._dropped.discard(hash(key))
+            for index in self._indexes.values():
+                index.put(key, entry.decode())
+            return Change(None if stored is None else stored.meta, meta)
+        self._dropped.add(hash(key))
+        if stored is None:
+            return None
+        self._take_out(key)
+        return Change(stored.meta, meta)
+
+    def _take_out(self, key: ObjectKey) -> None:
+        del self._entries[key]
+        for index in self._indexes.values():
+            index.remove(key)
+
     def _advance(self, resource_version: str, revision: int) -> None:
         if revision >= self._revision:
             self._resource_version, self._revision = resource_version, revision
-
-    def _confirm(self, key: ObjectKey, revision: int) -> bool:
-        """Forget own writes up to that version; tell whether the very version was one."""
-        versions = self._own.get(key)
-        if versions is None:
-            return False
-        ours = revision in versions
-        versions.difference_update([version for version in versions if version <= revision])
-        if not versions:
-            del self._own[key]
-        return ours
 
     def _outlived(self, meta: ObjectMeta) -> Change | None:
         """Something deleted is heard of once more: an older object of that name must have gone before it came."""
@@ -249,8 +281,7 @@ class Store:
         stored = self._entries.get(meta.key)
         if stored is None or stored.meta.revision > meta.revision:
             return None
-        self._own.pop(meta.key, None)
-        del self._entries[meta.key]
+        self._take_out(meta.key)
         return Change(stored.meta, None)
 
     def _raise_floor(self, key: ObjectKey, revision: int) -> None:
@@ -265,15 +296,7 @@ class Store:
             del self._deleted[uid]
 
     def _is_kept(self, meta: ObjectMeta) -> bool:
-        return self._keep is None or self._keep(meta) or meta.key in self._wanted
-
-    def _set(self, entry: Entry) -> None:
-        meta = entry.meta
-        key = meta.key
-        self._entries[key] = entry
-        self._dropped.discard(hash(key))
-        if key in self._wanted and self._keep is not None and self._keep(meta):
-            self._wanted.discard(key)
+        return self._keep is None or self._keep(meta)
 
 
 class Replacement:
@@ -281,104 +304,111 @@ class Replacement:
 
     def __init__(self, store: Store, started: float) -> None:
         self._store = store
-        self._started = started
         self._entries: dict[ObjectKey, Entry] = {}
         self._dropped: set[int] = set()
+        # What readers have seen and the list holds in a state that is not to be held.
         self._refused: dict[ObjectKey, ObjectMeta] = {}
+        self.started = started
+        """Monotonic seconds, before the list was asked for."""
 
-    def put(self, fields: RawObject) -> None:
-        """The list holds that object.
+    def __len__(self) -> int:
+        return len(self._entries) + len(self._dropped)
 
-        Raises:
-            ValueError: The object cannot be read; it is left out.
-        """
+    def put(self, received: Received) -> None:
+        """The list holds that object; nothing is seen of it yet."""
         store = self._store
-        meta = entry_metadata(fields)
+        meta = received.meta
         key = meta.key
         stored = store._entries.get(key)
-        if not store._is_kept(meta):
-            self._entries.pop(key, None)
-            self._dropped.add(hash(key))
-            if stored is not None:
-                self._refused[key] = meta
+        entry: Entry | None = None
+        if store._is_kept(meta):
+            if stored is not None and stored.meta.resource_version == meta.resource_version:
+                entry = stored  # most are unchanged when a list is read again: one copy serves both
+            else:
+                entry = store.projection.entry(received)
+        if entry is not None:
+            if self._dropped:
+                self._dropped.discard(hash(key))
+            self._entries[key] = entry
             return
-        self._dropped.discard(hash(key))
-        if stored is not None and stored.meta.resource_version == meta.resource_version:
-            self._entries[key] = stored  # most are unchanged when a list is read again: one copy serves both
-        else:
-            self._entries[key] = Entry(meta, entry_body(fields, store._gvk))
+        self._entries.pop(key, None)
+        self._dropped.add(hash(key))
+        if stored is not None:
+            self._refused[key] = meta
 
-    def remove(self, fields: RawObject) -> None:
-        """The object was deleted while the list was being streamed.
-
-        Raises:
-            ValueError: The object cannot be read.
-        """
-        key = entry_metadata(fields).key
+    def remove(self, received: Received) -> None:
+        """The object was deleted while the list was being streamed."""
+        key = received.meta.key
         self._entries.pop(key, None)
         self._refused.pop(key, None)
         self._dropped.discard(hash(key))
 
+    def sift(self) -> None:
+        """Drop what `keep` refuses now."""
+        for key in [key for key, entry in self._entries.items() if not self._store._is_kept(entry.meta)]:
+            self._dropped.add(hash(key))
+            del self._entries[key]
+
     def commit(self, resource_version: str) -> list[Change]:
         """Put the list in place of what the store held.
 
-        Own writes that are newer than the list stay. A list does not show what came before an own write that the watch
-        has not confirmed, so whoever decided by an earlier state is told to look again (see `Store.put`). A list that
-        is older than what the watch has told is that of a server whose storage was set back: then all that the store
-        knew is void.
+        Own writes that are newer than the list stay. A list that is older than what the watch has told is that of a
+        server whose storage was set back: then all that the store knew is void.
 
         Args:
             resource_version: At which the list was as it is.
         """
         store = self._store
         revision = revision_of(resource_version)
-        unconfirmed = store._own.keys() & self._entries.keys()
         if revision < store._revision:
-            store._own.clear()
             store._deleted.clear()
             store._floors.clear()
         else:
             self._keep_newer(revision)
+        before, after = store._entries, self._entries
         changes: list[Change] = []
-        before = store._entries
-        for key, entry in self._entries.items():
+        for key, entry in after.items():
             stored = before.get(key)
             if stored is None:
                 changes.append(Change(None, entry.meta))
-            elif stored.meta.resource_version != entry.meta.resource_version or key in unconfirmed:
+            elif stored.meta.resource_version != entry.meta.resource_version:
                 changes.append(Change(stored.meta, entry.meta))
-        changes += (
-            Change(stored.meta, self._refused.get(key)) for key, stored in before.items() if key not in self._entries
-        )
-        store._entries, store._dropped = {}, self._dropped
-        for entry in self._entries.values():
-            store._set(entry)
-        store._wanted.intersection_update(store._entries)
+        vanished = before.keys() - after.keys() if before else ()
+        changes += (Change(before[key].meta, self._refused.get(key)) for key in vanished)
+        store._entries, store._dropped = after, self._dropped
         store._resource_version, store._revision = resource_version, revision
+        for index in store._indexes.values():
+            self._follow(index, before, vanished)
         return changes
 
+    def _follow(self, index: Index, before: Mapping[ObjectKey, Entry], vanished: Iterable[ObjectKey]) -> None:
+        for key in vanished:
+            index.remove(key)
+        for key, entry in self._entries.items():
+            if before.get(key) is not entry:
+                index.put(key, entry.decode())
+
     def _keep_newer(self, revision: int) -> None:
-        store = self._store
-        for uid in [uid for uid, moment in store._deleted.items() if moment < self._started]:
+        store, listed = self._store, self._entries
+        for uid in [uid for uid, moment in store._deleted.items() if moment < self.started]:
             del store._deleted[uid]  # the list was asked for later: what it shows was not deleted after all
-        for key in [key for key, entry in self._entries.items() if entry.meta.uid in store._deleted]:
-            del self._entries[key]
+        if store._deleted:
+            for key in [key for key, entry in listed.items() if entry.meta.uid in store._deleted]:
+                del listed[key]
         for key, floor in list(store._floors.items()):
             if floor <= revision:
                 del store._floors[key]
-            elif key in self._entries and self._entries[key].meta.revision <= floor:
-                del self._entries[key]
+            elif key in listed and listed[key].meta.revision <= floor:
+                del listed[key]
         for key, stored in store._entries.items():
-            listed = self._entries.get(key)
-            if listed is not None:
-                if stored.meta.revision > listed.meta.revision:
-                    self._entries[key] = stored
-            elif stored.meta.revision > revision or (key in store._wanted and hash(key) in self._dropped):
-                self._entries[key] = stored
+            found = listed.get(key)
+            if found is not None:
+                if stored.meta.revision > found.meta.revision:
+                    listed[key] = stored
+            elif stored.meta.revision > revision or self._was_read_since(key):
+                listed[key] = stored
                 self._dropped.discard(hash(key))
-        for key in list(store._own):
-            for_later = {version for version in store._own[key] if version > revision}
-            if for_later:
-                store._own[key] = for_later
-            else:
-                del store._own[key]
+
+    def _was_read_since(self, key: ObjectKey) -> bool:
+        """Tell whether the object was read live after the list had dropped it: then it is held, and as new."""
+        return hash(key) in self._dropped and key not in self._refused

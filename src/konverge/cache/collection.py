@@ -1,0 +1,381 @@
+"""Keeping one collection in memory: the driver that does what its `Reflector` decides.
+
+Nothing here holds the event loop for long: pages are decoded, and large numbers of changes told, in blocks between
+which others get their turn. The garbage collector stays off while a block is decoded; nothing of what is made there is
+garbage. It is not made to forget what is held (`gc.freeze`): entries are no business of its at all, so there is next
+to nothing to win, and a frozen process would never get rid of the cycles that others had left at that moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from konverge.cache.options import CacheOptions
+from konverge.cache.reflector import OpenWatch, ReadPage, Reflector, Wait
+from konverge.cache.statistics import Statistics
+from konverge.cache.store import Change, Store
+from konverge.client.client import Client
+from konverge.client.watch import Watch
+from konverge.clock import Clock, Entropy
+from konverge.errors import (
+    ApiError,
+    ConnectionFailedError,
+    KindNotServedError,
+    KonvergeError,
+    NotFoundError,
+    TooManyRequestsError,
+    UntrustedServerError,
+)
+from konverge.kube import GroupVersionKind, Object, ObjectKey, identity
+from konverge.kube.metadata import ObjectMeta
+
+__all__ = ["Callback", "Collection"]
+
+_logger = logging.getLogger(__name__)
+
+# Refusals that waiting does not change. Others pass: too many requests, an expired list, the server's own troubles.
+_FINAL_CODES = frozenset({400, 401, 403, 404, 405, 406, 422})
+
+# So many objects are decoded, or changes told, at a time: a few milliseconds.
+_BLOCK = 250
+
+# How long a write of unknown outcome is doubted: far longer than a request may take, and a watch lag.
+_DOUBT_SECONDS = 300.0
+
+Callback: TypeAlias = Callable[[GroupVersionKind, ObjectMeta | None, ObjectMeta | None], None]
+"""Hears of each change: the kind, the metadata before (None: added) and after (None: gone). It must not raise."""
+
+
+class Collection:
+    """One collection of the server in memory.
+
+    Args:
+        client: Where to read from.
+        gvk: The kind.
+        namespace: The namespace; empty for all.
+        options: Which objects of it are held, and how much of each.
+        store: Where they are held.
+        publish: Hears of each change that a reader sees, own writes included; those of one object in order.
+        statistics: Counts.
+        clock: Measures and waits.
+        entropy: Draws the jitter of pauses.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        gvk: GroupVersionKind,
+        *,
+        namespace: str,
+        options: CacheOptions,
+        store: Store,
+        publish: Callback,
+        statistics: Statistics,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> None:
+        self._client = client
+        self._gvk = gvk
+        self._selected: dict[str, Any] = {
+            "namespace": namespace,
+            "label_selector": options.label_selector,
+            "field_selector": options.field_selector,
+        }
+        if options.metadata_only:
+            self._selected["metadata_only"] = True
+        self._publish = publish
+        self._clock = clock
+        self._reflector = Reflector(gvk, store, entropy, statistics=statistics)
+        self._is_told = False
+        # Changes of a list that readers see but nobody was told of yet.
+        self._untold: dict[ObjectKey, Change] = {}
+        # Writes of unknown outcome: a number for each, and when.
+        self._doubts: dict[ObjectKey, tuple[int, float]] = {}
+        self._last_doubt = 0
+        # Ends the watch that is open, when something else is to be done.
+        self._interruption: asyncio.Timeout | None = None
+        self._hurried = asyncio.Event()
+        self._waiting: set[asyncio.Future[None]] = set()
+
+    @property
+    def store(self) -> Store:
+        """What is held."""
+        return self._reflector.store
+
+    @property
+    def synced(self) -> bool:
+        """Tell whether reads are answered: the first list is there and has been told, and the kind is still served."""
+        return self._is_told and self._reflector.synced
+
+    @property
+    def problem(self) -> KonvergeError | None:
+        """Why the server's changes do not arrive at the moment; None when they do."""
+        return self._reflector.problem
+
+    @property
+    def age_seconds(self) -> float | None:
+        """How long ago the server last proved that what is held is up to date; None before the first list."""
+        proven_at = self._reflector.proven_at
+        return None if proven_at is None else self._clock.monotonic() - proven_at
+
+    async def run(self) -> None:
+        """Keep the collection up to date until cancelled; failures are retried, with growing pauses, for ever."""
+        while True:
+            step = self._reflector.step(self._clock.monotonic())
+            try:
+                if isinstance(step, Wait):
+                    await self._wait(step.seconds)
+                elif isinstance(step, ReadPage):
+                    await self._read_page(step)
+                else:
+                    await self._watch(step)
+            except KonvergeError as error:
+                self._failed(error)
+
+    async def ready(self, timeout_seconds: float) -> None:
+        """Wait until reads are answered.
+
+        Raises:
+            konverge.errors.KindNotServedError: The server does not serve the kind, by a fresh answer.
+            konverge.errors.ApiError: The server refuses to list it, and waiting would not change that.
+            konverge.errors.ConnectionFailedError: The deadline has passed, or the server cannot be trusted.
+        """
+        await self._wait_for(lambda: self.synced, timeout_seconds)
+
+    def widen(self) -> int:
+        """What is kept has become more: list again if anything was dropped.
+
+        Returns:
+            The number of the list that `in_place` can wait for.
+        """
+        number = self._reflector.widen()
+        if self._reflector.leaves_watch and self._interruption is not None:
+            self._interruption.reschedule(asyncio.get_running_loop().time())
+        return number
+
+    async def in_place(self, number: int, timeout_seconds: float) -> None:
+        """Wait until the list of that number has replaced what was held, and was told. Raises as `ready` does."""
+        await self._wait_for(lambda: self._reflector.lists_done >= number and not self._untold, timeout_seconds)
+
+    def sift(self) -> None:
+        """What is kept has become less: drop the rest."""
+        self._reflector.sift()
+
+    async def read(self, key: ObjectKey) -> Object:
+        """One object, for the caller to change: from memory, or from the server if memory does not know.
+
+        Raises:
+            konverge.errors.NotFoundError: There is none.
+        """
+        if key in self._doubts:
+            return await self._read_doubted(key)
+        store = self.store
+        found = store.get(key)
+        if found is None and store.is_dropped(key):
+            answer = await self._client.get(self._gvk, key, live=True)
+            store.record_read(answer)
+            found = store.get(key) or store.projection.of(answer)
+        if found is None:
+            details = {"kind": self._gvk.kind, "name": key.name}
+            raise NotFoundError(f"{identity(self._gvk, key)} not found", details=details)
+        return found
+
+    def record_write(self, obj: Mapping[str, Any]) -> None:
+        """The answer to an own write."""
+        key = ObjectKey.of(obj)
+        self._doubts.pop(key, None)
+        self._tell(key, self.store.record_write(obj))
+
+    def record_delete(self, key: ObjectKey, uid: str) -> None:
+        """An own delete after which nothing holds the object any more."""
+        self._doubts.pop(key, None)
+        self._tell(key, self.store.record_delete(key, uid, self._clock.monotonic()))
+
+    def doubt(self, key: ObjectKey) -> None:
+        """A write of ours has an outcome that nobody knows: the next read asks the server."""
+        now = self._clock.monotonic()
+        while self._doubts:
+            oldest, (_, moment) = next(iter(self._doubts.items()))
+            if now - moment < _DOUBT_SECONDS:
+                break
+            del self._doubts[oldest]
+        self._last_doubt += 1
+        self._doubts.pop(key, None)
+        self._doubts[key] = self._last_doubt, now
+
+    async def _read_doubted(self, key: ObjectKey) -> Object:
+        doubt = self._doubts[key]
+        store = self.store
+        try:
+            answer = await self._client.get(self._gvk, key, live=True)
+        except NotFoundError:
+            if key not in store:  # or the next read would find what has gone
+                self._settle(key, doubt)
+            raise
+        self._settle(key, doubt)
+        self._tell(key, store.record_write(answer))
+        return store.get(key) or store.projection.of(answer)
+
+    def _settle(self, key: ObjectKey, doubt: tuple[int, float]) -> None:
+        if self._doubts.get(key) == doubt:  # else another write got lost meanwhile
+            del self._doubts[key]
+
+    async def _read_page(self, step: ReadPage) -> None:
+        page = await self._client.list_page(
+            self._gvk, limit=step.limit, continue_token=step.continue_token, **self._selected
+        )
+        for start in range(0, len(page.items), _BLOCK):
+            with _collector_paused():
+                self._reflector.items(page.items[start : start + _BLOCK])
+            await self._clock.sleep(0)
+        with _collector_paused():
+            changes = self._reflector.page(page, self._clock.monotonic())
+        await self._tell_all(changes)
+
+    async def _watch(self, step: OpenWatch) -> None:
+        watching = self._client.watch(
+            self._gvk,
+            resource_version=step.resource_version,
+            initial_events=step.initial_events,
+            timeout_seconds=step.timeout_seconds,
+            idle_timeout_seconds=step.idle_timeout_seconds,
+            **self._selected,
+        )
+        try:
+            async with asyncio.timeout(None) as self._interruption, watching as watch:
+                self._reflector.opened(self._clock.monotonic())
+                await self._follow(watch)
+        except TimeoutError:
+            if self._interruption is None or not self._interruption.expired():
+                raise
+            self._reflector.left(self._clock.monotonic())
+        finally:
+            self._interruption = None
+
+    async def _follow(self, watch: Watch) -> None:
+        reflector, clock = self._reflector, self._clock
+        while (lines := await watch.next_lines()) is not None:
+            with _collector_paused():
+                changes, error = reflector.lines(lines, clock.monotonic())
+            await self._tell_all(changes)
+            if error is not None:
+                raise error
+            if reflector.leaves_watch:
+                reflector.left(clock.monotonic())
+                return
+            watch.idle_timeout_seconds = reflector.idle_timeout_seconds
+        reflector.ended(clock.monotonic())
+
+    async def _wait(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._hurried.wait()
+        except TimeoutError:
+            pass
+        self._hurried.clear()
+
+    async def _wait_for(self, is_so: Callable[[], bool], timeout_seconds: float) -> None:
+        if is_so():
+            return
+        self._reflector.hurry(self._clock.monotonic())
+        self._hurried.set()
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                while not is_so():
+                    problem = await self._attempt()
+                    if problem is not None and _is_final(problem):
+                        raise problem
+        except TimeoutError:
+            problem = self._reflector.problem
+            why = f": {problem}" if problem is not None else ""
+            raise ConnectionFailedError(f"{self._gvk} could not be listed within {timeout_seconds:g} s{why}") from None
+
+    async def _attempt(self) -> KonvergeError | None:
+        """Wait until a list is in place and told, or the next attempt has failed; then its failure."""
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.add(waiting)
+        try:
+            await waiting
+        finally:
+            self._waiting.discard(waiting)
+        return self._reflector.problem
+
+    def _wake_waiting(self) -> None:
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_result(None)
+
+    def _tell(self, key: ObjectKey, change: Change | None) -> None:
+        """Tell a change at once, after what is still to be told of that object."""
+        untold = self._untold.pop(key, None)
+        for each in (untold, change):
+            if each is not None:
+                self._publish(self._gvk, each.old, each.new)
+
+    async def _tell_all(self, changes: Sequence[Change]) -> None:
+        if len(changes) <= _BLOCK:
+            for change in changes:
+                self._publish(self._gvk, change.old, change.new)
+        else:
+            await self._tell_in_blocks(changes)
+        if self._reflector.synced:
+            self._is_told = True
+            if self._waiting:
+                self._wake_waiting()
+
+    async def _tell_in_blocks(self, changes: Sequence[Change]) -> None:
+        """Tell the changes of a list, which are of one object each, and let others have their turn between.
+
+        Whoever writes one of the objects meanwhile has its change told first (`_tell`).
+        """
+        self._untold = {_key(change): change for change in changes}
+        for number, key in enumerate(list(self._untold), start=1):
+            change = self._untold.pop(key, None)
+            if change is not None:
+                self._publish(self._gvk, change.old, change.new)
+            if number % _BLOCK == 0:
+                await self._clock.sleep(0)
+
+    def _failed(self, error: KonvergeError) -> None:
+        was_healthy = self._reflector.problem is None
+        self._reflector.failed(error, self._clock.monotonic())
+        if self._reflector.problem is error:
+            # The first of a row, and the others for who wants to know: an outage is one line a kind, not one a retry.
+            level = logging.DEBUG if not was_healthy else logging.INFO if _is_passing(error) else logging.WARNING
+            _logger.log(level, "%s: its changes do not arrive now: %s", self._gvk, error)
+            self._wake_waiting()
+
+
+def _key(change: Change) -> ObjectKey:
+    meta = change.new or change.old
+    assert meta is not None, "a change has a state on one side"
+    return meta.key
+
+
+def _is_final(problem: KonvergeError) -> bool:
+    """Tell whether whoever waits for the collection would wait in vain."""
+    if isinstance(problem, ApiError):
+        return problem.code in _FINAL_CODES
+    return isinstance(problem, KindNotServedError | UntrustedServerError)
+
+
+def _is_passing(problem: KonvergeError) -> bool:
+    """Tell whether it is what a server says in its ordinary course: of a kind that was defined a moment ago."""
+    return isinstance(problem, TooManyRequestsError) and "storage is (re)initializing" in str(problem)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keep the garbage collector from walking the whole heap again and again while many objects are made at once."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
