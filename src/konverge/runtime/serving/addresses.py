@@ -1,0 +1,79 @@
+"""Where servers listen."""
+
+from __future__ import annotations
+
+import errno
+import re
+import socket
+from dataclasses import dataclass
+
+from konverge.errors import ConfigurationError
+
+__all__ = ["Address", "listening_socket", "parse_address"]
+
+_ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^\[\]:\s]*):)?(?P<port>\d{1,5})", re.ASCII)
+_BACKLOG = 64
+_LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server listens.
+
+    Args:
+        host: A name or an IP address; empty for all interfaces.
+        port: The port; 0 for any that is free.
+    """
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_address(text: str) -> Address | None:
+    """An address as operators' flags have it.
+
+    ``host:port`` and ``[::1]:port`` say all; ``:port`` listens on all interfaces, as in Go; a port alone on loopback
+    only. ``0`` and the empty text switch the server off, as in controller-runtime.
+
+    Raises:
+        ConfigurationError: It is none of these.
+    """
+    if text in ("", "0"):
+        return None
+    found = _ADDRESS.fullmatch(text)
+    if found is None or int(found["port"]) > 65535:
+        raise ConfigurationError(
+            f"an address is host:port, :port or a port (found {text!r}); 0 switches the server off"
+        )
+    host: str | None = found["host"]
+    return Address(_LOOPBACK if host is None else host.strip("[]"), int(found["port"]))
+
+
+def listening_socket(address: Address, what: str) -> socket.socket:
+    """A socket that listens there; one for all interfaces takes IPv4 and IPv6 where the machine has both.
+
+    A name is looked up, which blocks.
+
+    Raises:
+        ConfigurationError: That is not possible, for example because the port is taken.
+    """
+    try:
+        if address.host:
+            family, _, _, _, place = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
+            return socket.create_server(place[:2], family=family, backlog=_BACKLOG)
+        return _on_all_interfaces(address.port)
+    except OSError as error:
+        raise ConfigurationError(f"{what} cannot listen on {address}: {error.strerror or error}") from error
+
+
+def _on_all_interfaces(port: int) -> socket.socket:
+    if socket.has_dualstack_ipv6():
+        try:
+            return socket.create_server(("::", port), family=socket.AF_INET6, backlog=_BACKLOG, dualstack_ipv6=True)
+        except OSError as error:
+            if error.errno != errno.EADDRNOTAVAIL:
+                raise
+    return socket.create_server(("0.0.0.0", port), backlog=_BACKLOG)

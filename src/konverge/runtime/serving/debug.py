@@ -1,0 +1,228 @@
+"""What the debug page shows: the operator's insides at one moment, as plain data.
+
+Names of objects are in it, so it is behind authentication; values of objects are not, nor those of variables: a task's
+stack is files and lines.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import tracemalloc
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from konverge.clock import Clock
+from konverge.kube import ObjectKey
+from konverge.runtime.serving.metrics import Metrics
+from konverge.runtime.serving.sources import ObservedController, ObservedInformer, Sources
+
+__all__ = ["Debug", "Rows", "TellsFailures"]
+
+_MAX_KEYS = 200
+_MAX_TASKS = 500
+_MAX_FRAMES = 20
+_MAX_STORY = 500
+_MAX_ALLOCATIONS = 25
+_PATH_PARTS = 3
+
+Row: TypeAlias = dict[str, Any]
+Rows: TypeAlias = list[Row]
+
+
+@runtime_checkable
+class TellsFailures(Protocol):
+    """A queue that can say which of its keys have failed."""
+
+    def failing(self, limit: int) -> Sequence[tuple[ObjectKey, int, float | None]]:
+        """So many of them at most: the key, its failures in a row, and not before when it runs again.
+
+        The time is in monotonic seconds; None while it runs.
+        """
+
+
+class Debug:
+    """Reads what the page shows; in the event loop.
+
+    Args:
+        sources: The running operator.
+        clock: The time that its controllers live in.
+        metrics: Where the openings of breakers are found; None without metrics.
+    """
+
+    def __init__(self, sources: Sources, clock: Clock, metrics: Metrics | None = None) -> None:
+        self._sources = sources
+        self._clock = clock
+        self._metrics = metrics
+
+    async def sections(self) -> dict[str, Rows]:
+        """Everything, section by section; one that cannot be read says so, and nothing else suffers."""
+        read: dict[str, Callable[[], Rows]] = {
+            "operator": self._operator,
+            "controllers": lambda: [self._controller(each) for each in self._sources.controllers()],
+            "in flight": self._in_flight,
+            "failing": self._failing,
+            "breakers opened": self._breakers,
+            "informers": lambda: [_informer(each) for each in self._sources.informers()],
+            "leases": lambda: [
+                {"name": each.name, "is leader": each.is_leader, "holder": each.holder}
+                for each in self._sources.leases()
+            ],
+            "tasks": _tasks,
+            "memory": _memory,
+        }
+        found = {name: _tried(section) for name, section in read.items()}
+        if tracemalloc.is_tracing():
+            # Walks everything that was allocated: not in the event loop.
+            found["allocations"] = await asyncio.to_thread(_allocations)
+        return found
+
+    def story(self, controller: str, key: ObjectKey) -> Rows | None:
+        """What happened to a key of late, oldest first; None when there is no such controller."""
+        now = self._clock.monotonic()
+        for each in self._sources.controllers():
+            if each.name == controller:
+                moments = each.queue.story(key)[-_MAX_STORY:]
+                return [
+                    {"seconds ago": round(now - moment.time, 3), "event": moment.event, "detail": moment.detail}
+                    for moment in moments
+                ]
+        return None
+
+    def _operator(self) -> Rows:
+        sources = self._sources
+        state: Row = {"started": sources.is_started(), "stopping": sources.is_stopping()}
+        if sources.webhooks_listen is not None:
+            state["webhooks listen"] = sources.webhooks_listen()
+        if self._metrics is not None:
+            state["event loop late by seconds"] = round(self._metrics.process.last_lag_seconds, 6)
+        return [state]
+
+    def _controller(self, controller: ObservedController) -> Row:
+        depths = dict(controller.queue.depths())
+        return {
+            "controller": controller.name,
+            "workers": controller.workers,
+            "running": len(controller.run_seconds()),
+            "waiting": len(controller.queue),
+            "by priority": ", ".join(
+                f"{priority}: {depth}" for priority, depth in sorted(depths.items(), reverse=True)
+            ),
+        }
+
+    def _in_flight(self) -> Rows:
+        running = (
+            (each, key, seconds) for each in self._sources.controllers() for key, seconds in each.run_seconds().items()
+        )
+        return [
+            {**_key(controller, key), "seconds": round(seconds, 3), "failures before": controller.queue.failures(key)}
+            for controller, key, seconds in islice(running, _MAX_KEYS)
+        ]
+
+    def _failing(self) -> Rows:
+        now = self._clock.monotonic()
+        rows: Rows = []
+        for controller in self._sources.controllers():
+            queue = controller.queue
+            if isinstance(queue, TellsFailures):
+                for key, failures, not_before in queue.failing(_MAX_KEYS - len(rows)):
+                    again = None if not_before is None else round(max(0.0, not_before - now), 3)
+                    rows.append({**_key(controller, key), "failures": failures, "again in seconds": again})
+        return rows
+
+    def _breakers(self) -> Rows:
+        openings = () if self._metrics is None else self._metrics.breaker_openings
+        return [
+            {
+                "time": each.time.isoformat(timespec="seconds"),
+                "controller": each.controller,
+                "namespace": each.key.namespace,
+                "name": each.key.name,
+                "source": each.source,
+            }
+            for each in reversed(openings)
+        ]
+
+
+def _key(controller: ObservedController, key: ObjectKey) -> Row:
+    return {"controller": controller.name, "namespace": key.namespace, "name": key.name}
+
+
+def _informer(informer: ObservedInformer) -> Row:
+    age = informer.age_seconds
+    problem = informer.problem
+    return {
+        "kind": str(informer.gvk),
+        "synced": informer.synced,
+        "age seconds": None if age is None else round(age, 1),
+        "objects": len(informer.store),
+        "dropped": getattr(informer, "dropped", None),
+        "resource version": str(getattr(informer.store, "resource_version", "")),
+        "problem": "" if problem is None else str(problem),
+    }
+
+
+def _tasks() -> Rows:
+    tasks = sorted(asyncio.all_tasks(), key=lambda task: task.get_name())
+    return [{"task": task.get_name(), "stack": _stack(task)} for task in tasks[:_MAX_TASKS]]
+
+
+def _stack(task: asyncio.Task[Any]) -> list[str]:
+    """Where a task stands, outermost first: the chain of what awaits what, which a task's own stack does not show."""
+    found: list[str] = []
+    awaited: Any = task.get_coro()
+    while awaited is not None and len(found) < _MAX_FRAMES:
+        prefix = next((each for each in ("cr", "gi", "ag") if hasattr(awaited, f"{each}_frame")), None)
+        frame: FrameType | None = None if prefix is None else getattr(awaited, f"{prefix}_frame")
+        if prefix is None or frame is None:
+            break
+        found.append(_place(frame.f_code, frame.f_lineno))
+        awaited = getattr(awaited, "gi_yieldfrom" if prefix == "gi" else f"{prefix}_await")
+    return found
+
+
+def _place(code: CodeType, line: int) -> str:
+    return f"{_short(code.co_filename)}:{line} {code.co_name}"
+
+
+def _short(path: str) -> str:
+    return "/".join(Path(path).parts[-_PATH_PARTS:])
+
+
+def _memory() -> Rows:
+    rows: Rows = [
+        {"what": "objects frozen", "value": gc.get_freeze_count()},
+        {"what": "collector enabled", "value": gc.isenabled()},
+        {"what": "collector thresholds", "value": str(gc.get_threshold())},
+        {"what": "objects since the last collection", "value": str(gc.get_count())},
+    ]
+    for generation, stats in enumerate(gc.get_stats()):
+        rows += ({"what": f"generation {generation}: {name}", "value": value} for name, value in stats.items())
+    if tracemalloc.is_tracing():
+        current, peak = tracemalloc.get_traced_memory()
+        rows += [{"what": "bytes traced", "value": current}, {"what": "bytes traced at most", "value": peak}]
+    return rows
+
+
+def _allocations() -> Rows:
+    if not tracemalloc.is_tracing():
+        return []
+    statistics = tracemalloc.take_snapshot().statistics("lineno")
+    return [
+        {
+            "place": f"{_short(each.traceback[0].filename)}:{each.traceback[0].lineno}",
+            "bytes": each.size,
+            "blocks": each.count,
+        }
+        for each in statistics[:_MAX_ALLOCATIONS]
+    ]
+
+
+def _tried(section: Callable[[], Iterable[Row]]) -> Rows:
+    try:
+        return list(section())
+    except Exception as error:  # noqa: BLE001  # a page that is there to find mistakes must survive them
+        return [{"failed": type(error).__name__}]

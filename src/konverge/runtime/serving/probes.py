@@ -1,0 +1,195 @@
+"""What a probe is answered: named checks, each of which is fine or says why not. Pure.
+
+*Live* means that the process can still work: its event loop answers (or nobody would), and nothing that must run for as
+long as the operator has ended. *Ready* means that what it does now is right: it has listed its owners, each collection
+in memory is whole and young, its webhooks listen, and it has not been told to stop. Who leads does not matter: a warm
+stand-by is ready.
+
+The text is that of a kube-apiserver: ``ok``, or with ``?verbose`` and on failure one line a check.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeAlias
+
+from konverge.errors import KindNotServedError
+from konverge.runtime.serving.sources import ObservedInformer, Sources
+
+__all__ = [
+    "DEFAULT_FRESHNESS",
+    "Check",
+    "Outcome",
+    "ProbeAnswer",
+    "answer",
+    "answer_one",
+    "livez_checks",
+    "outcome_of",
+    "readyz_checks",
+]
+
+DEFAULT_FRESHNESS = timedelta(seconds=180)
+"""How old what is held in memory may be.
+
+A server sends a bookmark about once a minute, so a healthy collection is younger than that, and one missed bookmark is
+nothing. A watch that is silent for 150 s is given up and opened again, which takes a round trip, or a pause of up to
+30 s if the server is away: so who is older has tried again already, in vain.
+"""
+
+_NAMED = 5
+_MAX_REASON = 500
+
+Verdict: TypeAlias = "str | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that a probe asks.
+
+    Args:
+        name: By which it is shown, excluded, and asked for alone (``/readyz/<name>``): letters, digits, ``-``, ``.``.
+        find: Gives None when all is well, else why not, in a sentence that anybody may read: probes need no
+            authentication. It may be a coroutine function; it gets a few seconds. Raising is failing.
+    """
+
+    name: str
+    find: Callable[[], Verdict | Awaitable[Verdict]]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a check has found.
+
+    Args:
+        name: The check's.
+        reason: Why it failed; None when it did not.
+        is_excluded: It was not asked, since the probe said so.
+    """
+
+    name: str
+    reason: str | None = None
+    is_excluded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeAnswer:
+    """The HTTP status and the text."""
+
+    status: int
+    text: str
+
+
+async def outcome_of(check: Check) -> Outcome:
+    """Ask a check; whatever it raises is its failure, and nobody else's.
+
+    Only the type of what was raised is told: its text may hold what is not for everybody.
+    """
+    try:
+        found = check.find()
+        reason = await found if inspect.isawaitable(found) else found
+    except Exception as error:  # noqa: BLE001  # an author's check, which must not take the endpoint down
+        return Outcome(check.name, f"the check itself failed with {type(error).__name__}")
+    return Outcome(check.name, None if reason is None else _one_line(str(reason)))
+
+
+def answer(
+    probe: str, outcomes: Sequence[Outcome], *, exclude: Iterable[str] = (), verbose: bool = False
+) -> ProbeAnswer:
+    """The answer for all checks together.
+
+    Args:
+        probe: What was asked, for example ``readyz``.
+        outcomes: What the checks have found, excluded ones included.
+        exclude: What the probe wanted to exclude, to name what it could not.
+        verbose: Show each check also when all is well.
+    """
+    failed = any(outcome.reason is not None for outcome in outcomes)
+    if not failed and not verbose:
+        return ProbeAnswer(200, "ok")
+    lines = [_line(outcome) for outcome in outcomes]
+    if unknown := sorted(set(exclude) - {outcome.name for outcome in outcomes}):
+        lines.append(f"warn: some health checks cannot be excluded: no matches for {', '.join(map(_quoted, unknown))}")
+    lines.append(f"{probe} check {'failed' if failed else 'passed'}")
+    return ProbeAnswer(500 if failed else 200, "".join(f"{line}\n" for line in lines))
+
+
+def answer_one(outcome: Outcome) -> ProbeAnswer:
+    """The answer for one check alone."""
+    if outcome.reason is None:
+        return ProbeAnswer(200, "ok")
+    return ProbeAnswer(500, f"internal server error: {outcome.reason}\n")
+
+
+def livez_checks(sources: Sources) -> list[Check]:
+    """What says that the process can still work."""
+    return [Check("ping", lambda: None), Check("tasks", lambda: _tasks(sources))]
+
+
+def readyz_checks(sources: Sources, freshness: timedelta = DEFAULT_FRESHNESS) -> list[Check]:
+    """What says that the operator's work is right now.
+
+    Args:
+        sources: The running operator.
+        freshness: How old what is held in memory may be.
+    """
+    checks = [
+        Check("ping", lambda: None),
+        Check("started", lambda: None if sources.is_started() else "the owners have not been listed yet"),
+        Check("informers-synced", lambda: _synced(sources.informers())),
+        Check("informers-fresh", lambda: _fresh(sources.informers(), freshness.total_seconds())),
+        Check("shutdown", lambda: "the operator is stopping" if sources.is_stopping() else None),
+    ]
+    listen = sources.webhooks_listen
+    if listen is not None:
+        checks.append(Check("webhooks", lambda: None if listen() else "the webhooks do not listen"))
+    return checks
+
+
+def _tasks(sources: Sources) -> Verdict:
+    if sources.is_stopping():
+        return None
+    return _listed("ended, and nobody asked for it", (task.get_name() for task in sources.tasks() if task.done()))
+
+
+def _synced(informers: Iterable[ObservedInformer]) -> Verdict:
+    return _listed("not synced", (str(each.gvk) for each in informers if not each.synced and not _is_absent(each)))
+
+
+def _fresh(informers: Iterable[ObservedInformer], bound_seconds: float) -> Verdict:
+    ages = ((each, each.age_seconds) for each in informers if each.synced)
+    return _listed(
+        f"older than {bound_seconds:g} s",
+        (f"{each.gvk} ({age:.0f} s)" for each, age in ages if age is not None and age > bound_seconds),
+    )
+
+
+def _is_absent(informer: ObservedInformer) -> bool:
+    """Tell whether the kind is not served: there is nothing to be synced with, and it may come at any time."""
+    return isinstance(informer.problem, KindNotServedError)
+
+
+def _listed(what: str, names: Iterable[str]) -> Verdict:
+    found = sorted(names)
+    if not found:
+        return None
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return f"{what}: {', '.join(found[:_NAMED])}{more}"
+
+
+def _line(outcome: Outcome) -> str:
+    if outcome.is_excluded:
+        return f"[+]{outcome.name} excluded: ok"
+    if outcome.reason is None:
+        return f"[+]{outcome.name} ok"
+    return f"[-]{outcome.name} failed: {outcome.reason}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:_MAX_REASON]
+
+
+def _quoted(name: str) -> str:
+    return f'"{_one_line(name)}"'

@@ -1,0 +1,146 @@
+"""What is read at the moment of a scrape: nobody has to keep a gauge up to date that can be asked for.
+
+A source that fails costs its own series and a line in the log; the others are exported as ever.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from konverge.kube.metadata import revision_of
+from konverge.runtime.serving import families
+from konverge.runtime.serving.families import EXCEEDED, Family
+from konverge.runtime.serving.series import FamilySample
+from konverge.runtime.serving.sources import ObservedController, ObservedInformer, Sources
+
+__all__ = ["Readings"]
+
+T = TypeVar("T")
+
+_log = logging.getLogger("konverge.runtime.serving")
+
+_MAX_PRIORITIES = 25
+
+# What an informer may count (`Informer.statistics`) and what else it may offer, by the family that exports it. One that
+# does not is left out.
+_STATISTICS: Mapping[str, Family] = {
+    "lists": families.INFORMER_LISTS,
+    "list_seconds": families.INFORMER_LIST_SECONDS,
+    "items_listed": families.INFORMER_ITEMS,
+    "watches": families.INFORMER_WATCHES,
+    "short_watches": families.INFORMER_SHORT_WATCHES,
+    "watch_seconds": families.INFORMER_WATCH_SECONDS,
+    "events": families.INFORMER_EVENTS,
+}
+_ATTRIBUTES: Mapping[str, Family] = {
+    "age_seconds": families.INFORMER_AGE,
+    "list_age_seconds": families.INFORMER_LISTED,
+    "dropped": families.INFORMER_DROPPED,
+    "unconfirmed_writes": families.INFORMER_UNCONFIRMED,
+    "own_write_lag_seconds": families.INFORMER_WRITE_LAG,
+}
+
+
+class Readings:
+    """Reads the sources.
+
+    Args:
+        sources: What to read.
+    """
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._priorities: dict[str, set[int] | None] = {}
+
+    def read(self) -> list[FamilySample]:
+        """Everything that the sources say now."""
+        rows = _Rows()
+        _each(self._sources.controllers, lambda controller: self._controller(controller, rows))
+        _each(self._sources.informers, lambda informer: _informer(informer, rows))
+        return rows.samples()
+
+    def _controller(self, controller: ObservedController, rows: _Rows) -> None:
+        name, queue = controller.name, controller.queue
+        running = controller.run_seconds().values()
+        rows.add(families.MAX_CONCURRENT, (name,), controller.workers)
+        rows.add(families.ACTIVE_WORKERS, (name,), len(running))
+        rows.add(families.UNFINISHED_SECONDS, (name, name), sum(running))
+        rows.add(families.LONGEST_SECONDS, (name, name), max(running, default=0.0))
+        depths = dict(queue.depths())
+        # What waits but is not due is work for later, which no number of workers would make less.
+        rows.add(families.DELAYED, (name, name), max(0, len(queue) - sum(depths.values())))
+        by_label: dict[str, int] = {"0": 0}
+        for priority, depth in depths.items():
+            label = self._priority_label(name, priority)
+            by_label[label] = by_label.get(label, 0) + depth
+        for label, depth in by_label.items():
+            rows.add(families.DEPTH, (name, name, label), depth)
+
+    def _priority_label(self, name: str, priority: int) -> str:
+        """A priority as a label; beyond 25 different ones all are one, for good, as controller-runtime has it."""
+        seen = self._priorities.setdefault(name, set())
+        if seen is None:
+            return EXCEEDED
+        seen.add(priority)
+        if len(seen) > _MAX_PRIORITIES:
+            self._priorities[name] = None
+            return EXCEEDED
+        return str(priority)
+
+
+class _Rows:
+    """Collects series by family; of two with the same labels (one kind in several namespaces) the sum, or the worst."""
+
+    def __init__(self) -> None:
+        self._found: dict[Family, dict[tuple[str, ...], float]] = {}
+
+    def add(
+        self, family: Family, labels: tuple[str, ...], value: float, merge: Callable[[tuple[float, float]], float] = sum
+    ) -> None:
+        series = self._found.setdefault(family, {})
+        series[labels] = merge((series[labels], value)) if labels in series else float(value)
+
+    def samples(self) -> list[FamilySample]:
+        return [FamilySample(family, tuple(series.items())) for family, series in self._found.items()]
+
+
+def _informer(informer: ObservedInformer, rows: _Rows) -> None:
+    gvk = informer.gvk
+    labels = (gvk.group, gvk.version, gvk.kind)
+    rows.add(families.INFORMER_SYNCED, labels, informer.synced, min)
+    rows.add(families.INFORMER_OBJECTS, labels, len(informer.store))
+    for name, family in _ATTRIBUTES.items():
+        value = _number(informer, name)
+        if value is not None:
+            is_count = family in (families.INFORMER_DROPPED, families.INFORMER_UNCONFIRMED)
+            rows.add(family, labels, value, sum if is_count else max)
+    statistics = getattr(informer, "statistics", None)
+    for name, family in _STATISTICS.items():
+        value = _number(statistics, name)
+        if value is not None:
+            rows.add(family, labels, value)
+    revision = revision_of(str(getattr(informer.store, "resource_version", "")))
+    # A number of Prometheus' is exact up to 15 digits.
+    rows.add(families.INFORMER_REVISION, labels, revision % 10**15, max)
+
+
+def _number(source: Any, name: str) -> float | None:
+    value = getattr(source, name, None)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _each(items: Callable[[], Iterable[T]], read: Callable[[T], None]) -> None:
+    try:
+        for item in items():
+            _try(read, item)
+    except Exception:  # noqa: BLE001  # as below
+        _log.exception("the sources of metrics could not be listed")
+
+
+def _try(read: Callable[[T], None], item: T) -> None:
+    try:
+        read(item)
+    except Exception:  # noqa: BLE001  # a source is anybody's code; a scrape that fails as a whole hides all others
+        _log.exception("%s could not be read for metrics", type(item).__name__)

@@ -1,0 +1,268 @@
+"""`Serving`: all that an operator serves for others to watch it, started and stopped as one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Self
+
+from aiohttp import web
+
+from konverge.clock import Clock, SystemClock
+from konverge.errors import ConfigurationError
+from konverge.kube import ObjectKey
+from konverge.runtime.serving import probes
+from konverge.runtime.serving.addresses import Address, parse_address
+from konverge.runtime.serving.authentication import Authenticator, ClusterAuthorization, Creator, TokenFile
+from konverge.runtime.serving.certificates import CertificateFiles, ServedCertificate
+from konverge.runtime.serving.debug import Debug
+from konverge.runtime.serving.debug_page import CONTENT_SECURITY_POLICY, overview_page, story_page
+from konverge.runtime.serving.metrics import Metrics
+from konverge.runtime.serving.probes import DEFAULT_FRESHNESS, Check, Outcome, ProbeAnswer
+from konverge.runtime.serving.server import Handler, ReadServer, authenticated
+from konverge.runtime.serving.sources import Sources
+
+__all__ = ["Serving", "ServingOptions"]
+
+_log = logging.getLogger("konverge.runtime.serving")
+
+_CHECK_SECONDS = 5.0
+_MAX_SCRAPES = 4
+_LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+@dataclass(frozen=True, slots=True)
+class ServingOptions:
+    """What an operator serves.
+
+    Addresses are ``host:port``; ``:8080`` listens on all interfaces, which is what a Pod's kubelet and Prometheus need,
+    and a port alone on loopback only. ``0`` switches a server off; port 0 of a host (``127.0.0.1:0``) takes a free one.
+
+    Args:
+        metrics_address: Where ``/metrics`` is, and the debug page under ``/debug/``.
+        probe_address: Where ``/livez``, ``/healthz`` and ``/readyz`` are; always plain HTTP, without authentication.
+        metrics_certificate: Serve metrics over HTTPS with it; it is read again when it changes.
+        authenticate_with_cluster: Let the API server say who may read metrics and the debug page: see
+            `ClusterAuthorization`.
+        token_file: Instead: who has a token of that file may (`TokenFile`).
+        debug: Serve the debug page. It needs one of the two.
+        freshness: How old what is held in memory may be for the operator to be ready.
+        live_checks: Further checks of ``/livez`` and ``/healthz``. A failing one has the process restarted: it must
+            not depend on anything but the process.
+        ready_checks: Further checks of ``/readyz``.
+        per_owner_conditions: Export each owner's conditions as series of their own.
+
+    Raises:
+        ConfigurationError: An address is none, or the options contradict each other.
+    """
+
+    metrics_address: str = "127.0.0.1:8080"
+    probe_address: str = "127.0.0.1:8081"
+    metrics_certificate: CertificateFiles | None = None
+    authenticate_with_cluster: bool = False
+    token_file: str | Path | None = None
+    debug: bool = False
+    freshness: timedelta = DEFAULT_FRESHNESS
+    live_checks: Sequence[Check] = ()
+    ready_checks: Sequence[Check] = ()
+    per_owner_conditions: bool = False
+
+    def __post_init__(self) -> None:
+        metrics = parse_address(self.metrics_address)
+        parse_address(self.probe_address)
+        if self.authenticate_with_cluster and self.token_file is not None:
+            raise ConfigurationError("authenticate_with_cluster and token_file exclude each other: choose one")
+        if self.debug and not (self.authenticate_with_cluster or self.token_file is not None):
+            raise ConfigurationError(
+                "the debug page shows names of objects, so it needs authentication: "
+                "set authenticate_with_cluster or token_file"
+            )
+        if self.debug and metrics is None:
+            raise ConfigurationError("the debug page is served at metrics_address, which is switched off")
+
+
+class Serving:
+    """The servers of one run of an operator; ``async with`` it, around everything that they show.
+
+    Metrics and probes answer from the first moment on: an operator that cannot list its owners is the one that
+    somebody wants to look at. It is live then, and not ready.
+
+    Args:
+        options: What to serve.
+        sources: The operator; asked anew for each answer.
+        client: Sends reviews for `ServingOptions.authenticate_with_cluster`; one without a write permit.
+        clock: The time that the operator lives in.
+
+    Attributes:
+        metrics: Where the operator counts; None when metrics are switched off.
+
+    Raises:
+        ConfigurationError: prometheus-client is not installed, the token file cannot be used, or there is no client;
+            on entry: an address cannot be listened on, or a certificate cannot be used.
+    """
+
+    def __init__(
+        self, options: ServingOptions, sources: Sources, *, client: Creator | None = None, clock: Clock | None = None
+    ) -> None:
+        self._options = options
+        self._clock = clock or SystemClock()
+        self._metrics_at = parse_address(options.metrics_address)
+        self._probes_at = parse_address(options.probe_address)
+        self.metrics: Metrics | None = None
+        if self._metrics_at is not None:
+            self.metrics = Metrics(sources, clock=self._clock, per_owner_conditions=options.per_owner_conditions)
+        self._authenticator = _authenticator(options, client, self._clock)
+        self._debug = Debug(sources, self._clock, self.metrics)
+        self._live = [*probes.livez_checks(sources), *options.live_checks]
+        self._ready = [*probes.readyz_checks(sources, options.freshness), *options.ready_checks]
+        self._scrapes = 0
+        self._stack = AsyncExitStack()
+        self._metrics_server: ReadServer | None = None
+        self._probe_server: ReadServer | None = None
+
+    @property
+    def metrics_port(self) -> int | None:
+        """The port of ``/metrics``; None when it is switched off or not entered."""
+        return None if self._metrics_server is None else self._metrics_server.port
+
+    @property
+    def probe_port(self) -> int | None:
+        """The port of the probes; None when they are switched off or not entered."""
+        return None if self._probe_server is None else self._probe_server.port
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            if self._probes_at is not None:
+                server = ReadServer("the server for probes", self._probes_at, self._probe_handlers())
+                self._probe_server = await stack.enter_async_context(server)
+            if self._metrics_at is not None and self.metrics is not None:
+                await stack.enter_async_context(self.metrics.measuring())
+                self._metrics_server = await self._serve_metrics(stack, self._metrics_at, self.metrics)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._metrics_server = self._probe_server = None
+        await self._stack.aclose()
+
+    async def _serve_metrics(self, stack: AsyncExitStack, address: Address, metrics: Metrics) -> ReadServer:
+        tls = None
+        if self._options.metrics_certificate is not None:
+            certificate = ServedCertificate(self._options.metrics_certificate, self._clock, metrics.certificates)
+            await certificate.open()
+            following = asyncio.create_task(certificate.follow(), name="certificate of metrics")
+            stack.push_async_callback(_ended, following)
+            tls = certificate.context
+        elif self._authenticator is not None and address.host not in _LOOPBACK_HOSTS:
+            _log.warning(
+                "tokens for metrics travel in clear text: %s is no loopback address, and has no certificate", address
+            )
+        handlers: dict[str, Handler] = {"/metrics": self._scrape}
+        if self._options.debug:
+            handlers |= {"/debug/": self._overview, "/debug/story": self._story}
+        guarded = {path: authenticated(handler, self._authenticator) for path, handler in handlers.items()}
+        return await stack.enter_async_context(ReadServer("the server for metrics", address, guarded, tls=tls))
+
+    async def _scrape(self, request: web.Request) -> web.Response:
+        assert self.metrics is not None
+        if self._scrapes >= _MAX_SCRAPES:
+            return web.Response(status=503, text="too many scrapes at once\n", headers={"Retry-After": "1"})
+        self._scrapes += 1
+        try:
+            compressed = "gzip" in request.headers.get("Accept-Encoding", "")
+            found = await self.metrics.exposition(compressed=compressed)
+        finally:
+            self._scrapes -= 1
+        headers = {"Content-Type": found.content_type}
+        if found.is_compressed:
+            headers["Content-Encoding"] = "gzip"
+        return web.Response(body=found.body, headers=headers)
+
+    async def _overview(self, request: web.Request) -> web.Response:
+        sections = await self._debug.sections()
+        if _wants_json(request):
+            return web.json_response(sections)
+        return _html(overview_page(sections))
+
+    async def _story(self, request: web.Request) -> web.Response:
+        query = request.query
+        controller, key = query.get("controller", ""), ObjectKey(query.get("namespace", ""), query.get("name", ""))
+        rows = self._debug.story(controller, key)
+        if rows is None:
+            return web.Response(status=404, text="there is no such controller\n")
+        return web.json_response(rows) if _wants_json(request) else _html(story_page(controller, key, rows))
+
+    def _probe_handlers(self) -> dict[str, Handler]:
+        return {
+            path: handler
+            for name, checks in (("healthz", self._live), ("livez", self._live), ("readyz", self._ready))
+            for path, handler in ((f"/{name}", _all(name, checks)), (f"/{name}/{{check}}", _one(checks)))
+        }
+
+
+def _authenticator(options: ServingOptions, client: Creator | None, clock: Clock) -> Authenticator | None:
+    if options.token_file is not None:
+        return TokenFile(options.token_file)
+    if not options.authenticate_with_cluster:
+        return None
+    if client is None:
+        raise ConfigurationError("authenticate_with_cluster needs a client")
+    return ClusterAuthorization(client, clock=clock)
+
+
+def _all(name: str, checks: Sequence[Check]) -> Handler:
+    async def handler(request: web.Request) -> web.Response:
+        excluded = set(request.query.getall("exclude", []))
+        outcomes = await asyncio.gather(
+            *(_excluded(check) if check.name in excluded else _asked(check) for check in checks)
+        )
+        return _text(probes.answer(name, outcomes, exclude=excluded, verbose="verbose" in request.query))
+
+    return handler
+
+
+def _one(checks: Sequence[Check]) -> Handler:
+    by_name = {check.name: check for check in checks}
+
+    async def handler(request: web.Request) -> web.Response:
+        check = by_name.get(request.match_info["check"])
+        if check is None:
+            return web.Response(status=404, text="404 page not found\n")
+        return _text(probes.answer_one(await _asked(check)))
+
+    return handler
+
+
+async def _asked(check: Check) -> Outcome:
+    try:
+        async with asyncio.timeout(_CHECK_SECONDS):
+            return await probes.outcome_of(check)
+    except TimeoutError:
+        return Outcome(check.name, f"no answer within {_CHECK_SECONDS:g} s")
+
+
+async def _excluded(check: Check) -> Outcome:
+    return Outcome(check.name, is_excluded=True)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait([task])
+
+
+def _text(found: ProbeAnswer) -> web.Response:
+    return web.Response(status=found.status, text=found.text)
+
+
+def _html(page: str) -> web.Response:
+    headers = {"Content-Security-Policy": CONTENT_SECURITY_POLICY, "Referrer-Policy": "no-referrer"}
+    return web.Response(text=page, content_type="text/html", headers=headers)
+
+
+def _wants_json(request: web.Request) -> bool:
+    return request.query.get("format") == "json" or "application/json" in request.headers.get("Accept", "")

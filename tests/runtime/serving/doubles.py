@@ -1,0 +1,81 @@
+"""Sources that say what a test wants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from konverge.errors import KonvergeError
+from konverge.kube import GroupVersionKind, ObjectKey
+from konverge.runtime import Moment
+
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+
+
+@dataclass
+class Statistics:
+    lists: int = 1
+    list_seconds: float = 0.5
+    items_listed: int = 7
+    watches: int = 2
+    short_watches: int = 0
+    watch_seconds: float = 300.0
+    events: int = 40
+
+
+class Objects(list[Any]):
+    resource_version = "1234567890123456789"
+
+
+@dataclass
+class Informer:
+    gvk: GroupVersionKind = DEPLOYMENT
+    synced: bool = True
+    age_seconds: float | None = 3.0
+    problem: KonvergeError | None = None
+    store: Objects = field(default_factory=lambda: Objects(["one", "two"]))
+    statistics: Statistics = field(default_factory=Statistics)
+    dropped: int = 5
+
+
+@dataclass
+class Queue:
+    waiting: dict[int, int] = field(default_factory=dict)
+    delayed: int = 0
+    moments: dict[ObjectKey, tuple[Moment, ...]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return sum(self.waiting.values()) + self.delayed
+
+    def depths(self) -> Mapping[int, int]:
+        return self.waiting
+
+    def failures(self, key: ObjectKey) -> int:
+        return 3
+
+    def story(self, key: ObjectKey) -> Sequence[Moment]:
+        return self.moments.get(key, ())
+
+
+@dataclass
+class Controller:
+    name: str = "webapp"
+    workers: int = 10
+    queue: Queue = field(default_factory=Queue)
+    running: dict[ObjectKey, float] = field(default_factory=dict)
+
+    def run_seconds(self) -> Mapping[ObjectKey, float]:
+        return self.running
+
+
+@dataclass
+class Lease:
+    name: str = "webapp-leader"
+    is_leader: bool = False
+    holder: str = "another-pod"
+
+
+class BrokenController(Controller):
+    def run_seconds(self) -> Mapping[ObjectKey, float]:
+        raise RuntimeError("password=hunter2")
