@@ -14,6 +14,7 @@ from konverge.crd.definition import Definition, PrintColumn, custom_resource, de
 from konverge.crd.manifest import crd_manifest
 from konverge.crd.metadata import Metadata
 from konverge.crd.names import plural_of
+from konverge.crd.samples import Samples, sample_objects
 from konverge.crd.subresources import Scale
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Metadata",
     "PrintColumn",
     "Rule",
+    "Samples",
     "Scale",
     "atomic",
     "class_rules",
@@ -34,4 +36,5 @@ __all__ = [
     "list_map",
     "plural_of",
     "rules",
+    "sample_objects",
 ]
