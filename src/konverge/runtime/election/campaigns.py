@@ -1,0 +1,374 @@
+"""What holds Leases on behalf of a process: of one for leader election, of several for sharding.
+
+A campaign runs in the loop that renews, which may be that of another thread (`konverge.runtime.election.thread`); whom
+it tells is a `Listener`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import Protocol
+
+from konverge.client import ObjectList
+from konverge.client.permits import WritePermit
+from konverge.clock import Clock, Entropy
+from konverge.errors import ForbiddenError, KonvergeError, describe
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.runtime.election.holder import LeaseClient, LeaseHolder
+from konverge.runtime.election.lease import LEASE, Candidate
+from konverge.runtime.election.options import LeaderElection, LeaseTiming, Sharding
+from konverge.runtime.election.shards import LABEL, Board, Plan, member_lease, shard_lease
+
+__all__ = ["Campaign", "LeaderCampaign", "Listener", "ShardCampaign", "ShardClient"]
+
+_log = logging.getLogger("konverge.runtime.election")
+
+_PAUSE = (0.7, 0.95)  # of the retry period, between two looks
+
+
+class Listener(Protocol):
+    """Hears which shards this process holds; a leader holds shard 0 of 1. It may not raise."""
+
+    def acquired(self, shard: int, permit: WritePermit) -> None:
+        """The shard is ours, for a term that the permit is for."""
+
+    def lost(self, shard: int) -> None:
+        """The term is over and the permit has run out. What is still under way for the shard is to be cancelled."""
+
+    async def release(self, shard: int) -> None:
+        """Another replica is to get the shard: start nothing more for it, and return when nothing is under way.
+
+        The shard is ours until this returns. Cancelled when that takes too long or the shard is lost meanwhile; then
+        `lost` follows.
+        """
+
+
+class Campaign(Protocol):
+    """Something that holds Leases."""
+
+    async def run(self) -> None:
+        """Hold and renew until `stop`, then give everything up. Cancelled, it leaves the Leases to run out."""
+
+    def stop(self) -> None:
+        """Let `run` give everything up and return. What needs the Leases must have ended before."""
+
+    def suspend(self, *, suspended: bool) -> None:
+        """Send nothing, so that the terms run out; or go on."""
+
+
+class ShardClient(LeaseClient, Protocol):
+    """What sharding needs of a client besides."""
+
+    async def list(self, gvk: GroupVersionKind, *, namespace: str, label_selector: str) -> ObjectList:
+        """Read a collection, as it is at this moment."""
+
+    async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str | None = None) -> object:
+        """Delete an object if it has that UID."""
+
+
+class LeaderCampaign:
+    """Campaigns for one Lease.
+
+    Args:
+        client: The cluster.
+        options: What the author chose.
+        identity: Who this process is.
+        listener: Is told about shard 0.
+        clock: The time.
+        entropy: Draws the pauses.
+    """
+
+    def __init__(
+        self,
+        client: LeaseClient,
+        options: LeaderElection,
+        identity: str,
+        listener: Listener,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> None:
+        candidate = Candidate(ObjectKey(options.namespace, options.name), identity, options.timing, entropy=entropy)
+        self._holder = LeaseHolder(client, candidate, clock=clock, on_change=self._changed)
+        self._release_seconds = options.timing.renew_deadline
+        self._listener = listener
+        self._told: int | None = None
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Campaign and renew until `stop`, then release."""
+        try:
+            await _until(self._stopping, self._holder)
+            await self._holder.release(self._release_seconds)
+        finally:
+            self._holder.abandon()
+
+    def stop(self) -> None:
+        """Release and end."""
+        self._stopping.set()
+
+    def suspend(self, *, suspended: bool) -> None:
+        """Send nothing, or go on."""
+        self._holder.candidate.suspend(suspended=suspended)
+        self._holder.wake()
+
+    def _changed(self) -> None:
+        if self._told is not None:
+            self._told = None
+            self._listener.lost(0)
+        if self._holder.term is not None:
+            self._told = self._holder.term.number
+            self._listener.acquired(0, self._holder.permit)
+
+
+class ShardCampaign:
+    """Campaigns for this replica's share of the shards, and hands over what is beyond it.
+
+    A shard counts as ours when its Lease is, and when a look at all Leases that began after that shows nobody who
+    divides the owners in another way and holds a part of it. Of two who do that at one time, at least one sees the
+    other.
+
+    Args:
+        client: The cluster.
+        options: What the author chose.
+        identity: Who this process is.
+        listener: Is told about each shard.
+        clock: The time.
+        entropy: Draws the pauses.
+    """
+
+    def __init__(
+        self,
+        client: ShardClient,
+        options: Sharding,
+        identity: str,
+        listener: Listener,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> None:
+        self._client = client
+        self._options = options
+        self._timing = options.timing
+        self._listener = listener
+        self._clock = clock
+        self._entropy = entropy
+        self._board = Board(options.name, options.shards, identity, self._timing)
+        self._member = self._holder(
+            member_lease(options.name, options.shards, identity), identity, _short(self._timing)
+        )
+        self._shards = [
+            self._holder(shard_lease(options.name, shard, options.shards), identity, self._timing, shard)
+            for shard in range(options.shards)
+        ]
+        # Shards whose Lease is ours and that nobody has been told of yet, with the moment at which they became ours.
+        self._unconfirmed: dict[int, float] = {}
+        self._told: set[int] = set()
+        self._handing_over: dict[int, asyncio.Task[None]] = {}
+        self._members = 0
+        self._waits_for_rivals = False
+        self._last_problem = ""
+        self._suspended = False
+        self._look_now = asyncio.Event()
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Hold a fair share until `stop`, then release everything."""
+        holders = [self._member, *self._shards]
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                under_way = [tasks.create_task(holder.run()) for holder in holders]
+                under_way.append(tasks.create_task(self._balance(tasks)))
+                await self._stopping.wait()
+                for task in (*under_way, *self._handing_over.values()):
+                    task.cancel()
+            await self._leave()
+        finally:
+            for holder in holders:
+                holder.abandon()
+
+    def stop(self) -> None:
+        """Release everything and end."""
+        self._stopping.set()
+
+    def suspend(self, *, suspended: bool) -> None:
+        """Send nothing, or go on."""
+        self._suspended = suspended
+        for holder in (self._member, *self._shards):
+            holder.candidate.suspend(suspended=suspended)
+            holder.wake()
+
+    def _holder(self, name: str, identity: str, timing: LeaseTiming, shard: int | None = None) -> LeaseHolder:
+        candidate = Candidate(
+            ObjectKey(self._options.namespace, name),
+            identity,
+            timing,
+            entropy=self._entropy,
+            labels={LABEL: self._options.name},
+            campaigns=shard is None,
+        )
+        on_change = None if shard is None else partial(self._changed, shard)
+        return LeaseHolder(self._client, candidate, clock=self._clock, on_change=on_change)
+
+    def _held(self) -> frozenset[int]:
+        return frozenset(shard for shard, holder in enumerate(self._shards) if holder.term is not None)
+
+    def _changed(self, shard: int) -> None:
+        self._unconfirmed.pop(shard, None)
+        if shard in self._told:
+            self._told.discard(shard)
+            if shard in self._handing_over:
+                self._handing_over[shard].cancel()
+            self._listener.lost(shard)
+        if self._shards[shard].term is not None:
+            self._unconfirmed[shard] = self._clock.monotonic()
+        self._look_now.set()
+
+    async def _balance(self, tasks: asyncio.TaskGroup) -> None:
+        while True:
+            self._look_now.clear()
+            if not self._suspended:
+                await self._look(tasks)
+            pause = self._timing.retry_period * self._entropy.uniform(*_PAUSE)
+            try:
+                async with asyncio.timeout(min(pause, self._board.seconds_to_change(self._clock.monotonic()))):
+                    await self._look_now.wait()
+            except TimeoutError:
+                continue
+
+    async def _look(self, tasks: asyncio.TaskGroup) -> None:
+        asked_at = self._clock.monotonic()
+        try:
+            async with asyncio.timeout(self._timing.renew_deadline / 2):
+                found = await self._client.list(
+                    LEASE, namespace=self._options.namespace, label_selector=f"{LABEL}={self._options.name}"
+                )
+        except TimeoutError:
+            self._complain(f"no answer to a list of the Leases of {self._options.name} in time")
+            return
+        except KonvergeError as error:
+            self._complain(self._refusal(error))
+            return
+        self._last_problem = ""
+        now = self._clock.monotonic()
+        self._board.look(found.items, now)
+        for shard, holder in enumerate(self._shards):
+            holder.candidate.observe(self._board.lease(shard), asked_at, now)
+        self._confirm(asked_at, now)
+        self._follow(self._board.plan(self._held(), now), now, tasks)
+
+    def _confirm(self, asked_at: float, now: float) -> None:
+        for shard, since in list(self._unconfirmed.items()):
+            if asked_at < since:
+                self._look_now.set()  # look again at once
+            elif self._board.rivals([shard], now):
+                self._shards[shard].candidate.release()
+                self._shards[shard].wake()
+            else:
+                del self._unconfirmed[shard]
+                self._told.add(shard)
+                self._listener.acquired(shard, self._shards[shard].permit)
+
+    def _follow(self, plan: Plan, now: float, tasks: asyncio.TaskGroup) -> None:
+        if plan.members != self._members:
+            self._members = plan.members
+            _log.info("%s: %d replicas share %d shards", self._options.name, plan.members, self._options.shards)
+        self._say_rivals(self._board.rivals(plan.campaign, now))
+        for shard, holder in enumerate(self._shards):
+            wanted = shard in plan.campaign and not self._board.rivals([shard], now)
+            # A candidate with a term, or with a release under way, is not disturbed.
+            if holder.term is None and wanted != holder.candidate.campaigns and shard not in self._handing_over:
+                holder.candidate.campaign(wanted=wanted)
+                holder.wake()
+        for shard in plan.hand_over - self._handing_over.keys():
+            if shard in self._told and not self._shards[shard].candidate.has_let_go:
+                task = tasks.create_task(self._hand_over(shard), name=f"hand over shard {shard}")
+                self._handing_over[shard] = task
+                task.add_done_callback(partial(self._handed_over, shard))
+        for lease in plan.sweep:
+            tasks.create_task(self._sweep(lease))
+
+    async def _hand_over(self, shard: int) -> None:
+        candidate = self._shards[shard].candidate
+        _log.info("handing over the Lease %s", candidate.key)
+        try:
+            async with asyncio.timeout(self._options.release_deadline.total_seconds()):
+                await self._listener.release(shard)
+        except TimeoutError:
+            _log.warning(
+                "%s: what was under way had not ended after %s: the Lease is left to run out",
+                candidate.key,
+                self._options.release_deadline,
+            )
+            candidate.forsake()
+        else:
+            self._told.discard(shard)
+            candidate.release()
+        self._shards[shard].wake()
+
+    def _handed_over(self, shard: int, _: asyncio.Task[None]) -> None:
+        del self._handing_over[shard]
+
+    async def _leave(self) -> None:
+        """Say that this replica goes, then give its shards to those who stay."""
+        seconds = self._timing.renew_deadline
+        self._told.clear()
+        await self._member.release(seconds)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._remove_member())
+            for holder in self._shards:
+                tasks.create_task(holder.release(seconds))
+
+    async def _remove_member(self) -> None:
+        lease = self._member.candidate.lease
+        if lease is not None:
+            await self._sweep(lease)
+
+    async def _sweep(self, lease: Object) -> None:
+        """Delete the Lease of a member that is gone; nobody minds if it stays."""
+        try:
+            async with asyncio.timeout(self._timing.renew_deadline / 2):
+                await self._client.delete(LEASE, ObjectKey.of(lease), uid=str(lease["metadata"].get("uid", "")) or None)
+        except (TimeoutError, KonvergeError) as error:
+            _log.debug("the Lease %s stays: %s", ObjectKey.of(lease), describe(error))
+
+    def _say_rivals(self, rivals: list[str]) -> None:
+        if bool(rivals) != self._waits_for_rivals:
+            self._waits_for_rivals = bool(rivals)
+            if not rivals:
+                return
+            _log.warning(
+                "%s: waiting for replicas that divide the owners into another number of shards than %d: they hold %s",
+                self._options.name,
+                self._options.shards,
+                ", ".join(rivals[:5]) + (" …" if len(rivals) > 5 else ""),
+            )
+
+    def _refusal(self, error: KonvergeError) -> str:
+        what = f"cannot list the Leases of {self._options.name} in {self._options.namespace}: {describe(error)}"
+        if isinstance(error, ForbiddenError):
+            return (
+                f'{what}. Add to a Role in that namespace: apiGroups ["coordination.k8s.io"], resources ["leases"], '
+                'verbs ["get", "list", "create", "update", "delete"]'
+            )
+        return what
+
+    def _complain(self, problem: str) -> None:
+        if problem != self._last_problem:
+            self._last_problem = problem
+            _log.warning("%s", problem)
+
+
+def _short(timing: LeaseTiming) -> LeaseTiming:
+    """The times of a member's Lease: it runs out before the shards of a dead member do, so that they find takers."""
+    return LeaseTiming(max(1, round(timing.lease_duration * 2 / 3)), timing.renew_deadline * 2 / 3, timing.retry_period)
+
+
+async def _until(stopping: asyncio.Event, holder: LeaseHolder) -> None:
+    """Run the holder until the event."""
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(holder.run())
+        await stopping.wait()
+        running.cancel()

@@ -1,0 +1,337 @@
+"""What the runtime sees: whether this process leads, or which shards it holds."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import Protocol, TypeVar
+
+from konverge.client.permits import WritePermit
+from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
+from konverge.errors import KonvergeError
+from konverge.runtime.election.campaigns import Campaign, LeaderCampaign, Listener, ShardCampaign, ShardClient
+from konverge.runtime.election.keyspace import shard_of, shard_selector
+from konverge.runtime.election.options import LeaderElection, Sharding, new_identity
+from konverge.runtime.election.thread import OwnClient, RenewalThread
+
+__all__ = ["Leadership", "NoPermit", "ShardAssignment", "ShardListener", "leader_election", "sharding"]
+
+_log = logging.getLogger("konverge.runtime.election")
+
+
+class NoPermit:
+    """The permission of a process that holds nothing: none."""
+
+    def seconds_left(self) -> float:
+        """None."""
+        return 0.0
+
+
+class ShardListener(Protocol):
+    """What the runtime does when shards come and go; called in the loop that uses the assignment. May not raise."""
+
+    def acquired(self, shard: int) -> None:
+        """The shard's owners are ours from now on."""
+
+    def lost(self, shard: int) -> None:
+        """They are not ours any more: cancel their passes, at once; nothing that they write would be sent."""
+
+    async def release(self, shard: int) -> None:
+        """Start no further pass for the shard and return when those under way have ended; then it is handed over.
+
+        Cancelled when that takes longer than the release deadline, or the shard is lost meanwhile; `lost` follows.
+        """
+
+
+class ShardAssignment:
+    """The shards that this process holds; it changes as replicas come and go.
+
+    Args:
+        shards: How many there are.
+        identity: Who this process is.
+        listener: What is done when one comes or goes.
+    """
+
+    def __init__(self, shards: int, identity: str, listener: ShardListener) -> None:
+        self.shards = shards
+        self.identity = identity
+        self._listener = listener
+        self._permits: dict[int, WritePermit] = {}
+        self._changed = asyncio.Event()
+        self._problem: BaseException | None = None
+
+    @property
+    def held(self) -> frozenset[int]:
+        """The shards that are ours. A shard that is being handed over is, until its passes have ended."""
+        return frozenset(self._permits)
+
+    @property
+    def selector(self) -> str:
+        """The ``shardSelector`` for lists of owners; empty when all shards are held.
+
+        Raises:
+            ValueError: None is held.
+        """
+        return shard_selector(self.held, self.shards)
+
+    def shard_of(self, uid: str) -> int:
+        """The shard of an owner."""
+        return shard_of(uid, self.shards)
+
+    def holds(self, uid: str) -> bool:
+        """Tell whether an owner of that UID is ours."""
+        return shard_of(uid, self.shards) in self._permits
+
+    def permit(self, shard: int) -> WritePermit:
+        """The permission to write for owners of that shard, for the present term; a pass takes it when it begins."""
+        return self._permits.get(shard, NoPermit())
+
+    async def wait_until_changed(self) -> None:
+        """Wait until a shard comes or goes.
+
+        Raises:
+            KonvergeError: The renewal has ended by a mistake: nothing will be held again.
+        """
+        await self._changed.wait()
+        self._check()
+
+    def acquired(self, shard: int, permit: WritePermit) -> None:
+        """Called by the campaign."""
+        self._permits[shard] = permit
+        self._wake()
+        self._listener.acquired(shard)
+
+    def lost(self, shard: int) -> None:
+        """Called by the campaign."""
+        if self._permits.pop(shard, None) is not None:
+            self._wake()
+            self._listener.lost(shard)
+
+    async def release(self, shard: int) -> None:
+        """Called by the campaign."""
+        await self._listener.release(shard)
+        self._permits.pop(shard, None)
+        self._wake()
+
+    def crashed(self, error: BaseException) -> None:
+        """Called when the renewal has ended by a mistake."""
+        self._problem = error
+        for shard in self.held:
+            self.lost(shard)
+        self._wake()
+
+    def _check(self) -> None:
+        if self._problem is not None:
+            raise KonvergeError("the renewal of Leases has ended by a mistake, see its cause") from self._problem
+
+    def _wake(self) -> None:
+        """Wake who waits; who waits from now on waits for the next change."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+        if self._problem is not None:
+            self._changed.set()
+
+
+class _NobodyElse:
+    """The listener of a process that asks instead of being told."""
+
+    def acquired(self, shard: int) -> None:
+        """Nothing to do."""
+
+    def lost(self, shard: int) -> None:
+        """Nothing to do."""
+
+    async def release(self, shard: int) -> None:
+        """Nothing to do."""
+
+
+class Leadership:
+    """Whether this process leads. It may come and go: after a loss the process stands by again.
+
+    Args:
+        identity: Who this process is.
+    """
+
+    def __init__(self, identity: str) -> None:
+        self.identity = identity
+        self.assignment = ShardAssignment(1, identity, _NobodyElse())
+
+    @property
+    def is_held(self) -> bool:
+        """Tell whether this process leads."""
+        return bool(self.assignment.held)
+
+    @property
+    def permit(self) -> WritePermit:
+        """The permission to write, for the present term: take it after `wait_until_held`, once for each term.
+
+        It never holds again once the term is over; the next term has another one.
+        """
+        return self.assignment.permit(0)
+
+    async def wait_until_held(self) -> None:
+        """Wait until this process leads.
+
+        Raises:
+            KonvergeError: The renewal has ended by a mistake.
+        """
+        while not self.is_held:
+            await self.assignment.wait_until_changed()
+
+    async def wait_until_lost(self) -> None:
+        """Wait until the term that there is now is over, also if another one has begun since."""
+        permit = self.permit
+        while self.is_held and self.permit is permit:
+            try:
+                await self.assignment.wait_until_changed()
+            except KonvergeError:
+                return
+
+
+C = TypeVar("C", bound=OwnClient)
+
+
+class _ElectionClient(OwnClient, ShardClient, Protocol):
+    """What both need of a client (`konverge.client.Client` is one)."""
+
+
+@asynccontextmanager
+async def leader_election(
+    new_client: Callable[[], _ElectionClient],
+    options: LeaderElection,
+    *,
+    clock: Clock | None = None,
+    entropy: Entropy | None = None,
+    in_thread: bool = True,
+    exit_process: Callable[[int], object] = os._exit,
+) -> AsyncIterator[Leadership]:
+    """Take part in the election of a leader as long as the block runs; leaving it gives the Lease up.
+
+    What the Lease is for must have ended when the block is left.
+
+    Args:
+        new_client: Makes the client that renews: with connections of its own and no permit
+            (`Client.with_own_connections`). It is closed at the end.
+        options: The Lease and its times.
+        clock: The time.
+        entropy: The randomness.
+        in_thread: Renew in a thread of its own, which a blocked loop does not keep from renewing; False to do it in
+            this loop, as in simulated time.
+        exit_process: What ends a process whose main loop does not hear that the Lease is lost.
+    """
+    clock, entropy = clock or SystemClock(), entropy or SystemEntropy()
+    named = replace(options, identity=options.identity or new_identity(entropy))
+    leadership = Leadership(named.identity)
+
+    def new_campaign(client: _ElectionClient, listener: Listener) -> Campaign:
+        return LeaderCampaign(client, named, named.identity, listener, clock=clock, entropy=entropy)
+
+    async with _renewing(
+        new_client,
+        new_campaign,
+        leadership.assignment,
+        options,
+        clock=clock,
+        in_thread=in_thread,
+        exit_process=exit_process,
+    ):
+        yield leadership
+
+
+@asynccontextmanager
+async def sharding(
+    new_client: Callable[[], _ElectionClient],
+    options: Sharding,
+    listener: ShardListener,
+    *,
+    clock: Clock | None = None,
+    entropy: Entropy | None = None,
+    in_thread: bool = True,
+    exit_process: Callable[[int], object] = os._exit,
+) -> AsyncIterator[ShardAssignment]:
+    """Hold a fair share of the shards as long as the block runs; leaving it gives all of them up.
+
+    What the shards are for must have ended when the block is left; then the listener is not asked to release.
+
+    Args:
+        new_client: Makes the client that renews: with connections of its own and no permit
+            (`Client.with_own_connections`). It is closed at the end.
+        options: The Leases and their times.
+        listener: What is done when a shard comes or goes.
+        clock: The time.
+        entropy: The randomness.
+        in_thread: Renew in a thread of its own, which a blocked loop does not keep from renewing; False to do it in
+            this loop, as in simulated time.
+        exit_process: What ends a process whose main loop does not hear that a Lease is lost.
+    """
+    clock, entropy = clock or SystemClock(), entropy or SystemEntropy()
+    named = replace(options, identity=options.identity or new_identity(entropy))
+    assignment = ShardAssignment(named.shards, named.identity, listener)
+
+    def new_campaign(client: _ElectionClient, messenger: Listener) -> Campaign:
+        return ShardCampaign(client, named, named.identity, messenger, clock=clock, entropy=entropy)
+
+    async with _renewing(
+        new_client, new_campaign, assignment, options, clock=clock, in_thread=in_thread, exit_process=exit_process
+    ):
+        yield assignment
+
+
+@asynccontextmanager
+async def _renewing(
+    new_client: Callable[[], C],
+    new_campaign: Callable[[C, Listener], Campaign],
+    assignment: ShardAssignment,
+    options: LeaderElection | Sharding,
+    *,
+    clock: Clock,
+    in_thread: bool,
+    exit_process: Callable[[int], object],
+) -> AsyncIterator[None]:
+    """Run the campaign beside the block, and stop it afterwards."""
+    stop_timeout = 3 * options.renew_deadline
+    if in_thread:
+        async with RenewalThread(
+            new_client,
+            new_campaign,
+            assignment,
+            clock=clock,
+            bound=options.renew_deadline,
+            grace=options.lease_duration - options.renew_deadline,
+            stop_timeout=stop_timeout,
+            crashed=assignment.crashed,
+            exit_process=exit_process,
+        ):
+            yield
+        return
+    client = new_client()
+    campaign = new_campaign(client, assignment)
+    running = asyncio.create_task(campaign.run(), name="renewal of Leases")
+    running.add_done_callback(partial(_tell_crash, assignment))
+    try:
+        yield
+    finally:
+        try:
+            await _stopped(campaign, running, stop_timeout)
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+            await client.close()
+
+
+async def _stopped(campaign: Campaign, running: asyncio.Task[None], timeout: timedelta) -> None:
+    campaign.stop()
+    if (await asyncio.wait([running], timeout=timeout.total_seconds()))[1]:
+        _log.warning("the Leases were not given up in %g s: they run out", timeout.total_seconds())
+
+
+def _tell_crash(assignment: ShardAssignment, running: asyncio.Task[None]) -> None:
+    if not running.cancelled() and (error := running.exception()) is not None:
+        _log.error("the renewal of Leases has ended by a mistake", exc_info=error)
+        assignment.crashed(error)

@@ -1,0 +1,59 @@
+"""A client whose connection a test can cut."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from konverge.client import Client
+from konverge.errors import ConnectionFailedError
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+
+__all__ = ["Connection"]
+
+T = TypeVar("T")
+
+
+class Connection:
+    """What the elections need of a client, over a connection that may be cut.
+
+    Attributes:
+        is_cut: Nothing that is sent arrives, and nothing is answered.
+        loses_answers: What is sent is done, and the answer is lost.
+        refusal: Raised instead of sending anything.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.is_cut = False
+        self.loses_answers = False
+        self.refusal: Exception | None = None
+
+    async def get(self, gvk: GroupVersionKind, key: ObjectKey) -> Object:
+        return await self._through(lambda: self._client.get(gvk, key))
+
+    async def create(self, obj: Object) -> Object:
+        return await self._through(lambda: self._client.create(obj))
+
+    async def update(self, obj: Object) -> Object:
+        return await self._through(lambda: self._client.update(obj))
+
+    async def list(self, gvk: GroupVersionKind, *, namespace: str, label_selector: str) -> Any:
+        return await self._through(lambda: self._client.list(gvk, namespace=namespace, label_selector=label_selector))
+
+    async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str | None = None) -> object:
+        return await self._through(lambda: self._client.delete(gvk, key, uid=uid))
+
+    async def close(self) -> None:
+        """Nothing to do: the cluster closes the clients that it made."""
+
+    async def _through(self, send: Callable[[], Awaitable[T]]) -> T:
+        if self.refusal is not None:
+            raise self.refusal
+        if self.is_cut:
+            await asyncio.Event().wait()
+        answer = await send()
+        if self.loses_answers:
+            raise ConnectionFailedError("the connection broke")
+        return answer

@@ -1,0 +1,128 @@
+"""Key ranges, and that kube-apiserver's own selector means the same."""
+
+import itertools
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from konverge.client.http import HttpTransport
+from konverge.client.kubeconfig import load_kubeconfig
+from konverge.runtime.election import hash_of, range_of, shard_of, shard_selector
+from konverge.testing.controlplane import RealCluster, commands
+
+shard_counts = st.integers(1, 256)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("", 0xCBF29CE484222325), ("a", 0xAF63DC4C8601EC8C), ("foobar", 0x85944171F73967E8)],
+)
+def test_the_hash_is_fnv_1a_of_64_bits(text: str, expected: int) -> None:
+    """The vectors are those of the draft "The FNV Non-Cryptographic Hash Algorithm", appendix C."""
+    assert hash_of(text) == expected
+
+
+@given(st.uuids().map(str), shard_counts)
+def test_an_owner_is_in_the_shard_whose_range_its_hash_is_in(uid: str, shards: int) -> None:
+    start, end = range_of(shard_of(uid, shards), shards)
+    assert start <= hash_of(uid) < end
+
+
+@given(shard_counts)
+def test_the_ranges_cover_every_hash_once(shards: int) -> None:
+    ranges = [range_of(shard, shards) for shard in range(shards)]
+    assert ranges[0][0] == 0
+    assert ranges[-1][1] == 2**64
+    assert all(before[1] == after[0] for before, after in itertools.pairwise(ranges))
+
+
+def test_a_selector_names_each_range_with_sixteen_digits_and_merges_neighbours() -> None:
+    assert shard_selector({0}, 2) == "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')"
+    assert shard_selector({1, 0, 3}, 4) == (
+        "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000') || "
+        "shardRange(object.metadata.uid, '0xc000000000000000', '0x10000000000000000')"
+    )
+
+
+def test_all_shards_need_no_selector_and_none_have_none() -> None:
+    assert shard_selector(range(8), 8) == ""
+    with pytest.raises(ValueError, match="no shard is held"):
+        shard_selector((), 8)
+
+
+@pytest.fixture(scope="module")
+def gated_control_plane() -> Iterator[RealCluster]:
+    """A control plane whose API server selects by shard (alpha in 1.36)."""
+    first_programs = commands.first_programs
+
+    def gated(layout: commands.Layout) -> dict[str, list[str]]:
+        programs = first_programs(layout)
+        programs["kube-apiserver"].append("--feature-gates=ShardedListAndWatch=true")
+        return programs
+
+    with pytest.MonkeyPatch.context() as patching:
+        patching.setattr(commands, "first_programs", gated)
+        with RealCluster() as running:
+            yield running
+
+
+class Server:
+    """Bare requests, since no client sends this selector yet."""
+
+    def __init__(self, control_plane: RealCluster) -> None:
+        self._transport = HttpTransport(load_kubeconfig(control_plane.kubeconfig, env={}))
+
+    async def ask(self, method: str, query: dict[str, str] | None = None, body: object = None) -> tuple[int, Any]:
+        answer = await self._transport.request(
+            method,
+            "/api/v1/namespaces/default/configmaps",
+            query=query or {},
+            headers={"accept": "application/json", "content-type": "application/json"},
+            body=None if body is None else json.dumps(body).encode(),
+            timeout_seconds=10.0,
+        )
+        return answer.status, json.loads(answer.body)
+
+    async def create(self, count: int, prefix: str) -> set[str]:
+        created = [
+            (await self.ask("POST", body={"metadata": {"generateName": prefix, "labels": {"set": prefix}}}))[1]
+            for _ in range(count)
+        ]
+        return {each["metadata"]["uid"] for each in created}
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+
+@pytest.mark.anyio
+@pytest.mark.real
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_the_api_servers_selector_is_our_function(gated_control_plane: RealCluster) -> None:
+    server = Server(gated_control_plane)
+    uids = await server.create(60, "gated-")
+    for held in ({0}, {6}, {1, 2, 5}, {0, 6}, {1, 2, 3, 4, 5, 6}):
+        selector = shard_selector(held, 7)
+        for version in ("", "0"):  # from the store, and from the watch cache
+            query = {"shardSelector": selector, "labelSelector": "set=gated-", "resourceVersion": version}
+            _, found = await server.ask("GET", query)
+            assert {item["metadata"]["uid"] for item in found["items"]} == {u for u in uids if shard_of(u, 7) in held}
+            assert found["metadata"]["shardInfo"] == {"selector": selector}  # by which the server says that it did
+    await server.close()
+
+
+@pytest.mark.anyio
+@pytest.mark.real
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_server_without_the_gate_ignores_the_selector_and_does_not_say_so(
+    real_control_plane: RealCluster,
+) -> None:
+    server = Server(real_control_plane)
+    uids = await server.create(20, "open-")
+    _, found = await server.ask("GET", {"shardSelector": shard_selector({0}, 2), "labelSelector": "set=open-"})
+    assert {item["metadata"]["uid"] for item in found["items"]} == uids
+    assert "shardInfo" not in found["metadata"]
+    await server.close()
