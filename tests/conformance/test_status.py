@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from konverge.errors import ConflictError, KindNotServedError, NotFoundError
+from konverge.errors import ConflictError
 from konverge.kube import ObjectKey
 from konverge.testing import Cluster
 from tests.conformance.objects import (
@@ -81,8 +83,16 @@ async def test_status_update_that_changes_nothing_is_not_stored(widgets: Widgets
 async def test_a_kind_without_status_has_no_status_path(cluster: Cluster) -> None:
     created = await cluster.client.create(config_map(cluster.namespace))
 
-    with pytest.raises((NotFoundError, KindNotServedError)):
-        await cluster.client.update(created, subresource="status")
+    path = (await cluster.client.mapping(CONFIG_MAP)).path(ObjectKey.of(created))
+    answer = await cluster.new_transport().request(
+        "PUT",
+        f"{path}/status",
+        headers={"content-type": "application/json", "accept": "application/json"},
+        body=json.dumps(created).encode(),
+        timeout_seconds=10,
+    )
+
+    assert answer.status == 404
 
 
 async def test_generation_counts_changes_of_the_spec_alone(widgets: Widgets, cluster: Cluster) -> None:

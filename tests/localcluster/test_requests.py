@@ -12,6 +12,7 @@ from konverge.localcluster.apiserver import ApiServer
 from konverge.localcluster.audit import AuditLog, Entry
 from konverge.localcluster.bodies import MAXIMUM_BYTES
 from konverge.localcluster.requests import RequestHandler
+from konverge.localcluster.verbs import Verbs
 from tests.localcluster.asking import (
     APPLY,
     JSON_PATCH,
@@ -467,10 +468,10 @@ def test_the_record_forgets_the_oldest(clock: StandingClock) -> None:
 def test_a_mistake_of_the_server_is_an_answer_too(
     ask: Asker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fails(self: ApiServer, *given: object, **named: object) -> None:
+    def fails(self: Verbs, *given: object, **named: object) -> None:
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr(ApiServer, "create", fails)
+    monkeypatch.setattr(Verbs, "create", fails)
 
     answer = ask("POST", CONFIG_MAPS, config_map())
 

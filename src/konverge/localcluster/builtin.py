@@ -5,11 +5,12 @@ Names, verbs, short names, categories and selectable fields are those that a kub
 
 from __future__ import annotations
 
-from konverge.apply import builtin_schema
+from konverge.apply import Schema, builtin_schema
 from konverge.apply.schema import DEDUCED
 from konverge.kube import GroupVersionKind, ResourceMapping
 from konverge.localcluster.conversion import Conversion, EventForm
 from konverge.localcluster.resources import Resource
+from konverge.localcluster.webhooks.kinds import configuration_schema
 
 __all__ = ["builtin_resources"]
 
@@ -35,6 +36,7 @@ def _resource(
     unconditional_update: bool = True,
     fields: tuple[str, ...] = (),
     conversion: Conversion | None = None,
+    schema: Schema | None = None,
 ) -> Resource:
     mapping = ResourceMapping(
         gvk=GroupVersionKind(group, version, kind),
@@ -53,8 +55,9 @@ def _resource(
         creates_on_update=creates_on_update,
         unconditional_update=unconditional_update,
         selectable_fields=fields,
-        schema=builtin_schema(mapping.gvk) or DEDUCED,
+        schema=schema or builtin_schema(mapping.gvk) or DEDUCED,
         conversion=conversion,
+        has_schema_defaults=schema is not None,
     )
 
 
@@ -226,4 +229,20 @@ def builtin_resources() -> tuple[Resource, ...]:
             unconditional_update=False,
         ),
         _resource("discovery.k8s.io", "EndpointSlice", "endpointslices", generation=True),
+        _resource(
+            "admissionregistration.k8s.io",
+            "MutatingWebhookConfiguration",
+            "mutatingwebhookconfigurations",
+            generation=True,
+            namespaced=False,
+            schema=configuration_schema(is_mutating=True),
+        ),
+        _resource(
+            "admissionregistration.k8s.io",
+            "ValidatingWebhookConfiguration",
+            "validatingwebhookconfigurations",
+            generation=True,
+            namespaced=False,
+            schema=configuration_schema(is_mutating=False),
+        ),
     )

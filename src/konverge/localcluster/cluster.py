@@ -14,6 +14,7 @@ from konverge.localcluster.http import served
 from konverge.localcluster.in_process import InProcessTransport
 from konverge.localcluster.players import ImageRules, Players
 from konverge.localcluster.requests import RequestHandler
+from konverge.localcluster.webhooks.calling import WebhookCaller
 
 __all__ = ["LocalCluster"]
 
@@ -43,13 +44,14 @@ class LocalCluster:
         self.api = ApiServer(clock=clock, entropy=entropy, history=history)
         self.images = ImageRules()
         self.requests = AuditLog()
-        self._handler = RequestHandler(self.api, clock=clock, entropy=entropy, audit=self.requests)
+        self._caller = WebhookCaller(clock)
+        self._handler = RequestHandler(self.api, clock=clock, entropy=entropy, audit=self.requests, caller=self._caller)
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             if self._plays:
                 group = await stack.enter_async_context(asyncio.TaskGroup())
-                players = Players(self.api, self._clock, self._entropy, self.images)
+                players = Players(self.api, self._clock, self._entropy, self.images, caller=self._caller)
                 playing = group.create_task(players.run(), name="players")
                 stack.callback(playing.cancel)
             stack.callback(self._handler.close)

@@ -1,17 +1,18 @@
 """One stored object, several served forms: versions of a custom resource, and the two forms of an Event.
 
 Objects are stored in one form. A resource that serves another converts on the way in and on the way out; nothing but
-the names of fields ever changes.
+the names of fields ever changes, unless a webhook converts (`konverge.localcluster.webhooks.conversion`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from konverge.kube import Object
 
-__all__ = ["Conversion", "EventForm", "OtherVersion"]
+__all__ = ["Conversion", "EventForm", "OtherVersion", "WebhookConversion"]
 
 
 class Conversion(Protocol):
@@ -45,6 +46,39 @@ class OtherVersion:
     def stored_path(self, path: str) -> str:
         """The same."""
         return path
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookConversion:
+    """A version of a custom resource whose definition has a webhook convert (conversion strategy ``Webhook``).
+
+    Attributes:
+        served: The apiVersion that is served.
+        stored: That of the storage version.
+        client_config: How the webhook is reached.
+    """
+
+    served: str
+    stored: str
+    client_config: Mapping[str, Any]
+
+    def to_stored(self, obj: Object) -> Object:
+        """The object, which has to be in the storage version."""
+        return _in_version(obj, self.stored)
+
+    def from_stored(self, obj: Object) -> Object:
+        """The object, which has to be in the version that is served."""
+        return _in_version(obj, self.served)
+
+    def stored_path(self, path: str) -> str:
+        """The same: field selectors look at the stored form."""
+        return path
+
+
+def _in_version(obj: Object, version: str) -> Object:
+    if obj["apiVersion"] != version:
+        raise RuntimeError(f"the webhook has not been asked for the form of {version} (this is {obj['apiVersion']})")
+    return obj
 
 
 # events.k8s.io/v1 to v1.

@@ -9,7 +9,7 @@ from typing import Any
 
 from konverge.apply import custom_resource_schema
 from konverge.kube import Condition, GroupVersionKind, Object, ResourceMapping, find_condition, set_condition
-from konverge.localcluster.conversion import OtherVersion
+from konverge.localcluster.conversion import Conversion, OtherVersion, WebhookConversion
 from konverge.localcluster.resources import Column, Resource, ScalePaths
 
 __all__ = ["CLEANUP_FINALIZER", "DEFINITIONS", "accept", "resources_of", "storage_name"]
@@ -69,8 +69,15 @@ def _resource(definition: Object, version: Mapping[str, Any]) -> Resource:
         scale=_scale_paths(subresources.get("scale")),
         columns=_columns(version),
         listed_as=names["listKind"],
-        conversion=OtherVersion(served=gvk.api_version, stored=f"{group}/{stored}") if converts else None,
+        conversion=_conversion(spec, gvk.api_version, f"{group}/{stored}") if converts else None,
     )
+
+
+def _conversion(spec: Mapping[str, Any], served: str, stored: str) -> Conversion:
+    conversion = spec.get("conversion") or {}
+    if conversion.get("strategy") == "Webhook":
+        return WebhookConversion(served, stored, (conversion.get("webhook") or {}).get("clientConfig") or {})
+    return OtherVersion(served=served, stored=stored)
 
 
 def _scale_paths(scale: Mapping[str, Any] | None) -> ScalePaths | None:

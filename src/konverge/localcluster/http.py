@@ -62,7 +62,7 @@ class _Adapter:
         except web.HTTPRequestEntityTooLarge:
             return _whole(failure(too_large()))
         headers = {name.lower(): value for name, value in request.headers.items()}
-        answer = self._handler.handle(
+        answer = await self._handler.answer(
             Request(request.method, request.rel_url.raw_path, dict(request.query), headers, body)
         )
         return _whole(answer) if isinstance(answer, Answer) else await self._stream(request, answer)

@@ -78,6 +78,8 @@ def read_object(
     unknown: list[str] = []
     obj |= as_typed(value, resource.schema, unknown)
     fields.judge(unknown)
+    if resource.has_schema_defaults:
+        return {**with_schema_defaults(obj, resource.schema), "metadata": obj["metadata"]}
     return with_defaults(obj)
 
 

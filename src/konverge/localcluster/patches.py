@@ -10,12 +10,27 @@ import msgspec
 from konverge.errors import ApiError, BadRequestError
 from konverge.localcluster.bodies import MAXIMUM_BYTES, check_shape
 
-__all__ = ["json_patch", "merge_patch"]
+__all__ = ["PatchFailedError", "json_patch", "merge_patch"]
 
 _MAXIMUM_OPERATIONS = 10_000
 _MISSING = object()
 
 _encode = msgspec.json.Encoder().encode
+
+
+class PatchFailedError(ApiError):
+    """An operation of a JSON patch cannot be done.
+
+    Args:
+        why: Why not; users of the API are not told, authors of webhooks are.
+    """
+
+    default_reason = "Invalid"
+    default_code = 422
+
+    def __init__(self, why: str) -> None:
+        super().__init__("the server rejected our request due to an error in our request")
+        self.why = why
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
@@ -38,7 +53,7 @@ def json_patch(target: Any, operations: Any) -> Any:
 
     Raises:
         BadRequestError: The patch has another form, or what comes out nests too deeply.
-        ApiError: 422: an operation cannot be done, a test failed, or the copies are larger than a body may be.
+        PatchFailedError: An operation cannot be done, a test failed, or the copies are larger than a body may be.
     """
     if not isinstance(operations, list) or not all(isinstance(each, Mapping) for each in operations):
         raise BadRequestError("error decoding patch: a JSON patch is a list of operations")
@@ -50,12 +65,15 @@ def json_patch(target: Any, operations: Any) -> Any:
         )
     patched, copied = _copied(target), 0
     for operation in operations:
-        if operation.get("op") == "copy":
-            # Each copy of a copy is twice as large.
-            copied += len(_encode(_existing(patched, _steps(operation.get("from")))))
-            if copied > MAXIMUM_BYTES:
-                raise _refused()
-        patched = _operate(patched, operation)
+        try:
+            if operation.get("op") == "copy":
+                # Each copy of a copy is twice as large.
+                copied += len(_encode(_existing(patched, _steps(operation.get("from")))))
+                if copied > MAXIMUM_BYTES:
+                    raise PatchFailedError(f"the copies are larger than {MAXIMUM_BYTES} bytes")
+            patched = _operate(patched, operation)
+        except _ImpossibleError:
+            raise PatchFailedError(_why(operation)) from None
     check_shape(patched)
     return patched
 
@@ -145,8 +163,21 @@ def _index(step: str, count: int) -> int:
     return int(step)
 
 
-def _refused() -> ApiError:
-    return ApiError("the server rejected our request due to an error in our request", reason="Invalid", code=422)
+class _ImpossibleError(Exception):
+    """The operation cannot be done."""
+
+
+def _refused() -> _ImpossibleError:
+    return _ImpossibleError()
+
+
+def _why(operation: Mapping[str, Any]) -> str:
+    name, path = operation.get("op"), operation.get("path")
+    if name == "test":
+        return f"testing value {path} failed: test failed"
+    if name not in ("add", "copy", "move", "remove", "replace"):
+        return f"unexpected kind: {name}"
+    return f"{name} operation does not apply: doc is missing path: {path}: missing value"
 
 
 def _copied(value: Any) -> Any:

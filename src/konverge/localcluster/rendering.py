@@ -80,9 +80,9 @@ class Renderer:
         stored = event.stored
         match self.form:
             case "object":
-                if stored is not None and self.resource.conversion is None:
-                    return stored.encoded
-                return _encode(self.resource.served(event.object))
+                if stored is None:
+                    return _encode(event.object)
+                return stored.encoded if self.resource.conversion is None else _encode(self._served(stored))
             case "metadata":
                 return stored.encoded_metadata if stored is not None else _encode(_metadata_of(event.object))
             case "table":
@@ -94,7 +94,7 @@ class Renderer:
             blank = [None] * len(columns_of(self.resource))
             rows = [{"cells": ["", *blank[1:]], "object": _metadata_of(event.object)}]
         else:
-            rows = [self._row(self.resource.served(event.object))]
+            rows = [self._row(event.object if event.stored is None else self._served(event.stored))]
         table = self._table_of(rows, {"resourceVersion": version})
         if self._told_columns:
             # A watch tells its columns once.
@@ -118,7 +118,8 @@ class Renderer:
         return {"cells": row_of(self.resource, obj, self.now), "object": carried}
 
     def _served(self, stored: Stored) -> Object:
-        return self.resource.served(stored.object)
+        form = stored.forms.get(self.resource.gvk.api_version)
+        return self.resource.served(stored.object) if form is None else form
 
     def _item(self, stored: Stored) -> bytes:
         """An object in a list. Those of built-in kinds leave out what the list's head says of all."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 
 from konverge.clock import Clock, Entropy
 from konverge.errors import (
@@ -18,16 +19,22 @@ from konverge.localcluster import failures
 from konverge.localcluster.answers import Answer, Request, StreamAnswer, failure, json_answer
 from konverge.localcluster.apiserver import ApiServer
 from konverge.localcluster.audit import AuditLog, Entry
-from konverge.localcluster.deletion import JOB_WARNING, is_released
+from konverge.localcluster.conversion import WebhookConversion
+from konverge.localcluster.deletion import JOB_WARNING, DeleteOptions, is_released
 from konverge.localcluster.documents import Documents
 from konverge.localcluster.incoming import FieldValidation
 from konverge.localcluster.media import APPLY_TYPES, PATCH_TYPES, Body, accept_of, decode_body, media_type_of
 from konverge.localcluster.parameters import DeleteParameters, ListParameters, WriteParameters, is_true
 from konverge.localcluster.pods import bind, evict
 from konverge.localcluster.rendering import Renderer
+from konverge.localcluster.resources import Resource
 from konverge.localcluster.routes import Target, Verb, target_of, verb_of
+from konverge.localcluster.scale import scale_of
 from konverge.localcluster.selection import Selection
+from konverge.localcluster.storage import Stored
 from konverge.localcluster.streams import WatchStream, expired
+from konverge.localcluster.webhooks.consulting import Call, Caller, Consulting, Reply, at_once, consult
+from konverge.localcluster.writing import Write
 
 __all__ = ["RequestHandler"]
 
@@ -47,18 +54,33 @@ class RequestHandler:
         clock: Times the record, and the bookmarks and ends of watches.
         entropy: Spreads the ends of watches.
         audit: Gets an entry for each request.
+        caller: Calls webhooks; None when nobody can.
     """
 
-    def __init__(self, api: ApiServer, *, clock: Clock, entropy: Entropy, audit: AuditLog) -> None:
+    def __init__(
+        self, api: ApiServer, *, clock: Clock, entropy: Entropy, audit: AuditLog, caller: Caller | None = None
+    ) -> None:
         self._api = api
         self._clock = clock
         self._entropy = entropy
         self._audit = audit
+        self._caller = caller or _nobody
         self._documents = Documents(api.resources)
         self._watches: set[WatchStream] = set()
 
+    async def answer(self, request: Request) -> Answer | StreamAnswer:
+        """Answer one request, with the webhooks that have to be asked; whatever goes wrong is an answer, too."""
+        return await consult(self._handled(request), self._caller)
+
     def handle(self, request: Request) -> Answer | StreamAnswer:
-        """Answer one request; whatever goes wrong is an answer, too."""
+        """The same for a request about which no webhook has to be asked.
+
+        Raises:
+            ConsultationNeededError: One has to be.
+        """
+        return at_once(self._handled(request))
+
+    def _handled(self, request: Request) -> Consulting[Answer | StreamAnswer]:
         verb: str = request.method.lower()
         warnings: list[str] = []
         try:
@@ -70,7 +92,7 @@ class RequestHandler:
                 if found is None:
                     raise failures.unsupported_method()
                 verb = found
-                answer = self._do(found, target, request, warnings)
+                answer = yield from self._do(found, target, request, warnings)
         except ApiError as error:
             answer = failure(error)
         except KindNotServedError:
@@ -79,7 +101,7 @@ class RequestHandler:
             _log.exception("%s %s failed", request.method, request.path)
             answer = failure(ServerError(f"an error on the server has prevented the request: {type(error).__name__}"))
         if warnings and isinstance(answer, Answer):
-            answer = Answer(answer.status, answer.body, answer.headers, tuple(warnings))
+            answer = Answer(answer.status, answer.body, answer.headers, tuple(dict.fromkeys(warnings)))
         agent = request.headers.get("user-agent", "")
         self._audit.record(Entry(self._clock.now(), agent, verb, request.path, answer.status))
         return answer
@@ -89,32 +111,34 @@ class RequestHandler:
         for stream in tuple(self._watches):
             stream.end()
 
-    def _do(self, verb: Verb, target: Target, request: Request, warnings: list[str]) -> Answer | StreamAnswer:
+    def _do(
+        self, verb: Verb, target: Target, request: Request, warnings: list[str]
+    ) -> Consulting[Answer | StreamAnswer]:
         match verb:
             case "get":
-                return self._get(target, request)
+                return (yield from self._get(target, request))
             case "list":
-                return self._list(target, request)
+                return (yield from self._list(target, request))
             case "watch":
                 return self._watch(target, request)
             case "create":
-                return self._create(target, request, warnings)
+                return (yield from self._create(target, request, warnings))
             case "update":
-                return self._update(target, request, warnings)
+                return (yield from self._update(target, request, warnings))
             case "patch":
-                return self._patch(target, request, warnings)
+                return (yield from self._patch(target, request, warnings))
             case "delete":
-                return self._delete(target, request, warnings)
+                return (yield from self._delete(target, request, warnings))
             case "deletecollection":
-                return self._delete_collection(target, request)
+                return (yield from self._delete_collection(target, request, warnings))
 
-    def _get(self, target: Target, request: Request) -> Answer:
+    def _get(self, target: Target, request: Request) -> Consulting[Answer]:
+        found = yield from self._api.verbs.get(target.resource, target.key)
         if target.subresource == "scale":
-            return json_answer(self._api.scale(target.resource.mapping, target.key))
-        renderer = self._renderer(target, request)
-        return Answer(200, renderer.object(self._api.get(target.resource.mapping, target.key)))
+            return json_answer(scale_of(target.resource, found))
+        return Answer(200, self._renderer(target, request).object(found))
 
-    def _list(self, target: Target, request: Request) -> Answer:
+    def _list(self, target: Target, request: Request) -> Consulting[Answer]:
         parameters = ListParameters.parse(request.query, is_watch=False)
         wanted, current = parameters.revision, self._api.storage.revision
         if wanted is not None and wanted > current:
@@ -126,6 +150,7 @@ class RequestHandler:
             token=parameters.token,
             revision=wanted if parameters.match == "Exact" else None,
         )
+        yield from self._api.verbs.conversions.prepare(target.resource, page.items)
         return Answer(200, self._renderer(target, request).page(page))
 
     def _watch(self, target: Target, request: Request) -> StreamAnswer:
@@ -148,11 +173,22 @@ class RequestHandler:
             bookmarks=parameters.bookmarks,
             tells_initial_end=parameters.bookmarks and (bool(parameters.initial_events) or revision == 0),
             on_end=self._watches.discard,
+            prepare=self._preparation(target.resource),
         )
         self._watches.add(stream)
         return StreamAnswer(stream)
 
-    def _create(self, target: Target, request: Request, warnings: list[str]) -> Answer:
+    def _preparation(self, resource: Resource) -> Callable[[list[Stored]], Awaitable[None]] | None:
+        """How events are made ready to be rendered: those of custom resources that a webhook converts, by asking it."""
+        if not isinstance(resource.conversion, WebhookConversion):
+            return None
+
+        async def prepare(items: list[Stored]) -> None:
+            await consult(self._api.verbs.conversions.prepare(resource, items), self._caller)
+
+        return prepare
+
+    def _create(self, target: Target, request: Request, warnings: list[str]) -> Consulting[Answer]:
         parameters = WriteParameters.parse(request.query, "CreateOptions")
         body, fields = self._body(target, request, parameters, warnings)
         if target.subresource == "binding":
@@ -161,31 +197,20 @@ class RequestHandler:
             return json_answer(evict(self._api, target.key, body.value), 201)
         _check_says_kind(target, body.value)
         obj = _addressed(target, body.value)
-        created = self._api.create(
-            target.resource.mapping,
-            obj,
-            manager=_manager(parameters, request),
-            dry_run=parameters.dry_run,
-            fields=fields,
-        )
+        write = self._write(request, parameters, fields)
+        created = yield from self._api.verbs.create(target.resource, obj, write)
         return self._written(target, request, created, 201)
 
-    def _update(self, target: Target, request: Request, warnings: list[str]) -> Answer:
+    def _update(self, target: Target, request: Request, warnings: list[str]) -> Consulting[Answer]:
         parameters = WriteParameters.parse(request.query, "UpdateOptions")
         body, fields = self._body(target, request, parameters, warnings)
         obj = _addressed(target, body.value, needs_name=True)
-        existed = self._api.find(target.resource.mapping, target.key) is not None
-        updated = self._api.update(
-            target.resource.mapping,
-            obj,
-            subresource=target.subresource,
-            manager=_manager(parameters, request),
-            dry_run=parameters.dry_run,
-            fields=fields,
-        )
+        existed = self._exists(target)
+        write = self._write(request, parameters, fields)
+        updated = yield from self._api.verbs.update(target.resource, obj, write, target.subresource)
         return self._written(target, request, updated, 200 if existed else 201)
 
-    def _patch(self, target: Target, request: Request, warnings: list[str]) -> Answer:
+    def _patch(self, target: Target, request: Request, warnings: list[str]) -> Consulting[Answer]:
         media_type = media_type_of(request.headers.get("content-type", ""))
         is_apply = media_type in APPLY_TYPES
         patch_type = PATCH_TYPES.get(media_type)
@@ -197,44 +222,28 @@ class RequestHandler:
         parameters = WriteParameters.parse(request.query, "PatchOptions", is_apply=is_apply)
         subject = "error decoding YAML" if is_apply else "error decoding patch"
         body, fields = self._body(target, request, parameters, warnings, subject=subject)
-        manager = _manager(parameters, request)
-        existed = self._api.find(target.resource.mapping, target.key) is not None
+        write = self._write(request, parameters, fields)
+        existed = self._exists(target)
+        verbs, resource = self._api.verbs, target.resource
         if patch_type is None:
-            patched = self._api.apply(
-                target.resource.mapping,
-                _addressed(target, body.value),
-                manager=manager,
-                force=parameters.force,
-                subresource=target.subresource,
-                dry_run=parameters.dry_run,
-                fields=fields,
-            )
+            obj = _addressed(target, body.value)
+            patched = yield from verbs.apply(resource, obj, write, target.subresource, force=parameters.force)
         else:
-            patched = self._api.patch(
-                target.resource.mapping,
-                target.key,
-                body.value,
-                patch_type=patch_type,
-                subresource=target.subresource,
-                manager=manager,
-                dry_run=parameters.dry_run,
-                fields=fields,
-            )
+            patched = yield from verbs.patch(resource, target.key, body.value, patch_type, write, target.subresource)
         return self._written(target, request, patched, 200 if existed else 201)
 
-    def _delete(self, target: Target, request: Request, warnings: list[str]) -> Answer:
+    def _delete(self, target: Target, request: Request, warnings: list[str]) -> Consulting[Answer]:
         resource = target.resource
         parameters = self._delete_parameters(request)
         if resource.storage == "jobs.batch" and parameters.propagation is None:
             warnings.append(JOB_WARNING)
-        last = self._api.delete(
-            resource.mapping,
+        last = yield from self._api.verbs.delete(
+            resource,
             target.key,
+            DeleteOptions(parameters.propagation, parameters.grace_seconds),
+            _deletion(parameters, warnings),
             uid=parameters.uid,
             resource_version=parameters.resource_version,
-            propagation=parameters.propagation,
-            grace_seconds=parameters.grace_seconds,
-            dry_run=parameters.dry_run,
         )
         is_gone = is_released(last) or "deletionTimestamp" not in last["metadata"]
         if not is_gone or resource.storage in _DELETED_IS_SHOWN:
@@ -244,20 +253,20 @@ class RequestHandler:
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
         return json_answer(status)
 
-    def _delete_collection(self, target: Target, request: Request) -> Answer:
+    def _delete_collection(self, target: Target, request: Request, warnings: list[str]) -> Consulting[Answer]:
         parameters = self._delete_parameters(request)
         listed = ListParameters.parse(request.query, is_watch=False)
         page = self._api.page(target.resource, _selection(target, listed), limit=listed.limit, token=listed.token)
+        yield from self._api.verbs.conversions.prepare(target.resource, page.items)
+        options = DeleteOptions(parameters.propagation, parameters.grace_seconds)
+        write = _deletion(parameters, warnings, names_object=False)
         for stored in page.items:
             if self._api.storage.get(target.resource.storage, stored.key) is not None:
-                self._api.delete(
-                    target.resource.mapping,
-                    stored.key,
-                    propagation=parameters.propagation,
-                    grace_seconds=parameters.grace_seconds,
-                    dry_run=parameters.dry_run,
-                )
+                yield from self._api.verbs.delete(target.resource, stored.key, options, write)
         return Answer(200, self._renderer(target, request).page(page))
+
+    def _exists(self, target: Target) -> bool:
+        return self._api.storage.get(target.resource.storage, target.key) is not None
 
     def _delete_parameters(self, request: Request) -> DeleteParameters:
         value = None
@@ -280,6 +289,16 @@ class RequestHandler:
         body = decode_body(content_type, request.body, parameters.strictness, kind=kind, subject=subject)
         return body, FieldValidation(parameters.strictness, body.duplicates, warnings)
 
+    def _write(self, request: Request, parameters: WriteParameters, fields: FieldValidation) -> Write:
+        options = {name: request.query[name] for name in ("fieldManager", "fieldValidation") if request.query.get(name)}
+        return Write(
+            manager=_manager(parameters, request),
+            dry_run=parameters.dry_run,
+            fields=fields,
+            options=options,
+            told=fields.told,
+        )
+
     def _written(self, target: Target, request: Request, obj: Object, status: int) -> Answer:
         if target.subresource == "scale":
             return json_answer(obj, status)
@@ -289,6 +308,10 @@ class RequestHandler:
         form = accept_of(request.headers.get("accept", ""))
         included = request.query.get("includeObject", "Metadata")
         return Renderer(target.resource, form, self._clock.now(), included)
+
+
+async def _nobody(calls: tuple[Call, ...]) -> tuple[Reply, ...]:
+    return tuple(Reply(problem="nobody here calls webhooks") for _ in calls)
 
 
 def _selection(target: Target, parameters: ListParameters) -> Selection:
@@ -337,6 +360,18 @@ def _addressed(target: Target, value: object, *, needs_name: bool = False) -> Ob
             raise failures.wrong_name(str(metadata["name"]), target.name)
         metadata["name"] = target.name
     return {**value, "metadata": metadata}
+
+
+def _deletion(parameters: DeleteParameters, warnings: list[str], *, names_object: bool = True) -> Write:
+    options: Object = {}
+    if parameters.grace_seconds is not None:
+        options["gracePeriodSeconds"] = parameters.grace_seconds
+    if parameters.propagation is not None:
+        options["propagationPolicy"] = parameters.propagation
+    guards = {"uid": parameters.uid, "resourceVersion": parameters.resource_version}
+    if any(guards.values()):
+        options["preconditions"] = {name: value for name, value in guards.items() if value}
+    return Write(dry_run=parameters.dry_run, options=options, told=warnings, names_object=names_object)
 
 
 def _manager(parameters: WriteParameters, request: Request) -> str:

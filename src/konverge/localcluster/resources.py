@@ -62,6 +62,7 @@ class Resource:
         columns: For custom resources: what tables show beside the name.
         listed_as: The kind of its lists, when that is not simply the kind with ``List`` behind it.
         conversion: How its form and the stored one become each other; None when they are the same.
+        has_schema_defaults: Whether the defaults of a built-in kind are in its schema.
     """
 
     mapping: ResourceMapping
@@ -76,6 +77,7 @@ class Resource:
     columns: tuple[Column, ...] = ()
     listed_as: str = ""
     conversion: Conversion | None = None
+    has_schema_defaults: bool = False
 
     @property
     def gvk(self) -> GroupVersionKind:

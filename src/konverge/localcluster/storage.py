@@ -36,14 +36,18 @@ class Stored:
     Args:
         obj: The object, with `revision` as its resourceVersion.
         revision: When it was stored.
+
+    Attributes:
+        forms: What a webhook made of it, by apiVersion.
     """
 
-    __slots__ = ("_encoded", "_encoded_item", "_encoded_metadata", "key", "object", "revision")
+    __slots__ = ("_encoded", "_encoded_item", "_encoded_metadata", "forms", "key", "object", "revision")
 
     def __init__(self, obj: Object, revision: int) -> None:
         self.object = obj
         self.key = ObjectKey.of(obj)
         self.revision = revision
+        self.forms: dict[str, Object] = {}
         self._encoded: bytes | None = None
         self._encoded_item: bytes | None = None
         self._encoded_metadata: bytes | None = None

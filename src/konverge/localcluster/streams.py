@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
 from konverge.clock import Clock
 from konverge.errors import ApiError
 from konverge.localcluster.rendering import Renderer
+from konverge.localcluster.storage import Stored
 from konverge.localcluster.watching import INITIAL_EVENTS_END, Event, Watch
 
 __all__ = ["WatchStream", "expired"]
@@ -30,6 +31,7 @@ class WatchStream(AsyncIterator[bytes]):
         bookmarks: Whether to send bookmarks.
         tells_initial_end: Whether to say when the initial state is all told.
         on_end: Called once, when it has ended.
+        prepare: Makes stored objects ready to be rendered; None when they are.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class WatchStream(AsyncIterator[bytes]):
         bookmarks: bool,
         tells_initial_end: bool,
         on_end: Callable[[WatchStream], None],
+        prepare: Callable[[list[Stored]], Awaitable[None]] | None = None,
     ) -> None:
         self._watch = watch
         self._renderer = renderer
@@ -50,6 +53,7 @@ class WatchStream(AsyncIterator[bytes]):
         self._end_at = clock.monotonic() + timeout_seconds
         self._bookmark_at = clock.monotonic() + _BOOKMARK_SECONDS
         self._on_end: Callable[[WatchStream], None] | None = on_end
+        self._prepare = prepare
         self._wakened = asyncio.Event()
         watch.wake = self._wakened.set
         self._ready: list[Event] = watch.take()
@@ -82,6 +86,14 @@ class WatchStream(AsyncIterator[bytes]):
             self._ready += self._watch.take()
             if self._ready:
                 batch, self._ready = self._ready[:_BATCH], self._ready[_BATCH:]
+                if self._prepare is not None:
+                    try:
+                        await self._prepare([event.stored for event in batch if event.stored is not None])
+                    except ApiError as error:
+                        # What cannot be converted cannot be left out either: the watcher starts over.
+                        self.end()
+                        self._ready, _ = [], self._watch.take()
+                        return self._renderer.event(Event("ERROR", error.to_status()))
                 return b"".join(map(self._renderer.event, batch))
             now = self._clock.monotonic()
             if self._watch.is_ended or now >= self._end_at:

@@ -143,4 +143,5 @@ class Watch:
             return Event("DELETED", change.new, change.after)
         # It left the selection: the last state that was in it, at the revision at which it left.
         metadata = {**change.old["metadata"], "resourceVersion": str(change.revision)}
-        return Event("DELETED", change.old | {"metadata": metadata})
+        last = Stored(change.old | {"metadata": metadata}, change.revision)
+        return Event("DELETED", last.object, last)

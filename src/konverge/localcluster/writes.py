@@ -21,7 +21,7 @@ from konverge.localcluster.resources import Resource
 from konverge.localcluster.strategies import prepare_create, prepare_update
 from konverge.localcluster.validation.rules import check_create, check_update
 
-__all__ = ["Author", "applied", "created", "settled", "updated"]
+__all__ = ["Author", "applied", "begun", "changed", "created", "settled"]
 
 _NOTHING = FieldSet.of(())
 _UNNAMED = "unknown"
@@ -43,18 +43,14 @@ class Author:
     now: datetime
 
 
-def created(resource: Resource, body: Object, author: Author, *, uid: str, is_tracked: bool = False) -> Object:
-    """A new object as it is to be stored.
+def begun(resource: Resource, body: Object, author: Author, *, is_tracked: bool = False) -> Object:
+    """A new object as admission sees it first: who wrote what is noted, and the server's plug-ins have had their say.
 
     Args:
         resource: What it is.
         body: The object as `read_object` gave it, with its namespace and name.
         author: Who creates it.
-        uid: What its UID will be.
         is_tracked: The body came from an apply, which has noted who owns what.
-
-    Raises:
-        InvalidError: It breaks a rule.
     """
     obj = {**body, "metadata": {**body["metadata"]}}
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
@@ -64,13 +60,29 @@ def created(resource: Resource, body: Object, author: Author, *, uid: str, is_tr
     if not is_tracked:
         obj = track_update(None, obj, resource.schema, **_tracking(resource, author, ""))
     admit(resource, obj)
-    prepare_create(resource, obj, uid=uid, now=author.now)
+    return obj
+
+
+def created(resource: Resource, obj: Object, *, uid: str, now: datetime) -> Object:
+    """A new object as it is to be stored.
+
+    Args:
+        resource: What it is.
+        obj: The object as it was begun, and as webhooks left it.
+        uid: What its UID will be.
+        now: When it is created.
+
+    Raises:
+        InvalidError: It breaks a rule.
+    """
+    obj = {**obj, "metadata": {**obj["metadata"]}}
+    prepare_create(resource, obj, uid=uid, now=now)
     check_create(resource, obj)
     return obj
 
 
-def updated(resource: Resource, old: Object, body: Object, author: Author, *, subresource: str = "") -> Object:
-    """An object as an update is to store it.
+def changed(resource: Resource, old: Object, body: Object, author: Author, *, subresource: str = "") -> Object:
+    """An object as an update makes it and admission sees it first, not yet prepared and checked.
 
     Args:
         resource: What it is.
@@ -78,9 +90,6 @@ def updated(resource: Resource, old: Object, body: Object, author: Author, *, su
         body: What it is to be, as `read_object` gave it.
         author: Who changes it.
         subresource: What part of it is written, empty for the object itself.
-
-    Raises:
-        InvalidError: It breaks a rule.
     """
     obj = _completed(old, body)
     if subresource in _UNTRACKED:
@@ -90,7 +99,7 @@ def updated(resource: Resource, old: Object, body: Object, author: Author, *, su
         obj = track_update(old, obj, resource.schema, **_tracking(resource, author, subresource))
     if subresource == "scale":
         _settle_scaling(resource, obj)
-    return _settled(resource, old, obj, subresource)
+    return obj
 
 
 def _settle_scaling(resource: Resource, obj: Object) -> None:
@@ -146,12 +155,21 @@ def applied(
 
 
 def settled(resource: Resource, old: Object, obj: Object, *, subresource: str = "") -> Object:
-    """What an apply made of a stored object, as it is to be stored.
+    """What an update or an apply made of a stored object, as it is to be stored.
 
     Raises:
         InvalidError: It breaks a rule.
     """
-    return _settled(resource, old, _completed(old, obj), subresource)
+    obj = _completed(old, obj)
+    sent = {**obj, "metadata": dict(obj["metadata"])}
+    prepare_update(resource, old, obj, subresource=subresource)
+    if resource.storage == _DAEMON_SETS:
+        stamp_template_generation(obj, old)
+    if resource.storage == "services" and not subresource:
+        release_unneeded(old, obj)
+    check_update(resource, old, obj, sent=sent, subresource=subresource)
+    obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+    return obj
 
 
 def _tracking(resource: Resource, author: Author, subresource: str) -> dict[str, Any]:
@@ -176,15 +194,3 @@ def _completed(old: Object, body: Object) -> Object:
         if name not in metadata and name in before:
             metadata[name] = before[name]
     return {**body, "metadata": metadata}
-
-
-def _settled(resource: Resource, old: Object, obj: Object, subresource: str) -> Object:
-    sent = {**obj, "metadata": dict(obj["metadata"])}
-    prepare_update(resource, old, obj, subresource=subresource)
-    if resource.storage == _DAEMON_SETS:
-        stamp_template_generation(obj, old)
-    if resource.storage == "services" and not subresource:
-        release_unneeded(old, obj)
-    check_update(resource, old, obj, sent=sent, subresource=subresource)
-    obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-    return obj

@@ -19,6 +19,7 @@ from konverge.clock import Clock, Entropy
 from konverge.errors import ConflictError, KonvergeError, NotFoundError
 from konverge.localcluster.players.view import GroupKind, Notice
 from konverge.localcluster.players.writing import is_refused_by_ending_namespace
+from konverge.localcluster.webhooks.consulting import Caller, ConsultationNeededError
 
 __all__ = ["Driver", "Player"]
 
@@ -65,12 +66,14 @@ class Driver:
         players: Who plays; on one change they are woken in this order.
         clock: Sleeps and tells the time.
         entropy: Spreads retries.
+        caller: Calls webhooks; None when there are none.
     """
 
-    def __init__(self, players: Sequence[Player], clock: Clock, entropy: Entropy) -> None:
+    def __init__(self, players: Sequence[Player], clock: Clock, entropy: Entropy, caller: Caller | None = None) -> None:
         self._players = tuple(players)
         self._clock = clock
         self._entropy = entropy
+        self._caller = caller
         self._queue: deque[_Task] = deque()
         self._queued: set[_Task] = set()
         self._timers: list[tuple[float, int, _Task]] = []
@@ -104,7 +107,10 @@ class Driver:
         while True:
             self._take_due()
             for _ in range(min(_KEYS_A_TURN, len(self._queue))):
-                self._work_on(self._next())
+                task = self._next()
+                asked = self._work_on(task)
+                if asked is not None:
+                    await self._finish(task, asked)
             if self._queue:
                 await self._clock.sleep(0)
             else:
@@ -121,28 +127,47 @@ class Driver:
         self._queued.discard(task)
         return task
 
-    def _work_on(self, task: _Task) -> None:
+    def _work_on(self, task: _Task) -> ConsultationNeededError | None:
+        """Have the player look at the key; what it could not finish is what a webhook has to be asked about."""
         player = self._players[task.player]
         try:
             again = player.reconcile(task.key)
-        except (ConflictError, NotFoundError) as error:
-            # Somebody else was faster; what is there now decides.
-            _log.debug("%s: %s: %s; looking again", player.name, task.key, error)
-            self._retry(task)
-        except KonvergeError as error:
-            if is_refused_by_ending_namespace(error):
-                return
-            _log.warning("%s: %s: %s; it is tried again", player.name, task.key, error)
-            self._retry(task)
-        except Exception:  # noqa: BLE001 - one player's mistake must not stop the cluster; it is logged with its trace
-            _log.exception("%s: %s failed; it is tried again", player.name, task.key)
-            self._retry(task)
+        except ConsultationNeededError as asked:
+            return asked
+        except Exception as error:  # noqa: BLE001 - one player's mistake must not stop the cluster; it is logged
+            self._note_failure(task, error)
         else:
             self._failures.pop(task, None)
             if again is None:
                 self._due.pop(task, None)
             else:
                 self._set_timer(task, again)
+        return None
+
+    async def _finish(self, task: _Task, asked: ConsultationNeededError) -> None:
+        """Finish a write about which a webhook is asked; the player then looks at what came of it."""
+        if self._caller is None:
+            self._note_failure(task, asked)
+            return
+        try:
+            await asked.finish(self._caller)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._note_failure(task, error)
+        else:
+            self._add(task)
+
+    def _note_failure(self, task: _Task, error: Exception) -> None:
+        player = self._players[task.player]
+        if isinstance(error, ConflictError | NotFoundError):
+            # Somebody else was faster; what is there now decides.
+            _log.debug("%s: %s: %s; looking again", player.name, task.key, error)
+        elif isinstance(error, KonvergeError):
+            if is_refused_by_ending_namespace(error):
+                return
+            _log.warning("%s: %s: %s; it is tried again", player.name, task.key, error)
+        else:
+            _log.error("%s: %s failed; it is tried again", player.name, task.key, exc_info=error)
+        self._retry(task)
 
     def _retry(self, task: _Task) -> None:
         failures = self._failures[task] = self._failures.get(task, 0) + 1

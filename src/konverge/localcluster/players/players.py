@@ -24,6 +24,7 @@ from konverge.localcluster.players.view import GroupKind, Notice, View
 from konverge.localcluster.players.volumes import VolumeClaims
 from konverge.localcluster.players.writing import Writer
 from konverge.localcluster.storage import Change
+from konverge.localcluster.webhooks.consulting import Caller
 
 __all__ = ["Players"]
 
@@ -37,6 +38,7 @@ class Players:
         entropy: Spreads their retries.
         rules: What becomes of containers; may be changed while they play.
         load_balancers: Whether Services of type LoadBalancer get an address.
+        caller: Calls the webhooks that are to be asked about what they write.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Players:
         rules: ImageRules | None = None,
         *,
         load_balancers: bool = False,
+        caller: Caller | None = None,
     ) -> None:
         self.rules = rules if rules is not None else ImageRules()
         self._api = api
@@ -70,7 +73,7 @@ class Players:
         ]
         if load_balancers:
             players.append(LoadBalancers(view, Writer(api, "cloud-controller-manager")))
-        self._driver = Driver(players, clock, entropy)
+        self._driver = Driver(players, clock, entropy, caller)
         self._group_kinds: dict[str, GroupKind] = {}
 
     async def run(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from konverge.kube import Object
 from konverge.kube.names import dns_subdomain_mistakes, service_name_mistakes
+from konverge.localcluster.validation.client_configs import client_config_mistakes, review_version_mistakes
 from konverge.localcluster.validation.mistakes import IMMUTABLE, Mistake, forbidden, invalid, required, unsupported
 from konverge.localcluster.validation.patterns import Pattern, PatternSyntaxError
 
@@ -34,6 +35,7 @@ def definition_mistakes(obj: Object) -> Iterator[Mistake]:
     if spec.get("scope") not in _SCOPES:
         yield unsupported("spec.scope", spec.get("scope", ""), _SCOPES)
     yield from _name_mistakes(names)
+    yield from _conversion_mistakes(spec.get("conversion") or {})
     versions = spec.get("versions") or []
     stored = [version for version in versions if version.get("storage")]
     if len(stored) != 1:
@@ -67,6 +69,28 @@ def _name_mistakes(names: Mapping[str, Any]) -> Iterator[Mistake]:
                 yield invalid(f"spec.names.{name}", value, detail)
     if names.get("kind") and names.get("kind") == names.get("listKind"):
         yield invalid("spec.names.listKind", names["listKind"], "kind and listKind may not be the same")
+
+
+def _conversion_mistakes(conversion: Mapping[str, Any]) -> Iterator[Mistake]:
+    """The server speaks of the parts of the webhook by the names that they have inside of it."""
+    field, strategy = "spec.conversion", conversion.get("strategy")
+    webhook = conversion.get("webhook") or {}
+    config, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
+    at_config, at_versions = f"{field}.webhookClientConfig", f"{field}.conversionReviewVersions"
+    if strategy == "Webhook":
+        if config is None:
+            yield required(at_config, "required when strategy is set to Webhook")
+        else:
+            yield from client_config_mistakes(config, at_config)
+        yield from review_version_mistakes(versions, at_versions)
+        return
+    if strategy not in (None, "None"):
+        yield unsupported(f"{field}.strategy", strategy, ("None", "Webhook"))
+    told = "should not be set when strategy is not set to Webhook"
+    if config is not None:
+        yield forbidden(at_config, told)
+    if versions:
+        yield forbidden(at_versions, told)
 
 
 def _version_mistakes(version: Mapping[str, Any], field: str) -> Iterator[Mistake]:

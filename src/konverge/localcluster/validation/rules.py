@@ -13,6 +13,7 @@ from konverge.localcluster.validation import (
     pods,
     policies,
     services,
+    webhooks,
     workloads,
 )
 from konverge.localcluster.validation.metadata import metadata_mistakes, metadata_update_mistakes
@@ -49,6 +50,8 @@ _RULES: dict[str, Callable[[Object], Iterator[Mistake]]] = {
     f"rolebindings.{_RBAC}": policies.binding_mistakes,
     f"clusterrolebindings.{_RBAC}": policies.cluster_binding_mistakes,
     "customresourcedefinitions.apiextensions.k8s.io": definitions.definition_mistakes,
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io": webhooks.webhook_mistakes,
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": webhooks.webhook_mistakes,
 }
 _UPDATE_RULES: dict[str, Callable[[Object, Object], Iterator[Mistake]]] = {
     "configmaps": configuration.configuration_update_mistakes,
