@@ -5,30 +5,42 @@ plain objects or typed errors. `Client` holds no objects: reading from memory is
 has a deadline, everything that a server sends is bounded, and a request is repeated only where that is safe.
 """
 
-from konverge.client.client import Applied, Client, ListPage, ObjectList, PatchType, Propagation
+from konverge.client.client import Client
 from konverge.client.cluster import ClusterConfig, Tls
 from konverge.client.connect import cluster_config, connect
 from konverge.client.http import HttpTransport
 from konverge.client.in_cluster import load_in_cluster
 from konverge.client.kubeconfig import load_kubeconfig
+from konverge.client.listing import ListPage, ObjectList
+from konverge.client.observing import RequestObserver
+from konverge.client.permits import WritePermit
+from konverge.client.pod_logs import PodLog
+from konverge.client.server_warnings import ServerWarning
 from konverge.client.transport import Response, StreamingResponse, Transport
 from konverge.client.watch import Watch, WatchEvent
+from konverge.client.writes import FieldValidation, PatchType, Propagation
+from konverge.client.writing import Applied
 
 __all__ = [
     "Applied",
     "Client",
     "ClusterConfig",
+    "FieldValidation",
     "HttpTransport",
     "ListPage",
     "ObjectList",
     "PatchType",
+    "PodLog",
     "Propagation",
+    "RequestObserver",
     "Response",
+    "ServerWarning",
     "StreamingResponse",
     "Tls",
     "Transport",
     "Watch",
     "WatchEvent",
+    "WritePermit",
     "cluster_config",
     "connect",
     "load_in_cluster",

@@ -79,6 +79,10 @@ class RestMapper:
             raise KindNotServedError(self._explain(gvk))
         return found
 
+    async def current(self, gvk: GroupVersionKind) -> ResourceMapping | None:
+        """Where the kind is served by an answer that is at most a few seconds old; None when it is not."""
+        return (await self.served()).by_kind.get(gvk)
+
     async def served(self) -> ServedKinds:
         """Everything that the server serves, by an answer that is at most a few seconds old."""
         await self._refresh(_FRESH_LEGACY_SECONDS if self._known.is_legacy else _FRESH_SECONDS)

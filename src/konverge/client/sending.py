@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from konverge.client.decoding import UNREADABLE
 from konverge.client.observing import RequestObserver
 from konverge.client.permits import WritePermit
 from konverge.client.retries import Backoff, pause_before_retry
+from konverge.client.server_warnings import ServerWarnings
 from konverge.client.transport import Response, StreamingResponse, Transport
 from konverge.clock import Clock, Entropy
 from konverge.errors import ApiError, ConnectionFailedError, NoPermitError
@@ -47,6 +48,7 @@ class Sender:
         entropy: Draws the jitter of those waits.
         observer: Hears of each attempt.
         permit: Is asked before each attempt to write.
+        warnings: Hear of what the server warns of.
     """
 
     transport: Transport
@@ -56,6 +58,7 @@ class Sender:
     entropy: Entropy
     observer: RequestObserver | None = None
     permit: WritePermit | None = None
+    warnings: ServerWarnings = field(default_factory=ServerWarnings)
 
     async def send(
         self,
@@ -108,7 +111,9 @@ class Sender:
                 self.observer.retried(method, code=_code(failure))
 
     @asynccontextmanager
-    async def stream(self, path: str, *, query: Mapping[str, str]) -> AsyncIterator[StreamingResponse]:
+    async def stream(
+        self, path: str, *, query: Mapping[str, str], headers: Mapping[str, str] = {}
+    ) -> AsyncIterator[StreamingResponse]:
         """Open a stream, once; leaving the block closes it.
 
         Raises:
@@ -119,13 +124,14 @@ class Sender:
             "GET",
             path,
             query=_present(query),
-            headers={"accept": JSON, "user-agent": self.user_agent},
+            headers={"accept": JSON, "user-agent": self.user_agent, **headers},
             connect_timeout_seconds=self.timeout_seconds,
         )
         async with AsyncExitStack() as opened:
             with self._observed("GET", path, b"") as attempt:
                 response = await opened.enter_async_context(opening)
                 attempt.code = str(response.status)
+            self.warnings.note("GET", path, response.headers)
             if response.status != 200:
                 raise _refusal(response.status, response.headers, await response.body())
             yield response
@@ -152,6 +158,7 @@ class Sender:
                 method, path, query=query, headers=headers, body=body, timeout_seconds=timeout_seconds
             )
             attempt.code, attempt.received_bytes = str(answer.status), len(answer.body)
+        self.warnings.note(method, path, answer.headers)
         return answer
 
     @contextmanager

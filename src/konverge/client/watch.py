@@ -11,9 +11,10 @@ import msgspec
 
 from konverge.client.decoding import UNREADABLE
 from konverge.client.lines import LineSplitter
+from konverge.client.listing import metadata_of
 from konverge.client.transport import StreamingResponse
 from konverge.errors import ApiError, ConnectionFailedError
-from konverge.kube import Object
+from konverge.kube import GroupVersionKind, Object
 
 __all__ = [
     "ADDED",
@@ -63,18 +64,27 @@ class Watch:
         response: The stream.
         idle_timeout_seconds: How long the server may be silent. Bookmarks come about once a minute. It may be changed
             while the watch is open, and counts from the next wait on.
+        metadata_of: The kind of whose objects only the metadata were asked for: the events' objects say that kind.
     """
 
-    def __init__(self, response: StreamingResponse, *, idle_timeout_seconds: float) -> None:
+    def __init__(
+        self,
+        response: StreamingResponse,
+        *,
+        idle_timeout_seconds: float,
+        metadata_of: GroupVersionKind | None = None,
+    ) -> None:
         self._chunks = aiter(response.chunks())
         self.idle_timeout_seconds = idle_timeout_seconds
+        self._metadata_of = metadata_of
         self._splitter = LineSplitter()
         self._lines: deque[bytes] = deque()
 
     async def next_lines(self) -> list[bytes] | None:
         """The next events as the server sent them, undecoded, as many as came together; None at the end.
 
-        For who is in a hurry; not to be mixed with iterating over the events.
+        For who is in a hurry; not to be mixed with iterating over the events. Objects that are metadata alone say
+        ``PartialObjectMetadata`` here.
         """
         while True:
             try:
@@ -111,6 +121,8 @@ class Watch:
             raise ConnectionFailedError(f"a watch sent something that is no event: {error}") from error
         if event.type == ERROR:
             raise error_of(event.object)
+        if self._metadata_of is not None:
+            return WatchEvent(event.type, metadata_of(event.object, self._metadata_of))
         return event
 
 

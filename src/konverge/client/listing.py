@@ -1,0 +1,119 @@
+"""What a server says of a collection: whole, or a page of it, or only its objects' metadata. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from konverge.client.decoding import UNREADABLE, check_text
+from konverge.client.sending import JSON, not_json
+from konverge.errors import ConnectionFailedError
+from konverge.kube import GroupVersionKind, Object
+
+__all__ = [
+    "METADATA_LIST",
+    "METADATA_OBJECT",
+    "ListPage",
+    "ObjectList",
+    "decode_item",
+    "decode_page",
+    "metadata_of",
+    "narrowed",
+]
+
+# With plain JSON behind: a server that cannot leave anything out sends whole objects, which hold what was asked for.
+METADATA_LIST = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, {JSON}"
+METADATA_OBJECT = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1, {JSON}"
+"""What to accept for metadata alone, of a list and of an object or the objects of a watch."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectList:
+    """A whole collection, and the resource version at which it was so.
+
+    Args:
+        items: The objects.
+        resource_version: A watch from there on misses nothing.
+        shard_selector: What `ListPage` says of it.
+    """
+
+    items: list[Object]
+    resource_version: str
+    shard_selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """Part of a collection, its items undecoded.
+
+    Args:
+        items: The objects as the server sent them: those of built-in kinds say neither apiVersion nor kind, those that
+            were reduced to metadata say ``PartialObjectMetadata``.
+        resource_version: The same for all pages.
+        continue_token: Asks for the next page; empty when this was the last.
+        shard_selector: The shard selector that the server went by. Empty although one was sent means that the server
+            knows none, and that the list is of everything (KEP-5866).
+    """
+
+    items: list[msgspec.Raw]
+    resource_version: str
+    continue_token: str
+    shard_selector: str = ""
+
+
+class _ShardInfo(msgspec.Struct, frozen=True):
+    selector: str = ""
+
+
+class _ListMetadata(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+    shard_info: _ShardInfo | None = None
+
+
+class _List(msgspec.Struct, frozen=True):
+    # Neither has a default: anything that is an object would tell of a cluster without objects.
+    metadata: _ListMetadata
+    items: list[msgspec.Raw] | None
+
+
+_decoder = msgspec.json.Decoder(_List)
+
+
+def decode_page(body: bytes, path: str, continue_token: str) -> ListPage:
+    """Read one page.
+
+    Args:
+        body: The answer.
+        path: What was asked, for messages.
+        continue_token: The one that this page was asked for with.
+
+    Raises:
+        konverge.errors.ConnectionFailedError: It is no list, or one that would never end.
+    """
+    try:
+        check_text(body)
+        found = _decoder.decode(body)
+    except UNREADABLE as error:
+        raise not_json("GET", path, error) from error
+    metadata = found.metadata
+    if continue_token and metadata.continue_ == continue_token:
+        raise ConnectionFailedError(f"GET {path}: the next page is the same page again; the list would never end")
+    shard_selector = metadata.shard_info.selector if metadata.shard_info is not None else ""
+    return ListPage(found.items or [], metadata.resource_version, metadata.continue_, shard_selector)
+
+
+def decode_item(item: msgspec.Raw, gvk: GroupVersionKind) -> Object:
+    """An item of a list; those of built-in kinds leave out what the list says already."""
+    return {"apiVersion": gvk.api_version, "kind": gvk.kind, **msgspec.json.decode(item, type=dict)}
+
+
+def metadata_of(obj: Object, gvk: GroupVersionKind) -> Object:
+    """An object's metadata as an object of its own kind, and nothing else."""
+    return {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": obj.get("metadata") or {}}
+
+
+def narrowed(label_selector: str, field_selector: str, shard_selector: str = "") -> dict[str, str]:
+    """The query that narrows a collection; what is empty is not sent."""
+    return {"labelSelector": label_selector, "fieldSelector": field_selector, "shardSelector": shard_selector}

@@ -1,0 +1,111 @@
+"""The log of a container, as a stream of lines."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Self
+
+from konverge.client.transport import StreamingResponse
+from konverge.clock import Clock
+from konverge.errors import ConnectionFailedError
+
+__all__ = ["MAX_LOG_LINE_BYTES", "LogLineCutter", "PodLog"]
+
+MAX_LOG_LINE_BYTES = 64 * 1024
+"""Longer lines come in pieces of that size; container runtimes cut theirs at 16 KiB."""
+
+
+class LogLineCutter:
+    """Chunks in, lines out, without their newlines; a line that is too long comes in pieces.
+
+    Args:
+        max_line_bytes: How long a piece may be.
+    """
+
+    def __init__(self, max_line_bytes: int = MAX_LOG_LINE_BYTES) -> None:
+        self._max = max_line_bytes
+        self._rest = bytearray()
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Take a chunk and give what it completes, empty lines included."""
+        found: list[bytes] = []
+        *whole, rest = chunk.split(b"\n")
+        for piece in whole:
+            self._rest += piece
+            self._cut_into(found)
+            found.append(bytes(self._rest))
+            self._rest.clear()
+        self._rest += rest
+        self._cut_into(found)
+        return found
+
+    def end(self) -> list[bytes]:
+        """What is left when the log ends without a newline."""
+        rest = bytes(self._rest)
+        self._rest.clear()
+        return [rest] if rest else []
+
+    def _cut_into(self, found: list[bytes]) -> None:
+        at = 0
+        while len(self._rest) - at > self._max:
+            found.append(bytes(self._rest[at : at + self._max]))
+            at += self._max
+        del self._rest[:at]
+
+
+class PodLog:
+    """An open log: iterate over it for its lines.
+
+    Args:
+        response: The stream.
+        name: Whose log it is, for messages.
+        clock: Measures the deadline.
+        timeout_seconds: After how long reading fails; None for never.
+        max_line_bytes: Longer lines come in pieces.
+    """
+
+    def __init__(
+        self,
+        response: StreamingResponse,
+        *,
+        name: str,
+        clock: Clock,
+        timeout_seconds: float | None,
+        max_line_bytes: int,
+    ) -> None:
+        self._chunks = aiter(response.chunks())
+        self._name = name
+        self._clock = clock
+        self._timeout_seconds = timeout_seconds
+        self._deadline = None if timeout_seconds is None else clock.monotonic() + timeout_seconds
+        self._cutter = LogLineCutter(max_line_bytes)
+        self._lines: deque[bytes] = deque()
+        self._has_ended = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> str:
+        """The next line. What is not UTF-8 in it is replaced.
+
+        Raises:
+            konverge.errors.ConnectionFailedError: The connection broke, or the deadline has passed.
+        """
+        while not self._lines:
+            if self._has_ended:
+                raise StopAsyncIteration
+            chunk = await self._next_chunk()
+            self._has_ended = chunk is None
+            self._lines.extend(self._cutter.end() if chunk is None else self._cutter.feed(chunk))
+        return self._lines.popleft().decode("utf-8", "replace")
+
+    async def _next_chunk(self) -> bytes | None:
+        left = None if self._deadline is None else max(0.0, self._deadline - self._clock.monotonic())
+        try:
+            async with asyncio.timeout(left):
+                return await anext(self._chunks, None)
+        except TimeoutError:
+            raise ConnectionFailedError(
+                f"the log of {self._name} did not end within {self._timeout_seconds:g} s"
+            ) from None
