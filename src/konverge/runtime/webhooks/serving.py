@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -123,9 +123,15 @@ class WebhookServer:
         bundle = self._options.ca_bundle or self.certificate.authorities()
         return Endpoint(self._options.service or self.url, bundle)
 
-    def manifests(self, name: str) -> list[Object]:
-        """The webhook configurations to apply with `register`."""
-        return webhook_manifests(name, self._hooks, self.endpoint)
+    def manifests(
+        self,
+        name: str,
+        *,
+        annotations: Mapping[str, str] | None = None,
+        selectors: Mapping[str, Any] | None = None,
+    ) -> list[Object]:
+        """The webhook configurations to apply with `register`; the arguments are those of `webhook_manifests`."""
+        return webhook_manifests(name, self._hooks, self.endpoint, annotations=annotations, selectors=selectors)
 
     def conversion_config(self, mapping: ResourceMapping) -> Object | None:
         """The ``clientConfig`` for `konverge.crd.crd_manifest`; None for a kind without conversion functions."""

@@ -1,0 +1,193 @@
+"""A custom resource in two versions with webhook handlers, and a cluster that asks them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Annotated, Any
+
+import msgspec
+
+from konverge.crd import Metadata, crd_manifest, custom_resource, definition_of
+from konverge.errors import ApiError, NotFoundError
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.operator.webhooks import WebhookRegistry
+from konverge.runtime.webhooks import DEFAULT_TIMEOUT, WebhookOptions, WebhookServer, register, unregister
+from konverge.testing import Cluster
+
+DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+PROBE = "probe"
+
+
+@dataclass
+class Port:
+    name: str
+    port: int
+
+
+@dataclass
+class SiteSpec:
+    replicas: Annotated[int, msgspec.Meta(ge=0)] = 1
+    image: str = ""
+    ports: list[Port] = field(default_factory=list)
+    zones: set[str] = field(default_factory=set)
+
+
+@dataclass
+class SiteStatus:
+    url: str = ""
+
+
+@dataclass
+class OldSiteSpec:
+    """What is a number and an image in the stored version is one text here."""
+
+    deployment: str = "1 x "
+
+
+@dataclass
+class OldSiteStatus:
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The classes of a kind in a group of its own, so that no test sees another's definition."""
+
+    stored: type[Any]
+    old: type[Any]
+
+
+def versions(group: str) -> Versions:
+    @custom_resource(group=group, version="v1beta1", kind="Site")
+    @dataclass
+    class OldSite:
+        metadata: Metadata
+        spec: OldSiteSpec
+        status: OldSiteStatus | None = None
+
+    @custom_resource(group=group, version="v1", kind="Site", also_serves=(OldSite,))
+    @dataclass
+    class Site:
+        metadata: Metadata
+        spec: SiteSpec
+        status: SiteStatus | None = None
+
+    return Versions(Site, OldSite)
+
+
+def converting(registry: WebhookRegistry, kind: Versions) -> None:
+    """Register how the versions become each other."""
+
+    @registry.converts(kind.old, kind.stored)
+    def up(old: Any) -> Any:
+        replicas, _, image = old.spec.deployment.partition(" x ")
+        status = old.status and SiteStatus(old.status.url)
+        return kind.stored(old.metadata, SiteSpec(int(replicas), image), status)
+
+    @registry.converts(kind.stored, kind.old)
+    async def down(new: Any) -> Any:
+        status = new.status and OldSiteStatus(new.status.url)
+        return kind.old(new.metadata, OldSiteSpec(f"{new.spec.replicas} x {new.spec.image}"), status)
+
+
+class Town:
+    """A cluster that asks the handlers of a registry about the objects of one test.
+
+    Attributes:
+        server: What answers.
+    """
+
+    def __init__(self, cluster: Cluster, kind: Versions, server: WebhookServer) -> None:
+        self.cluster = cluster
+        self.kind = kind
+        self.server = server
+        self.gvk = definition_of(kind.stored).gvk
+        self.old_gvk = definition_of(kind.old).gvk
+
+    def a_site(self, name: str = "home", *, gvk: GroupVersionKind | None = None, **spec: Any) -> Object:
+        gvk = gvk or self.gvk
+        metadata = {"name": name, "namespace": self.cluster.namespace}
+        return {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, "spec": spec}
+
+    def key(self, name: str = "home") -> ObjectKey:
+        return ObjectKey(self.cluster.namespace, name)
+
+    def manifests(self) -> list[Object]:
+        # Webhooks are the whole cluster's, and other tests have theirs.
+        selector = {"matchLabels": {"kubernetes.io/metadata.name": self.cluster.namespace}}
+        return self.server.manifests(f"konverge-{self.gvk.group}", selectors={"namespaceSelector": selector})
+
+    async def register(self, prefix: str = "") -> None:
+        """Register the webhooks under names that begin so: by them one registration is told from another."""
+        manifests = self.manifests()
+        for manifest in manifests:
+            for webhook in manifest["webhooks"]:
+                webhook["name"] = prefix + webhook["name"]
+        await register(self.cluster.client, manifests)
+
+    def has_read(self, before: int) -> bool:
+        """Tell whether the server has read a certificate since it had read so many."""
+        return self.server.certificate.reads > before
+
+    async def are_asked(self, prefix: str = "") -> None:
+        """Wait until the server asks them: it takes a second or so to hear of a registration."""
+
+        async def is_refused() -> bool:
+            try:
+                await self.cluster.client.apply(self.a_site(PROBE), field_manager="test", dry_run=True)
+            except ApiError as error:
+                return f'webhook "{prefix}validate.' in str(error) and "a probe" in str(error)
+            return False
+
+        await self.cluster.eventually(is_refused, describe="the webhooks are asked")
+
+
+@asynccontextmanager
+async def a_town(
+    cluster: Cluster,
+    kind: Versions,
+    registry: WebhookRegistry,
+    options: WebhookOptions | None = None,
+    *,
+    timeout: timedelta = DEFAULT_TIMEOUT,
+) -> AsyncIterator[Town]:
+    """Serve the kind and its webhooks while the block runs."""
+
+    @registry.validates(kind.stored, timeout=timeout)
+    def is_no_probe(site: Any, request: Any) -> list[str]:
+        return ["this is a probe"] if site.metadata.name == PROBE else []
+
+    client = cluster.client
+    async with WebhookServer(options or WebhookOptions(port=0), registry.hooks()) as server:
+        town = Town(cluster, kind, server)
+        definition = crd_manifest(kind.stored, conversion=server.conversion_config(definition_of(kind.stored).mapping))
+        await client.create(definition)
+        try:
+            await cluster.eventually(lambda: _is_served(cluster, kind), describe="the kind is served")
+            await town.register()
+            try:
+                await town.are_asked()
+                yield town
+            finally:
+                await unregister(client, town.manifests())
+        finally:
+            # While its objects can still be converted.
+            await client.delete(DEFINITION, ObjectKey("", definition["metadata"]["name"]))
+            await cluster.eventually(lambda: _is_gone(cluster, definition), describe="the definition is gone")
+
+
+async def _is_served(cluster: Cluster, kind: Versions) -> bool:
+    for definition in definition_of(kind.stored).versions:
+        await cluster.client.list(definition.gvk)
+    return True
+
+
+async def _is_gone(cluster: Cluster, definition: Mapping[str, Any]) -> bool:
+    try:
+        await cluster.client.get(DEFINITION, ObjectKey("", definition["metadata"]["name"]))
+    except NotFoundError:
+        return True
+    return False
