@@ -228,3 +228,34 @@ def test_the_manifest_is_the_same_text_whatever_the_hash_seed(module_and_class: 
 
     assert len(texts) == 1
     assert json.loads(texts.pop())["kind"] == "CustomResourceDefinition"
+
+
+def test_a_typo_in_a_rule_is_found_where_the_rule_stands() -> None:
+    @dataclass
+    class Status:
+        ready: int = 0
+
+    @dataclass
+    class Misspelt:
+        metadata: Metadata
+        spec: Annotated[Item, rules(Rule("self.title != ''"))] = field(default_factory=Item)
+        status: Annotated[Status, rules(Rule("size(self.conditions) < 9"), Rule("self.raedy == 0"))] | None = None
+
+    declare = custom_resource(
+        group="a.b",
+        version="v1",
+        rules=(
+            Rule("self.metadata.name == self.spec.name"),
+            Rule("self.metadata.labels == {}"),
+            Rule("self.spce == 1"),
+        ),
+    )
+
+    assert mistakes_of(lambda: declare(Misspelt)) == (
+        "the rule 'self.metadata.labels == {}' names a field 'labels' that is not declared "
+        "(there are name, generateName)",
+        "the rule 'self.spce == 1' names a field 'spce' that is not declared "
+        "(there are metadata, spec, status, apiVersion, kind)",
+        "spec: the rule \"self.title != ''\" names a field 'title' that is not declared (there are name, parts)",
+        "status: the rule 'self.raedy == 0' names a field 'raedy' that is not declared (there are ready, conditions)",
+    )

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from konverge.crd.constraints import rule_mistakes
+from konverge.crd.expressions import expression_mistakes
 from konverge.kube import Object
 
 __all__ = ["schema_mistakes"]
 
+# What rules may see that no class declares.
+_ROOT: Object = {
+    "apiVersion": {"type": "string"},
+    "kind": {"type": "string"},
+    "metadata": {"type": "object", "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}}},
+    "status": {"type": "object"},
+}
+_BESIDE: dict[str, Object] = {"": _ROOT, "status": {"conditions": {"type": "array"}}}
 _SCALARS = frozenset({"string", "integer", "number", "boolean"})
 
 
@@ -16,15 +25,28 @@ def schema_mistakes(schema: Object, root_rules: Sequence[Object] = ()) -> list[s
     """What is wrong with the rules and the list keys of a schema, one sentence each.
 
     Args:
-        schema: The structural schema of a class.
+        schema: The structural schema of a custom resource class.
         root_rules: Rules over the whole object, which its schema does not have yet.
     """
-    found = [mistake for rule in root_rules for mistake in rule_mistakes(rule)]
+    root = _with_fields(schema, _ROOT)
+    found = [mistake for rule in root_rules for mistake in _rule_mistakes(rule, root)]
     for path, node in _nodes(schema, ""):
         where = f"{path}: " if path else ""
-        found += [f"{where}{mistake}" for rule in _rules(node) for mistake in rule_mistakes(rule)]
+        seen = _with_fields(node, _BESIDE[path]) if path in _BESIDE else node
+        found += [f"{where}{mistake}" for rule in _rules(node) for mistake in _rule_mistakes(rule, seen)]
         found += [f"{where}{mistake}" for mistake in _key_mistakes(node)]
     return found
+
+
+def _with_fields(schema: Object, fields: Object) -> Object:
+    return {**schema, "properties": schema.get("properties", {}) | fields}
+
+
+def _rule_mistakes(rule: Object, schema: Object) -> Iterator[str]:
+    yield from rule_mistakes(rule)
+    for expression in (rule.get("rule", ""), rule.get("messageExpression", "")):
+        if expression.strip():
+            yield from expression_mistakes(expression, schema)
 
 
 def _rules(node: Object) -> Sequence[Object]:
