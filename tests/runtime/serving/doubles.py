@@ -22,10 +22,7 @@ class Statistics:
     short_watches: int = 0
     watch_seconds: float = 300.0
     events: int = 40
-
-
-class Objects(list[Any]):
-    resource_version = "1234567890123456789"
+    last_resource_version: str = "1234567890123456789"
 
 
 @dataclass
@@ -34,7 +31,7 @@ class Informer:
     synced: bool = True
     age_seconds: float | None = 3.0
     problem: KonvergeError | None = None
-    store: Objects = field(default_factory=lambda: Objects(["one", "two"]))
+    store: list[Any] = field(default_factory=lambda: ["one", "two"])
     statistics: Statistics = field(default_factory=Statistics)
     dropped: int = 5
 
@@ -67,13 +64,6 @@ class Controller:
 
     def run_seconds(self) -> Mapping[ObjectKey, float]:
         return self.running
-
-
-@dataclass
-class Lease:
-    name: str = "webapp-leader"
-    is_leader: bool = False
-    holder: str = "another-pod"
 
 
 class BrokenController(Controller):

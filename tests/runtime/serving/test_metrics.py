@@ -19,6 +19,7 @@ from konverge.runtime import Controller, Result
 from konverge.runtime.observing import ControllerObserver, Outcome
 from konverge.runtime.serving import Metrics, Sources
 from konverge.runtime.serving.sources import ObservedController
+from konverge.runtime.webhooks import WebhookObserver
 from tests.runtime.serving import doubles
 from tests.runtime.serving.reading import scraped, value
 
@@ -59,7 +60,6 @@ CONTROLLER_RUNTIME = {
     "rest_client_response_size_bytes": ("histogram", "host verb", BYTES),
     "rest_client_request_retries_total": ("counter", "code host verb", ""),
     "leader_election_master_status": ("gauge", "name", ""),
-    "leader_election_slowpath_total": ("counter", "name", ""),
     "certwatcher_read_certificate_total": ("counter", "", ""),
     "certwatcher_read_certificate_errors_total": ("counter", "", ""),
 }
@@ -67,13 +67,18 @@ CONTROLLER_RUNTIME = {
 
 def busy() -> Metrics:
     """Metrics of which every family has a series."""
-    metrics = Metrics(Sources(controllers=lambda: [doubles.Controller()], informers=lambda: [doubles.Informer()]))
+    metrics = Metrics(
+        Sources(
+            controllers=lambda: [doubles.Controller()],
+            informers=lambda: [doubles.Informer()],
+            leases=lambda: {"webapp-leader": True},
+        )
+    )
     metrics.controller("webapp")
     requests = metrics.requests("127.0.0.1:6443")
     requests.requested("GET", "/api", code="200", seconds=0.1, sent_bytes=0, received_bytes=900)
     requests.retried("GET", code="503")
-    metrics.leases.changed("webapp-leader", is_leader=True)
-    metrics.webhooks.of("/validate")
+    metrics.webhooks.expect("/validate")
     return metrics
 
 
@@ -328,14 +333,22 @@ async def test_a_late_event_loop_is_measured() -> None:
     assert value(metrics, "konverge_event_loop_lag_seconds_count") == 10
 
 
-async def test_webhooks_certificates_and_resources_are_counted() -> None:
-    metrics = Metrics()
-    hook = metrics.webhooks.of("/validate")
+async def test_leases_say_who_leads() -> None:
+    leases = {"webapp-0": True, "webapp-1": False}
+    metrics = Metrics(Sources(leases=lambda: leases))
 
-    hook.started()
-    hook.started()
-    hook.finished(200, seconds=0.02)
-    metrics.certificates.was_read()
+    assert value(metrics, "leader_election_master_status", name="webapp-0") == 1
+    assert value(metrics, "leader_election_master_status", name="webapp-1") == 0
+
+
+async def test_webhooks_and_resources_are_counted() -> None:
+    metrics = Metrics()
+    hooks: WebhookObserver = metrics.webhooks
+    metrics.webhooks.expect("/validate")
+
+    hooks.started("/validate")
+    hooks.started("/validate")
+    hooks.finished("/validate", 200, seconds=0.02)
     metrics.resources.applied(
         "webapp", owner_kind="WebApp", component="frontend", resource="deployment", kind="Deployment", operation="none"
     )
@@ -343,7 +356,6 @@ async def test_webhooks_certificates_and_resources_are_counted() -> None:
     assert value(metrics, "controller_runtime_webhook_requests_in_flight", webhook="/validate") == 1
     assert value(metrics, "controller_runtime_webhook_requests_total", webhook="/validate", code="200") == 1
     assert value(metrics, "controller_runtime_webhook_requests_total", webhook="/validate", code="500") == 0
-    assert value(metrics, "certwatcher_read_certificate_total") == 1
     resource = {"controller": "webapp", "owner_kind": "WebApp", "component": "frontend", "resource": "deployment"}
     assert value(metrics, "konverge_resource_apply_total", kind="Deployment", operation="none", **resource) == 1
 

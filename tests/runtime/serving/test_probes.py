@@ -121,8 +121,10 @@ async def test_an_operator_that_stops_is_not_ready_but_live() -> None:
 
 
 async def test_ready_needs_the_webhooks_where_there_are_some() -> None:
-    assert "webhooks" in await failures(readyz_checks(Sources(webhooks_listen=lambda: False)))
-    assert await failures(readyz_checks(Sources(webhooks_listen=lambda: True))) == {}
+    assert await failures(readyz_checks(Sources(webhooks_problem=lambda: "the port is taken"))) == {
+        "webhooks": "the port is taken"
+    }
+    assert await failures(readyz_checks(Sources(webhooks_problem=lambda: ""))) == {}
 
 
 async def test_a_controller_whose_loop_has_died_is_not_live() -> None:

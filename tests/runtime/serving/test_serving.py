@@ -24,9 +24,8 @@ from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError
 from konverge.kube import ObjectKey
 from konverge.runtime import Moment
-from konverge.runtime.serving import CertificateFiles, Check, ServedCertificate, Serving, ServingOptions, Sources
+from konverge.runtime.serving import Check, Serving, ServingOptions, Sources
 from konverge.runtime.serving.addresses import Address, parse_address
-from konverge.runtime.serving.observed_servers import CertificateMetrics
 from tests.runtime.serving import doubles
 from tests.runtime.serving.reading import parsed
 
@@ -220,7 +219,7 @@ async def test_the_debug_page_shows_the_operator_and_escapes_every_name(tokens: 
     now = SystemClock().monotonic()
     controller.queue.moments[EVIL] = (Moment(now - 2, "added", "<b>why</b>"), Moment(now - 1, "started"))
     sources = Sources(
-        controllers=lambda: [controller], informers=lambda: [doubles.Informer()], leases=lambda: [doubles.Lease()]
+        controllers=lambda: [controller], informers=lambda: [doubles.Informer()], leases=lambda: {"webapp-0": True}
     )
     async with served(options(debug=True, token_file=tokens), sources) as serving:
         status, page, headers = await get(serving.metrics_port, "/debug/", BEARER)
@@ -235,7 +234,7 @@ async def test_the_debug_page_shows_the_operator_and_escapes_every_name(tokens: 
     assert "<b>" not in story[1]
     assert "&lt;script&gt;" in page
     assert "0: 1, -100: 4" in page
-    assert "another-pod" in page
+    assert "webapp-0" in page
     assert '"seconds": 12.5' in data[1]
     assert "&lt;b&gt;why" in story[1]
     assert unknown[0] == 404
@@ -340,7 +339,7 @@ async def test_tokens_in_clear_text_beyond_loopback_are_warned_of(
     assert "clear text" in caplog.text
 
 
-def issue(folder: Path, serial: int) -> CertificateFiles:
+def issue(folder: Path, serial: int) -> Path:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(UTC)  # noqa: TID251  # a certificate is valid by the machine's clock
@@ -354,12 +353,11 @@ def issue(folder: Path, serial: int) -> CertificateFiles:
         .not_valid_after(now + timedelta(hours=1))
         .sign(key, hashes.SHA256())
     )
-    files = CertificateFiles(folder / "tls.crt", folder / "tls.key")
-    Path(files.certificate).write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    Path(files.key).write_bytes(
+    (folder / "tls.crt").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    (folder / "tls.key").write_bytes(
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
-    return files
+    return folder
 
 
 def serial_at(port: int | None) -> int:
@@ -385,53 +383,6 @@ async def test_a_certificate_that_cannot_be_read_is_one_clear_error(tmp_path: Pa
 
     with pytest.raises(ConfigurationError, match="cannot be used"):
         await Serving(options(metrics_certificate=files), Sources()).__aenter__()
-
-
-class Ticks(SystemClock):
-    """A clock whose waits end when a test says so."""
-
-    def __init__(self) -> None:
-        self.tick = asyncio.Event()
-        self.waits = asyncio.Event()
-
-    async def sleep(self, seconds: float) -> None:
-        self.waits.set()
-        await self.tick.wait()
-        self.tick.clear()
-
-
-async def test_a_rotated_certificate_is_served_and_a_broken_one_changes_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    clock, counted = Ticks(), CertificateMetrics()
-    served_one = ServedCertificate(issue(tmp_path, 1), clock, counted)
-    await served_one.open()
-    following = asyncio.create_task(served_one.follow())
-    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=served_one.context)
-    port = server.sockets[0].getsockname()[1]
-
-    async def looked() -> None:
-        await clock.waits.wait()
-        clock.waits.clear()
-        clock.tick.set()
-        await clock.waits.wait()
-
-    serials = [await asyncio.to_thread(serial_at, port)]
-    issue(tmp_path, 2)
-    await looked()
-    serials.append(await asyncio.to_thread(serial_at, port))
-    (tmp_path / "tls.key").write_text("half a key")
-    await looked()
-    serials.append(await asyncio.to_thread(serial_at, port))
-    following.cancel()
-    server.close()
-    await asyncio.wait([following])
-
-    assert serials == [1, 2, 2]
-    assert "the certificate stays as it was" in caplog.text
-    reads, errors = counted.read()
-    assert [value for _, value in reads.series] == [2]
-    assert [value for _, value in errors.series] == [1]
 
 
 async def test_the_debug_page_is_cheap_to_leave_off_and_reads_nothing_then() -> None:

@@ -10,24 +10,19 @@ No label holds the name of an object, and nothing shows the value of a Secret.
 """
 
 from konverge.runtime.serving.authentication import Authenticator, ClusterAuthorization, Decision, TokenFile
-from konverge.runtime.serving.certificates import CertificateFiles, ServedCertificate
 from konverge.runtime.serving.metrics import Metrics
 from konverge.runtime.serving.observed_conditions import ConditionCounts
 from konverge.runtime.serving.observed_passes import BreakerOpening, ControllerMetrics, RequestMetrics
-from konverge.runtime.serving.observed_servers import (
-    CertificateMetrics,
-    LeaseMetrics,
-    ResourceMetrics,
-    WebhookMetrics,
-    WebhookPathMetrics,
-)
+from konverge.runtime.serving.observed_servers import ResourceMetrics, WebhookMetrics
 from konverge.runtime.serving.probes import DEFAULT_FRESHNESS, Check
 from konverge.runtime.serving.serving import Serving, ServingOptions
 from konverge.runtime.serving.sources import (
+    ObservedCertificate,
     ObservedController,
     ObservedInformer,
-    ObservedLease,
+    ObservedInformers,
     ObservedMoment,
+    ObservedProcess,
     ObservedQueue,
     Sources,
 )
@@ -36,27 +31,24 @@ __all__ = [
     "DEFAULT_FRESHNESS",
     "Authenticator",
     "BreakerOpening",
-    "CertificateFiles",
-    "CertificateMetrics",
     "Check",
     "ClusterAuthorization",
     "ConditionCounts",
     "ControllerMetrics",
     "Decision",
-    "LeaseMetrics",
     "Metrics",
+    "ObservedCertificate",
     "ObservedController",
     "ObservedInformer",
-    "ObservedLease",
+    "ObservedInformers",
     "ObservedMoment",
+    "ObservedProcess",
     "ObservedQueue",
     "RequestMetrics",
     "ResourceMetrics",
-    "ServedCertificate",
     "Serving",
     "ServingOptions",
     "Sources",
     "TokenFile",
     "WebhookMetrics",
-    "WebhookPathMetrics",
 ]

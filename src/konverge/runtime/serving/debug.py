@@ -67,10 +67,7 @@ class Debug:
             "failing": self._failing,
             "breakers opened": self._breakers,
             "informers": lambda: [_informer(each) for each in self._sources.informers()],
-            "leases": lambda: [
-                {"name": each.name, "is leader": each.is_leader, "holder": each.holder}
-                for each in self._sources.leases()
-            ],
+            "leases": lambda: [{"lease": name, "held here": held} for name, held in self._sources.leases().items()],
             "tasks": _tasks,
             "memory": _memory,
         }
@@ -95,8 +92,8 @@ class Debug:
     def _operator(self) -> Rows:
         sources = self._sources
         state: Row = {"started": sources.is_started(), "stopping": sources.is_stopping()}
-        if sources.webhooks_listen is not None:
-            state["webhooks listen"] = sources.webhooks_listen()
+        if sources.webhooks_problem is not None:
+            state["webhooks"] = sources.webhooks_problem() or "answer"
         if self._metrics is not None:
             state["event loop late by seconds"] = round(self._metrics.process.last_lag_seconds, 6)
         return [state]
@@ -154,13 +151,17 @@ def _key(controller: ObservedController, key: ObjectKey) -> Row:
 def _informer(informer: ObservedInformer) -> Row:
     age = informer.age_seconds
     problem = informer.problem
+    statistics = getattr(informer, "statistics", None)
     return {
         "kind": str(informer.gvk),
         "synced": informer.synced,
         "age seconds": None if age is None else round(age, 1),
         "objects": len(informer.store),
         "dropped": getattr(informer, "dropped", None),
-        "resource version": str(getattr(informer.store, "resource_version", "")),
+        "resource version": str(getattr(statistics, "last_resource_version", "")),
+        "lists": getattr(statistics, "lists", None),
+        "watches": getattr(statistics, "watches", None),
+        "events": getattr(statistics, "events", None),
         "problem": "" if problem is None else str(problem),
     }
 

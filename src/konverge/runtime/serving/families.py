@@ -139,10 +139,6 @@ REQUEST_RETRIES = Family(
 LEADER = Family(
     "leader_election_master_status", "gauge", "1 while this process holds the Lease, 0 while it stands by", ("name",)
 )
-LEADER_SLOW_PATH = Family(
-    "leader_election_slowpath_total", "counter", "Renewals that had to read the Lease first", ("name",)
-)
-
 CERTIFICATE_READS = Family("certwatcher_read_certificate_total", "counter", "Times a certificate was read")
 CERTIFICATE_ERRORS = Family(
     "certwatcher_read_certificate_errors_total", "counter", "Times a certificate could not be read"
@@ -254,6 +250,12 @@ INFORMER_WATCH_SECONDS = Family(
     "konverge_informer_watch_seconds_total", "counter", "Seconds for which watches were open", _KIND
 )
 INFORMER_EVENTS = Family("konverge_informer_events_total", "counter", "Events that watches brought", _KIND)
+INFORMER_STALE_EVENTS = Family(
+    "konverge_informer_stale_events_total", "counter", "Events that told nothing new: older than what was held", _KIND
+)
+INFORMER_LEFT_OUT = Family(
+    "konverge_informer_left_out_total", "counter", "Objects that could not be read or transformed", _KIND
+)
 INFORMER_REVISION = Family(
     "konverge_informer_last_resource_version",
     "gauge",

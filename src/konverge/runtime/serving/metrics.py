@@ -11,15 +11,10 @@ from konverge.clock import Clock, SystemClock
 from konverge.runtime.serving.exposition import Exposition, Snapshot, new_registries
 from konverge.runtime.serving.observed_conditions import ConditionCounts
 from konverge.runtime.serving.observed_passes import BreakerOpening, ControllerMetrics, PassMetrics, RequestMetrics
-from konverge.runtime.serving.observed_servers import (
-    CertificateMetrics,
-    LeaseMetrics,
-    ResourceMetrics,
-    WebhookMetrics,
-)
+from konverge.runtime.serving.observed_servers import ResourceMetrics, WebhookMetrics
 from konverge.runtime.serving.process_figures import ProcessFigures
 from konverge.runtime.serving.readings import Readings
-from konverge.runtime.serving.sources import Sources
+from konverge.runtime.serving.sources import ObservedCertificate, Sources
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -44,9 +39,7 @@ class Metrics:
         registry: For metrics of the author's own: ``Counter("orders_total", "Orders", registry=metrics.registry)``.
             They are read in a thread when somebody scrapes.
         conditions: A `konverge.component.recording.ConditionMetrics`; call `forget` when an owner is gone.
-        leases: Told of leader election.
-        certificates: Told of certificates that are read from files.
-        webhooks: Told of admission and conversion requests.
+        webhooks: A `konverge.runtime.webhooks.WebhookObserver`.
         resources: Told of what became of components' resources.
         process: The process itself.
 
@@ -60,8 +53,6 @@ class Metrics:
         clock = clock or SystemClock()
         self._process_registry, self.registry = new_registries()
         self.conditions = ConditionCounts(per_owner=per_owner_conditions)
-        self.leases = LeaseMetrics()
-        self.certificates = CertificateMetrics()
         self.webhooks = WebhookMetrics()
         self.resources = ResourceMetrics()
         self.process = ProcessFigures(clock)
@@ -70,7 +61,11 @@ class Metrics:
 
     def read_from(self, sources: Sources) -> None:
         """Read those sources from now on."""
-        self._readings = Readings(sources)
+        self._readings.sources = sources
+
+    def add_certificate(self, certificate: ObservedCertificate) -> None:
+        """Export the reads of that certificate too."""
+        self._readings.certificates.append(certificate)
 
     def controller(self, name: str) -> ControllerMetrics:
         """The observer of the controller of that name; all its series exist from then on, at 0."""
@@ -104,7 +99,7 @@ class Metrics:
         """A copy of everything as it is now; in the event loop. What it costs grows with series, not with objects."""
         samples = self._passes.read()
         for part in (
-            *(self.conditions, self.leases, self.certificates, self.webhooks, self.resources, self.process),
+            *(self.conditions, self.webhooks, self.resources, self.process),
             self._readings,
         ):
             samples += part.read()

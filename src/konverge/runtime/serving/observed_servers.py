@@ -1,97 +1,44 @@
-"""What leader election, certificates, webhooks and the engine's applies tell, counted."""
+"""What webhooks and the engine's applies tell, counted."""
 
 from __future__ import annotations
 
 from konverge.runtime.serving import families
 from konverge.runtime.serving.series import FamilySample, distributions, numbers
 
-__all__ = ["CertificateMetrics", "LeaseMetrics", "ResourceMetrics", "WebhookMetrics", "WebhookPathMetrics"]
-
-
-class LeaseMetrics:
-    """The Leases that this process takes part in. May be told from another thread."""
-
-    def __init__(self) -> None:
-        self._status = numbers(families.LEADER)
-        self._slow_paths = numbers(families.LEADER_SLOW_PATH)
-
-    def changed(self, name: str, *, is_leader: bool) -> None:
-        """This process holds the Lease of that name from now on, or does not; to be told once at the start too."""
-        self._status.of(name).value = float(is_leader)
-        self._slow_paths.of(name)
-
-    def slow_path(self, name: str) -> None:
-        """A renewal had to read the Lease before it could write it."""
-        self._slow_paths.of(name).value += 1
-
-    def read(self) -> list[FamilySample]:
-        """All of them now."""
-        return [self._status.read(), self._slow_paths.read()]
-
-
-class CertificateMetrics:
-    """The certificates that servers of this process read from files."""
-
-    def __init__(self) -> None:
-        self._reads = numbers(families.CERTIFICATE_READS)
-        self._errors = numbers(families.CERTIFICATE_ERRORS)
-        self._read, self._error = self._reads.of(), self._errors.of()
-
-    def was_read(self) -> None:
-        """A certificate was read; it need not be another than before."""
-        self._read.value += 1
-
-    def failed(self) -> None:
-        """A certificate could not be read; the one before stays."""
-        self._error.value += 1
-
-    def read(self) -> list[FamilySample]:
-        """All of them now."""
-        return [self._reads.read(), self._errors.read()]
+__all__ = ["ResourceMetrics", "WebhookMetrics"]
 
 
 class WebhookMetrics:
-    """The admission and conversion requests of all webhooks."""
+    """The admission and conversion requests: a `konverge.runtime.webhooks.WebhookObserver`.
+
+    The label ``webhook`` is a path that is registered, never one that a request came with.
+    """
 
     def __init__(self) -> None:
-        self.seconds = distributions(families.WEBHOOK_SECONDS)
-        self.requests = numbers(families.WEBHOOK_REQUESTS)
-        self.in_flight = numbers(families.WEBHOOK_IN_FLIGHT)
+        self._seconds = distributions(families.WEBHOOK_SECONDS)
+        self._requests = numbers(families.WEBHOOK_REQUESTS)
+        self._in_flight = numbers(families.WEBHOOK_IN_FLIGHT)
 
-    def of(self, path: str) -> WebhookPathMetrics:
-        """Where the webhook of that path tells its requests; its series exist from then on."""
-        return WebhookPathMetrics(path, self)
+    def expect(self, webhook: str) -> None:
+        """Requests for that webhook may come: its series exist from now on, at 0."""
+        for code in ("200", "500"):
+            self._requests.of(webhook, code)
+        self._seconds.of(webhook)
+        self._in_flight.of(webhook)
+
+    def started(self, webhook: str) -> None:
+        """A request has come in."""
+        self._in_flight.of(webhook).value += 1
+
+    def finished(self, webhook: str, code: int, *, seconds: float) -> None:
+        """Its answer went out with that HTTP status after so long; 499 when whoever asked went away."""
+        self._in_flight.of(webhook).value -= 1
+        self._requests.of(webhook, str(code)).value += 1
+        self._seconds.of(webhook).observe(seconds)
 
     def read(self) -> list[FamilySample]:
         """All of them now."""
-        return [self.seconds.read(), self.requests.read(), self.in_flight.read()]
-
-
-class WebhookPathMetrics:
-    """The requests of one webhook.
-
-    Args:
-        path: The webhook's path as it is registered, never one that a request came with.
-        metrics: Where they are counted.
-    """
-
-    def __init__(self, path: str, metrics: WebhookMetrics) -> None:
-        self._path = path
-        self._requests = metrics.requests
-        for code in ("200", "500"):
-            metrics.requests.of(path, code)
-        self._seconds = metrics.seconds.of(path)
-        self._in_flight = metrics.in_flight.of(path)
-
-    def started(self) -> None:
-        """A request has come."""
-        self._in_flight.value += 1
-
-    def finished(self, code: int, *, seconds: float) -> None:
-        """It was answered with that HTTP status after so long; 499 when its sender did not wait."""
-        self._in_flight.value -= 1
-        self._requests.of(self._path, str(code)).value += 1
-        self._seconds.observe(seconds)
+        return [self._seconds.read(), self._requests.read(), self._in_flight.read()]
 
 
 class ResourceMetrics:

@@ -2,7 +2,7 @@
 
 *Live* means that the process can still work: its event loop answers (or nobody would), and nothing that must run for as
 long as the operator has ended. *Ready* means that what it does now is right: it has listed its owners, each collection
-in memory is whole and young, its webhooks listen, and it has not been told to stop. Who leads does not matter: a warm
+in memory is whole and young, its webhooks answer, and it has not been told to stop. Who leads does not matter: a warm
 stand-by is ready.
 
 The text is that of a kube-apiserver: ``ok``, or with ``?verbose`` and on failure one line a check.
@@ -142,9 +142,9 @@ def readyz_checks(sources: Sources, freshness: timedelta = DEFAULT_FRESHNESS) ->
         Check("informers-fresh", lambda: _fresh(sources.informers(), freshness.total_seconds())),
         Check("shutdown", lambda: "the operator is stopping" if sources.is_stopping() else None),
     ]
-    listen = sources.webhooks_listen
-    if listen is not None:
-        checks.append(Check("webhooks", lambda: None if listen() else "the webhooks do not listen"))
+    webhooks = sources.webhooks_problem
+    if webhooks is not None:
+        checks.append(Check("webhooks", lambda: webhooks() or None))
     return checks
 
 

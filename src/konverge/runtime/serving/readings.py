@@ -13,7 +13,7 @@ from konverge.kube.metadata import revision_of
 from konverge.runtime.serving import families
 from konverge.runtime.serving.families import EXCEEDED, Family
 from konverge.runtime.serving.series import FamilySample
-from konverge.runtime.serving.sources import ObservedController, ObservedInformer, Sources
+from konverge.runtime.serving.sources import ObservedCertificate, ObservedController, ObservedInformer, Sources
 
 __all__ = ["Readings"]
 
@@ -33,6 +33,8 @@ _STATISTICS: Mapping[str, Family] = {
     "short_watches": families.INFORMER_SHORT_WATCHES,
     "watch_seconds": families.INFORMER_WATCH_SECONDS,
     "events": families.INFORMER_EVENTS,
+    "stale_events": families.INFORMER_STALE_EVENTS,
+    "left_out": families.INFORMER_LEFT_OUT,
 }
 _ATTRIBUTES: Mapping[str, Family] = {
     "age_seconds": families.INFORMER_AGE,
@@ -51,14 +53,22 @@ class Readings:
     """
 
     def __init__(self, sources: Sources) -> None:
-        self._sources = sources
+        self.sources = sources
+        """What is read."""
+        self.certificates: list[ObservedCertificate] = []
+        """Those that are read besides."""
         self._priorities: dict[str, set[int] | None] = {}
 
     def read(self) -> list[FamilySample]:
         """Everything that the sources say now."""
         rows = _Rows()
-        _each(self._sources.controllers, lambda controller: self._controller(controller, rows))
-        _each(self._sources.informers, lambda informer: _informer(informer, rows))
+        _each(self.sources.controllers, lambda controller: self._controller(controller, rows))
+        _each(self.sources.informers, lambda informer: _informer(informer, rows))
+        _each(lambda: self.sources.leases().items(), lambda lease: rows.add(families.LEADER, (lease[0],), lease[1]))
+        for family in (families.CERTIFICATE_READS, families.CERTIFICATE_ERRORS):
+            rows.add(family, (), 0)
+        for source in (self.sources.certificates, lambda: self.certificates):
+            _each(source, lambda certificate: _certificate(certificate, rows))
         return rows.samples()
 
     def _controller(self, controller: ObservedController, rows: _Rows) -> None:
@@ -121,9 +131,14 @@ def _informer(informer: ObservedInformer, rows: _Rows) -> None:
         value = _number(statistics, name)
         if value is not None:
             rows.add(family, labels, value)
-    revision = revision_of(str(getattr(informer.store, "resource_version", "")))
+    revision = revision_of(str(getattr(statistics, "last_resource_version", "")))
     # A number of Prometheus' is exact up to 15 digits.
     rows.add(families.INFORMER_REVISION, labels, revision % 10**15, max)
+
+
+def _certificate(certificate: ObservedCertificate, rows: _Rows) -> None:
+    rows.add(families.CERTIFICATE_READS, (), certificate.reads)
+    rows.add(families.CERTIFICATE_ERRORS, (), certificate.read_errors)
 
 
 def _number(source: Any, name: str) -> float | None:

@@ -19,13 +19,13 @@ from konverge.kube import ObjectKey
 from konverge.runtime.serving import probes
 from konverge.runtime.serving.addresses import Address, parse_address
 from konverge.runtime.serving.authentication import Authenticator, ClusterAuthorization, Creator, TokenFile
-from konverge.runtime.serving.certificates import CertificateFiles, ServedCertificate
 from konverge.runtime.serving.debug import Debug
 from konverge.runtime.serving.debug_page import CONTENT_SECURITY_POLICY, overview_page, story_page
 from konverge.runtime.serving.metrics import Metrics
 from konverge.runtime.serving.probes import DEFAULT_FRESHNESS, Check, Outcome, ProbeAnswer
 from konverge.runtime.serving.server import Handler, ReadServer, authenticated
 from konverge.runtime.serving.sources import Sources
+from konverge.runtime.webhooks.certificates import CertificateFolder
 
 __all__ = ["Serving", "ServingOptions"]
 
@@ -46,7 +46,8 @@ class ServingOptions:
     Args:
         metrics_address: Where ``/metrics`` is, and the debug page under ``/debug/``.
         probe_address: Where ``/livez``, ``/healthz`` and ``/readyz`` are; always plain HTTP, without authentication.
-        metrics_certificate: Serve metrics over HTTPS with it; it is read again when it changes.
+        metrics_certificate: Serve metrics over HTTPS with ``tls.crt`` and ``tls.key`` of that folder; they are read
+            again when they change.
         authenticate_with_cluster: Let the API server say who may read metrics and the debug page: see
             `ClusterAuthorization`.
         token_file: Instead: who has a token of that file may (`TokenFile`).
@@ -55,7 +56,7 @@ class ServingOptions:
         live_checks: Further checks of ``/livez`` and ``/healthz``. A failing one has the process restarted: it must
             not depend on anything but the process.
         ready_checks: Further checks of ``/readyz``.
-        per_owner_conditions: Export each owner's conditions as series of their own.
+        per_owner_conditions: Export each owner's conditions as series of their own; for metrics that are not given.
 
     Raises:
         ConfigurationError: An address is none, or the options contradict each other.
@@ -63,7 +64,7 @@ class ServingOptions:
 
     metrics_address: str = "127.0.0.1:8080"
     probe_address: str = "127.0.0.1:8081"
-    metrics_certificate: CertificateFiles | None = None
+    metrics_certificate: str | Path | None = None
     authenticate_with_cluster: bool = False
     token_file: str | Path | None = None
     debug: bool = False
@@ -95,6 +96,7 @@ class Serving:
     Args:
         options: What to serve.
         sources: The operator; asked anew for each answer.
+        metrics: Where the operator counts; they read the sources from now on. Its own when not given.
         client: Sends reviews for `ServingOptions.authenticate_with_cluster`; one without a write permit.
         clock: The time that the operator lives in.
 
@@ -107,14 +109,22 @@ class Serving:
     """
 
     def __init__(
-        self, options: ServingOptions, sources: Sources, *, client: Creator | None = None, clock: Clock | None = None
+        self,
+        options: ServingOptions,
+        sources: Sources,
+        *,
+        metrics: Metrics | None = None,
+        client: Creator | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._options = options
         self._clock = clock or SystemClock()
         self._metrics_at = parse_address(options.metrics_address)
         self._probes_at = parse_address(options.probe_address)
-        self.metrics: Metrics | None = None
-        if self._metrics_at is not None:
+        self.metrics = metrics
+        if metrics is not None:
+            metrics.read_from(sources)
+        elif self._metrics_at is not None:
             self.metrics = Metrics(sources, clock=self._clock, per_owner_conditions=options.per_owner_conditions)
         self._authenticator = _authenticator(options, client, self._clock)
         self._debug = Debug(sources, self._clock, self.metrics)
@@ -153,9 +163,9 @@ class Serving:
     async def _serve_metrics(self, stack: AsyncExitStack, address: Address, metrics: Metrics) -> ReadServer:
         tls = None
         if self._options.metrics_certificate is not None:
-            certificate = ServedCertificate(self._options.metrics_certificate, self._clock, metrics.certificates)
-            await certificate.open()
-            following = asyncio.create_task(certificate.follow(), name="certificate of metrics")
+            certificate = await asyncio.to_thread(CertificateFolder, Path(self._options.metrics_certificate))
+            metrics.add_certificate(certificate)
+            following = asyncio.create_task(certificate.watch(self._clock), name="certificate of metrics")
             stack.push_async_callback(_ended, following)
             tls = certificate.context
         elif self._authenticator is not None and address.host not in _LOOPBACK_HOSTS:

@@ -7,7 +7,7 @@ own classes satisfy these protocols; so does whatever else an author puts in the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,10 +15,12 @@ from konverge.errors import KonvergeError
 from konverge.kube import GroupVersionKind, ObjectKey
 
 __all__ = [
+    "ObservedCertificate",
     "ObservedController",
     "ObservedInformer",
-    "ObservedLease",
+    "ObservedInformers",
     "ObservedMoment",
+    "ObservedProcess",
     "ObservedQueue",
     "Sources",
 ]
@@ -98,28 +100,52 @@ class ObservedInformer(Protocol):
         """Why changes do not arrive at the moment; None when they do."""
 
     @property
-    def store(self) -> Collection[Any]:
+    def store(self) -> Sized:
         """What is held; only its length is read."""
 
 
-class ObservedLease(Protocol):
-    """One Lease that this process takes part in."""
+class ObservedCertificate(Protocol):
+    """A certificate that is read again when its files change."""
 
     @property
-    def name(self) -> str:
-        """The Lease's name."""
+    def reads(self) -> int:
+        """How often it was read."""
 
     @property
-    def is_leader(self) -> bool:
-        """Whether this process holds it."""
+    def read_errors(self) -> int:
+        """How often it could not be."""
+
+
+class ObservedInformers(Protocol):
+    """The informers of a process."""
 
     @property
-    def holder(self) -> str:
-        """Who holds it as far as is known; empty for nobody."""
+    def running(self) -> Mapping[GroupVersionKind, ObservedInformer]:
+        """Those that have been started."""
+
+
+class ObservedProcess(Protocol):
+    """A run of an operator; `konverge.runtime.Process` is one."""
+
+    @property
+    def controllers(self) -> Mapping[GroupVersionKind, ObservedController]:
+        """The controllers at work; none before the owners are listed."""
+
+    @property
+    def informers(self) -> ObservedInformers:
+        """What is held in memory."""
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it has been told to stop."""
 
 
 def _none() -> tuple[()]:
     return ()
+
+
+def _no_leases() -> Mapping[str, bool]:
+    return {}
 
 
 def _is_so() -> bool:
@@ -137,17 +163,29 @@ class Sources:
     Args:
         controllers: The controllers.
         informers: The informers that have been started.
-        leases: The Leases of leader election or of shards.
-        tasks: The tasks that must run for as long as the operator does: controllers, the informers' set.
-        webhooks_listen: Whether admission requests are taken; None without webhooks.
+        leases: The Leases of leader election or of shards by name, and whether this process holds each.
+        certificates: The certificates of servers.
+        tasks: The tasks that must run for as long as the operator does.
+        webhooks_problem: Why admission requests are not answered, empty when they are; None without webhooks.
         is_started: Whether the operator has listed its owners and started its controllers (or stands by).
         is_stopping: Whether it has been told to stop.
     """
 
     controllers: Callable[[], Iterable[ObservedController]] = _none
     informers: Callable[[], Iterable[ObservedInformer]] = _none
-    leases: Callable[[], Iterable[ObservedLease]] = _none
+    leases: Callable[[], Mapping[str, bool]] = _no_leases
+    certificates: Callable[[], Iterable[ObservedCertificate]] = _none
     tasks: Callable[[], Iterable[asyncio.Task[Any]]] = _none
-    webhooks_listen: Callable[[], bool] | None = None
+    webhooks_problem: Callable[[], str] | None = None
     is_started: Callable[[], bool] = _is_so
     is_stopping: Callable[[], bool] = _is_not_so
+
+    @classmethod
+    def of(cls, process: ObservedProcess) -> Sources:
+        """The controllers and informers of a process; `dataclasses.replace` adds the rest."""
+        return cls(
+            controllers=lambda: process.controllers.values(),  # noqa: PLW0108  # what it gives later is another
+            informers=lambda: process.informers.running.values(),  # noqa: PLW0108
+            is_started=lambda: bool(process.controllers),
+            is_stopping=lambda: process.is_stopping,
+        )
