@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from konverge.feature import BooleanGate, Gate, VersionGate
     from konverge.kube import Condition, Object
     from konverge.mutation import Mutation, WorkloadMutator
-    from konverge.operator import Operator, Result
+    from konverge.operator import Operator, OwnerContext, Result, RunOptions
 
 _HOMES = {
     "konverge.component": (
@@ -59,7 +59,7 @@ _HOMES = {
     "konverge.feature": ("BooleanGate", "Gate", "VersionGate"),
     "konverge.kube": ("Condition", "Object"),
     "konverge.mutation": ("Mutation", "WorkloadMutator"),
-    "konverge.operator": ("Operator", "Result"),
+    "konverge.operator": ("Operator", "OwnerContext", "Result", "RunOptions"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -75,10 +75,12 @@ __all__ = [
     "Object",
     "Operator",
     "Option",
+    "OwnerContext",
     "Prerequisite",
     "PrintColumn",
     "ReconcileContext",
     "Result",
+    "RunOptions",
     "TerminalError",
     "VersionGate",
     "WorkloadMutator",

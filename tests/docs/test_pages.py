@@ -14,7 +14,7 @@ import yaml
 from konverge.cli.operator_file import load_operator, parse_reference
 from konverge.crd import crd_manifest, definition_of
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
-from konverge.operator import Operator
+from konverge.operator import Operator, RunOptions
 from konverge.testing import Cluster
 
 REPOSITORY = Path(__file__).parents[2]
@@ -57,9 +57,10 @@ async def test_the_operator_that_a_page_shows_makes_the_object_that_it_shows_rea
         return found is not None and found.status == "True"
 
     await install(cluster, operator)
+    in_namespace = RunOptions(namespaces=(cluster.namespace,))
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(
-            operator.run(cluster.new_client(f"{ADMIN}-operator"), clock=cluster.clock, namespace=cluster.namespace)
+            operator.run(cluster.new_client(f"{ADMIN}-operator"), in_namespace, clock=cluster.clock)
         )
         await cluster.client.apply(shown, field_manager=ADMIN)
 
@@ -120,9 +121,10 @@ async def test_the_guard_and_the_other_kind_that_the_components_page_shows_do_wh
         await cluster.eventually(it_does, describe=f"{condition_type} says {message!r}")
 
     await install(cluster, operator)
+    in_namespace = RunOptions(namespaces=(cluster.namespace,))
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(
-            operator.run(cluster.new_client(f"{ADMIN}-operator"), clock=cluster.clock, namespace=cluster.namespace)
+            operator.run(cluster.new_client(f"{ADMIN}-operator"), in_namespace, clock=cluster.clock)
         )
         await cluster.client.create({"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, "spec": {}})
         await says("CertificateReady", "waiting for v1/Secret")

@@ -15,7 +15,7 @@ from konverge.crd import Metadata, crd_manifest, custom_resource, decode, defini
 from konverge.errors import AlreadyExistsError, NotFoundError, TerminalError
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.mutation import Mutation
-from konverge.operator import Operator
+from konverge.operator import Operator, RunOptions
 from konverge.primitives import ConfigMap, Deployment, Secret
 from konverge.testing import Cluster
 from konverge.testing.requests import Request
@@ -241,11 +241,10 @@ class Town:
         await self.cluster.eventually(nothing_new, describe="the operator comes to rest")
 
     @asynccontextmanager
-    async def looked_after_by(self, operator: Operator) -> AsyncIterator[None]:
+    async def looked_after_by(self, operator: Operator, options: RunOptions | None = None) -> AsyncIterator[None]:
         client = self.cluster.new_client(AGENT)
-        running = asyncio.create_task(
-            operator.run(client, clock=self.clock, entropy=SeededEntropy(3), namespace=self.namespace)
-        )
+        options = options or RunOptions(namespaces=(self.namespace,))
+        running = asyncio.create_task(operator.run(client, options, clock=self.clock, entropy=SeededEntropy(3)))
         try:
             yield
         finally:

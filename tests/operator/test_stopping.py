@@ -11,7 +11,7 @@ import pytest
 
 from konverge.component import ReconcileContext
 from konverge.errors import KindNotServedError
-from konverge.operator import Operator
+from konverge.operator import Operator, RunOptions
 from tests.operator.shops import AGENT, Shop, Town, Unknown
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +39,8 @@ class SlowOperator(Operator):
 @asynccontextmanager
 async def running(town: Town, operator: SlowOperator, grace: timedelta) -> AsyncIterator[asyncio.Task[None]]:
     client = town.cluster.new_client(AGENT)
-    run = operator.run(client, clock=town.clock, namespace=town.namespace, grace=grace, stops_on_signals=True)
+    options = RunOptions(namespaces=(town.namespace,), grace=grace)
+    run = operator.run(client, options, clock=town.clock, stops_on_signals=True)
     task = asyncio.create_task(run)
     await town.cluster.eventually(lambda: operator.begun, describe="a pass is under way")
     try:

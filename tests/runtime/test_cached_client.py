@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 
 from konverge.cache import Informers
-from konverge.client import Client, StreamingResponse, Transport
+from konverge.client import Client, Response, StreamingResponse, Transport
 from konverge.clock import SeededEntropy, SimulatedClock
-from konverge.errors import NotFoundError
+from konverge.errors import ConnectionFailedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.kube.metadata import ObjectMeta
 from konverge.localcluster import LocalCluster
 from konverge.runtime.cached_client import CachedClient, CachedClients
 from konverge.runtime.reads import Reader, Reads
 from konverge.runtime.routing import OwnedKind, Routing
-from konverge.runtime.waking import Waking
+from tests.runtime.test_routing import Nothing
 
 pytestmark = pytest.mark.anyio
 
@@ -35,8 +36,14 @@ class LaggingTransport:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self.request = transport.request
         self.close = transport.close
+        self.loses_answers = False
+
+    async def request(self, method: str, path: str, **options: Any) -> Response:
+        answer = await self._transport.request(method, path, **options)
+        if self.loses_answers and method != "GET":
+            raise ConnectionFailedError("the answer was lost")
+        return answer
 
     @asynccontextmanager
     async def stream(self, method: str, path: str, **options: Any) -> AsyncIterator[StreamingResponse]:
@@ -63,6 +70,7 @@ class Desk:
 
     clients: CachedClients
     admin: Client
+    transport: LaggingTransport
     woken: list[str] = field(default_factory=list)
 
     def client(self, reader: Reader = ME) -> CachedClient:
@@ -75,13 +83,22 @@ async def desk() -> AsyncIterator[Desk]:
     async with LocalCluster(clock=CLOCK, entropy=SeededEntropy()) as cluster:
         woken: list[str] = []
         admin = Client(cluster.transport(), user_agent="admin", clock=CLOCK)
-        client = Client(LaggingTransport(cluster.transport()), user_agent="operator", clock=CLOCK)
+        transport = LaggingTransport(cluster.transport())
+        client = Client(transport, user_agent="operator", clock=CLOCK)
         reads = Reads()
-        routing = Routing([OwnedKind(WEB_APP, namespaced=True)], reads)
-        waking = Waking(routing, lambda reader, reason: woken.append(reader.key.name))
-        async with Informers(client, keep=routing.keeps, clock=CLOCK, entropy=SeededEntropy()) as informers:
-            informers.subscribe(waking.changed)
-            yield Desk(CachedClients(client, informers, reads, waking, namespace="default"), admin, woken)
+        routing = Routing(reads, lookup=Nothing())
+        routing.serve([OwnedKind(WEB_APP, namespaced=True)])
+
+        def tell(gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
+            woken.extend(sorted(reader.key.name for reader in routing.concerned(gvk, old, new)))
+
+        async with Informers(
+            client, namespaces=["default"], keep=routing.keeps, clock=CLOCK, entropy=SeededEntropy()
+        ) as informers:
+            informers.subscribe(tell)
+            yield Desk(
+                CachedClients(client, informers, reads, routing, namespaces=["default"]), admin, transport, woken
+            )
 
 
 def config_map(**data: str) -> Object:
@@ -149,7 +166,7 @@ async def test_what_is_out_of_the_informers_namespace_is_read_live(desk: Desk) -
     assert CONFIG_MAP not in desk.clients.informers.running
 
 
-async def test_a_write_wakes_the_other_reader_at_once_and_only_once(desk: Desk) -> None:
+async def test_a_write_wakes_all_readers_at_once_and_only_once(desk: Desk) -> None:
     await desk.admin.create(config_map(colour="blue"))
     await desk.client(OTHER).get(CONFIG_MAP, KEY)
     client = desk.client()
@@ -160,41 +177,59 @@ async def test_a_write_wakes_the_other_reader_at_once_and_only_once(desk: Desk) 
     at_once = list(desk.woken)
     await settled()
 
-    assert at_once == ["other"]
-    assert desk.woken == ["other"]
+    assert at_once == ["me", "other"]
+    assert desk.woken == at_once
 
 
-async def test_a_write_that_overtook_anothers_wakes_the_writer_when_the_watch_tells(desk: Desk) -> None:
-    await desk.admin.create(config_map(colour="blue"))
+async def test_a_list_sees_what_was_just_written_and_later_changes_wake_its_reader(desk: Desk) -> None:
     client = desk.client()
-    await client.get(CONFIG_MAP, KEY)
-    await settled()
+    assert await client.list(CONFIG_MAP, labels={"app": "web"}) == []
+
+    obj = config_map(colour="blue")
+    obj["metadata"]["labels"] = {"app": "web"}
+    await client.apply(obj, field_manager="me")
+    [found] = await client.list(CONFIG_MAP, namespace="default", labels="app in (web, db)")
+    assert found["data"] == {"colour": "blue"}
+
     desk.woken.clear()
-
-    await desk.admin.apply(config_map(note="by another"), field_manager="another")
-    await client.apply(config_map(colour="red"), field_manager="me")
-    at_once = list(desk.woken)
+    second = config_map() | {"metadata": {"name": "second", "namespace": "default", "labels": {"app": "web"}}}
+    await desk.admin.create(second)
     await settled()
 
-    assert at_once == []
     assert desk.woken == ["me"]
+    assert len(await client.list(CONFIG_MAP, labels={"app": "web"})) == 2
 
 
-async def test_writing_what_was_read_once_is_one_step(desk: Desk) -> None:
+async def test_a_list_finds_what_was_there_before_anybody_asked_for_it(desk: Desk) -> None:
+    obj = config_map(colour="blue")
+    obj["metadata"]["labels"] = {"app": "web"}
+    await desk.admin.create(obj)
+    client = desk.client()
+    with pytest.raises(NotFoundError):
+        await client.get(CONFIG_MAP, ObjectKey("default", "another"))  # starts the informer, which drops the object
+
+    assert [found["metadata"]["name"] for found in await client.list(CONFIG_MAP, labels="app=web")] == [KEY.name]
+
+
+async def test_a_write_whose_answer_was_lost_is_seen_by_the_next_read(desk: Desk) -> None:
     client = desk.client()
     with pytest.raises(NotFoundError):
         await client.get(CONFIG_MAP, KEY)
-    await client.apply(config_map(colour="blue"), field_manager="me")
 
-    assert not desk.clients.take_overtaken(ME)
+    desk.transport.loses_answers = True
+    with pytest.raises(ConnectionFailedError):
+        await client.apply(config_map(colour="blue"), field_manager="me")
+
+    assert (await client.get(CONFIG_MAP, KEY))["data"] == {"colour": "blue"}
 
 
-async def test_writing_what_an_earlier_step_read_makes_that_step_out_of_date(desk: Desk) -> None:
+async def test_a_delete_whose_answer_was_lost_is_seen_by_the_next_read(desk: Desk) -> None:
+    await desk.admin.create(config_map(colour="blue"))
     client = desk.client()
-    for _ in range(2):
-        with pytest.raises(NotFoundError):
-            await client.get(CONFIG_MAP, KEY)
-    await client.apply(config_map(colour="blue"), field_manager="me")
+    found = await client.get(CONFIG_MAP, KEY)
+    desk.transport.loses_answers = True
+    with pytest.raises(ConnectionFailedError):
+        await client.delete(CONFIG_MAP, KEY, uid=found["metadata"]["uid"])
 
-    assert desk.clients.take_overtaken(ME)
-    assert not desk.clients.take_overtaken(ME), "it starts anew"
+    with pytest.raises(NotFoundError):
+        await client.get(CONFIG_MAP, KEY)

@@ -1,7 +1,9 @@
 import pytest
 
 from konverge.kube import GroupVersionKind, ObjectKey
-from konverge.runtime.reads import Reader, ReadObject, Reads
+from konverge.kube.metadata import ObjectMeta
+from konverge.kube.selectors import LabelSelector
+from konverge.runtime.reads import Read, Reader, ReadList, ReadObject, Reads
 
 WEB_APP = GroupVersionKind("demo.konverge.dev", "v1alpha1", "WebApp")
 SECRET = GroupVersionKind("", "v1", "Secret")
@@ -11,7 +13,15 @@ TOKEN = ReadObject(SECRET, ObjectKey("default", "token"))
 KEY = ReadObject(SECRET, ObjectKey("default", "key"))
 
 
-def complete_pass(reads: Reads, reader: Reader, *objects: ReadObject) -> None:
+def meta(name: str, namespace: str = "default", **labels: str) -> ObjectMeta:
+    return ObjectMeta(name=name, namespace=namespace, labels=labels)
+
+
+def readers(reads: Reads, name: str) -> set[Reader]:
+    return set(reads.readers_of(SECRET, [meta(name)]))
+
+
+def complete_pass(reads: Reads, reader: Reader, *objects: Read) -> None:
     reads.begin(reader)
     for read in objects:
         reads.note(reader, read)
@@ -23,8 +33,8 @@ def test_an_object_concerns_all_who_read_it() -> None:
     complete_pass(reads, ME, TOKEN)
     complete_pass(reads, OTHER, TOKEN, KEY)
 
-    assert reads.readers_of(TOKEN) == {ME, OTHER}
-    assert reads.readers_of(KEY) == {OTHER}
+    assert readers(reads, "token") == {ME, OTHER}
+    assert readers(reads, "key") == {OTHER}
 
 
 def test_a_read_counts_at_once() -> None:
@@ -32,7 +42,7 @@ def test_a_read_counts_at_once() -> None:
     reads.begin(ME)
     reads.note(ME, TOKEN)
 
-    assert reads.readers_of(TOKEN) == {ME}
+    assert readers(reads, "token") == {ME}
 
 
 def test_what_a_complete_pass_no_longer_read_is_forgotten() -> None:
@@ -40,8 +50,8 @@ def test_what_a_complete_pass_no_longer_read_is_forgotten() -> None:
     complete_pass(reads, ME, TOKEN, KEY)
     complete_pass(reads, ME, KEY)
 
-    assert not reads.is_read(TOKEN)
-    assert reads.readers_of(KEY) == {ME}
+    assert not reads.is_read(SECRET, meta("token"))
+    assert readers(reads, "key") == {ME}
 
 
 @pytest.mark.parametrize("read_again", [(), (KEY,)])
@@ -53,7 +63,7 @@ def test_a_pass_that_stopped_early_forgets_nothing(read_again: tuple[ReadObject,
         reads.note(ME, read)
     reads.finish(ME, complete=False)
 
-    assert reads.readers_of(TOKEN) == {ME}
+    assert readers(reads, "token") == {ME}
 
 
 def test_a_reader_that_is_gone_leaves_nothing_behind() -> None:
@@ -62,10 +72,35 @@ def test_a_reader_that_is_gone_leaves_nothing_behind() -> None:
     complete_pass(reads, OTHER, KEY)
     reads.forget(ME)
 
-    assert not reads.is_read(TOKEN)
-    assert reads.readers_of(KEY) == {OTHER}
+    assert not reads.is_read(SECRET, meta("token"))
+    assert readers(reads, "key") == {OTHER}
 
     reads.forget(OTHER)
 
-    assert not reads.is_read(TOKEN)
-    assert (reads._by_reader, reads._readers, reads._under_way) == ({}, {}, {})
+    assert not reads.is_read(SECRET, meta("token"))
+    assert not reads.kinds()
+    assert (reads._by_reader, reads._readers, reads._under_way, reads._lists) == ({}, {}, {}, {})
+
+
+def test_a_list_concerns_its_readers_by_what_matches_before_or_after() -> None:
+    reads = Reads()
+    complete_pass(reads, ME, ReadList(SECRET, "default", LabelSelector.parse("app=web")))
+
+    assert set(reads.readers_of(SECRET, [meta("new", app="web")])) == {ME}
+    assert set(reads.readers_of(SECRET, [meta("old", app="web"), meta("old", app="db")])) == {ME}
+    assert not set(reads.readers_of(SECRET, [meta("other", app="db")]))
+    assert not set(reads.readers_of(SECRET, [meta("far", "elsewhere", app="web")]))
+
+
+def test_a_list_that_is_read_no_more_concerns_nobody() -> None:
+    reads = Reads()
+    everything = ReadList(SECRET, "", LabelSelector.parse(""))
+    complete_pass(reads, ME, everything)
+    assert reads.is_noted(everything)
+    assert reads.is_read(SECRET, meta("any"))
+
+    complete_pass(reads, ME, TOKEN)
+
+    assert not reads.is_noted(everything)
+    assert not reads.is_read(SECRET, meta("any"))
+    assert reads.kinds() == {SECRET}

@@ -1,7 +1,12 @@
-from konverge.kube import GroupVersionKind, ObjectKey
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.kube.metadata import ObjectMeta, OwnerReference
+from konverge.runtime.changes import Change, Predicate, generation_changed, labels_changed
 from konverge.runtime.reads import Reader, ReadObject, Reads
-from konverge.runtime.routing import OwnedKind, Routing
+from konverge.runtime.routing import OwnedKind, Routing, WatchedKind
 
 WEB_APP = GroupVersionKind("demo.konverge.dev", "v1alpha1", "WebApp")
 TENANT = GroupVersionKind("demo.konverge.dev", "v1", "Tenant")
@@ -9,8 +14,27 @@ SECRET = GroupVersionKind("", "v1", "Secret")
 WEB = Reader(WEB_APP, ObjectKey("default", "web"))
 
 
-def a_routing(reads: Reads | None = None) -> Routing:
-    return Routing([OwnedKind(WEB_APP, namespaced=True), OwnedKind(TENANT, namespaced=False)], reads or Reads())
+class Nothing:
+    """Knows of no other object."""
+
+    def held(self, gvk: GroupVersionKind, key: ObjectKey) -> Object | None:
+        return None
+
+    def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[ObjectKey]:
+        return []
+
+
+def a_routing(
+    reads: Reads | None = None,
+    *watches: WatchedKind,
+    when: Predicate | None = None,
+    holds: Callable[[str], bool] = lambda uid: True,
+) -> Routing:
+    routing = Routing(reads or Reads(), lookup=Nothing(), holds=holds)
+    routing.serve([OwnedKind(WEB_APP, namespaced=True, when=when), OwnedKind(TENANT, namespaced=False)], watches)
+    for gvk in (WEB_APP, TENANT, SECRET):
+        routing.open(gvk)
+    return routing
 
 
 def meta(name: str, *owners: OwnerReference) -> ObjectMeta:
@@ -81,3 +105,85 @@ def test_the_caches_hold_owners_their_objects_and_what_they_read() -> None:
     assert routing.keeps(SECRET, meta("read"))
     assert not routing.keeps(SECRET, meta("foreign", controlled_by("web", "StatefulSet", "apps/v1")))
     assert not routing.keeps(SECRET, meta("nobodys"))
+
+
+def test_a_kind_that_is_not_open_concerns_nobody() -> None:
+    routing = a_routing()
+    routing.close(SECRET)
+
+    assert routing.concerned(SECRET, None, meta("token", controlled_by("web"))) == {}
+
+
+def test_a_watch_concerns_whom_it_names_by_either_state() -> None:
+    def by_name(change: Change) -> Iterable[ObjectKey]:
+        return [ObjectKey(change.meta.namespace, change.meta.name.removeprefix("token-of-"))]
+
+    routing = a_routing(None, WatchedKind(SECRET, WEB_APP, by_name))
+
+    assert set(routing.concerned(SECRET, None, meta("token-of-web"))) == {WEB}
+    assert set(routing.concerned(SECRET, meta("token-of-web"), None)) == {WEB}
+    assert routing.keeps(SECRET, meta("anything"))
+
+
+def test_a_mapping_function_that_fails_harms_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(change: Change) -> Iterable[ObjectKey]:
+        raise LookupError("no idea")
+
+    routing = a_routing(None, WatchedKind(SECRET, TENANT, broken))
+
+    assert set(routing.concerned(SECRET, None, meta("token", controlled_by("web")))) == {WEB}
+    assert "the function that maps v1/Secret to Tenant failed on default/token" in caplog.text
+
+
+def test_a_mapping_function_without_end_is_stopped(caplog: pytest.LogCaptureFixture) -> None:
+    def endless(change: Change) -> Iterable[ObjectKey]:
+        while True:
+            yield WEB.key
+
+    routing = a_routing(None, WatchedKind(SECRET, WEB_APP, endless))
+
+    assert set(routing.concerned(SECRET, None, meta("token"))) == {WEB}
+    assert "it names more than 100000 owners" in caplog.text
+
+
+def test_a_predicate_decides_on_the_owners_own_changes_alone() -> None:
+    routing = a_routing(when=generation_changed)
+    before, after = ObjectMeta(name="web", namespace="default", generation=1), meta("web")
+
+    assert routing.concerned(WEB_APP, before, before) == {}
+    assert set(routing.concerned(WEB_APP, before, after)) == {WEB}
+    child = meta("token", controlled_by("web"))
+    assert set(routing.concerned(SECRET, child, child)) == {WEB}
+
+
+def test_a_predicate_that_fails_lets_the_change_pass(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(change: Change) -> bool:
+        raise LookupError("no idea")
+
+    assert set(a_routing(when=broken).concerned(WEB_APP, None, meta("web"))) == {WEB}
+    assert "a predicate failed on WebApp default/web" in caplog.text
+
+
+def test_the_ready_made_predicates() -> None:
+    def change(old: ObjectMeta | None, new: ObjectMeta | None) -> Change:
+        return Change(SECRET, old, new, Nothing())
+
+    plain, labelled = ObjectMeta(name="a"), ObjectMeta(name="a", labels={"app": "web"})
+    going = ObjectMeta(name="a", deletion_timestamp="2026-01-01T00:00:00Z")
+
+    assert generation_changed(change(None, plain))
+    assert generation_changed(change(plain, None))
+    assert generation_changed(change(plain, going))
+    assert not generation_changed(change(plain, labelled))
+    assert labels_changed(change(plain, labelled))
+    assert not labels_changed(change(plain, going))
+
+
+def test_owners_of_other_replicas_and_what_they_control_are_not_held() -> None:
+    routing = a_routing(holds=lambda uid: uid == "uid-web")
+    ours, others = ObjectMeta(name="web", uid="uid-web"), ObjectMeta(name="other", uid="uid-other")
+
+    assert routing.keeps(WEB_APP, ours)
+    assert not routing.keeps(WEB_APP, others)
+    assert routing.keeps(SECRET, meta("token", controlled_by("web")))
+    assert not routing.keeps(SECRET, meta("token", controlled_by("other")))

@@ -24,7 +24,7 @@ from konverge.clock import Clock, SystemClock, SystemEntropy
 from konverge.crd import crd_manifest, definition_of
 from konverge.errors import KindNotServedError, KonvergeError
 from konverge.kube import GroupVersionKind
-from konverge.operator import Operator
+from konverge.operator import Operator, RunOptions
 
 __all__ = ["install_definitions", "run"]
 
@@ -92,7 +92,8 @@ async def _run(
             await _check_served(client, operator)
             interruption.cancel()
         _log.info("operator %s is running", operator.name)
-        await operator.run(client, clock=clock, namespace=namespace, stops_on_signals=True)  # it has its own handlers
+        options = RunOptions(namespaces=(namespace,) if namespace else ())
+        await operator.run(client, options, clock=clock, stops_on_signals=True)  # it has its own handlers
         _log.info("operator %s has stopped", operator.name)
 
 

@@ -5,8 +5,23 @@ runs them on `konverge.runtime`: each owner is decoded into its class and reconc
 from shared caches.
 """
 
+from konverge.operator.context import OwnerContext
+from konverge.operator.kinds import Kind, kind_of
 from konverge.operator.operator import Operator
+from konverge.operator.options import RunOptions
 from konverge.operator.reconciling import ComponentFactory, Reconciler
-from konverge.runtime import Result
+from konverge.runtime import Change, Result, generation_changed, labels_changed
 
-__all__ = ["ComponentFactory", "Operator", "Reconciler", "Result"]
+__all__ = [
+    "Change",
+    "ComponentFactory",
+    "Kind",
+    "Operator",
+    "OwnerContext",
+    "Reconciler",
+    "Result",
+    "RunOptions",
+    "generation_changed",
+    "kind_of",
+    "labels_changed",
+]

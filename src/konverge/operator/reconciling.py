@@ -12,17 +12,26 @@ from datetime import timedelta
 from typing import Generic, TypeAlias, TypeVar
 
 from konverge.clock import Clock
-from konverge.component import AppliedMemory, Client, Component, ReconcileContext, Status, aggregate
+from konverge.component import (
+    AppliedMemory,
+    Component,
+    ConditionMetrics,
+    EventRecorder,
+    ReconcileContext,
+    Status,
+    aggregate,
+)
 from konverge.crd import decode
 from konverge.errors import BuildError, DecodeError, ReconcileError, describe
-from konverge.kube import Condition, Object, remove_condition
-from konverge.runtime import FailedPassError, Result
+from konverge.kube import Condition, GroupVersionKind, Object, remove_condition
+from konverge.operator.context import OwnerContext
+from konverge.runtime import CachedClient, FailedPassError, Result
 
-__all__ = ["ComponentFactory", "OwnerPass", "Reconciler", "components_reconciler"]
+__all__ = ["ComponentFactory", "OwnerPass", "Reconciler", "component_kinds", "components_reconciler"]
 
 T = TypeVar("T")
 
-Reconciler: TypeAlias = Callable[[T, ReconcileContext], Awaitable[Result | None]]
+Reconciler: TypeAlias = Callable[[T, OwnerContext], Awaitable[Result | None]]
 """An author's own reconcile: gets the typed owner and the context of the pass."""
 
 ComponentFactory: TypeAlias = Callable[[T], Component]
@@ -41,6 +50,8 @@ class OwnerPass(Generic[T]):
         reconciler: What a pass does.
         clock: The time.
         condition_type: The condition through which an owner that cannot be decoded is reported.
+        events: Where events go; None records none.
+        metrics: Where conditions are counted; None counts none.
         memory: What earlier passes learned about the server's answers.
     """
 
@@ -48,9 +59,11 @@ class OwnerPass(Generic[T]):
     reconciler: Reconciler[T]
     clock: Clock
     condition_type: str
+    events: EventRecorder | None = None
+    metrics: ConditionMetrics | None = None
     memory: AppliedMemory = field(default_factory=AppliedMemory)
 
-    async def __call__(self, owner: Object, client: Client) -> Result | None:
+    async def __call__(self, owner: Object, client: CachedClient) -> Result | None:
         """Run one pass.
 
         Args:
@@ -61,7 +74,14 @@ class OwnerPass(Generic[T]):
             konverge.errors.DecodeError: The owner does not fit its class; its status says so.
             konverge.runtime.FailedPassError: The reconciler failed after a component had asked to be woken.
         """
-        ctx = ReconcileContext(client=client, owner=owner, clock=self.clock, memory=self.memory)
+        ctx = OwnerContext(
+            client=client,
+            owner=owner,
+            clock=self.clock,
+            events=self.events,
+            metrics=self.metrics,
+            memory=self.memory,
+        )
         try:
             typed = decode(self.cls, owner)
         except DecodeError as error:
@@ -121,6 +141,18 @@ def components_reconciler(factories: Sequence[ComponentFactory[T]], condition_ty
             _raise_all(errors)
 
     return reconcile
+
+
+def component_kinds(cls: type[T], factories: Sequence[ComponentFactory[T]], owner: Object) -> set[GroupVersionKind]:
+    """The kinds of the objects in the components of an owner, as far as those can be built."""
+    found: set[GroupVersionKind] = set()
+    for factory in factories:
+        try:
+            component = factory(decode(cls, owner))
+        except Exception:  # noqa: BLE001  # an author's code; the pass that fails by it will say so
+            continue
+        found.update(entry.resource.gvk for entry in component.entries)
+    return found
 
 
 def _check_condition_type(component: Component, earlier: Sequence[Component], summary: str) -> None:

@@ -1,18 +1,27 @@
 """The client of a pass: reads from shared informers, writes through, and lets the next read see what was written.
 
-Informers start on the first read of a kind. Each read is noted, so that a later change of the object wakes the reader;
-so is each write that an earlier read of the same pass could not know of.
+Informers start on the first read of a kind. Each read is noted, so that a later change of the object wakes the reader.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
 from konverge.cache import Informer, Informers
-from konverge.client import Applied, Client
+from konverge.client import Applied, Client, PatchType
+from konverge.client.permits import WritePermit
+from konverge.errors import ConnectionFailedError, NotConnectedError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
-from konverge.runtime.reads import Reader, ReadObject, Reads
-from konverge.runtime.waking import Waking
+from konverge.kube.selectors import LabelSelector
+from konverge.runtime.reads import Reader, ReadList, ReadObject, Reads
+from konverge.runtime.routing import Routing
 
 __all__ = ["CachedClient", "CachedClients"]
+
+_EVERYTHING = LabelSelector.parse("")
 
 
 class CachedClients:
@@ -22,62 +31,76 @@ class CachedClients:
         client: Sends the requests.
         informers: Answer the reads.
         reads: Notes who read what.
-        waking: Hears of each write before and after.
-        namespace: The one namespace that the informers cover; empty for all. What is in another is read live.
+        routing: Is told which kinds are read.
+        namespaces: The namespaces that the informers cover; empty for all. What is in another is read live.
     """
 
     def __init__(
-        self, client: Client, informers: Informers, reads: Reads, waking: Waking, *, namespace: str = ""
+        self,
+        client: Client,
+        informers: Informers,
+        reads: Reads,
+        routing: Routing,
+        *,
+        namespaces: Collection[str] = (),
     ) -> None:
         self.client = client
         self.informers = informers
         self.reads = reads
-        self.waking = waking
-        self._namespace = namespace
-        self._overtaken: set[Reader] = set()
+        self.complete_lists: set[ReadList] = set()
+        """The noted lists of which the caches miss nothing; what was dropped earlier may belong to a new one."""
+        self._routing = routing
+        self._namespaces = frozenset(namespaces)
 
-    def for_owner(self, reader: Reader) -> CachedClient:
-        """The client for the passes of one owner."""
-        return CachedClient(self, reader)
+    def for_owner(self, reader: Reader, permit: WritePermit | None = None) -> CachedClient:
+        """The client for a pass of one owner.
+
+        Args:
+            reader: The owner.
+            permit: What the pass may write with; None writes without asking.
+        """
+        return CachedClient(self, reader, self.client if permit is None else self.client.with_permit(permit))
 
     def covers(self, key: ObjectKey) -> bool:
         """Tell whether the informers see an object of that key."""
-        return not self._namespace or key.namespace in ("", self._namespace)
+        return not self._namespaces or not key.namespace or key.namespace in self._namespaces
 
     async def started(self, gvk: GroupVersionKind) -> Informer:
         """The kind's informer, ready to be read (`Informers.started`)."""
         informer = await self.informers.started(gvk)
-        self.waking.kind_is_read(gvk)
+        self._routing.open(gvk)
         return informer
 
-    def mark_overtaken(self, reader: Reader) -> None:
-        """The pass under way has made out of date what it had read before."""
-        self._overtaken.add(reader)
-
-    def take_overtaken(self, reader: Reader) -> bool:
-        """Tell whether the pass has made out of date what it had read, and start anew."""
-        was_overtaken = reader in self._overtaken
-        self._overtaken.discard(reader)
-        return was_overtaken
+    def running(self, gvk: GroupVersionKind) -> Informer | None:
+        """The kind's informer, if there is one."""
+        return self.informers.running.get(gvk)
 
 
 class CachedClient:
-    """The five verbs that components need (`konverge.component.Client`), for the passes of one owner.
+    """Reads from memory and writes to the server, for the passes of one owner.
 
-    A write that fails, or is cancelled, may have happened all the same: then its event wakes the owner like any other.
+    It has the five verbs that components need (`konverge.component.Client`), and what else an author's own reconcile
+    does with objects. What it returns is the caller's own: changing it changes no cache.
 
     Args:
         shared: What all clients share.
         reader: The owner.
+        client: Sends the requests of this pass.
     """
 
-    def __init__(self, shared: CachedClients, reader: Reader) -> None:
+    def __init__(self, shared: CachedClients, reader: Reader, client: Client) -> None:
         self._shared = shared
         self._reader = reader
+        self._client = client
+
+    @property
+    def live(self) -> Client:
+        """The client underneath, for what no cache can do. Its reads wake nobody and its writes are in no cache."""
+        return self._client
 
     async def mapping(self, gvk: GroupVersionKind) -> ResourceMapping:
         """Where the kind is served and whether it is namespaced; from the client's own cache of discovery."""
-        return await self._shared.client.mapping(gvk)
+        return await self._client.mapping(gvk)
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey, *, live: bool = False) -> Object:
         """Read one object, own writes included; its later changes wake the owner.
@@ -93,84 +116,138 @@ class CachedClient:
         """
         self._shared.reads.note(self._reader, ReadObject(gvk, key))
         if live or not self._shared.covers(key):
-            return await self._shared.client.get(gvk, key)
+            return await self._client.get(gvk, key)
         informer = await self._shared.started(gvk)
         return await informer.read(key)
 
+    async def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[Object]:
+        """Read the objects that an index of the kind (`konverge.Operator.index`) has under a value.
+
+        Later changes of any object of the kind wake the owner: which value an object will have cannot be told.
+
+        Raises:
+            KeyError: The kind has no such index.
+        """
+        informer = await self._noted(ReadList(gvk, "", _EVERYTHING))
+        found = (informer.store.get(key) for key in informer.by_index(index, value))
+        return [obj for obj in found if obj is not None]
+
+    async def list(
+        self, gvk: GroupVersionKind, *, namespace: str = "", labels: Mapping[str, str] | LabelSelector | str = ""
+    ) -> list[Object]:
+        """Read the objects that match, own writes included; later changes of what matches wake the owner.
+
+        Within the namespaces that the operator looks after.
+
+        Args:
+            gvk: The kind; its first reader starts the informer and waits for the first list.
+            namespace: Narrows it to one; empty for all.
+            labels: Narrows it: labels to have, or a selector, for example ``app in (a, b), !legacy``.
+
+        Raises:
+            konverge.errors.ApiError: The server refuses to list or watch the kind.
+            ValueError: The selector is none.
+        """
+        selector = _selector(labels)
+        if not self._shared.covers(ObjectKey(namespace, "")):
+            found = await self._client.list(gvk, namespace=namespace, label_selector=str(selector))
+            return found.items
+        informer = await self._noted(ReadList(gvk, namespace, selector))
+        return informer.list(namespace=namespace, labels=selector)
+
     async def apply(self, obj: Object, *, field_manager: str) -> Applied:
         """Server-side apply with force."""
-        with _Write(self._shared, self._reader, GroupVersionKind.of(obj), ObjectKey.of(obj)) as write:
-            applied = await self._shared.client.apply(obj, field_manager=field_manager)
-            write.answered(applied.object)
+        gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
+        with self._doubting_a_lost_answer(gvk, key):
+            applied = await self._client.apply(obj, field_manager=field_manager)
+        self._record(gvk, applied.object)
         return applied
+
+    async def create(self, obj: Object) -> Object:
+        """Create an object.
+
+        Raises:
+            konverge.errors.ConflictError: There is one of that name.
+        """
+        gvk = GroupVersionKind.of(obj)
+        with self._doubting_a_lost_answer(gvk, ObjectKey.of(obj)):
+            answer = await self._client.create(obj)
+        self._record(gvk, answer)
+        return answer
 
     async def update(self, obj: Object, *, subresource: str = "") -> Object:
         """Replace the object (or its ``status``), guarded by its resourceVersion."""
         gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
-        with _Write(self._shared, self._reader, gvk, key, is_status=subresource == "status") as write:
-            answer = await self._shared.client.update(obj, subresource=subresource)
-            write.answered(answer)
+        with self._doubting_a_lost_answer(gvk, key):
+            answer = await self._client.update(obj, subresource=subresource)
+        self._record(gvk, answer)
+        return answer
+
+    async def patch(
+        self,
+        gvk: GroupVersionKind,
+        key: ObjectKey,
+        body: Any,
+        *,
+        patch_type: PatchType,
+        subresource: str = "",
+        field_manager: str = "",
+    ) -> Object:
+        """Patch an object (`konverge.client.Client.patch`)."""
+        with self._doubting_a_lost_answer(gvk, key):
+            answer = await self._client.patch(
+                gvk, key, body, patch_type=patch_type, subresource=subresource, field_manager=field_manager
+            )
+        if answer.get("kind") == gvk.kind:  # a subresource of its own kind, such as Scale, is another object
+            self._record(gvk, answer)
         return answer
 
     async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str) -> Object | None:
         """Delete the object in the background if it still is the one of that UID; answers what still holds on."""
-        with _Write(self._shared, self._reader, gvk, key) as write:
-            held = await self._shared.client.delete(gvk, key, uid=uid)
-            if held is not None:
-                write.answered(held)
-            else:
-                write.deleted(uid)
+        with self._doubting_a_lost_answer(gvk, key):
+            held = await self._client.delete(gvk, key, uid=uid)
+        informer = self._shared.running(gvk)
+        if held is not None:
+            self._record(gvk, held)
+        elif informer is not None:
+            informer.record_delete(key, uid)
         return held
 
+    async def _noted(self, read: ReadList) -> Informer:
+        """The informer of a list that is noted, with all in it that the list names."""
+        shared = self._shared
+        is_complete = shared.reads.is_noted(read) and read in shared.complete_lists
+        shared.reads.note(self._reader, read)
+        informer = await shared.started(read.gvk)
+        if not is_complete:
+            await informer.widen()
+            shared.complete_lists = {known for known in shared.complete_lists if shared.reads.is_noted(known)}
+            shared.complete_lists.add(read)
+        return informer
 
-class _Write:
-    """One write, from before it is sent until all who need to know its answer do."""
-
-    def __init__(
-        self,
-        shared: CachedClients,
-        writer: Reader,
-        gvk: GroupVersionKind,
-        key: ObjectKey,
-        *,
-        is_status: bool = False,
-    ) -> None:
-        self._shared = shared
-        self._writer = writer
-        self._written = ReadObject(gvk, key)
-        self._is_status = is_status
-        self._version = ""
-        self._deleted_uid = ""
-
-    def __enter__(self) -> _Write:
-        self._shared.waking.write_begins(self._writer, self._written)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._shared.waking.write_ends(
-            self._writer, self._written, version=self._version, deleted_uid=self._deleted_uid
-        )
-
-    def answered(self, obj: Object) -> None:
-        """The server stores the object like that now."""
-        self._version = obj["metadata"].get("resourceVersion", "")
-        self._tell_own_pass()
-        informer = self._shared.informers.running.get(self._written.gvk)
+    def _record(self, gvk: GroupVersionKind, answer: Object) -> None:
+        informer = self._shared.running(gvk)
         if informer is not None:
-            informer.record_write(obj)
+            informer.record_write(answer)
 
-    def deleted(self, uid: str) -> None:
-        """Nothing holds the object any more."""
-        self._deleted_uid = uid
-        self._tell_own_pass()
-        informer = self._shared.informers.running.get(self._written.gvk)
-        if informer is not None:
-            informer.record_delete(self._written.key, uid)
+    @contextmanager
+    def _doubting_a_lost_answer(self, gvk: GroupVersionKind, key: ObjectKey) -> Iterator[None]:
+        """Have the next read ask the server when nobody can say whether it has done what it was asked for.
 
-    def _tell_own_pass(self) -> None:
-        # Read once, then written: that is one step, which knows what it wrote. Read more often, another step of the
-        # pass has seen the object as it was. The status of the owner is what a pass is there to write.
-        is_owner = self._writer == Reader(*self._written)
-        times_read = self._shared.reads.times_read(self._writer, self._written)
-        if times_read > 1 or (is_owner and not self._is_status):
-            self._shared.mark_overtaken(self._writer)
+        Otherwise a pass could go by a cache that is older than a write of its own (invariant 2).
+        """
+        try:
+            yield
+        except NotConnectedError:
+            raise
+        except (ConnectionFailedError, asyncio.CancelledError):
+            informer = self._shared.running(gvk)
+            if informer is not None:
+                informer.doubt(key)
+            raise
+
+
+def _selector(labels: Mapping[str, str] | LabelSelector | str) -> LabelSelector:
+    if isinstance(labels, LabelSelector):
+        return labels
+    return LabelSelector.parse(labels) if isinstance(labels, str) else LabelSelector.from_labels(labels)

@@ -1,28 +1,38 @@
-"""What surrounds an author's pass over one owner: reading it, noting what is read, and whether to look again."""
+"""What surrounds an author's pass over one owner: reading it, noting what is read, its finalizer."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeAlias
 
-import msgspec
-
 from konverge.cache import Informer
-from konverge.clock import Entropy
+from konverge.errors import NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, is_deleting
 from konverge.runtime.cached_client import CachedClient, CachedClients
-from konverge.runtime.controller import DEFAULT_TIMEOUT, DEFAULT_WORKERS, FailedPassError, Result
-from konverge.runtime.queue import Backoff
+from konverge.runtime.changes import Predicate
+from konverge.runtime.controller import DEFAULT_TIMEOUT, DEFAULT_WORKERS, Result
 from konverge.runtime.reads import Reader
+from konverge.runtime.tenure import Tenure
 
-__all__ = ["OwnerKind", "Owners", "ReconcileOwner"]
-
-_encode = msgspec.json.Encoder(order="deterministic").encode
+__all__ = ["Finalizer", "OwnerKind", "Owners", "ReconcileOwner"]
 
 ReconcileOwner: TypeAlias = Callable[[Object, CachedClient], Awaitable[Result | None]]
 """One pass: the owner as it was read, and the client to read and write with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finalizer:
+    """What has to be done before an owner may go.
+
+    Args:
+        name: The entry in ``metadata.finalizers``.
+        finalize: One pass over an owner that is being deleted. None says that all is done; a `Result` that it is not.
+    """
+
+    name: str
+    finalize: ReconcileOwner
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +45,9 @@ class OwnerKind:
         reconcile: One pass.
         workers: How many owners at once.
         timeout: How long a pass may take.
+        finalizer: What has to be done before an owner may go; None for nothing.
+        when: Which of an owner's own changes call for a pass; None for all.
+        kinds_of: Names the kinds that the passes over an owner will read, as far as that can be told; it never raises.
     """
 
     name: str
@@ -42,6 +55,9 @@ class OwnerKind:
     reconcile: ReconcileOwner
     workers: int = DEFAULT_WORKERS
     timeout: timedelta = DEFAULT_TIMEOUT
+    finalizer: Finalizer | None = None
+    when: Predicate | None = None
+    kinds_of: Callable[[Object], Iterable[GroupVersionKind]] | None = None
 
 
 class Owners:
@@ -50,99 +66,79 @@ class Owners:
     Args:
         kind: The kind and its reconcile.
         clients: Make the client of each pass.
-        entropy: Draws the jitter of pauses.
+        tenure: Decides which owners are this process's to reconcile; None for all.
     """
 
-    def __init__(self, kind: OwnerKind, clients: CachedClients, entropy: Entropy) -> None:
+    def __init__(self, kind: OwnerKind, clients: CachedClients, tenure: Tenure | None = None) -> None:
         self.kind = kind
         self._clients = clients
-        self._entropy = entropy
-        self._backoff = Backoff()
-        self._restless: dict[ObjectKey, int] = {}
+        self._tenure = tenure
 
     def existing(self) -> list[ObjectKey]:
-        """The keys of all owners that there are."""
-        return [meta.key for meta in self._informer.store.all_metadata()]
+        """The keys of all owners that there are and that are ours."""
+        return [meta.key for meta in self._informer.store.all_metadata() if self._is_ours(meta.uid)]
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
-        """One pass over the owner of that key, if there is one and it is not on its way out.
-
-        Raises:
-            FailedPassError: It failed, also for good, and is to be looked at again all the same.
-        """
+        """One pass over the owner of that key, if there is one, and it is ours."""
         reader = Reader(self.kind.gvk, key)
-        reads = self._clients.reads
-        owner = self._informer.store.get(key)
-        if owner is None or is_deleting(owner):
+        reads, store = self._clients.reads, self._informer.store
+        meta = store.metadata(key)
+        owner = None if meta is None or not self._is_ours(meta.uid) else store.get(key)
+        if owner is None or (is_deleting(owner) and not self._is_finalized_here(owner)):
             reads.forget(reader)
-            self._restless.pop(key, None)
             return None
-        version, outlook = owner["metadata"]["resourceVersion"], _outlook(owner)
-        result: Result | None = None
-        failure: Exception | None = None
         is_complete = False
         reads.begin(reader)
-        self._clients.take_overtaken(reader)
         try:
-            result = await self.kind.reconcile(owner, self._clients.for_owner(reader))
+            permit = None if self._tenure is None else self._tenure.permit(owner["metadata"]["uid"])
+            result = await self._pass(owner, self._clients.for_owner(reader, permit))
             is_complete = True
-        except FailedPassError as error:
-            result, failure = Result(requeue_after=error.requeue_after), error.failure
-        except Exception as error:  # noqa: BLE001  # raised below: what the pass did until then may call for a look
-            failure = error
         finally:
             reads.finish(reader, complete=is_complete)
-        if self._needs_another_look(reader, version, outlook):
-            result = self._sooner(key, result)
-        else:
-            self._restless.pop(key, None)
-        if failure is None:
-            return result
-        if result is None or result.requeue_after is None:
-            raise failure
-        raise FailedPassError(failure, result.requeue_after) from failure
+        return result
+
+    async def _pass(self, owner: Object, client: CachedClient) -> Result | None:
+        finalizer = self.kind.finalizer
+        if finalizer is None:
+            return await self.kind.reconcile(owner, client)
+        if not is_deleting(owner):
+            # Before anything exists that would need it: a crash in between leaves nothing behind.
+            return await self.kind.reconcile(await self._with_finalizer(owner, finalizer.name, client), client)
+        result = await finalizer.finalize(owner, client)
+        if result is None:
+            await self._release(owner, finalizer.name, client)
+        return result
+
+    async def _with_finalizer(self, owner: Object, name: str, client: CachedClient) -> Object:
+        metadata = owner["metadata"]
+        present = metadata.get("finalizers") or []
+        if name in present:
+            return owner
+        # The whole list is replaced: the version makes sure that nobody else's entry gets lost.
+        body = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": [*present, name]}}
+        return await client.patch(self.kind.gvk, ObjectKey.of(owner), body, patch_type="merge")
+
+    async def _release(self, owner: Object, name: str, client: CachedClient) -> None:
+        key, uid = ObjectKey.of(owner), owner["metadata"]["uid"]
+        try:
+            # What finalizing wrote to the owner, its status for one, has made the version that was read an old one.
+            current = await client.get(self.kind.gvk, key)
+            metadata = current["metadata"]
+            if metadata["uid"] != uid:
+                return
+            rest = [entry for entry in metadata.get("finalizers") or [] if entry != name]
+            body = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": rest or None}}
+            await client.patch(self.kind.gvk, key, body, patch_type="merge")
+        except NotFoundError:
+            return  # somebody has taken the finalizer away by hand
+
+    def _is_ours(self, uid: str) -> bool:
+        return self._tenure is None or self._tenure.is_ours(uid)
+
+    def _is_finalized_here(self, owner: Object) -> bool:
+        finalizer = self.kind.finalizer
+        return finalizer is not None and finalizer.name in (owner["metadata"].get("finalizers") or ())
 
     @property
     def _informer(self) -> Informer:
         return self._clients.informers.running[self.kind.gvk]
-
-    def _needs_another_look(self, reader: Reader, version_before: str, outlook_before: object) -> bool:
-        """Tell whether the pass has itself changed what an earlier step of it went by.
-
-        Own writes wake nobody who made them, so another pass is what lets a component that stands before its
-        prerequisite go on.
-        """
-        if self._clients.take_overtaken(reader):
-            return True
-        store = self._informer.store
-        meta = store.metadata(reader.key)
-        if meta is None or meta.resource_version == version_before:
-            return False
-        owner = store.get(reader.key)
-        return owner is not None and _outlook(owner) != outlook_before
-
-    def _sooner(self, key: ObjectKey, result: Result | None) -> Result:
-        """Ask for another pass soon, but each in a row later than the last.
-
-        An author whose passes never come to rest gets a slow loop, not a hot one.
-        """
-        self._restless[key] = self._restless.get(key, 0) + 1
-        soon = timedelta(seconds=self._backoff.seconds(self._restless[key], self._entropy))
-        if result is not None and result.requeue_after is not None:
-            soon = min(soon, result.requeue_after)
-        return Result(requeue_after=soon)
-
-
-def _outlook(owner: Object) -> tuple[frozenset[str], bytes]:
-    """What of an owner's status other steps may go by: which conditions are True, and all that is no condition.
-
-    Reasons, messages and times are for people: that they change is no cause for another pass.
-    """
-    status = owner.get("status")
-    if not isinstance(status, dict):
-        return frozenset(), b""
-    conditions = status.get("conditions")
-    listed = conditions if isinstance(conditions, list) else []
-    true = {str(found.get("type")) for found in listed if isinstance(found, dict) and found.get("status") == "True"}
-    # As bytes: the pass may change what is nested in the status in place.
-    return frozenset(true), _encode({name: value for name, value in status.items() if name != "conditions"})

@@ -1,32 +1,39 @@
 """An operator at work: its informers, its controllers, and an orderly end.
 
-It starts in this order: the informers of the owner kinds are synced; every owner is queued, behind whatever changes
-from now on; the controllers run. Informers of other kinds start when a pass first reads the kind. It stops in the
-reverse order: no new pass, those under way may end within the grace period, then the informers go.
+It starts in this order: what serves others (probes, metrics, webhooks); the informers of the owner kinds and of the
+watched kinds, until they are synced; the controllers; and last, where leases decide, the right to reconcile. A process
+that waits for that right is warm: its caches are filled, and its first pass needs no list. Informers of other kinds
+start when a pass first reads the kind, and stop when nobody has read it for a while. It stops in the reverse order: no
+new pass, those under way may end within the grace period, the right to reconcile is given back, the informers go.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, contextmanager
 from datetime import timedelta
+from types import MappingProxyType, TracebackType
+from typing import Any, Self, TypeAlias
 
-from konverge.cache import Informers
+from konverge.cache import CacheOptions, Informers
 from konverge.client import Client
 from konverge.clock import Clock, Entropy
-from konverge.errors import ConfigurationError
-from konverge.kube import GroupVersionKind
+from konverge.errors import ConfigurationError, KindNotServedError, KonvergeError
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.kube.metadata import ObjectMeta
 from konverge.runtime.cached_client import CachedClients
 from konverge.runtime.controller import Controller
+from konverge.runtime.observing import ControllerObserver, PassTracer
 from konverge.runtime.owners import OwnerKind, Owners
 from konverge.runtime.reads import Reader, Reads
-from konverge.runtime.routing import OwnedKind, Routing
-from konverge.runtime.waking import Waking
+from konverge.runtime.routing import OwnedKind, Routing, WatchedKind
+from konverge.runtime.tenure import Part, Tenure
 
-__all__ = ["Process"]
+__all__ = ["Index", "Process", "Service"]
 
 _log = logging.getLogger("konverge.runtime")
 
@@ -34,17 +41,37 @@ _log = logging.getLogger("konverge.runtime")
 # the one that somebody edits.
 _COLD_START_PRIORITY = -100
 
+# How often to look for informers that nobody reads: one that is found twice in a row is stopped.
+_SWEEP_SECONDS = 60.0
+# Of so many owners of a kind, a stand-by looks which kinds their passes will read.
+_WARM_OWNERS = 100
+# How often to look whether a watched kind that was not served is served now.
+_ABSENT_SECONDS = 10.0
+
+Service: TypeAlias = Callable[["Process"], AbstractAsyncContextManager[object]]
+"""Something that runs beside the controllers, from before the informers start until after they have stopped."""
+
+Index: TypeAlias = Callable[[Object], Sequence[str]]
+"""The values under which an index has an object."""
+
 
 class Process:
     """One run of an operator.
 
     Args:
         kinds: What is reconciled.
-        client: The cluster; it stays open.
+        client: The cluster; it stays open. For what owners need it is used with the permits of the tenure.
         clock: The time.
         entropy: The randomness.
-        namespace: Only owners and objects of this namespace; empty for all.
+        namespaces: Only owners and objects of these namespaces; empty for all.
         grace: How long passes under way may take to end after `stop`.
+        watches: What else concerns owners.
+        indexes: By kind and name.
+        cache_options: What of a kind the caches hold, where that is not everything.
+        tenure: Decides which owners are this process's to reconcile; None for all.
+        services: What runs beside the controllers, in the order in which it starts.
+        observe: Makes what hears of the controller of that name and so many workers; None hears nothing.
+        tracer: Wraps each pass in a span.
     """
 
     def __init__(
@@ -54,18 +81,51 @@ class Process:
         *,
         clock: Clock,
         entropy: Entropy,
-        namespace: str = "",
+        namespaces: Sequence[str] = (),
         grace: timedelta = timedelta(seconds=30),
+        watches: Sequence[WatchedKind] = (),
+        indexes: Mapping[tuple[GroupVersionKind, str], Index] = {},
+        cache_options: Mapping[GroupVersionKind, CacheOptions] = {},
+        tenure: Tenure | None = None,
+        services: Sequence[Service] = (),
+        observe: Callable[[str, int], ControllerObserver | None] = lambda name, workers: None,
+        tracer: PassTracer | None = None,
     ) -> None:
         self._kinds = tuple(kinds)
-        self._client = client
+        self._watches = tuple(watches)
+        self._indexes = dict(indexes)
         self._clock = clock
         self._entropy = entropy
-        self._namespace = namespace
+        self._tenure = tenure
+        self._services = tuple(services)
+        self._observe = observe
+        self._tracer = tracer
         self._grace_seconds = grace.total_seconds()
         self._deadline = asyncio.timeout(None)
+        self._owners: dict[GroupVersionKind, Owners] = {}
         self._controllers: dict[GroupVersionKind, Controller] = {}
         self._is_stopping = False
+        self._reads = Reads()
+        self._warm: set[GroupVersionKind] = set()
+        self.client = client
+        """Sends the requests."""
+        holds = tenure.holds if tenure is not None else _everything
+        self._routing = Routing(self._reads, lookup=self, holds=holds)
+        self.informers = Informers(
+            client, namespaces=namespaces, options=cache_options, keep=self._routing.keeps, clock=clock, entropy=entropy
+        )
+        """What is held in memory."""
+        self._clients = CachedClients(client, self.informers, self._reads, self._routing, namespaces=namespaces)
+
+    @property
+    def controllers(self) -> Mapping[GroupVersionKind, Controller]:
+        """The controllers at work; none before the owners are listed."""
+        return MappingProxyType(self._controllers)
+
+    @property
+    def is_stopping(self) -> bool:
+        """Tell whether the process has been told to stop."""
+        return self._is_stopping
 
     async def run(self, *, stops_on_signals: bool = False) -> None:
         """Work until `stop` or cancellation.
@@ -109,27 +169,126 @@ class Process:
         for controller in self._controllers.values():
             controller.stop()
 
+    # What leases tell.
+
+    async def taken(self, part: Part) -> None:
+        """These owners are this process's to reconcile from now on: queue them behind whatever changes."""
+        for informer in tuple(self.informers.running.values()):
+            await informer.widen()
+        for gvk, controller in self._controllers.items():
+            for meta in self.informers.running[gvk].store.all_metadata():
+                if part(meta.uid):
+                    controller.wake(meta.key, priority=_COLD_START_PRIORITY, reason="the operator took over")
+
+    async def released(self, part: Part) -> None:
+        """These owners are not this process's any more: return when no pass over one of them is under way."""
+        for gvk, controller in self._controllers.items():
+            await controller.wait_until_idle(self._keys(gvk, part))
+        self._sift()
+
+    def lost(self, part: Part) -> None:
+        """Somebody else may reconcile these owners already: cancel the passes over them."""
+        for gvk, controller in self._controllers.items():
+            controller.abandon(self._keys(gvk, part))
+        self._sift()
+
+    # What predicates and mapping functions look up (`konverge.runtime.changes.Lookup`).
+
+    def held(self, gvk: GroupVersionKind, key: ObjectKey) -> Object | None:
+        """The object as the caches hold it, fresh; None when they do not."""
+        informer = self.informers.running.get(gvk)
+        return None if informer is None else informer.store.get(key)
+
+    def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[ObjectKey]:
+        """The objects that an index of the kind has under that value."""
+        informer = self.informers.running.get(gvk)
+        return [] if informer is None else informer.by_index(index, value)
+
     async def _work(self) -> None:
-        reads = Reads()
-        mappings = [await self._client.mapping(kind.gvk) for kind in self._kinds]
-        routing = Routing((OwnedKind(mapping.gvk, mapping.namespaced) for mapping in mappings), reads)
-        async with Informers(
-            self._client, namespace=self._namespace, keep=routing.keeps, clock=self._clock, entropy=self._entropy
-        ) as informers:
-            waking = Waking(routing, self._wake)
-            clients = CachedClients(self._client, informers, reads, waking, namespace=self._namespace)
-            owners = [Owners(kind, clients, self._entropy) for kind in self._kinds]
-            for kind in self._kinds:
-                await clients.started(kind.gvk)
+        async with AsyncExitStack() as stack:
+            for service in self._services:
+                await stack.enter_async_context(service(self))
+            mappings = [await self.client.mapping(kind.gvk) for kind in self._kinds]
+            owned = [
+                OwnedKind(mapping.gvk, mapping.namespaced, kind.when)
+                for mapping, kind in zip(mappings, self._kinds, strict=True)
+            ]
+            self._routing.serve(owned, self._watches)
+            for (gvk, name), values_of in self._indexes.items():
+                self.informers.add_index(gvk, name, values_of)
+            await stack.enter_async_context(self.informers)
+            background = await stack.enter_async_context(_Background())
+            await self._sync(background)
             # Nothing is awaited from here to the subscription: what is held is queued, what comes later is told.
-            for each in owners:
-                controller = self._controllers[each.kind.gvk] = self._controller(each)
-                for key in each.existing():
+            for kind in self._kinds:
+                owners = self._owners[kind.gvk] = Owners(kind, self._clients, self._tenure)
+                controller = self._controllers[kind.gvk] = self._controller(owners)
+                for key in owners.existing():
                     controller.wake(key, priority=_COLD_START_PRIORITY, reason="the operator started")
-            informers.subscribe(waking.changed)
+            self.informers.subscribe(self._changed)
+            background.start(self._stop_unread(), "stop unread informers")
+            if self._tenure is not None:
+                background.start(self._warm_up(), "warm up")
+            if self._is_stopping:
+                return
+            if self._tenure is not None:
+                await stack.enter_async_context(self._tenure.running(self))
             async with asyncio.TaskGroup() as controllers:
                 for controller in self._controllers.values():
                     controllers.create_task(controller.run(), name=f"controller {controller.name}")
+
+    async def _sync(self, background: _Background) -> None:
+        for kind in self._kinds:
+            await self._clients.started(kind.gvk)
+        for gvk in dict.fromkeys(watch.gvk for watch in self._watches):
+            try:
+                await self._clients.started(gvk)
+            except KindNotServedError as error:
+                _log.info("%s is watched as soon as it is served: %s", gvk, error)
+                self._routing.open(gvk)
+                background.start(self._watch_when_served(gvk), f"watch {gvk} when it is served")
+
+    async def _watch_when_served(self, gvk: GroupVersionKind) -> None:
+        while True:
+            await self._clock.sleep(_ABSENT_SECONDS)
+            try:
+                await self._clients.started(gvk)
+            except KindNotServedError:
+                continue
+            return
+
+    async def _warm_up(self) -> None:
+        """Start the informers that the passes will need, as far as that can be told before any has run."""
+        for owner_kind in self._kinds:
+            if owner_kind.kinds_of is None:
+                continue
+            store = self.informers.running[owner_kind.gvk].store
+            for key in itertools.islice([meta.key for meta in store.all_metadata()], _WARM_OWNERS):
+                owner = store.get(key)
+                for gvk in () if owner is None else owner_kind.kinds_of(owner):
+                    if gvk not in self._warm:
+                        self._warm.add(gvk)
+                        await self._warm_kind(gvk)
+
+    async def _warm_kind(self, gvk: GroupVersionKind) -> None:
+        try:
+            await self._clients.started(gvk)
+        except KonvergeError as error:
+            _log.debug("%s cannot be read ahead: %s", gvk, error)  # a pass that needs it will say so
+
+    async def _stop_unread(self) -> None:
+        """Stop the informers of kinds that nobody reads any more: memory and watches go with what is used."""
+        unread: set[GroupVersionKind] = set()
+        while True:
+            await self._clock.sleep(_SWEEP_SECONDS)
+            read = self._reads.kinds()
+            running = self.informers.running
+            found = {gvk for gvk in running if not (gvk in read or gvk in self._warm or self._routing.stays_open(gvk))}
+            for gvk in found & unread:
+                _log.debug("nobody reads %s any more: its watch ends", gvk)
+                self._routing.close(gvk)
+                await self.informers.stop(gvk)
+            unread = found
 
     def _controller(self, owners: Owners) -> Controller:
         kind = owners.kind
@@ -140,10 +299,64 @@ class Process:
             entropy=self._entropy,
             workers=kind.workers,
             timeout=kind.timeout,
+            observer=self._observe(kind.name, kind.workers),
+            tracer=self._tracer,
         )
 
-    def _wake(self, owner: Reader, reason: str) -> None:
-        self._controllers[owner.gvk].wake(owner.key, reason=reason)
+    def _changed(self, gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
+        for owner, reason in self._routing.concerned(gvk, old, new).items():
+            self._controllers[owner.gvk].wake(owner.key, reason=reason)
+
+    def _keys(self, gvk: GroupVersionKind, part: Part) -> Callable[[ObjectKey], bool]:
+        """The keys of the owners of a part. One that is gone may have been of any part."""
+        store = self.informers.running[gvk].store
+
+        def is_in_part(key: ObjectKey) -> bool:
+            meta = store.metadata(key)
+            return meta is None or part(meta.uid)
+
+        return is_in_part
+
+    def _sift(self) -> None:
+        """Let go of what belongs to owners that are not held any more."""
+        if self._tenure is None:
+            return
+        for gvk in self._controllers:
+            for meta in self.informers.running[gvk].store.all_metadata():
+                if not self._tenure.holds(meta.uid):
+                    self._reads.forget(Reader(gvk, meta.key))
+        for informer in self.informers.running.values():
+            informer.sift()
+
+
+def _everything(uid: str) -> bool:
+    return True
+
+
+class _Background:
+    """Tasks that have no end of their own: they are cancelled when the block ends."""
+
+    def __init__(self) -> None:
+        self._group = asyncio.TaskGroup()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        self._tasks.append(self._group.create_task(work, name=name))
+
+    async def __aenter__(self) -> Self:
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        # An error of the block passes through by itself; given to the group, it would come out wrapped.
+        if error is None or isinstance(error, asyncio.CancelledError):
+            await self._group.__aexit__(kind, error, traceback)
+        else:
+            await self._group.__aexit__(None, None, None)
 
 
 @contextmanager

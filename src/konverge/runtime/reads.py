@@ -6,13 +6,14 @@ some of its reads, so what earlier passes read still counts then.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Set
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Set
+from typing import NamedTuple, TypeAlias
 
 from konverge.kube import GroupVersionKind, ObjectKey
+from konverge.kube.metadata import ObjectMeta
+from konverge.kube.selectors import LabelSelector
 
-__all__ = ["ReadObject", "Reader", "Reads"]
+__all__ = ["Read", "ReadList", "ReadObject", "Reader", "Reads"]
 
 
 class Reader(NamedTuple):
@@ -29,53 +30,98 @@ class ReadObject(NamedTuple):
     key: ObjectKey
 
 
+class ReadList(NamedTuple):
+    """All objects of a kind that match, those to come included."""
+
+    gvk: GroupVersionKind
+    namespace: str
+    labels: LabelSelector
+
+    def matches(self, meta: ObjectMeta) -> bool:
+        """Tell whether the object is one of them."""
+        return self.namespace in ("", meta.namespace) and self.labels.matches(meta.labels)
+
+
+Read: TypeAlias = ReadObject | ReadList
+
+
 class Reads:
     """The reads of all owners, both ways round."""
 
     def __init__(self) -> None:
-        self._by_reader: dict[Reader, set[ReadObject]] = {}
-        self._readers: dict[ReadObject, set[Reader]] = {}
-        self._under_way: dict[Reader, Counter[ReadObject]] = {}
+        self._by_reader: dict[Reader, set[Read]] = {}
+        self._readers: dict[Read, set[Reader]] = {}
+        # Lists are few and must be matched one by one; objects are many and are found by their key.
+        self._lists: dict[GroupVersionKind, set[ReadList]] = {}
+        self._times_read: dict[GroupVersionKind, int] = {}
+        self._under_way: dict[Reader, set[Read]] = {}
 
     def begin(self, reader: Reader) -> None:
         """A pass of the reader starts."""
-        self._under_way[reader] = Counter()
+        self._under_way[reader] = set()
 
-    def note(self, reader: Reader, read: ReadObject) -> None:
-        """The reader reads the object; from now on its changes concern the reader."""
-        self._under_way.setdefault(reader, Counter())[read] += 1
+    def note(self, reader: Reader, read: Read) -> None:
+        """The reader reads that; from now on its changes concern the reader."""
+        self._under_way.setdefault(reader, set()).add(read)
+        readers = self._readers.get(read)
+        if readers is None:
+            readers = self._readers[read] = set()
+            self._times_read[read.gvk] = self._times_read.get(read.gvk, 0) + 1
+            if isinstance(read, ReadList):
+                self._lists.setdefault(read.gvk, set()).add(read)
+        readers.add(reader)
         self._by_reader.setdefault(reader, set()).add(read)
-        self._readers.setdefault(read, set()).add(reader)
 
     def finish(self, reader: Reader, *, complete: bool) -> None:
         """The pass ended; when it was complete, what it did not read concerns the reader no longer."""
-        read_now = self._under_way.pop(reader, Counter())
+        read_now = self._under_way.pop(reader, set())
         if complete:
-            self._drop(reader, self._by_reader.get(reader, set()) - read_now.keys())
-
-    def times_read(self, reader: Reader, read: ReadObject) -> int:
-        """How often the pass under way has read the object."""
-        return self._under_way.get(reader, Counter())[read]
+            self._drop(reader, self._by_reader.get(reader, set()) - read_now)
 
     def forget(self, reader: Reader) -> None:
         """The reader is gone."""
         self._under_way.pop(reader, None)
         self._drop(reader, set(self._by_reader.get(reader, ())))
 
-    def readers_of(self, read: ReadObject) -> Set[Reader]:
-        """The owners that the object's changes concern."""
-        return self._readers.get(read, frozenset())
+    def readers_of(self, gvk: GroupVersionKind, states: Iterable[ObjectMeta]) -> Iterator[Reader]:
+        """The owners that a change of an object from one of these states to another concerns; some more than once."""
+        for meta in states:
+            yield from self._readers.get(ReadObject(gvk, meta.key), ())
+            for read in self._lists.get(gvk, ()):
+                if read.matches(meta):
+                    yield from self._readers[read]
 
-    def is_read(self, read: ReadObject) -> bool:
+    def is_read(self, gvk: GroupVersionKind, meta: ObjectMeta) -> bool:
         """Tell whether anybody reads the object."""
+        return ReadObject(gvk, meta.key) in self._readers or any(
+            read.matches(meta) for read in self._lists.get(gvk, ())
+        )
+
+    def is_noted(self, read: Read) -> bool:
+        """Tell whether anybody has read just that."""
         return read in self._readers
 
-    def _drop(self, reader: Reader, dropped: Set[ReadObject]) -> None:
+    def kinds(self) -> Set[GroupVersionKind]:
+        """The kinds of which something is read."""
+        return self._times_read.keys()
+
+    def _drop(self, reader: Reader, dropped: Set[Read]) -> None:
         kept = self._by_reader.get(reader, set())
         kept.difference_update(dropped)
         if not kept:
             self._by_reader.pop(reader, None)
         for read in dropped:
-            self._readers[read].discard(reader)
-            if not self._readers[read]:
-                del self._readers[read]
+            readers = self._readers[read]
+            readers.discard(reader)
+            if not readers:
+                self._end(read)
+
+    def _end(self, read: Read) -> None:
+        del self._readers[read]
+        self._times_read[read.gvk] -= 1
+        if not self._times_read[read.gvk]:
+            del self._times_read[read.gvk]
+        if isinstance(read, ReadList):
+            self._lists[read.gvk].discard(read)
+            if not self._lists[read.gvk]:
+                del self._lists[read.gvk]

@@ -1,40 +1,99 @@
-"""Whom a change concerns: from an object's metadata to the owners that are to be reconciled. Pure.
+"""Whom a change concerns: from an object's metadata to the owners that are to be reconciled.
+
+Pure, but for what authors' predicates and mapping functions do.
 
 An object concerns an owner if it *is* the owner, if the owner controls it (the one owner reference with ``controller:
-true``, matched by group and kind, since the version of a reference says nothing), or if a pass of the owner read it.
+true``, matched by group and kind, since the version of a reference says nothing), if a pass of the owner read it, or if
+a watch maps it to the owner. Every change wakes whom it concerns, an own write its writer too: the pass that follows
+finds nothing to do and sends nothing, and whoever changes something each time is the `Breaker`'s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from konverge.kube import GroupVersionKind, ObjectKey
-from konverge.kube.metadata import ObjectMeta
-from konverge.runtime.reads import Reader, ReadObject, Reads
+from konverge.kube.metadata import ObjectMeta, OwnerReference
+from konverge.runtime.changes import Change, Lookup, MapToOwners, Predicate
+from konverge.runtime.reads import Reader, Reads
 
-__all__ = ["OwnedKind", "Routing"]
+__all__ = ["OwnedKind", "Routing", "WatchedKind"]
+
+_log = logging.getLogger("konverge.runtime")
+
+# One change may concern every owner there is, but not go on naming them for ever.
+_MAX_MAPPED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedKind:
-    """A kind whose objects are owners here."""
+    """A kind whose objects are owners here.
+
+    Args:
+        gvk: The kind.
+        namespaced: Whether its objects are in namespaces.
+        when: Which of an owner's own changes call for a pass; None for all.
+    """
 
     gvk: GroupVersionKind
     namespaced: bool
+    when: Predicate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedKind:
+    """A kind whose changes concern owners that neither control nor read the object.
+
+    Args:
+        gvk: The kind.
+        owner: The kind of the owners.
+        owners_of: Names them for one change.
+        when: Which changes count; None for all.
+    """
+
+    gvk: GroupVersionKind
+    owner: GroupVersionKind
+    owners_of: MapToOwners
+    when: Predicate | None = None
 
 
 class Routing:
     """Finds the owners that a change concerns, and tells what the caches need to hold.
 
     Args:
-        kinds: The kinds whose objects are owners here.
         reads: Who read what.
+        lookup: Where predicates and mapping functions may look.
+        holds: Tells by its UID whether an owner, and what it controls, is to be held.
     """
 
-    def __init__(self, kinds: Iterable[OwnedKind], reads: Reads) -> None:
-        self._kinds = {kind.gvk.group_kind: kind for kind in kinds}
+    def __init__(self, reads: Reads, *, lookup: Lookup, holds: Callable[[str], bool] = lambda uid: True) -> None:
         self._reads = reads
+        self._lookup = lookup
+        self._holds = holds
+        self._kinds: dict[tuple[str, str], OwnedKind] = {}
+        self._owners: dict[GroupVersionKind, OwnedKind] = {}
+        self._watches: dict[GroupVersionKind, list[WatchedKind]] = {}
+        self._open: set[GroupVersionKind] = set()
+
+    def serve(self, kinds: Iterable[OwnedKind], watches: Iterable[WatchedKind] = ()) -> None:
+        """Route to owners of these kinds, also by these watches."""
+        for kind in kinds:
+            self._kinds[kind.gvk.group_kind] = self._owners[kind.gvk] = kind
+        for watch in watches:
+            self._watches.setdefault(watch.gvk, []).append(watch)
+
+    def open(self, gvk: GroupVersionKind) -> None:
+        """The kind's changes count from now on.
+
+        Until then they are those of its first list, and whoever waits for that sees it as it is.
+        """
+        self._open.add(gvk)
+
+    def close(self, gvk: GroupVersionKind) -> None:
+        """The kind is watched no longer."""
+        self._open.discard(gvk)
 
     def concerned(self, gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> dict[Reader, str]:
         """The owners that a change concerns, each with the reason, in no particular order.
@@ -45,34 +104,71 @@ class Routing:
             new: Its metadata now; None when it is gone.
         """
         meta = new or old
-        if meta is None:
+        if meta is None or gvk not in self._open:
             return {}
-        key = meta.key
+        found = set(self._found(gvk, old, new))
+        if not found:
+            return {}
         what = "came" if old is None else "went" if new is None else "changed"
-        reason = f"{gvk.kind} {key} {what}"
-        found = dict.fromkeys(self._reads.readers_of(ReadObject(gvk, key)), reason)
-        for state in (old, new):  # an object that changes its owner concerns both
-            if state is not None and (controller := self._controller(state)) is not None:
-                found[controller] = reason
-        if self._is_owner(gvk):
-            found[Reader(gvk, key)] = reason
-        return found
+        return dict.fromkeys(found, f"{gvk.kind} {meta.key} {what}")
 
     def keeps(self, gvk: GroupVersionKind, meta: ObjectMeta) -> bool:
-        """Tell whether the caches are to hold the object: one of our owners, controlled by one, or read by one."""
-        return (
-            self._is_owner(gvk) or self._controller(meta) is not None or self._reads.is_read(ReadObject(gvk, meta.key))
-        )
+        """Tell whether the caches are to hold the object: an owner, one that is watched, controlled or read."""
+        if gvk in self._watches or self._reads.is_read(gvk, meta):
+            return True
+        if gvk in self._owners:
+            return self._holds(meta.uid)
+        reference = meta.controller
+        return reference is not None and self._owner_kind(reference) is not None and self._holds(reference.uid)
 
-    def _is_owner(self, gvk: GroupVersionKind) -> bool:
-        kind = self._kinds.get(gvk.group_kind)
-        return kind is not None and kind.gvk == gvk
+    def stays_open(self, gvk: GroupVersionKind) -> bool:
+        """Tell whether the kind is watched even if nobody reads it."""
+        return gvk in self._owners or gvk in self._watches
+
+    def _found(self, gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> Iterator[Reader]:
+        states = [state for state in (old, new) if state is not None]
+        yield from self._reads.readers_of(gvk, states)
+        for state in states:  # an object that changes its owner concerns both
+            controller = self._controller(state)
+            if controller is not None:
+                yield controller
+        owned, watches = self._owners.get(gvk), self._watches.get(gvk)
+        if owned is None and watches is None:
+            return
+        change = Change(gvk, old, new, self._lookup)
+        if owned is not None and _passes(owned.when, change):
+            yield Reader(gvk, change.key)
+        for watch in watches or ():
+            if _passes(watch.when, change):
+                yield from self._mapped(watch, change)
+
+    def _mapped(self, watch: WatchedKind, change: Change) -> Iterator[Reader]:
+        try:
+            for number, key in enumerate(watch.owners_of(change)):
+                if number == _MAX_MAPPED:
+                    raise ValueError(f"it names more than {_MAX_MAPPED} owners")
+                if not isinstance(key, ObjectKey):
+                    raise TypeError(f"expected ObjectKeys, found {type(key).__name__}")
+                yield Reader(watch.owner, key)
+        except Exception:  # noqa: BLE001  # an author's code: the change concerns others too
+            _log.exception("the function that maps %s to %s failed on %s", watch.gvk, watch.owner.kind, change.key)
 
     def _controller(self, meta: ObjectMeta) -> Reader | None:
         reference = meta.controller
-        if reference is None:
-            return None
-        kind = self._kinds.get(GroupVersionKind.parse(reference.api_version, reference.kind).group_kind)
-        if kind is None:
+        kind = None if reference is None else self._owner_kind(reference)
+        if reference is None or kind is None:
             return None
         return Reader(kind.gvk, ObjectKey(meta.namespace if kind.namespaced else "", reference.name))
+
+    def _owner_kind(self, reference: OwnerReference) -> OwnedKind | None:
+        return self._kinds.get(GroupVersionKind.parse(reference.api_version, reference.kind).group_kind)
+
+
+def _passes(when: Predicate | None, change: Change) -> bool:
+    if when is None:
+        return True
+    try:
+        return bool(when(change))
+    except Exception:  # noqa: BLE001  # rather one pass too many than a change that nobody sees
+        _log.exception("a predicate failed on %s %s", change.gvk.kind, change.key)
+        return True

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AsyncExitStack, suppress
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar, overload
 
 from konverge.client import Client, Transport
 from konverge.clock import Clock
-from konverge.errors import NotFoundError
-from konverge.kube import GroupVersionKind, ObjectKey
+from konverge.crd import crd_manifest, definition_of
+from konverge.errors import KindNotServedError, NotFoundError, TooManyRequestsError
+from konverge.kube import Condition, GroupVersionKind, ObjectKey, find_condition
+from konverge.operator import Operator, RunOptions
 from konverge.testing.requests import Request
 from konverge.testing.waiting import eventually
 
@@ -113,6 +116,67 @@ class Cluster:
         """
         __tracebackhide__ = True
         return await eventually(check, clock=self.clock, timeout_seconds=timeout_seconds, describe=describe)
+
+    @asynccontextmanager
+    async def running(self, operator: Operator, options: RunOptions | None = None) -> AsyncIterator[None]:
+        """Run an operator within the block, in the cluster's time, with its CustomResourceDefinitions installed.
+
+        The definitions stay when the test ends: they are the same for all tests of an operator.
+
+        Args:
+            operator: The operator; its name is its user agent.
+            options: How to run it; in the test's own namespace when not given.
+
+        Raises:
+            BaseException: What the operator ended with before the block did.
+        """
+        for cls in operator.custom_resources:
+            await self.client.apply(crd_manifest(cls), field_manager=_ADMIN_USER_AGENT)
+            gvk = definition_of(cls).gvk
+            await self.eventually(lambda gvk=gvk: self._is_served(gvk), describe=f"{gvk} is served")  # type: ignore[misc]
+        client = self.new_client(operator.name)
+        options = options or RunOptions(namespaces=(self.namespace,))
+        running = asyncio.create_task(operator.run(client, options, clock=self.clock), name=operator.name)
+        try:
+            yield
+        finally:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
+
+    async def _is_served(self, gvk: GroupVersionKind) -> bool:
+        try:
+            await self.client.list_page(gvk, namespace=self.namespace, limit=1)
+        except (KindNotServedError, TooManyRequestsError):  # the second: its storage is not set up yet
+            return False
+        return True
+
+    async def until_condition(
+        self, gvk: GroupVersionKind, name: str, *, type: str = "Ready", status: str = "True", reason: str = ""
+    ) -> Condition:
+        """Wait until an object of the test's namespace has a condition.
+
+        Args:
+            gvk: The object's kind.
+            name: Its name.
+            type: The condition's type.
+            status: Its status.
+            reason: Its reason; any when not given.
+
+        Raises:
+            AssertionError: It was not so in time; the message holds the condition as it was last.
+        """
+
+        async def found() -> Condition | None:
+            try:
+                obj = await self.client.get(gvk, ObjectKey(self.namespace, name))
+            except NotFoundError:
+                return None
+            condition = find_condition(obj, type)
+            is_it = condition is not None and condition.status == status and reason in ("", condition.reason)
+            return condition if is_it else None
+
+        return await self.eventually(found, describe=f"{gvk.kind} {name} has {type} {status} {reason}".rstrip())
 
     def requests(self, user_agent: str) -> list[Request]:
         """What was asked with that user agent since the test began; whoever has an answer finds its request here.

@@ -1,0 +1,247 @@
+"""Which owners this process may reconcile, where Leases decide: all or none, or those of some shards.
+
+A process that does not lead holds everything in memory all the same, so that it can take over at once. One that holds
+some of the shards holds only what belongs to them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from konverge.client import Client
+from konverge.client.permits import WritePermit
+from konverge.clock import Clock, Entropy
+from konverge.runtime.election import (
+    LeaderElection,
+    Leadership,
+    ShardAssignment,
+    Sharding,
+    leader_election,
+    shard_of,
+    sharding,
+)
+
+if TYPE_CHECKING:
+    from konverge.runtime.process import Process
+
+__all__ = ["LeaderTenure", "Part", "ShardTenure", "Tenure", "tenure_of"]
+
+Part: TypeAlias = Callable[[str], bool]
+"""A part of the owners: tells by its UID whether an owner is in it."""
+
+
+class Tenure(Protocol):
+    """Decides which owners this process may reconcile, and lets its client write for no others.
+
+    It is a `WritePermit` itself: to write for anybody.
+    """
+
+    def is_ours(self, uid: str) -> bool:
+        """Tell whether a pass over the owner of that UID may begin now."""
+
+    def holds(self, uid: str) -> bool:
+        """Tell whether the caches hold the owner of that UID, and what belongs to it."""
+
+    def permit(self, uid: str) -> WritePermit:
+        """The permission to write for the owner of that UID; a pass takes it when it begins."""
+
+    def seconds_left(self) -> float:
+        """For how long this process may write at all."""
+
+    @property
+    def leases(self) -> dict[str, bool]:
+        """The names of the Leases that matter, and whether this process holds each."""
+
+    def running(self, process: Process) -> AbstractAsyncContextManager[None]:
+        """Take part while the block runs, and give everything back at its end.
+
+        Meanwhile `Process.taken`, `Process.released` and `Process.lost` are called.
+        """
+
+
+def tenure_of(
+    options: LeaderElection | Sharding, client: Client, *, clock: Clock, entropy: Entropy, in_thread: bool
+) -> Tenure:
+    """The tenure that such Leases give."""
+    kind = LeaderTenure if isinstance(options, LeaderElection) else ShardTenure
+    return kind(options, client, clock=clock, entropy=entropy, in_thread=in_thread)  # type: ignore[arg-type]
+
+
+class LeaderTenure:
+    """All owners, or none.
+
+    Args:
+        options: The Lease.
+        client: The cluster; the Lease is renewed through connections of its own.
+        clock: The time.
+        entropy: The randomness.
+        in_thread: Renew in a thread of its own; not in simulated time.
+    """
+
+    def __init__(
+        self, options: LeaderElection, client: Client, *, clock: Clock, entropy: Entropy, in_thread: bool = True
+    ) -> None:
+        self._options = options
+        self._client = client
+        self._clock = clock
+        self._entropy = entropy
+        self._in_thread = in_thread
+        self._leadership = Leadership("")
+
+    def is_ours(self, uid: str) -> bool:
+        """Tell whether this process leads."""
+        return self._leadership.is_held
+
+    def holds(self, uid: str) -> bool:
+        """Everything is held, to be ready."""
+        return True
+
+    def permit(self, uid: str) -> WritePermit:
+        """The permission of the present term."""
+        return self._leadership.permit
+
+    def seconds_left(self) -> float:
+        """For how long this process may write."""
+        return self._leadership.permit.seconds_left()
+
+    @property
+    def leases(self) -> dict[str, bool]:
+        """The one Lease."""
+        return {self._options.name: self._leadership.is_held}
+
+    @asynccontextmanager
+    async def running(self, process: Process) -> AsyncIterator[None]:
+        """Stand by, or lead, while the block runs."""
+        election = leader_election(
+            self._client.with_own_connections,
+            self._options,
+            clock=self._clock,
+            entropy=self._entropy,
+            in_thread=self._in_thread,
+        )
+        async with election as self._leadership, asyncio.TaskGroup() as tasks:
+            terms = tasks.create_task(self._terms(process), name="terms of leadership")
+            try:
+                yield
+            finally:
+                terms.cancel()
+
+    async def _terms(self, process: Process) -> None:
+        while True:
+            await self._leadership.wait_until_held()
+            await process.taken(_all)
+            await self._leadership.wait_until_lost()
+            process.lost(_all)
+
+
+class ShardTenure:
+    """The owners of the shards that this process holds.
+
+    Args:
+        options: The shards and their Leases.
+        client: The cluster; the Leases are renewed through connections of its own.
+        clock: The time.
+        entropy: The randomness.
+        in_thread: Renew in a thread of its own; not in simulated time.
+    """
+
+    def __init__(
+        self, options: Sharding, client: Client, *, clock: Clock, entropy: Entropy, in_thread: bool = True
+    ) -> None:
+        self._options = options
+        self._client = client
+        self._clock = clock
+        self._entropy = entropy
+        self._in_thread = in_thread
+        self._assignment = ShardAssignment(options.shards, "", self)
+        self._process: Process | None = None
+        self._new: set[int] = set()
+        self._has_new = asyncio.Event()
+        self._handing_over: set[int] = set()
+
+    def is_ours(self, uid: str) -> bool:
+        """Tell whether the owner's shard is held and is not being handed over."""
+        shard = shard_of(uid, self._options.shards)
+        return shard in self._assignment.held and shard not in self._handing_over
+
+    def holds(self, uid: str) -> bool:
+        """Tell whether the owner's shard is held."""
+        return self._assignment.holds(uid)
+
+    def permit(self, uid: str) -> WritePermit:
+        """The permission of the shard's present term."""
+        return self._assignment.permit(shard_of(uid, self._options.shards))
+
+    def seconds_left(self) -> float:
+        """For how long this process may write for anybody."""
+        held = (self._assignment.permit(shard).seconds_left() for shard in self._assignment.held)
+        return max(held, default=0.0)
+
+    @property
+    def leases(self) -> dict[str, bool]:
+        """One Lease for each shard."""
+        held = self._assignment.held
+        return {f"{self._options.name}-{shard}": shard in held for shard in range(self._options.shards)}
+
+    @asynccontextmanager
+    async def running(self, process: Process) -> AsyncIterator[None]:
+        """Hold a fair share of the shards while the block runs."""
+        self._process = process
+        campaign = sharding(
+            self._client.with_own_connections,
+            self._options,
+            self,
+            clock=self._clock,
+            entropy=self._entropy,
+            in_thread=self._in_thread,
+        )
+        async with campaign as self._assignment, asyncio.TaskGroup() as tasks:
+            taking = tasks.create_task(self._take(process), name="taking shards over")
+            watching = tasks.create_task(self._watch_the_renewal(), name="watching the renewal of Leases")
+            try:
+                yield
+            finally:
+                taking.cancel()
+                watching.cancel()
+
+    # What the campaign tells (`konverge.runtime.election.ShardListener`).
+
+    def acquired(self, shard: int) -> None:
+        """The shard is ours: its owners are read, then reconciled."""
+        self._handing_over.discard(shard)
+        self._new.add(shard)
+        self._has_new.set()
+
+    def lost(self, shard: int) -> None:
+        """The shard is not ours any more."""
+        self._handing_over.discard(shard)
+        if self._process is not None:
+            self._process.lost(self._part({shard}))
+
+    async def release(self, shard: int) -> None:
+        """Let the passes of the shard end."""
+        self._handing_over.add(shard)
+        if self._process is not None:
+            await self._process.released(self._part({shard}))
+
+    async def _take(self, process: Process) -> None:
+        """Take over what has come: several shards that come together cost one list, not one each."""
+        while True:
+            await self._has_new.wait()
+            self._has_new.clear()
+            new, self._new = self._new, set()
+            await process.taken(self._part(new))
+
+    async def _watch_the_renewal(self) -> None:
+        while True:
+            await self._assignment.wait_until_changed()
+
+    def _part(self, shards: set[int]) -> Part:
+        return lambda uid: shard_of(uid, self._options.shards) in shards
+
+
+def _all(uid: str) -> bool:
+    return True

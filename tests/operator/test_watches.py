@@ -1,0 +1,212 @@
+"""Changes of what owners neither control nor read, predicates, indexes and lists, on either cluster."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pytest
+
+from konverge.cache import CacheOptions
+from konverge.crd import Metadata, crd_manifest, custom_resource, definition_of
+from konverge.errors import BuildError
+from konverge.kube import GroupVersionKind, ObjectKey
+from konverge.operator import Change, Operator, OwnerContext, generation_changed, kind_of
+from tests.operator.shops import CONFIG_MAP, SHOP, LooseShop, Shop, ShopSpec, Town, settings
+
+pytestmark = pytest.mark.anyio
+
+
+@custom_resource(group="operator.konverge.test", version="v1")
+@dataclass
+class Stall:
+    """Served from some moment on."""
+
+    metadata: Metadata
+    spec: ShopSpec
+
+
+STALL = definition_of(Stall).gvk
+
+
+def licences(name: str, **labels: str) -> dict[str, object]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels}, "data": {"by": "us"}}
+
+
+async def put(town: Town, name: str, **labels: str) -> None:
+    obj = licences(name, **labels)
+    obj["metadata"]["namespace"] = town.namespace  # type: ignore[index]
+    await town.client.apply(obj, field_manager="town-hall")
+
+
+async def test_a_watched_object_wakes_the_owners_that_an_index_names(town: Town) -> None:
+    operator = Operator("shops")
+    passes: list[str] = []
+
+    @operator.reconciles(Shop)
+    async def reconcile(shop: Shop, ctx: OwnerContext) -> None:
+        passes.append(shop.metadata.name)
+
+    @operator.index(Shop, "license")
+    def license_of(shop: Shop) -> Iterable[str]:
+        return [shop.spec.license]
+
+    @operator.watches("v1/ConfigMap", wakes=Shop)
+    def users(change: Change) -> Iterable[ObjectKey]:
+        return change.by_index(SHOP, "license", change.key.name)
+
+    async with town.looked_after_by(operator):
+        await town.open("corner", license="food")
+        await town.open("market", license="drinks")
+        await town.cluster.eventually(lambda: {"corner", "market"} <= set(passes), describe="first passes")
+        await town.quiet()
+        passes.clear()
+
+        await put(town, "food")
+        await town.cluster.eventually(lambda: passes, describe="a pass")
+        await town.quiet()
+
+    assert set(passes) == {"corner"}
+
+
+async def test_a_pass_finds_by_an_index_and_is_woken_by_what_it_found(town: Town) -> None:
+    operator = Operator("shops")
+    seen: list[list[str]] = []
+
+    @operator.reconciles(Shop)
+    async def reconcile(shop: Shop, ctx: OwnerContext) -> None:
+        found = await ctx.cluster.by_index(CONFIG_MAP, "by", "us")
+        seen.append(sorted(obj["metadata"]["name"] for obj in found))
+
+    @operator.index("v1/ConfigMap", "by")
+    def issued_by(obj: dict[str, dict[str, str]]) -> Iterable[str]:
+        return [obj["data"]["by"]] if "by" in obj.get("data", {}) else []
+
+    await put(town, "food")
+    async with town.looked_after_by(operator):
+        await town.open("corner")
+        await town.cluster.eventually(lambda: seen and seen[-1] == ["food"], describe="the first is found")
+        await put(town, "drinks")
+
+        await town.cluster.eventually(lambda: seen[-1] == ["drinks", "food"], describe="both are found")
+
+
+async def test_a_pass_that_lists_is_woken_by_what_comes_to_match(town: Town) -> None:
+    operator = Operator("shops")
+    seen: list[int] = []
+
+    @operator.reconciles(Shop)
+    async def reconcile(shop: Shop, ctx: OwnerContext) -> None:
+        seen.append(len(await ctx.cluster.list(CONFIG_MAP, namespace=town.namespace, labels={"sort": "food"})))
+
+    await put(town, "bread", sort="food")
+    async with town.looked_after_by(operator):
+        await town.open("corner")
+        await town.cluster.eventually(lambda: seen and seen[-1] == 1, describe="one is found")
+        await put(town, "beer", sort="drink")
+        await town.quiet()
+        assert seen[-1] == 1
+        await put(town, "beer", sort="food")
+
+        await town.cluster.eventually(lambda: seen[-1] == 2, describe="two are found")
+
+
+async def test_a_predicate_spares_passes_over_an_owner_whose_spec_stays(town: Town) -> None:
+    operator = Operator("shops")
+    passes: list[str] = []
+
+    @operator.reconciles(Shop, when=generation_changed)
+    async def reconcile(shop: Shop, ctx: OwnerContext) -> None:
+        passes.append(shop.spec.greeting)
+
+    async with town.looked_after_by(operator):
+        await town.open("corner")
+        await town.cluster.eventually(lambda: passes, describe="the first pass")
+        await town.client.patch(SHOP, town.key("corner"), {"metadata": {"labels": {"a": "b"}}}, patch_type="merge")
+        await town.quiet()
+        assert passes == ["Hello"]
+        await town.change("corner", greeting="Ahoy")
+
+        await town.cluster.eventually(lambda: passes == ["Hello", "Ahoy"], describe="the second pass")
+
+
+async def test_a_kind_that_is_not_served_yet_is_watched_when_it_is(town: Town) -> None:
+    operator = Operator("shops")
+    passes: list[str] = []
+
+    @operator.reconciles(Shop)
+    async def reconcile(shop: Shop, ctx: OwnerContext) -> None:
+        passes.append(shop.metadata.name)
+
+    @operator.watches(Stall, wakes=Shop)
+    def neighbours(change: Change) -> Iterable[ObjectKey]:
+        return [ObjectKey(change.key.namespace, "corner")]
+
+    async with town.looked_after_by(operator):
+        await town.open("corner")
+        await town.cluster.eventually(lambda: passes, describe="the first pass, although a watched kind is absent")
+        await town.quiet()
+        passes.clear()
+        await town.install(crd_manifest(Stall), STALL)
+        stall = {"apiVersion": STALL.api_version, "kind": "Stall", "spec": {}}
+        await town.client.create(stall | {"metadata": {"name": "new", "namespace": town.namespace}})
+
+        await town.cluster.eventually(lambda: passes, describe="the watch wakes", timeout_seconds=60.0)
+
+
+async def test_what_the_caches_do_not_hold_wakes_nobody(town: Town) -> None:
+    operator = Operator("shops")
+    passes: list[str] = []
+
+    @operator.reconciles(Shop)
+    async def reconcile(shop: Shop, ctx: OwnerContext) -> None:
+        passes.append(shop.metadata.name)
+
+    operator.caches("v1/ConfigMap", CacheOptions(label_selector="sort=food"))
+
+    @operator.watches("v1/ConfigMap", wakes=Shop)
+    def everybody(change: Change) -> Iterable[ObjectKey]:
+        return [ObjectKey(change.key.namespace, "corner")]
+
+    async with town.looked_after_by(operator):
+        await town.open("corner")
+        await town.cluster.eventually(lambda: passes, describe="the first pass")
+        await town.quiet()
+        passes.clear()
+        await put(town, "beer", sort="drink")
+        await town.quiet()
+        assert passes == []
+        await put(town, "bread", sort="food")
+
+        await town.cluster.eventually(lambda: passes, describe="the watch wakes")
+
+
+def test_kinds_are_named_in_several_ways() -> None:
+    assert kind_of("apps/v1/Deployment") == GroupVersionKind("apps", "v1", "Deployment")
+    assert kind_of("v1/Secret") == GroupVersionKind("", "v1", "Secret")
+    assert kind_of(Shop) == SHOP
+    assert kind_of(SHOP) == SHOP
+
+
+@pytest.mark.parametrize("text", ["Deployment", "apps/v1/deployments", "", "/Secret", "a/b/c/D"])
+def test_a_kind_that_is_none_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(ValueError, match='expected for example "apps/v1/Deployment"'):
+        kind_of(text)
+
+
+async def test_a_watch_for_a_class_that_nothing_reconciles_is_refused(town: Town) -> None:
+    operator = Operator("shops")
+    operator.manages(Shop, settings)
+    operator.watches("v1/ConfigMap", wakes=LooseShop)(lambda change: [])
+
+    with pytest.raises(BuildError, match="a watch of v1/ConfigMap wakes LooseShop, and nothing reconciles that"):
+        await operator.run(town.client, clock=town.clock)
+
+
+def test_an_index_and_what_is_cached_are_said_once() -> None:
+    operator = Operator("shops")
+    operator.index("v1/ConfigMap", "by")(lambda obj: [])
+    operator.caches("v1/ConfigMap", CacheOptions())
+
+    with pytest.raises(BuildError, match='ConfigMap has an index "by" already'):
+        operator.index("v1/ConfigMap", "by")(lambda obj: [])
+    with pytest.raises(BuildError, match="what is cached of ConfigMap has been said already"):
+        operator.caches("v1/ConfigMap", CacheOptions())
