@@ -2,9 +2,10 @@
 
 import subprocess
 import sys
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
 import pydantic
 import pytest
@@ -230,6 +231,28 @@ def test_what_a_schema_has_no_word_for_is_named_with_its_path() -> None:
         "binary",
         "spec.choice: a union may be of one type and None, of int and str, or of int and float; "
         "give each alternative an optional field of its own",
+    )
+
+
+@dataclass
+class Misled:
+    size: Annotated[int, Field(ge=1)] = 1
+    count: int = Field(default=2)
+
+
+def test_constraints_of_pydantic_are_not_lost_in_silence_elsewhere() -> None:
+    @dataclass
+    class Thing:
+        metadata: Metadata
+        spec: Misled
+
+    with pytest.raises(BuildError) as failure:
+        custom_resource(group="a.b", version="v1")(Thing)
+
+    assert failure.value.mistakes == (
+        "spec.size: FieldInfo of pydantic counts in pydantic models only; use msgspec.Meta",
+        "spec.count: its default has no form in JSON: FieldInfo is neither a JSON value nor a dataclass, attrs class, "
+        "msgspec Struct or pydantic model",
     )
 
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -207,6 +208,13 @@ def test_versions_of_another_kind_and_twice_the_same_are_refused_together() -> N
         "also_serves: version_of.<locals>.Version has versions itself; list them all on the stored one",
         "also_serves: Item has no @custom_resource(...)",
     )
+
+
+def test_the_manifest_is_the_text_in_the_tree_on_every_python() -> None:
+    """To change it on purpose: write what `crd_manifest` gives into the file."""
+    stored = Path(__file__).with_name("fleet.json").read_text(encoding="utf-8")
+
+    assert json.dumps(crd_manifest(Fleet), indent=1) + "\n" == stored
 
 
 @pytest.mark.parametrize("module_and_class", ["webapps:WebApp", "models:Mixed", "scaling:Fleet"])

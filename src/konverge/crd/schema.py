@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect as python_inspect
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 from msgspec import inspect
@@ -112,7 +112,7 @@ def object_schema(info: ObjectType, path: str, mistakes: list[str], within: tupl
     if isinstance(info, inspect.StructType) and (info.array_like or info.tag is not None):
         mistakes.append(f"{path}: {info.cls.__name__} is tagged or array-like; use a plain Struct")
         return {}
-    mistakes += _model_mistakes(info, path)
+    mistakes += _model_mistakes(info, path) if is_model(info.cls) else _foreign_mistakes(info.cls, path)
     properties: Object = {}
     for field in info.fields:
         name = json_name(field)
@@ -120,7 +120,10 @@ def object_schema(info: ObjectType, path: str, mistakes: list[str], within: tupl
         if name in properties:
             mistakes.append(f"{where}: two attributes have this name in JSON")
         schema = type_schema(field.type, where, mistakes, (*within, info.cls))
-        properties[name] = _with_default(schema, field)
+        try:
+            properties[name] = _with_default(schema, field)
+        except TypeError as error:
+            mistakes.append(f"{where}: its default has no form in JSON: {error}")
     required = [json_name(field) for field in info.fields if field.required]
     schema = _present(
         type="object", description=_description(info.cls), properties=properties, required=required or None
@@ -131,12 +134,26 @@ def object_schema(info: ObjectType, path: str, mistakes: list[str], within: tupl
 
 
 def _model_mistakes(info: ObjectType, path: str) -> list[str]:
-    if not is_model(info.cls):
-        return []
+    assert is_model(info.cls)
     named = {field.name: json_name(field) for field in info.fields}
     return [
         f"{'.'.join(part for part in (path, named.get(name, name)) if part)}: {mistake}"
         for name, mistake in model_of(info.cls).mistakes
+    ]
+
+
+def _foreign_mistakes(cls: type, path: str) -> list[str]:
+    """Constraints that mean something in a pydantic model, and nothing to msgspec: they must not be lost in silence."""
+    try:
+        hints = get_type_hints(cls, include_extras=True)
+    except NameError:  # of a class within a function; msgspec has its own way to such names
+        return []
+    return [
+        f"{path}.{name}: {type(item).__name__} of {type(item).__module__.partition('.')[0]} counts in pydantic models "
+        "only; use msgspec.Meta"
+        for name, hint in hints.items()
+        for item in getattr(hint, "__metadata__", ())
+        if type(item).__module__.partition(".")[0] in ("pydantic", "annotated_types")
     ]
 
 
