@@ -38,16 +38,19 @@ class Projection:
         self._is_partial = options.metadata_only
         self._statistics = statistics
         self._has_failed = False
-        self._type = (gvk.api_version, gvk.kind)
+        self._api_version, self._kind = gvk.api_version, gvk.kind
 
     def is_of_the_kind(self, received: Received) -> bool:
         """Tell whether the object says that it is of the kind, or the metadata of some object where that is held."""
-        found = (received.api_version, received.kind)
-        return found == self._type or (self._is_partial and found == _PARTIAL)
+        kind, api_version = received.kind, received.api_version
+        if kind == self._kind and api_version == self._api_version:
+            return True
+        return self._is_partial and (api_version, kind) == _PARTIAL
 
     def entry(self, received: Received) -> Entry | None:
         """What to hold of it; None when the transform fails."""
-        body = received.metadata_body(*self._type) if self._is_partial else received.body(*self._type)
+        project = received.metadata_body if self._is_partial else received.body
+        body = project(self._api_version, self._kind)
         if self._transform is not None:
             try:
                 body = _encode(self._transform(msgspec.json.decode(body, type=dict)))

@@ -77,6 +77,8 @@ class Store:
         # The last version known of what we have taken away: what the watch says of that name up to there is old news.
         self._floors: dict[ObjectKey, int] = {}
         self._resource_version, self._revision = "", 0
+        # No answer of ours is of a later version: what the watch shows after that is newer than all that is held.
+        self._newest_answer = 0
 
     @property
     def resource_version(self) -> str:
@@ -133,17 +135,18 @@ class Store:
             # Told before: a watch that was resumed too early must not bring back what has gone since.
             self._statistics.stale_events += 1
             return None
-        self._advance(meta.resource_version, revision)
+        if revision >= self._revision:
+            self._resource_version, self._revision = meta.resource_version, revision
         if self._floors and 0 < revision <= self._floors.get(key, 0):
             self._statistics.stale_events += 1
             return None
-        if meta.uid in self._deleted:
+        if self._deleted and meta.uid in self._deleted:
             return self._outlived(meta)
         stored = self._entries.get(key)
         if stored is not None:
             if stored.meta.resource_version == meta.resource_version:
                 return None  # our own write
-            if stored.meta.revision > revision:
+            if revision <= self._newest_answer and stored.meta.revision > revision:
                 self._statistics.stale_events += 1
                 return None
         return self._place(key, stored, received)
@@ -206,6 +209,7 @@ class Store:
             # All up to this write is known, and the object is not held: it has gone again, or was dropped and may have
             # changed since.
             return None
+        self._newest_answer = max(self._newest_answer, revision)
         if self._selection.takes(meta, is_held=stored is not None):
             return self._place(key, stored, received)
         if stored is None:
@@ -226,6 +230,7 @@ class Store:
         key = received.meta.key
         # Not dropped any more: an event has brought it, or it was deleted while the answer was on its way.
         if self.is_dropped(key) and received.meta.uid not in self._deleted:
+            self._newest_answer = max(self._newest_answer, received.meta.revision)
             self._place(key, None, received)
 
     def record_delete(self, key: ObjectKey, uid: str, now: float) -> Change | None:
@@ -257,8 +262,9 @@ class Store:
             self._entries[key] = entry
             if self._dropped:
                 self._dropped.discard(hash(key))
-            for index in self._indexes.values():
-                index.put(key, entry.decode())
+            if self._indexes:
+                for index in self._indexes.values():
+                    index.put(key, entry.decode())
             return Change(None if stored is None else stored.meta, meta)
         self._dropped.add(hash(key))
         if stored is None:
