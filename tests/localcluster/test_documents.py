@@ -180,7 +180,7 @@ def test_every_built_in_kind_has_a_schema(resource: Any) -> None:
     ],
 )
 def test_everybody_may_do_everything(ask: Asker, path: str, status: Object) -> None:
-    spec = {"resourceAttributes": {"verb": "delete", "resource": "nodes"}}
+    spec = {"user": "somebody", "resourceAttributes": {"verb": "delete", "resource": "nodes"}}
 
     answer = ask("POST", path, {"spec": spec})
 

@@ -8,9 +8,10 @@ out, pods run and garbage go. With a simulated clock all of it runs in simulated
 Invariant: it is a server. Of the rest of konverge it shares only what an object is and what an apply means.
 """
 
+from konverge.localcluster.access.users import User
 from konverge.localcluster.apiserver import ApiServer
 from konverge.localcluster.cluster import LocalCluster
 from konverge.localcluster.players import ImageRules
 from konverge.localcluster.storage import Change
 
-__all__ = ["ApiServer", "Change", "ImageRules", "LocalCluster"]
+__all__ = ["ApiServer", "Change", "ImageRules", "LocalCluster", "User"]

@@ -29,6 +29,7 @@ class Request:
         query: The query, decoded; of a parameter that stands twice, one.
         headers: The headers; names are in lower case.
         body: The body, empty for none.
+        trusted: Whether it comes from within this process, and not over a network.
     """
 
     method: str
@@ -36,6 +37,7 @@ class Request:
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    trusted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

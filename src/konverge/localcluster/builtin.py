@@ -128,7 +128,7 @@ def builtin_resources() -> tuple[Resource, ...]:
             fields=_POD_FIELDS,
         ),
         _resource("", "Secret", "secrets", fields=("type",)),
-        _resource("", "ServiceAccount", "serviceaccounts", "sa"),
+        _resource("", "ServiceAccount", "serviceaccounts", "sa", subresources=frozenset({"token"})),
         _resource(
             "",
             "Service",

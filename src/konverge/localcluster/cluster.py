@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self, TypeAlias
 
 from konverge.clock import Clock, Entropy
+from konverge.localcluster.access.authorization import AllowsEverything, RoleBased
+from konverge.localcluster.access.default_roles import default_roles
+from konverge.localcluster.access.gate import Gate
+from konverge.localcluster.access.tokens import Tokens
+from konverge.localcluster.access.users import User
 from konverge.localcluster.apiserver import ApiServer
 from konverge.localcluster.audit import AuditLog
 from konverge.localcluster.http import served
@@ -16,7 +22,9 @@ from konverge.localcluster.players import ImageRules, Players
 from konverge.localcluster.requests import RequestHandler
 from konverge.localcluster.webhooks.calling import WebhookCaller
 
-__all__ = ["LocalCluster"]
+__all__ = ["Authorization", "LocalCluster"]
+
+Authorization: TypeAlias = Literal["none", "rbac"]
 
 
 class LocalCluster:
@@ -28,6 +36,10 @@ class LocalCluster:
         players: Whether the built-in controllers, the scheduler and the kubelet are played. Without them it is an API
             server alone: objects are stored, and nothing happens to them.
         history: How many changes the server remembers for watches and paged lists.
+        authorization: ``none``: everybody may do everything, whoever they are. ``rbac``: Roles and bindings decide;
+            over HTTP users show a token, that of a ServiceAccount or one of `tokens`, and a transport within this
+            process that shows none is an administrator's.
+        tokens: Tokens that are known beforehand, and whose they are.
 
     Attributes:
         api: The server's Python interface.
@@ -35,7 +47,16 @@ class LocalCluster:
         requests: The last requests, oldest first.
     """
 
-    def __init__(self, *, clock: Clock, entropy: Entropy, players: bool = True, history: int = 20_000) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        players: bool = True,
+        history: int = 20_000,
+        authorization: Authorization = "none",
+        tokens: Mapping[str, User] | None = None,
+    ) -> None:
         self._clock = clock
         self._entropy = entropy
         self._plays = players
@@ -45,7 +66,18 @@ class LocalCluster:
         self.images = ImageRules()
         self.requests = AuditLog()
         self._caller = WebhookCaller(clock)
-        self._handler = RequestHandler(self.api, clock=clock, entropy=entropy, audit=self.requests, caller=self._caller)
+        is_open = authorization == "none"
+        if not is_open:
+            for gvk, obj in default_roles():
+                self.api.create(gvk, obj, manager="kube-apiserver")
+        gate = Gate(
+            Tokens(self.api.storage, clock, entropy, tokens or {}),
+            AllowsEverything() if is_open else RoleBased(self.api.storage),
+            is_open=is_open,
+        )
+        self._handler = RequestHandler(
+            self.api, clock=clock, entropy=entropy, audit=self.requests, caller=self._caller, gate=gate
+        )
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:

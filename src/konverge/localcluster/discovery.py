@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from konverge.kube import Object
+from konverge.localcluster.access.reviews import REVIEWS
 from konverge.localcluster.resources import Resource, Resources
-from konverge.localcluster.reviews import REVIEWS
 
 __all__ = ["aggregated", "api_group", "api_group_list", "api_resource_list", "api_versions", "group_versions"]
 
@@ -14,14 +14,17 @@ _SUBRESOURCE_VERBS: Mapping[str, tuple[str, ...]] = {
     "binding": ("create",),
     "eviction": ("create",),
     "finalize": ("update",),
+    "log": ("get",),
     "scale": ("get", "patch", "update"),
     "status": ("get", "patch", "update"),
+    "token": ("create",),
 }
 # Subresources whose objects are of a kind of their own: group, version, kind.
 _SUBRESOURCE_KINDS: Mapping[str, tuple[str, str, str]] = {
     "binding": ("", "v1", "Binding"),
     "eviction": ("policy", "v1", "Eviction"),
     "scale": ("autoscaling", "v1", "Scale"),
+    "token": ("authentication.k8s.io", "v1", "TokenRequest"),
 }
 
 
@@ -96,7 +99,7 @@ def api_resource_list(group: str, version: str, resources: Resources) -> Object 
                 {
                     "name": review.plural,
                     "singularName": singular,
-                    "namespaced": False,
+                    "namespaced": review.namespaced,
                     "kind": review.kind,
                     "verbs": ["create"],
                 }
@@ -183,7 +186,7 @@ def _aggregated_review(group: str, version: str) -> list[Object]:
         {
             "resource": review.plural,
             "responseKind": {"group": group, "version": version, "kind": review.kind},
-            "scope": "Cluster",
+            "scope": "Namespaced" if review.namespaced else "Cluster",
             "singularResource": review.kind.lower(),
             "verbs": ["create"],
         }

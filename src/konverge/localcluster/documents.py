@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 
 from konverge.localcluster import discovery, failures, openapi
+from konverge.localcluster.access.reviews import REVIEWS, Reviews
+from konverge.localcluster.access.users import User
 from konverge.localcluster.answers import Answer, Request, json_answer
 from konverge.localcluster.media import accepts, decode_body
 from konverge.localcluster.resources import Resource, Resources
-from konverge.localcluster.reviews import REVIEWS, review
 
 __all__ = ["Documents"]
 
@@ -36,13 +37,15 @@ class Documents:
 
     Args:
         resources: What is served.
+        reviews: Answers questions.
     """
 
-    def __init__(self, resources: Resources) -> None:
+    def __init__(self, resources: Resources, reviews: Reviews) -> None:
         self._resources = resources
+        self._reviews = reviews
 
-    def answer(self, request: Request) -> Answer:
-        """The document of a path.
+    def answer(self, request: Request, user: User) -> Answer:
+        """The document of a path, or the answer to a question.
 
         Raises:
             NotFoundError: There is none.
@@ -50,7 +53,7 @@ class Documents:
         """
         steps = [step for step in request.path.split("/") if step]
         if request.method == "POST":
-            return self._review(steps, request)
+            return self._review(steps, request, user)
         if request.method != "GET":
             # Below a version there are resources alone, and the path names none of them.
             raise failures.unknown_path() if steps[3:] else failures.unsupported_method()
@@ -109,13 +112,20 @@ class Documents:
             raise failures.unknown_path()
         return json_answer(document)
 
-    @staticmethod
-    def _review(steps: list[str], request: Request) -> Answer:
+    def _review(self, steps: list[str], request: Request, user: User) -> Answer:
+        namespace = ""
+        match steps:
+            case ["apis", group, version, "namespaces", namespace, plural]:
+                pass
+            case ["apis", group, version, plural]:
+                pass
+            case _:
+                raise failures.unknown_path()
         for kind in REVIEWS:
-            if steps == ["apis", kind.group, kind.version, kind.plural]:
+            if (kind.group, kind.version, kind.plural, kind.namespaced) == (group, version, plural, bool(namespace)):
                 content_type = request.headers.get("content-type", "")
                 body = decode_body(content_type, request.body, "Ignore", kind=kind.kind)
-                return json_answer(review(kind, body.value), 201)
+                return json_answer(self._reviews.answer(kind, body.value, user, namespace), 201)
         raise failures.unknown_path()
 
 

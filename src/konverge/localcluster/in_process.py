@@ -120,7 +120,7 @@ class InProcessTransport:
         sent = {name.lower(): value for name, value in headers.items()}
         sent.setdefault("user-agent", self._user_agent)
         await self._clock.sleep(0)
-        return await self._handler.answer(Request(method, path, dict(query), sent, body or b""))
+        return await self._handler.answer(Request(method, path, dict(query), sent, body or b"", trusted=True))
 
 
 def _headers(answer: Answer | StreamAnswer) -> Mapping[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 from konverge.clock import Clock, Entropy
 from konverge.errors import (
@@ -16,6 +17,12 @@ from konverge.errors import (
 )
 from konverge.kube import Object
 from konverge.localcluster import failures
+from konverge.localcluster.access.attributes import attributes_of
+from konverge.localcluster.access.authorization import AllowsEverything
+from konverge.localcluster.access.gate import Gate
+from konverge.localcluster.access.reviews import Reviews
+from konverge.localcluster.access.tokens import Tokens
+from konverge.localcluster.access.users import User
 from konverge.localcluster.answers import Answer, Request, StreamAnswer, failure, json_answer
 from konverge.localcluster.apiserver import ApiServer
 from konverge.localcluster.audit import AuditLog, Entry
@@ -46,6 +53,22 @@ _MANAGER_LIMIT = 128
 _DELETED_IS_SHOWN = frozenset({"pods", "services", "persistentvolumeclaims", "persistentvolumes", "serviceaccounts"})
 
 
+class _Asked(NamedTuple):
+    """One request, understood.
+
+    Attributes:
+        target: What it is about.
+        request: As it was sent.
+        user: Who asks.
+        warnings: Gets what the answer warns of.
+    """
+
+    target: Target
+    request: Request
+    user: User
+    warnings: list[str]
+
+
 class RequestHandler:
     """Answers requests, and remembers them.
 
@@ -55,17 +78,28 @@ class RequestHandler:
         entropy: Spreads the ends of watches.
         audit: Gets an entry for each request.
         caller: Calls webhooks; None when nobody can.
+        gate: Knows who asks and lets through what they may do; None to let everybody do everything.
     """
 
     def __init__(
-        self, api: ApiServer, *, clock: Clock, entropy: Entropy, audit: AuditLog, caller: Caller | None = None
+        self,
+        api: ApiServer,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        audit: AuditLog,
+        caller: Caller | None = None,
+        gate: Gate | None = None,
     ) -> None:
         self._api = api
         self._clock = clock
         self._entropy = entropy
         self._audit = audit
         self._caller = caller or _nobody
-        self._documents = Documents(api.resources)
+        tokens = Tokens(api.storage, clock, entropy, {})
+        self._gate = gate or Gate(tokens, AllowsEverything(), is_open=True)
+        self._reviews = Reviews(self._gate, clock)
+        self._documents = Documents(api.resources, self._reviews)
         self._watches: set[WatchStream] = set()
 
     async def answer(self, request: Request) -> Answer | StreamAnswer:
@@ -84,15 +118,18 @@ class RequestHandler:
         verb: str = request.method.lower()
         warnings: list[str] = []
         try:
+            is_watch = is_true(request.query, "watch")
+            user = self._gate.user_of(request.headers, trusted=request.trusted)
+            self._gate.check(user, attributes_of(request.method, request.path, request.query, is_watch=is_watch))
             target = target_of(request.path, self._api.resources)
             if target is None:
-                answer: Answer | StreamAnswer = self._documents.answer(request)
+                answer: Answer | StreamAnswer = self._documents.answer(request, user)
             else:
-                found = verb_of(request.method, target, is_watch=is_true(request.query, "watch"))
+                found = verb_of(request.method, target, is_watch=is_watch)
                 if found is None:
                     raise failures.unsupported_method()
                 verb = found
-                answer = yield from self._do(found, target, request, warnings)
+                answer = yield from self._do(found, _Asked(target, request, user, warnings))
         except ApiError as error:
             answer = failure(error)
         except KindNotServedError:
@@ -111,26 +148,24 @@ class RequestHandler:
         for stream in tuple(self._watches):
             stream.end()
 
-    def _do(
-        self, verb: Verb, target: Target, request: Request, warnings: list[str]
-    ) -> Consulting[Answer | StreamAnswer]:
+    def _do(self, verb: Verb, asked: _Asked) -> Consulting[Answer | StreamAnswer]:
         match verb:
             case "get":
-                return (yield from self._get(target, request))
+                return (yield from self._get(asked.target, asked.request))
             case "list":
-                return (yield from self._list(target, request))
+                return (yield from self._list(asked.target, asked.request))
             case "watch":
-                return self._watch(target, request)
+                return self._watch(asked.target, asked.request)
             case "create":
-                return (yield from self._create(target, request, warnings))
+                return (yield from self._create(asked))
             case "update":
-                return (yield from self._update(target, request, warnings))
+                return (yield from self._update(asked))
             case "patch":
-                return (yield from self._patch(target, request, warnings))
+                return (yield from self._patch(asked))
             case "delete":
-                return (yield from self._delete(target, request, warnings))
+                return (yield from self._delete(asked))
             case "deletecollection":
-                return (yield from self._delete_collection(target, request, warnings))
+                return (yield from self._delete_collection(asked))
 
     def _get(self, target: Target, request: Request) -> Consulting[Answer]:
         found = yield from self._api.verbs.get(target.resource, target.key)
@@ -188,29 +223,35 @@ class RequestHandler:
 
         return prepare
 
-    def _create(self, target: Target, request: Request, warnings: list[str]) -> Consulting[Answer]:
+    def _create(self, asked: _Asked) -> Consulting[Answer]:
+        target, request, warnings = asked.target, asked.request, asked.warnings
         parameters = WriteParameters.parse(request.query, "CreateOptions")
         body, fields = self._body(target, request, parameters, warnings)
         if target.subresource == "binding":
             return json_answer(bind(self._api, target.key, body.value, self._clock.now()), 201)
         if target.subresource == "eviction":
             return json_answer(evict(self._api, target.key, body.value), 201)
+        if target.subresource == "token":
+            account = yield from self._api.verbs.get(target.resource, target.key)
+            return json_answer(self._reviews.token(account, body.value), 201)
         _check_says_kind(target, body.value)
         obj = _addressed(target, body.value)
-        write = self._write(request, parameters, fields)
+        write = self._write(asked, parameters, fields)
         created = yield from self._api.verbs.create(target.resource, obj, write)
         return self._written(target, request, created, 201)
 
-    def _update(self, target: Target, request: Request, warnings: list[str]) -> Consulting[Answer]:
+    def _update(self, asked: _Asked) -> Consulting[Answer]:
+        target, request, warnings = asked.target, asked.request, asked.warnings
         parameters = WriteParameters.parse(request.query, "UpdateOptions")
         body, fields = self._body(target, request, parameters, warnings)
         obj = _addressed(target, body.value, needs_name=True)
         existed = self._exists(target)
-        write = self._write(request, parameters, fields)
+        write = self._write(asked, parameters, fields)
         updated = yield from self._api.verbs.update(target.resource, obj, write, target.subresource)
         return self._written(target, request, updated, 200 if existed else 201)
 
-    def _patch(self, target: Target, request: Request, warnings: list[str]) -> Consulting[Answer]:
+    def _patch(self, asked: _Asked) -> Consulting[Answer]:
+        target, request, warnings = asked.target, asked.request, asked.warnings
         media_type = media_type_of(request.headers.get("content-type", ""))
         is_apply = media_type in APPLY_TYPES
         patch_type = PATCH_TYPES.get(media_type)
@@ -222,7 +263,7 @@ class RequestHandler:
         parameters = WriteParameters.parse(request.query, "PatchOptions", is_apply=is_apply)
         subject = "error decoding YAML" if is_apply else "error decoding patch"
         body, fields = self._body(target, request, parameters, warnings, subject=subject)
-        write = self._write(request, parameters, fields)
+        write = self._write(asked, parameters, fields)
         existed = self._exists(target)
         verbs, resource = self._api.verbs, target.resource
         if patch_type is None:
@@ -232,7 +273,8 @@ class RequestHandler:
             patched = yield from verbs.patch(resource, target.key, body.value, patch_type, write, target.subresource)
         return self._written(target, request, patched, 200 if existed else 201)
 
-    def _delete(self, target: Target, request: Request, warnings: list[str]) -> Consulting[Answer]:
+    def _delete(self, asked: _Asked) -> Consulting[Answer]:
+        target, request, warnings = asked.target, asked.request, asked.warnings
         resource = target.resource
         parameters = self._delete_parameters(request)
         if resource.storage == "jobs.batch" and parameters.propagation is None:
@@ -241,7 +283,7 @@ class RequestHandler:
             resource,
             target.key,
             DeleteOptions(parameters.propagation, parameters.grace_seconds),
-            _deletion(parameters, warnings),
+            _deletion(parameters, asked),
             uid=parameters.uid,
             resource_version=parameters.resource_version,
         )
@@ -253,13 +295,14 @@ class RequestHandler:
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
         return json_answer(status)
 
-    def _delete_collection(self, target: Target, request: Request, warnings: list[str]) -> Consulting[Answer]:
+    def _delete_collection(self, asked: _Asked) -> Consulting[Answer]:
+        target, request = asked.target, asked.request
         parameters = self._delete_parameters(request)
         listed = ListParameters.parse(request.query, is_watch=False)
         page = self._api.page(target.resource, _selection(target, listed), limit=listed.limit, token=listed.token)
         yield from self._api.verbs.conversions.prepare(target.resource, page.items)
         options = DeleteOptions(parameters.propagation, parameters.grace_seconds)
-        write = _deletion(parameters, warnings, names_object=False)
+        write = _deletion(parameters, asked, names_object=False)
         for stored in page.items:
             if self._api.storage.get(target.resource.storage, stored.key) is not None:
                 yield from self._api.verbs.delete(target.resource, stored.key, options, write)
@@ -289,12 +332,14 @@ class RequestHandler:
         body = decode_body(content_type, request.body, parameters.strictness, kind=kind, subject=subject)
         return body, FieldValidation(parameters.strictness, body.duplicates, warnings)
 
-    def _write(self, request: Request, parameters: WriteParameters, fields: FieldValidation) -> Write:
-        options = {name: request.query[name] for name in ("fieldManager", "fieldValidation") if request.query.get(name)}
+    def _write(self, asked: _Asked, parameters: WriteParameters, fields: FieldValidation) -> Write:
+        query = asked.request.query
+        options = {name: query[name] for name in ("fieldManager", "fieldValidation") if query.get(name)}
         return Write(
-            manager=_manager(parameters, request),
+            manager=_manager(parameters, asked.request),
             dry_run=parameters.dry_run,
             fields=fields,
+            user=asked.user,
             options=options,
             told=fields.told,
         )
@@ -362,7 +407,7 @@ def _addressed(target: Target, value: object, *, needs_name: bool = False) -> Ob
     return {**value, "metadata": metadata}
 
 
-def _deletion(parameters: DeleteParameters, warnings: list[str], *, names_object: bool = True) -> Write:
+def _deletion(parameters: DeleteParameters, asked: _Asked, *, names_object: bool = True) -> Write:
     options: Object = {}
     if parameters.grace_seconds is not None:
         options["gracePeriodSeconds"] = parameters.grace_seconds
@@ -371,7 +416,9 @@ def _deletion(parameters: DeleteParameters, warnings: list[str], *, names_object
     guards = {"uid": parameters.uid, "resourceVersion": parameters.resource_version}
     if any(guards.values()):
         options["preconditions"] = {name: value for name, value in guards.items() if value}
-    return Write(dry_run=parameters.dry_run, options=options, told=warnings, names_object=names_object)
+    return Write(
+        dry_run=parameters.dry_run, user=asked.user, options=options, told=asked.warnings, names_object=names_object
+    )
 
 
 def _manager(parameters: WriteParameters, request: Request) -> str:

@@ -92,7 +92,7 @@ def verb_of(method: str, target: Target, *, is_watch: bool) -> Verb | None:
         target: What the path names.
         is_watch: Whether the query asks for a watch.
     """
-    if target.subresource in ("binding", "eviction"):
+    if target.subresource in ("binding", "eviction", "token"):
         return "create" if method == "POST" else None
     if target.subresource == "finalize":
         return "update" if method == "PUT" else None

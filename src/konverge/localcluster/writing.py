@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from konverge.kube import Object
+from konverge.localcluster.access.users import ADMIN, User
 from konverge.localcluster.incoming import IGNORED, FieldValidation
-from konverge.localcluster.users import ADMIN, User
 
 __all__ = ["Write"]
 

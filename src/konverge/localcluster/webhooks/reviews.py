@@ -12,8 +12,8 @@ import msgspec
 
 from konverge.errors import ApiError, ServerError
 from konverge.kube import GroupVersionKind, Object
+from konverge.localcluster.access.users import User
 from konverge.localcluster.resources import Resource
-from konverge.localcluster.users import User
 from konverge.localcluster.validation.mistakes import quoted
 from konverge.localcluster.webhooks.clients import CallFailedError, review_of
 from konverge.localcluster.webhooks.configurations import Operation
