@@ -17,6 +17,7 @@ from konverge.errors import ConfigurationError, TerminalError
 from konverge.kube import ObjectKey
 from konverge.runtime import Controller, Result
 from konverge.runtime.observing import ControllerObserver, Outcome
+from konverge.runtime.passes import Pass, current_pass
 from konverge.runtime.serving import Metrics, Sources
 from konverge.runtime.serving.sources import ObservedController
 from konverge.runtime.webhooks import WebhookObserver
@@ -195,6 +196,18 @@ async def test_a_controller_at_work_is_counted_and_read() -> None:
     assert value(metrics, "konverge_reconcile_writes_sum", controller="webapp") == 1
     controller.stop()
     await running
+
+
+async def test_passes_that_end_without_a_word_do_not_fill_memory() -> None:
+    metrics = Metrics()
+    requests = metrics.requests("server")
+    before = current_pass.get()
+    for number in range(10_100):
+        current_pass.set(Pass("webapp", KEY, str(number)))
+        requests.requested("GET", "/x", code="200", seconds=0.1, sent_bytes=0, received_bytes=0)
+    current_pass.set(before)
+
+    assert len(metrics._passes._costs) == 10_000
 
 
 async def test_depth_is_split_by_priority() -> None:

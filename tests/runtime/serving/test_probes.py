@@ -136,3 +136,4 @@ async def test_a_controller_whose_loop_has_died_is_not_live() -> None:
     await controller
 
     assert await failures(checks) == {"tasks": "ended, and nobody asked for it: controller webapp"}
+    assert await failures(livez_checks(Sources(tasks=lambda: [controller], is_stopping=lambda: True))) == {}

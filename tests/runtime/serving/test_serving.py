@@ -296,6 +296,39 @@ async def test_scrapes_beyond_a_few_at_once_are_turned_away(monkeypatch: pytest.
     assert statuses == [200, 200, 200, 200, 503, 503]
 
 
+async def test_scrapes_one_after_the_other_are_all_answered() -> None:
+    async with served(options()) as serving:
+        statuses = [(await get(serving.metrics_port, "/metrics"))[0] for _ in range(6)]
+
+    assert statuses == [200] * 6
+
+
+async def test_a_request_that_fails_tells_nothing_and_harms_no_other(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with served(options()) as serving:
+        assert serving.metrics is not None
+        with monkeypatch.context() as broken:
+            broken.setattr(serving.metrics, "exposition", _no_list)
+            failed = await get(serving.metrics_port, "/metrics")
+        after = await get(serving.metrics_port, "/metrics")
+
+    assert failed[:2] == (500, "internal server error\n")
+    assert after[0] == 200
+    assert "a request for '/metrics' failed" in caplog.text
+
+
+async def test_leaving_cuts_off_who_is_still_connected() -> None:
+    async with served(options()) as serving:
+        assert serving.probe_port is not None
+        reader, writer = await asyncio.open_connection("127.0.0.1", serving.probe_port)
+        writer.write(b"GET /livez HTTP/1.1\r\nHost: operator\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\nok")
+
+    assert await asyncio.wait_for(reader.read(), 5) == b""
+    writer.close()
+
+
 async def test_a_port_that_is_taken_is_one_clear_error_and_leaves_nothing_open() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
