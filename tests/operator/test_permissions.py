@@ -1,0 +1,419 @@
+"""Permissions are derived from what an operator declares: exactly those, and what cannot be derived is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated, Any
+
+import pytest
+from msgspec import Meta
+
+from konverge.component import (
+    Component,
+    ComponentBuilder,
+    delete,
+    delete_when,
+    ignore_if_absent,
+    orphan_when,
+    read_only,
+)
+from konverge.crd import Metadata, custom_resource, definition_of, sample_objects
+from konverge.errors import ConfigurationError
+from konverge.feature import BooleanGate
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.operator.permissions import Declaration, DeclaredOwner, Facilities, permissions_of
+from konverge.operator.policy_rules import READ, PolicyRule, Scope, Use, rules_of
+from konverge.operator.roles import manifests
+from konverge.primitives import ConfigMap, Deployment, Secret, Service, StatefulSet, Static
+
+
+class Oven(StrEnum):
+    WOOD = "wood"
+    GAS = "gas"
+
+
+@dataclass
+class Counter:
+    name: str
+    has_till: bool = False
+
+
+@dataclass
+class BakerySpec:
+    oven: Oven = Oven.WOOD
+    delivers: bool = False
+    closed: bool = False
+    sign: str = ""
+    counters: list[Counter] = field(default_factory=list)
+    code: Annotated[str, Meta(pattern="^[q]{3}-[0-9]+$")] = "qqq-1"
+
+
+@custom_resource(group="permissions.konverge.test", version="v1")
+@dataclass
+class Bakery:
+    metadata: Metadata
+    spec: BakerySpec = field(default_factory=BakerySpec)
+
+
+def named(bakery: Bakery, part: str) -> Object:
+    return {"metadata": {"name": f"{bakery.metadata.name}-{part}", "namespace": bakery.metadata.namespace}}
+
+
+def workload(bakery: Bakery, part: str) -> Object:
+    labels = {"part": part}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "konverge.test/a:1"}]}}
+    return {**named(bakery, part), "spec": {"selector": {"matchLabels": labels}, "template": template, "replicas": 1}}
+
+
+def kitchen(bakery: Bakery) -> Component:
+    builder = ComponentBuilder("kitchen", condition_type="KitchenReady")
+    builder.with_resource(ConfigMap(named(bakery, "recipes")))
+    builder.with_resource(Secret(named(bakery, "secret-recipe")), read_only(), ignore_if_absent())
+    # Only for one value of an enumeration.
+    builder.include_when(bakery.spec.oven is Oven.GAS, lambda: StatefulSet(workload(bakery, "gas")))
+    return builder.build()
+
+
+def shop(bakery: Bakery) -> Component:
+    builder = ComponentBuilder("shop", condition_type="ShopReady")
+    builder.with_resource(
+        Service({**named(bakery, "door"), "spec": {"ports": [{"port": 80}]}}), delete_when(bakery.spec.closed)
+    )
+    # Only for a list that is not empty, and for a switch in its items.
+    for counter in bakery.spec.counters:
+        if counter.has_till:
+            builder.with_resource(
+                Static(
+                    {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", **named(bakery, f"till-{counter.name}")}
+                ),
+                orphan_when(not bakery.spec.delivers),
+            )
+    if bakery.spec.sign:
+        builder.with_resource(Static({"apiVersion": "batch/v1", "kind": "Job", **named(bakery, "sign")}), delete())
+    return builder.build()
+
+
+def delivery(bakery: Bakery) -> Component:
+    return (
+        ComponentBuilder("delivery", condition_type="DeliveryReady")
+        .with_feature_gate(BooleanGate(bakery.spec.delivers))
+        .with_resource(Deployment(workload(bakery, "vans")))
+        .build()
+    )
+
+
+BAKERY = Declaration("bakery", (DeclaredOwner(Bakery, (kitchen, shop, delivery)),))
+QUIET = Facilities(records_events=False)
+
+
+def verbs(rules: Sequence[PolicyRule], group: str, resource: str) -> tuple[str, ...]:
+    """What the rules allow on a resource."""
+    found = [rule.verbs for rule in rules if group in rule.api_groups and resource in rule.resources]
+    return tuple(sorted({verb for listed in found for verb in listed}))
+
+
+WRITTEN = ("create", "get", "list", "patch", "watch")
+
+
+def test_each_option_of_a_resource_needs_the_verbs_that_the_engine_sends_for_it() -> None:
+    rules = permissions_of(BAKERY, QUIET).rules
+
+    assert verbs(rules, "", "configmaps") == WRITTEN, "managed"
+    assert verbs(rules, "", "secrets") == READ, "read-only"
+    assert verbs(rules, "", "services") == (*WRITTEN[:1], "delete", *WRITTEN[1:]), "managed or deleted"
+    assert verbs(rules, "batch", "jobs") == ("delete", *READ), "only ever deleted"
+    assert verbs(rules, "policy", "poddisruptionbudgets") == (
+        *WRITTEN[:4],
+        "update",
+        "watch",
+    ), "managed or orphaned, which is an update"
+    assert verbs(rules, "apps", "deployments") == (*WRITTEN[:1], "delete", *WRITTEN[1:]), "behind the component's gate"
+
+
+def test_what_depends_on_an_enumeration_a_switch_or_a_list_is_found() -> None:
+    rules = permissions_of(BAKERY, QUIET).rules
+
+    assert verbs(rules, "apps", "statefulsets") == WRITTEN
+    assert verbs(rules, "policy", "poddisruptionbudgets")
+
+
+def test_the_owners_and_their_status_come_with_the_class() -> None:
+    rules = permissions_of(BAKERY, QUIET).rules
+
+    group = "permissions.konverge.test"
+    assert verbs(rules, group, "bakeries") == READ
+    assert verbs(rules, group, "bakeries/status") == ("patch", "update")
+    assert verbs(rules, group, "bakeries/finalizers") == ("update",)
+    with_finalizer = Declaration("bakery", (DeclaredOwner(Bakery, (kitchen,), has_finalizer=True),))
+    assert verbs(permissions_of(with_finalizer, QUIET).rules, group, "bakeries") == ("get", "list", "patch", "watch")
+
+
+def test_nothing_else_is_asked_for() -> None:
+    found = permissions_of(BAKERY, QUIET)
+
+    assert {(rule.api_groups, resource) for rule in found.rules for resource in rule.resources} == {
+        (("",), "configmaps"),
+        (("",), "secrets"),
+        (("",), "services"),
+        (("apps",), "deployments"),
+        (("apps",), "statefulsets"),
+        (("batch",), "jobs"),
+        (("permissions.konverge.test",), "bakeries"),
+        (("permissions.konverge.test",), "bakeries/finalizers"),
+        (("permissions.konverge.test",), "bakeries/status"),
+        (("policy",), "poddisruptionbudgets"),
+    }
+    assert found.cluster_rules == found.home_rules == ()
+
+
+def test_the_facilities_of_the_runtime_bring_their_own() -> None:
+    everything = Facilities(
+        elects_leader=True,
+        shards=True,
+        authenticates_metrics=True,
+        registers_webhooks=True,
+        installs_definitions=True,
+    )
+
+    found = permissions_of(BAKERY, everything)
+
+    assert verbs(found.rules, "events.k8s.io", "events") == ("create", "patch")
+    assert verbs(found.home_rules, "coordination.k8s.io", "leases") == ("create", "delete", "get", "list", "update")
+    assert verbs(found.cluster_rules, "authentication.k8s.io", "tokenreviews") == ("create",)
+    assert verbs(found.cluster_rules, "authorization.k8s.io", "subjectaccessreviews") == ("create",)
+    assert verbs(found.cluster_rules, "admissionregistration.k8s.io", "validatingwebhookconfigurations") == (
+        "create",
+        "delete",
+        "patch",
+    )
+    of_definitions = [rule for rule in found.cluster_rules if "customresourcedefinitions" in rule.resources]
+    assert [(rule.verbs, rule.resource_names) for rule in of_definitions] == [
+        (("create",), ()),
+        (("get", "patch"), ("bakeries.permissions.konverge.test",)),
+    ]
+
+
+def test_watched_kinds_are_read_and_declared_uses_added() -> None:
+    declaration = Declaration(
+        "bakery",
+        watched=(GroupVersionKind("", "v1", "Node"), GroupVersionKind("", "v1", "Endpoints")),
+        uses=(
+            Use.of(GroupVersionKind("", "v1", "Pod"), ("create",), subresource="eviction"),
+            Use.of(GroupVersionKind("x.example", "v1", "Fish"), READ, plural="fish"),
+        ),
+    )
+
+    found = permissions_of(declaration, QUIET)
+
+    assert verbs(found.cluster_rules, "", "nodes") == READ
+    assert verbs(found.rules, "", "endpoints") == READ
+    assert verbs(found.rules, "", "pods/eviction") == ("create",)
+    assert verbs(found.rules, "x.example", "fish") == READ
+
+
+def test_a_reconcile_function_is_said_to_be_opaque_unless_its_uses_are_declared() -> None:
+    owner = DeclaredOwner(Bakery)
+
+    (gap,) = permissions_of(Declaration("bakery", (owner,)), QUIET).gaps
+    declared = permissions_of(
+        Declaration("bakery", (owner,), uses=(Use.of(GroupVersionKind("", "v1", "Secret"), READ),)), QUIET
+    )
+
+    assert gap == (
+        "Bakery has a reconcile function of its own, and what that uses cannot be seen: "
+        "declare it with operator.uses(...)"
+    )
+    assert declared.gaps == ()
+
+
+def test_a_function_that_fails_for_some_samples_is_named() -> None:
+    def fragile(bakery: Bakery) -> Component:
+        return kitchen(bakery) if bakery.spec.sign else shop(None)  # type: ignore[arg-type]  # the mistake
+
+    gaps = permissions_of(Declaration("bakery", (DeclaredOwner(Bakery, (fragile,)),)), QUIET).gaps
+
+    (gap,) = [found for found in gaps if found.startswith("fragile builds no component for ")]
+    assert "AttributeError: 'NoneType' object has no attribute 'metadata'" in gap
+
+
+@dataclass
+class LockedSpec:
+    code: Annotated[str, Meta(pattern="^[q]{3}-[0-9]+$")]
+
+
+@custom_resource(group="permissions.konverge.test", version="v1")
+@dataclass
+class Locked:
+    metadata: Metadata
+    spec: LockedSpec
+
+
+def vault(locked: Locked) -> Component:
+    obj = {"metadata": {"name": locked.spec.code, "namespace": locked.metadata.namespace}}
+    return ComponentBuilder("vault", condition_type="VaultReady").with_resource(Secret(obj)).build()
+
+
+def test_a_text_that_cannot_be_made_up_asks_for_a_sample() -> None:
+    declaration = Declaration("vault", (DeclaredOwner(Locked, (vault,)),))
+    sample = {
+        "apiVersion": "permissions.konverge.test/v1",
+        "kind": "Locked",
+        "metadata": {"name": "a", "namespace": "b"},
+        "spec": {"code": "qqq-7"},
+    }
+
+    without, given = permissions_of(declaration, QUIET), permissions_of(declaration, QUIET, samples=[sample])
+
+    assert without.gaps == (
+        "Locked spec.code: no sample text is known that fits its pattern and its length; "
+        "give a sample object that has one",
+        "Locked accepts none of its sample objects (spec.code: expected str matching regex '^[q]{3}-[0-9]+$'); "
+        "give a sample object",
+    )
+    assert verbs(given.rules, "", "secrets") == WRITTEN
+    assert given.gaps == ()
+
+
+def test_a_sample_shows_what_the_schema_alone_does_not() -> None:
+    def secret_room(bakery: Bakery) -> Component:
+        builder = ComponentBuilder("secret", condition_type="SecretReady").with_resource(ConfigMap(named(bakery, "a")))
+        builder.include_when(bakery.spec.sign == "open sesame", lambda: Secret(named(bakery, "room")))
+        return builder.build()
+
+    declaration = Declaration("bakery", (DeclaredOwner(Bakery, (secret_room,)),))
+    sample = {
+        "apiVersion": "permissions.konverge.test/v1",
+        "kind": "Bakery",
+        "metadata": {"name": "b", "namespace": "c"},
+        "spec": {"sign": "open sesame"},
+    }
+
+    assert verbs(permissions_of(declaration, QUIET).rules, "", "secrets") == ()
+    assert verbs(permissions_of(declaration, QUIET, samples=[sample]).rules, "", "secrets") == WRITTEN
+
+
+def test_kinds_of_which_too_little_is_known_are_named() -> None:
+    def foreign(bakery: Bakery) -> Component:
+        return (
+            ComponentBuilder("foreign", condition_type="ForeignReady")
+            .with_resource(Static({"apiVersion": "x.example/v1", "kind": "Fish", **named(bakery, "a")}))
+            .with_resource(
+                Static(
+                    {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", **named(bakery, "b"), "rules": []}
+                )
+            )
+            .with_resource(
+                Static({"apiVersion": "permissions.konverge.test/v1", "kind": "Bakery", **named(bakery, "c")})
+            )
+            .build()
+        )
+
+    found = permissions_of(Declaration("bakery", (DeclaredOwner(Bakery, (foreign,)),)), QUIET)
+
+    assert found.gaps == (
+        "x.example/v1/Fish is not a built-in kind: its plural is taken to be 'fishs', and if that is wrong, "
+        "declare it with operator.uses(..., plural=...)",
+        "rbac.authorization.k8s.io/v1/Role grants rights, and the API server lets nobody grant what he has "
+        "not himself: declare those with operator.uses(...)",
+    )
+    assert verbs(found.rules, "permissions.konverge.test", "bakeries") == WRITTEN
+
+
+def test_uses_in_the_same_way_share_a_rule_and_all_is_sorted() -> None:
+    rules = rules_of(
+        [
+            Use("apps", "statefulsets", ("watch", "get")),
+            Use("", "secrets", ("get",)),
+            Use("apps", "deployments", ("get",)),
+            Use("apps", "deployments", ("watch",)),
+            Use("", "secrets", ("get", "patch"), names=("b", "a")),
+        ]
+    )
+
+    assert rules == (
+        PolicyRule(("",), ("secrets",), ("get",)),
+        PolicyRule(("",), ("secrets",), ("patch",), ("a", "b")),
+        PolicyRule(("apps",), ("deployments", "statefulsets"), ("get", "watch")),
+    )
+
+
+def test_a_use_without_verbs_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one verb"):
+        Use.of(GroupVersionKind("", "v1", "Secret"), ())
+
+
+def test_kinds_without_a_namespace_are_granted_across_the_cluster() -> None:
+    assert Use.of(GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole"), READ).scope is Scope.CLUSTER
+    assert Use.of(GroupVersionKind("", "v1", "ConfigMap"), READ).scope is Scope.OWNERS
+
+
+def test_without_namespaces_one_cluster_role_holds_the_rules_and_a_role_the_leases() -> None:
+    found = manifests(permissions_of(BAKERY, Facilities(elects_leader=True)), ObjectKey("ovens", "bakery"))
+
+    assert [(obj["kind"], obj["metadata"].get("namespace")) for obj in found] == [
+        ("ServiceAccount", "ovens"),
+        ("ClusterRole", None),
+        ("ClusterRoleBinding", None),
+        ("Role", "ovens"),
+        ("RoleBinding", "ovens"),
+    ]
+    assert found[3]["rules"] == [
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "get", "update"]}
+    ]
+    assert found[2]["subjects"] == [{"kind": "ServiceAccount", "name": "bakery", "namespace": "ovens"}]
+
+
+def test_with_namespaces_each_gets_a_role_and_the_cluster_none() -> None:
+    permissions = permissions_of(BAKERY, Facilities(elects_leader=True))
+
+    found = manifests(permissions, ObjectKey("a", "bakery"), ["b", "a"])
+
+    roles = {obj["metadata"]["namespace"]: obj["rules"] for obj in found if obj["kind"] == "Role"}
+    assert list(roles) == ["a", "b"]
+    assert roles["b"] == [rule.manifest() for rule in permissions.rules]
+    assert len(roles["a"]) == len(roles["b"]) + 1
+    assert not [obj for obj in found if obj["kind"].startswith("ClusterRole")]
+
+
+def test_names_that_are_none_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="account 'Not A Name'"):
+        manifests(permissions_of(BAKERY), ObjectKey("a", "Not A Name"))
+
+
+def test_samples_are_bounded_and_always_the_same() -> None:
+    definition = definition_of(Bakery)
+
+    few = sample_objects(definition, 5)
+
+    assert len(few.objects) == 5
+    assert few.objects == sample_objects(definition, 5).objects
+    assert "more fields than can be tried" in few.gaps[-1]
+
+
+def test_the_manifests_are_the_same_text_whatever_the_hash_seed() -> None:
+    program = (
+        "import json; from tests.operator.test_permissions import BAKERY; "
+        "from konverge.operator.permissions import permissions_of; from konverge.operator.roles import manifests; "
+        "from konverge.kube import ObjectKey; print(json.dumps(manifests(permissions_of(BAKERY), ObjectKey('a', 'b'))))"
+    )
+
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "424242")
+    }
+
+    assert len(texts) == 1
+    found: list[dict[str, Any]] = json.loads(texts.pop())
+    assert found[0]["kind"] == "ServiceAccount"
