@@ -14,6 +14,7 @@ from konverge.localcluster.requests import RequestHandler
 
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
 METADATA = {"accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
+ONE_METADATA = {"accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"

@@ -18,6 +18,7 @@ from tests.localcluster.asking import (
     JSON_PATCH,
     MERGE,
     METADATA,
+    ONE_METADATA,
     STRATEGIC,
     TABLE,
     Asker,
@@ -354,7 +355,7 @@ def test_metadata_alone(ask: Asker) -> None:
     ask("POST", CONFIG_MAPS, config_map(a="1"))
 
     listed = ask("GET", CONFIG_MAPS, headers=METADATA).body
-    one = ask("GET", f"{CONFIG_MAPS}/settings", headers=METADATA).body
+    one = ask("GET", f"{CONFIG_MAPS}/settings", headers=ONE_METADATA).body
 
     assert listed["kind"] == "PartialObjectMetadataList"
     assert listed["items"] == [one]
@@ -420,6 +421,8 @@ def test_a_budget_forbids_an_eviction(ask: Asker) -> None:
     body = pod()
     body["metadata"]["labels"] = {"app": "web"}
     ask("POST", PODS, body)
+    # Those that do not run yet count for no budget.
+    ask("PATCH", f"{PODS}/web/status", {"status": {"phase": "Running"}}, content_type=MERGE)
     budget = {"metadata": {"name": "web"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}}
     ask("POST", "/apis/policy/v1/namespaces/default/poddisruptionbudgets", budget)
 

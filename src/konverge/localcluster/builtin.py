@@ -123,7 +123,7 @@ def builtin_resources() -> tuple[Resource, ...]:
             "pods",
             "po",
             categories=_ALL,
-            subresources=frozenset({"status", "binding", "eviction"}),
+            subresources=frozenset({"status", "binding", "eviction", "log"}),
             generation=True,
             fields=_POD_FIELDS,
         ),

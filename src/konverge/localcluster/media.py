@@ -64,11 +64,16 @@ def accepts(header: str) -> list[Accept]:
     return found
 
 
-def accept_of(header: str) -> Form:
+def accept_of(header: str, *, unfit: str = "", why: str = "") -> Form:
     """The first form that the client takes and the server has.
 
+    Args:
+        header: The Accept header.
+        unfit: The shape that this answer cannot have: that of a list for an object, or the other way round.
+        why: What to say then.
+
     Raises:
-        ApiError: 406: there is none.
+        ApiError: 406: there is none, or the wish makes no sense.
     """
     wanted = accepts(header)
     for each in wanted:
@@ -77,6 +82,8 @@ def accept_of(header: str) -> Form:
         shape = each.parameters.get("as")
         if shape is None:
             return "object"
+        if shape == unfit:
+            raise ApiError(f"you requested {shape}, but {why}", reason="NotAcceptable", code=406)
         if shape in _FORMS and each.parameters.get("g") == "meta.k8s.io" and each.parameters.get("v") == "v1":
             return _FORMS[shape]
     if wanted:

@@ -20,7 +20,7 @@ from konverge.localcluster.validation.mistakes import (
     unsupported,
 )
 
-__all__ = ["DeleteParameters", "ListParameters", "WriteParameters", "is_true"]
+__all__ = ["DeleteParameters", "ListParameters", "WriteParameters", "integer", "is_true"]
 
 WriteOptions: TypeAlias = Literal["CreateOptions", "UpdateOptions", "PatchOptions"]
 
@@ -38,7 +38,12 @@ def is_true(query: Mapping[str, str], name: str) -> bool:
     return query.get(name, "").lower() in ("true", "1", "t")
 
 
-def _integer(query: Mapping[str, str], name: str) -> int | None:
+def integer(query: Mapping[str, str], name: str) -> int | None:
+    """A parameter that is a number; None when it is not there.
+
+    Raises:
+        BadRequestError: It is no number.
+    """
     text = query.get(name, "")
     if not text:
         return None
@@ -105,9 +110,9 @@ class ListParameters:
             field_selector=query.get("fieldSelector", ""),
             revision=_revision(query, is_watch=is_watch),
             match=match,
-            limit=min(max(0, _integer(query, "limit") or 0), _LARGEST_PAGE),
+            limit=min(max(0, integer(query, "limit") or 0), _LARGEST_PAGE),
             token=query.get("continue", ""),
-            timeout_seconds=_integer(query, "timeoutSeconds"),
+            timeout_seconds=integer(query, "timeoutSeconds"),
             bookmarks=is_true(query, "allowWatchBookmarks"),
             initial_events=initial,
         )
@@ -239,7 +244,7 @@ class DeleteParameters:
             propagation = "Orphan" if orphans else "Background"
         return cls(
             propagation=propagation,
-            grace_seconds=grace if isinstance(grace, int) else _integer(query, "gracePeriodSeconds"),
+            grace_seconds=grace if isinstance(grace, int) else integer(query, "gracePeriodSeconds"),
             uid=str(guards.get("uid") or ""),
             resource_version=str(guards.get("resourceVersion") or ""),
             dry_run=dry_run == "All",

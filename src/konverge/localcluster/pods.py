@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from konverge.errors import BadRequestError, ConflictError, TooManyRequestsError
-from konverge.kube import GroupVersionKind, Object, ObjectKey, format_time
+from konverge.errors import ApiError, BadRequestError, ConflictError, TooManyRequestsError
+from konverge.kube import GroupVersionKind, Object, ObjectKey, format_time, is_deleting
 from konverge.kube.selectors import LabelSelector, SelectorSyntaxError
 from konverge.localcluster.apiserver import ApiServer
 
@@ -15,6 +15,7 @@ __all__ = ["bind", "evict"]
 
 _POD = GroupVersionKind("", "v1", "Pod")
 _BUDGET = GroupVersionKind("policy", "v1", "PodDisruptionBudget")
+_SERVER = "kube-apiserver"
 _SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
@@ -49,26 +50,64 @@ def bind(api: ApiServer, key: ObjectKey, binding: Any, now: datetime) -> Object:
     return _SUCCESS
 
 
-def evict(api: ApiServer, key: ObjectKey, eviction: Any) -> Object:
+def evict(api: ApiServer, key: ObjectKey, eviction: Any, now: datetime, *, dry_run: bool = False) -> Object:
     """Delete a pod, unless a PodDisruptionBudget forbids it now.
+
+    Args:
+        api: The server.
+        key: The pod.
+        eviction: The Eviction.
+        now: The time of it.
+        dry_run: Only tell what would happen.
 
     Raises:
         BadRequestError: The Eviction is about another pod.
         TooManyRequestsError: A budget forbids it now.
+        ApiError: More than one budget is about the pod.
     """
     _check_name(eviction, key, "Eviction")
-    pod = api.get(_POD, key)
-    for budget in api.list(_BUDGET, namespace=key.namespace):
-        if _covers(budget, pod) and (budget.get("status") or {}).get("disruptionsAllowed", 0) < 1:
-            told = f"The disruption budget {budget['metadata']['name']} needs more healthy pods than there are"
-            raise TooManyRequestsError(
-                "Cannot evict pod as it would violate the pod's disruption budget.",
-                details={"causes": [{"reason": "DisruptionBudget", "message": told}]},
-            )
     options = eviction.get("deleteOptions")
-    grace = options.get("gracePeriodSeconds") if isinstance(options, Mapping) else None
-    api.delete(_POD, key, grace_seconds=grace if isinstance(grace, int) else None)
+    options = options if isinstance(options, Mapping) else {}
+    dry_run = dry_run or options.get("dryRun") == ["All"]
+    pod = api.get(_POD, key)
+    if not _may_always_go(pod):
+        budgets = [each for each in api.list(_BUDGET, namespace=key.namespace) if _covers(each, pod)]
+        if len(budgets) > 1:
+            told = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+            raise ApiError(told, reason="", code=500)
+        for budget in budgets:
+            _draw_on(api, budget, pod, now, dry_run=dry_run)
+    grace = options.get("gracePeriodSeconds")
+    api.delete(_POD, key, grace_seconds=grace if isinstance(grace, int) else None, dry_run=dry_run)
     return _SUCCESS
+
+
+def _may_always_go(pod: Object) -> bool:
+    """Tell whether no budget counts the pod."""
+    return is_deleting(pod) or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed", "Pending")
+
+
+def _draw_on(api: ApiServer, budget: Object, pod: Object, now: datetime, *, dry_run: bool) -> None:
+    """Note in a budget that the pod goes, before the controller counts anew: the next one must not go with it."""
+    status = budget.get("status") or {}
+    name, wanted, found = budget["metadata"]["name"], status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+    is_ready = any(
+        each.get("type") == "Ready" and each.get("status") == "True"
+        for each in (pod.get("status") or {}).get("conditions") or ()
+    )
+    if not is_ready and (
+        budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow" or (found >= wanted and wanted > 0)
+    ):
+        return
+    if status.get("disruptionsAllowed", 0) < 1:
+        told = f"The disruption budget {name} needs {wanted} healthy pods and has {found} currently"
+        raise TooManyRequestsError(
+            "Cannot evict pod as it would violate the pod's disruption budget.",
+            details={"causes": [{"reason": "DisruptionBudget", "message": told}]},
+        )
+    disrupted = {**(status.get("disruptedPods") or {}), pod["metadata"]["name"]: format_time(now)}
+    drawn = {**status, "disruptionsAllowed": status["disruptionsAllowed"] - 1, "disruptedPods": disrupted}
+    api.update(_BUDGET, {**budget, "status": drawn}, subresource="status", manager=_SERVER, dry_run=dry_run)
 
 
 def _check_name(body: Any, key: ObjectKey, kind: str) -> None:

@@ -30,6 +30,7 @@ from konverge.localcluster.conversion import WebhookConversion
 from konverge.localcluster.deletion import JOB_WARNING, DeleteOptions, is_released
 from konverge.localcluster.documents import Documents
 from konverge.localcluster.incoming import FieldValidation
+from konverge.localcluster.logs import LogOptions, LogStream, log_text, named_container
 from konverge.localcluster.media import APPLY_TYPES, PATCH_TYPES, Body, accept_of, decode_body, media_type_of
 from konverge.localcluster.parameters import DeleteParameters, ListParameters, WriteParameters, is_true
 from konverge.localcluster.pods import bind, evict
@@ -47,6 +48,7 @@ __all__ = ["RequestHandler"]
 
 _log = logging.getLogger(__name__)
 
+_TEXT = {"content-type": "text/plain"}
 _MAXIMUM_WATCHES = 1_000
 _MANAGER_LIMIT = 128
 # Kinds of which a delete answers the object, not only that it worked.
@@ -167,11 +169,24 @@ class RequestHandler:
             case "deletecollection":
                 return (yield from self._delete_collection(asked))
 
-    def _get(self, target: Target, request: Request) -> Consulting[Answer]:
+    def _get(self, target: Target, request: Request) -> Consulting[Answer | StreamAnswer]:
         found = yield from self._api.verbs.get(target.resource, target.key)
+        if target.subresource == "log":
+            return self._log(target, request, found)
         if target.subresource == "scale":
             return json_answer(scale_of(target.resource, found))
         return Answer(200, self._renderer(target, request).object(found))
+
+    def _log(self, target: Target, request: Request, pod: Object) -> Answer | StreamAnswer:
+        options = LogOptions.parse(request.query, target.name)
+        container = named_container(pod, options)
+        if not pod["spec"].get("nodeName"):
+            return Answer(204, b"", {})
+        if options.follow:
+            mapping = target.resource.mapping
+            stream = LogStream(lambda: self._api.get(mapping, target.key), container, options, self._clock)
+            return StreamAnswer(stream, headers=_TEXT)
+        return Answer(200, log_text(pod, container, options, self._clock.now()), _TEXT)
 
     def _list(self, target: Target, request: Request) -> Consulting[Answer]:
         parameters = ListParameters.parse(request.query, is_watch=False)
@@ -186,14 +201,14 @@ class RequestHandler:
             revision=wanted if parameters.match == "Exact" else None,
         )
         yield from self._api.verbs.conversions.prepare(target.resource, page.items)
-        return Answer(200, self._renderer(target, request).page(page))
+        return Answer(200, self._renderer(target, request, is_list=True).page(page))
 
     def _watch(self, target: Target, request: Request) -> StreamAnswer:
         if len(self._watches) >= _MAXIMUM_WATCHES:
             raise TooManyRequestsError("there are too many watches already", retry_after_seconds=1)
         parameters = ListParameters.parse(request.query, is_watch=True)
         selection = _selection(target, parameters)
-        renderer = self._renderer(target, request)
+        renderer = self._renderer(target, request, is_watch=True)
         revision = parameters.revision
         begins_with_state = parameters.initial_events or not revision
         try:
@@ -230,7 +245,8 @@ class RequestHandler:
         if target.subresource == "binding":
             return json_answer(bind(self._api, target.key, body.value, self._clock.now()), 201)
         if target.subresource == "eviction":
-            return json_answer(evict(self._api, target.key, body.value), 201)
+            evicted = evict(self._api, target.key, body.value, self._clock.now(), dry_run=parameters.dry_run)
+            return json_answer(evicted, 201)
         if target.subresource == "token":
             account = yield from self._api.verbs.get(target.resource, target.key)
             return json_answer(self._reviews.token(account, body.value), 201)
@@ -306,7 +322,7 @@ class RequestHandler:
         for stored in page.items:
             if self._api.storage.get(target.resource.storage, stored.key) is not None:
                 yield from self._api.verbs.delete(target.resource, stored.key, options, write)
-        return Answer(200, self._renderer(target, request).page(page))
+        return Answer(200, self._renderer(target, request, is_list=True).page(page))
 
     def _exists(self, target: Target) -> bool:
         return self._api.storage.get(target.resource.storage, target.key) is not None
@@ -349,8 +365,15 @@ class RequestHandler:
             return json_answer(obj, status)
         return Answer(status, self._renderer(target, request).object(obj))
 
-    def _renderer(self, target: Target, request: Request) -> Renderer:
-        form = accept_of(request.headers.get("accept", ""))
+    def _renderer(self, target: Target, request: Request, *, is_list: bool = False, is_watch: bool = False) -> Renderer:
+        accepted, group = request.headers.get("accept", ""), target.resource.gvk.group.partition(".")[0] or "core"
+        kind = f"{group}.{target.resource.gvk.kind}"
+        if is_list:
+            why = f"the requested object is a list (*{kind}List)"
+            form = accept_of(accepted, unfit="PartialObjectMetadata", why=why)
+        else:
+            why = f"the requested object is not a list (*{kind})"
+            form = accept_of(accepted, unfit="" if is_watch else "PartialObjectMetadataList", why=why)
         included = request.query.get("includeObject", "Metadata")
         return Renderer(target.resource, form, self._clock.now(), included)
 

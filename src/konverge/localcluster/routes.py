@@ -94,6 +94,8 @@ def verb_of(method: str, target: Target, *, is_watch: bool) -> Verb | None:
     """
     if target.subresource in ("binding", "eviction", "token"):
         return "create" if method == "POST" else None
+    if target.subresource == "log":
+        return "get" if method == "GET" else None
     if target.subresource == "finalize":
         return "update" if method == "PUT" else None
     if target.subresource:

@@ -20,6 +20,7 @@ __all__ = [
     "NODE_NAME",
     "PERSISTENT_VOLUME_CLAIM",
     "POD",
+    "POD_DISRUPTION_BUDGET",
     "REPLICA_SET",
     "SCHEDULER",
     "SERVICE",
@@ -42,6 +43,7 @@ REPLICA_SET = GroupVersionKind("apps", "v1", "ReplicaSet")
 STATEFUL_SET = GroupVersionKind("apps", "v1", "StatefulSet")
 CUSTOM_RESOURCE_DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 JOB = GroupVersionKind("batch", "v1", "Job")
+POD_DISRUPTION_BUDGET = GroupVersionKind("policy", "v1", "PodDisruptionBudget")
 ENDPOINT_SLICE = GroupVersionKind("discovery.k8s.io", "v1", "EndpointSlice")
 
 # The one node of the cluster.

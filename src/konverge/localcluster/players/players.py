@@ -8,6 +8,7 @@ from konverge.clock import Clock, Entropy
 from konverge.errors import AlreadyExistsError
 from konverge.kube import GroupVersionKind
 from konverge.localcluster.apiserver import ApiServer
+from konverge.localcluster.players.budgets import DisruptionBudgets
 from konverge.localcluster.players.daemonsets import DaemonSets
 from konverge.localcluster.players.deployments import Deployments
 from konverge.localcluster.players.driver import Driver, Player
@@ -68,6 +69,7 @@ class Players:
             VolumeClaims(view, writer),
             Scheduler(view, Writer(api, SCHEDULER), clock),
             self._kubelet,
+            DisruptionBudgets(view, writer, clock),
             ServiceEndpoints(view, writer),
             GarbageCollector(view, writer, self._is_served),
         ]
