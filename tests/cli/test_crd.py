@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import yaml
 
@@ -27,3 +28,50 @@ def test_json_is_a_list_with_the_same_definitions(konverge: Konverge) -> None:
 
 def test_the_same_file_gives_the_same_bytes(konverge: Konverge) -> None:
     assert konverge("crd", OPERATOR).stdout == konverge("crd", OPERATOR).stdout
+
+
+VERSIONS = """
+from dataclasses import dataclass, field
+from konverge import Metadata, Operator, custom_resource
+
+
+@dataclass
+class Spec:
+    size: int = 1
+
+
+@custom_resource(group="cli.konverge.test", version="v1alpha1", kind="Box", deprecated=True)
+@dataclass
+class OldBox:
+    metadata: Metadata
+    spec: Spec = field(default_factory=Spec)
+
+
+@custom_resource(group="cli.konverge.test", version="v1", also_serves=(OldBox,))
+@dataclass
+class Box:
+    metadata: Metadata
+    spec: Spec = field(default_factory=Spec)
+
+
+operator = Operator("boxes")
+
+
+@operator.reconciles(Box)
+async def reconcile(box, ctx):
+    return None
+"""
+
+
+def test_one_definition_holds_all_versions_of_a_kind(konverge: Konverge, tmp_path: Path) -> None:
+    file = tmp_path / "boxes.py"
+    file.write_text(VERSIONS)
+
+    texts = {konverge("crd", file, PYTHONHASHSEED=seed).stdout for seed in ("0", "1")}
+
+    (found,) = yaml.safe_load_all(texts.pop())
+    assert texts == set()
+    assert [(version["name"], version["storage"]) for version in found["spec"]["versions"]] == [
+        ("v1", True),
+        ("v1alpha1", False),
+    ]

@@ -13,12 +13,9 @@ from konverge.cli.program import verbose_option
 from konverge.crd import crd_manifest
 from konverge.kube import Object
 
-__all__ = ["crd", "render"]
+__all__ = ["crd", "output_option", "render"]
 
-
-@click.command()
-@click.argument("file", metavar="FILE.py[:OPERATOR]")
-@click.option(
+output_option = click.option(
     "-o",
     "--output",
     type=click.Choice(["yaml", "json"]),
@@ -26,6 +23,11 @@ __all__ = ["crd", "render"]
     show_default=True,
     help="YAML documents, or one JSON List.",
 )
+
+
+@click.command()
+@click.argument("file", metavar="FILE.py[:OPERATOR]")
+@output_option
 @verbose_option
 def crd(file: str, output: Literal["yaml", "json"]) -> None:
     """Print the CustomResourceDefinitions of the operator in FILE.py.
