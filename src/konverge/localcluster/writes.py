@@ -95,11 +95,21 @@ def changed(resource: Resource, old: Object, body: Object, author: Author, *, su
     if subresource in _UNTRACKED:
         if "managedFields" in old["metadata"]:
             obj["metadata"]["managedFields"] = old["metadata"]["managedFields"]
+    elif subresource == "status":
+        # Nobody comes to own anything else by this, so the rest, most of the object, need not be compared.
+        before, after = _status_alone(old), _status_alone(obj)
+        obj["metadata"] = track_update(before, after, resource.schema, **_tracking(resource, author, subresource))[
+            "metadata"
+        ]
     else:
         obj = track_update(old, obj, resource.schema, **_tracking(resource, author, subresource))
     if subresource == "scale":
         _settle_scaling(resource, obj)
     return obj
+
+
+def _status_alone(obj: Object) -> Object:
+    return {name: obj[name] for name in ("apiVersion", "kind", "metadata", "status") if name in obj}
 
 
 def _settle_scaling(resource: Resource, obj: Object) -> None:
