@@ -3,7 +3,7 @@
 import itertools
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from hypothesis import given
@@ -76,6 +76,12 @@ class Server:
     def __init__(self, control_plane: RealCluster) -> None:
         self._transport = HttpTransport(load_kubeconfig(control_plane.kubeconfig, env={}))
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._transport.close()
+
     async def ask(self, method: str, query: dict[str, str] | None = None, body: object = None) -> tuple[int, Any]:
         answer = await self._transport.request(
             method,
@@ -87,31 +93,27 @@ class Server:
         )
         return answer.status, json.loads(answer.body)
 
-    async def create(self, count: int, prefix: str) -> set[str]:
-        created = [
-            (await self.ask("POST", body={"metadata": {"generateName": prefix, "labels": {"set": prefix}}}))[1]
-            for _ in range(count)
-        ]
+    async def create(self, count: int, name: str) -> set[str]:
+        metadata = {"generateName": f"{name}-", "labels": {"set": name}}
+        created = [(await self.ask("POST", body={"metadata": metadata}))[1] for _ in range(count)]
         return {each["metadata"]["uid"] for each in created}
-
-    async def close(self) -> None:
-        await self._transport.close()
 
 
 @pytest.mark.anyio
 @pytest.mark.real
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_the_api_servers_selector_is_our_function(gated_control_plane: RealCluster) -> None:
-    server = Server(gated_control_plane)
-    uids = await server.create(60, "gated-")
-    for held in ({0}, {6}, {1, 2, 5}, {0, 6}, {1, 2, 3, 4, 5, 6}):
-        selector = shard_selector(held, 7)
-        for version in ("", "0"):  # from the store, and from the watch cache
-            query = {"shardSelector": selector, "labelSelector": "set=gated-", "resourceVersion": version}
-            _, found = await server.ask("GET", query)
-            assert {item["metadata"]["uid"] for item in found["items"]} == {u for u in uids if shard_of(u, 7) in held}
-            assert found["metadata"]["shardInfo"] == {"selector": selector}  # by which the server says that it did
-    await server.close()
+    async with Server(gated_control_plane) as server:
+        uids = await server.create(60, "gated")
+        for held in ({0}, {6}, {1, 2, 5}, {0, 6}, {1, 2, 3, 4, 5, 6}):
+            selector = shard_selector(held, 7)
+            for version in ("", "0"):  # from the store, and from the watch cache
+                query = {"shardSelector": selector, "labelSelector": "set=gated", "resourceVersion": version}
+                _, found = await server.ask("GET", query)
+                assert {item["metadata"]["uid"] for item in found["items"]} == {
+                    u for u in uids if shard_of(u, 7) in held
+                }
+                assert found["metadata"]["shardInfo"] == {"selector": selector}  # by which the server says that it did
 
 
 @pytest.mark.anyio
@@ -120,9 +122,8 @@ async def test_the_api_servers_selector_is_our_function(gated_control_plane: Rea
 async def test_a_server_without_the_gate_ignores_the_selector_and_does_not_say_so(
     real_control_plane: RealCluster,
 ) -> None:
-    server = Server(real_control_plane)
-    uids = await server.create(20, "open-")
-    _, found = await server.ask("GET", {"shardSelector": shard_selector({0}, 2), "labelSelector": "set=open-"})
-    assert {item["metadata"]["uid"] for item in found["items"]} == uids
-    assert "shardInfo" not in found["metadata"]
-    await server.close()
+    async with Server(real_control_plane) as server:
+        uids = await server.create(20, "open")
+        _, found = await server.ask("GET", {"shardSelector": shard_selector({0}, 2), "labelSelector": "set=open"})
+        assert {item["metadata"]["uid"] for item in found["items"]} == uids
+        assert "shardInfo" not in found["metadata"]

@@ -34,6 +34,7 @@ LEASE_LOST_EXIT_CODE = 75
 """With this a process ends whose main loop did not hear that its Lease is lost (``EX_TEMPFAIL``: start it again)."""
 
 _SHOWN_FRAMES = 12
+_LAST_STEPS_SECONDS = 1.0
 _MOST_SECONDS_BETWEEN_BEATS = 1.0
 
 
@@ -98,7 +99,8 @@ class RenewalThread:
         self._watchdog.beaten = self._clock.monotonic()
         self._beating = asyncio.create_task(self._beat(), name="heartbeat for the renewal of Leases")
         # A daemon: whatever becomes of the main thread, this one does not keep the process alive.
-        threading.Thread(target=self._run, name="konverge renewal of Leases", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name="konverge renewal of Leases", daemon=True)
+        self._thread.start()
         return self
 
     async def __aexit__(
@@ -113,6 +115,7 @@ class RenewalThread:
             try:
                 async with asyncio.timeout(self._stop_timeout_seconds):
                     await ended
+                self._thread.join(_LAST_STEPS_SECONDS)  # that was the last thing that it did
             except TimeoutError:
                 _log.warning("the Leases were not given up in %g s: they run out", self._stop_timeout_seconds)
         finally:
