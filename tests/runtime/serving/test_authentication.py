@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,6 @@ from konverge.errors import ConfigurationError, ForbiddenError, InvalidError
 from konverge.kube import Object
 from konverge.runtime.serving import ClusterAuthorization, TokenFile
 from konverge.runtime.serving.authentication import bearer_token
-from konverge.testing.cluster import Cluster
 
 pytestmark = pytest.mark.anyio
 
@@ -24,7 +21,7 @@ TOKEN = "a-token-that-is-long-enough"
 
 
 class ApiServer:
-    """Accepts one token, and lets its user read one path; the real one's answers are in the last test."""
+    """Accepts one token, and lets its user read one path; what servers answer is in `test_reviews`."""
 
     def __init__(self) -> None:
         self.reviews: list[Object] = []
@@ -208,56 +205,3 @@ async def test_a_token_file_of_no_use_is_refused_at_the_start_without_showing_it
         TokenFile(file)
 
     assert TOKEN not in str(error.value)
-
-
-@pytest.mark.parametrize("cluster_kind", [pytest.param("real", marks=pytest.mark.real)])
-async def test_the_real_server_knows_a_service_account_and_what_it_may_read(
-    cluster: Cluster, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    account = {"kind": "ServiceAccount", "name": "scraper", "namespace": cluster.namespace}
-    role = f"metrics-reader-{cluster.namespace}"
-    made: list[Object] = [
-        {
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": {"name": "scraper", "namespace": cluster.namespace},
-        },
-        {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRole",
-            "metadata": {"name": role},
-            "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
-        },
-        {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": role},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
-            "subjects": [account],
-        },
-    ]
-    for each in made:
-        await cluster.client.create(each)
-    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
-    path = f"/api/v1/namespaces/{cluster.namespace}/serviceaccounts/scraper/token"
-    answer = await cluster.new_transport().request(
-        "POST",
-        path,
-        headers={"content-type": "application/json"},
-        body=json.dumps(body).encode(),
-        timeout_seconds=30,
-    )
-    token = json.loads(answer.body)["status"]["token"]
-    authorization = ClusterAuthorization(cluster.new_client("konverge-reviews"), clock=cluster.clock, refused_seconds=0)
-
-    async def may_read() -> bool:  # the authorizer hears of the binding through a watch of its own
-        return (await authorization.decide(token, method="GET", path="/metrics")).status == 200
-
-    await cluster.eventually(may_read)
-    assert (await authorization.decide(token, method="GET", path="/debug/")).status == 403
-    assert (await authorization.decide(f"{token}x", method="GET", path="/metrics")).status == 401
-    assert token not in caplog.text
-    asked = len(cluster.requests("konverge-reviews"))
-    assert await may_read()
-    assert len(cluster.requests("konverge-reviews")) == asked
