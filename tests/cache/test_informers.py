@@ -615,6 +615,32 @@ async def test_a_large_list_is_told_in_blocks_and_whole_before_it_counts_as_sync
     assert turns >= 3
 
 
+async def test_what_changes_while_a_large_list_ends_is_told_in_order() -> None:
+    lines = [line("ADDED", config_map(7, f"web-{number:03}")) for number in range(1000)]
+    lines += [bookmark(10, end=True), line("MODIFIED", config_map(11, "web-000"))]
+    world = Set(Stream().send_chunk(b"\n".join([*lines, b""])))
+    async with world.informers:
+        await world.informers.started(CONFIG_MAP)
+
+    assert len(world.told) == 1001
+    assert world.told[:2] == [("", "7"), ("7", "11")]
+
+
+async def test_a_list_that_is_being_told_is_told_to_the_end_when_another_is_wanted() -> None:
+    lines = [line("ADDED", config_map(7, f"web-{number:03}")) for number in range(1000)]
+    noted = {f"web-{number:03}" for number in range(999)}
+    world = Set(synced(*lines), synced(*lines, at=20), keep=keep_noted(noted))
+    async with world.informers:
+        starting = asyncio.create_task(world.informers.started(CONFIG_MAP))
+        while not world.told:
+            await world.clock.sleep(0)
+        noted.add("web-999")
+        await world.informers.running[CONFIG_MAP].widen()
+        await starting
+
+    assert world.told == [("", "7")] * 1000
+
+
 async def test_an_own_write_while_a_list_is_told_is_told_after_the_list_has_told_that_object() -> None:
     lines = [line("ADDED", config_map(7, f"web-{number:03}")) for number in range(1000)]
     world = Set(synced(*lines))

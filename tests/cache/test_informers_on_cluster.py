@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 
 import msgspec
 import pytest
 
-from konverge.cache import Informer, Informers
+from konverge.cache import CacheOptions, Informer, Informers
 from konverge.client import Client, Response, StreamingResponse, Transport
 from konverge.errors import ConnectionFailedError, KindNotServedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
@@ -106,8 +106,15 @@ def config_map(cluster: Cluster, name: str, value: str = "1") -> Object:
     }
 
 
-def informers_of(cluster: Cluster, client: Client) -> Informers:
-    return Informers(client, namespaces=[cluster.namespace], clock=cluster.clock)
+def informers_of(
+    cluster: Cluster, client: Client, options: CacheOptions | None = None, *, namespaces: Sequence[str] = ()
+) -> Informers:
+    return Informers(
+        client,
+        namespaces=namespaces or [cluster.namespace],
+        options={} if options is None else {CONFIG_MAP: options},
+        clock=cluster.clock,
+    )
 
 
 async def apply(cluster: Cluster, name: str, value: str = "1") -> Object:
@@ -177,6 +184,123 @@ async def test_own_writes_and_deletes_are_read_at_once_and_told_once(cluster: Cl
 
     assert read["metadata"]["resourceVersion"] == written["metadata"]["resourceVersion"]
     assert told == [(False, True), (True, False)]
+
+
+async def apply_labelled(cluster: Cluster, name: str, colour: str) -> Object:
+    wanted = config_map(cluster, name)
+    wanted["metadata"]["labels"] = {"colour": colour}
+    return (await cluster.client.apply(wanted, field_manager="tests")).object
+
+
+def names(informer: Informer) -> list[str]:
+    """The test's own ConfigMaps; the cluster has some in each namespace."""
+    return [name for meta in informer.store.all_metadata() if len(name := meta.name) == 1]
+
+
+async def test_only_what_is_selected_is_held_and_what_leaves_the_selection_has_gone(cluster: Cluster) -> None:
+    await apply_labelled(cluster, "a", "red")
+    await apply_labelled(cluster, "b", "blue")
+    told: list[tuple[bool, bool]] = []
+    async with informers_of(cluster, cluster.client, CacheOptions(label_selector="colour=red")) as informers:
+        informer = await informers.started(CONFIG_MAP)
+        at_first = names(informer)
+        informers.subscribe(lambda gvk, old, new: told.append((old is not None, new is not None)))
+        await apply_labelled(cluster, "a", "blue")
+        await cluster.eventually(lambda: names(informer) == [], describe="it has left")
+        await apply_labelled(cluster, "b", "red")
+        await cluster.eventually(lambda: names(informer) == ["b"], describe="the other has come")
+        informer.record_write(await apply_labelled(cluster, "c", "blue"))
+        informer.record_write(await apply_labelled(cluster, "b", "blue"))
+        own_writes = names(informer)
+        with pytest.raises(NotFoundError):
+            await informer.read(ObjectKey(cluster.namespace, "b"))
+
+    assert at_first == ["a"]
+    assert own_writes == []
+    assert told == [(True, False), (False, True), (True, False)]
+
+
+async def test_a_kind_is_held_by_a_field_selector(cluster: Cluster) -> None:
+    for name in "abc":
+        await apply(cluster, name)
+    async with informers_of(cluster, cluster.client, CacheOptions(field_selector="metadata.name=b")) as informers:
+        informer = await informers.started(CONFIG_MAP)
+        held = names(informer)
+
+    assert held == ["b"]
+
+
+async def test_metadata_alone_is_held_and_followed(cluster: Cluster) -> None:
+    written = await apply(cluster, "a")
+    key = ObjectKey(cluster.namespace, "a")
+    async with informers_of(cluster, cluster.client, CacheOptions(metadata_only=True)) as informers:
+        informer = await informers.started(CONFIG_MAP)
+        read = await informer.read(key)
+        later = await apply_labelled(cluster, "a", "red")
+        await cluster.eventually(
+            lambda: [meta.labels for meta in informer.store.all_metadata() if meta.name == "a"] == [{"colour": "red"}],
+            describe="the label has come",
+        )
+        followed = await informer.read(key)
+
+    assert read == {name: written[name] for name in ("apiVersion", "kind", "metadata")}
+    assert followed == {name: later[name] for name in ("apiVersion", "kind", "metadata")}
+
+
+async def test_readers_get_what_a_transform_leaves_of_lists_events_and_own_writes(cluster: Cluster) -> None:
+    def without_data(obj: Object) -> Object:
+        return {name: obj[name] for name in ("apiVersion", "kind", "metadata")} | {"size": len(obj["data"])}
+
+    async def read() -> Object:
+        return await informer.read(ObjectKey(cluster.namespace, "a"))
+
+    await apply(cluster, "a")
+    async with informers_of(cluster, cluster.client, CacheOptions(transform=without_data)) as informers:
+        informer = await informers.started(CONFIG_MAP)
+        listed = await read()
+        written = await apply(cluster, "a", "2")
+        informer.record_write(written)
+        own = await read()
+
+    assert listed["size"] == own["size"] == 1
+    assert "data" not in listed
+    assert own["metadata"]["resourceVersion"] == written["metadata"]["resourceVersion"]
+
+
+async def test_several_namespaces_are_held_as_one_kind(cluster: Cluster) -> None:
+    other = f"{cluster.namespace}-other"
+    namespace: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}}
+    await cluster.client.create(namespace)
+    await apply(cluster, "a")
+    elsewhere = config_map(cluster, "b")
+    elsewhere["metadata"]["namespace"] = other
+    async with informers_of(cluster, cluster.client, namespaces=[cluster.namespace, other]) as informers:
+        informers.add_index(CONFIG_MAP, "value", lambda obj: [obj.get("data", {}).get("value", "")])
+        informer = await informers.started(CONFIG_MAP)
+        await cluster.client.create(elsewhere)
+        await cluster.eventually(lambda: sorted(names(informer)) == ["a", "b"], describe="both are held")
+        indexed = informer.by_index("value", "1")
+        listed = [obj["metadata"]["name"] for obj in informer.list(namespace=other) if "value" in obj.get("data", {})]
+    await cluster.client.delete(GroupVersionKind("", "v1", "Namespace"), ObjectKey("", other))
+
+    assert indexed == [ObjectKey(cluster.namespace, "a"), ObjectKey(other, "b")]
+    assert listed == ["b"]
+
+
+async def test_after_a_write_whose_answer_was_lost_the_next_read_is_right(cluster: Cluster) -> None:
+    await apply(cluster, "a")
+    key = ObjectKey(cluster.namespace, "a")
+    async with informers_of(cluster, cluster.client) as informers:
+        informer = await informers.started(CONFIG_MAP)
+        await apply(cluster, "a", "2")
+        informer.doubt(key)
+        changed = await informer.read(key)
+        await delete(cluster, "a")
+        informer.doubt(key)
+        with pytest.raises(NotFoundError):
+            await informer.read(key)
+
+    assert changed["data"] == {"value": "2"}
 
 
 async def test_a_watch_that_breaks_misses_nothing(cluster: Cluster) -> None:

@@ -81,19 +81,14 @@ class Collection:
     ) -> None:
         self._client = client
         self._gvk = gvk
-        self._selected: dict[str, Any] = {
-            "namespace": namespace,
-            "label_selector": options.label_selector,
-            "field_selector": options.field_selector,
-        }
-        if options.metadata_only:
-            self._selected["metadata_only"] = True
+        self._namespace = namespace
+        self._options = options
         self._publish = publish
         self._clock = clock
         self._reflector = Reflector(gvk, store, entropy, statistics=statistics)
         self._is_told = False
-        # Changes of a list that readers see but nobody was told of yet.
-        self._untold: dict[ObjectKey, Change] = {}
+        # Changes that readers see but nobody was told of yet: those of a large list, by object.
+        self._untold: dict[ObjectKey, list[Change]] = {}
         # Writes of unknown outcome: a number for each, and when.
         self._doubts: dict[ObjectKey, tuple[int, float]] = {}
         self._last_doubt = 0
@@ -227,7 +222,13 @@ class Collection:
 
     async def _read_page(self, step: ReadPage) -> None:
         page = await self._client.list_page(
-            self._gvk, limit=step.limit, continue_token=step.continue_token, **self._selected
+            self._gvk,
+            namespace=self._namespace,
+            label_selector=self._options.label_selector,
+            field_selector=self._options.field_selector,
+            metadata_only=self._options.metadata_only,
+            limit=step.limit,
+            continue_token=step.continue_token,
         )
         for start in range(0, len(page.items), _BLOCK):
             with _collector_paused():
@@ -240,11 +241,14 @@ class Collection:
     async def _watch(self, step: OpenWatch) -> None:
         watching = self._client.watch(
             self._gvk,
+            namespace=self._namespace,
+            label_selector=self._options.label_selector,
+            field_selector=self._options.field_selector,
+            metadata_only=self._options.metadata_only,
             resource_version=step.resource_version,
             initial_events=step.initial_events,
             timeout_seconds=step.timeout_seconds,
             idle_timeout_seconds=step.idle_timeout_seconds,
-            **self._selected,
         )
         try:
             async with asyncio.timeout(None) as self._interruption, watching as watch:
@@ -312,10 +316,13 @@ class Collection:
 
     def _tell(self, key: ObjectKey, change: Change | None) -> None:
         """Tell a change at once, after what is still to be told of that object."""
-        untold = self._untold.pop(key, None)
-        for each in (untold, change):
-            if each is not None:
-                self._publish(self._gvk, each.old, each.new)
+        self._tell_untold(key)
+        if change is not None:
+            self._publish(self._gvk, change.old, change.new)
+
+    def _tell_untold(self, key: ObjectKey) -> None:
+        for change in self._untold.pop(key, ()):
+            self._publish(self._gvk, change.old, change.new)
 
     async def _tell_all(self, changes: Sequence[Change]) -> None:
         if len(changes) <= _BLOCK:
@@ -329,17 +336,22 @@ class Collection:
                 self._wake_waiting()
 
     async def _tell_in_blocks(self, changes: Sequence[Change]) -> None:
-        """Tell the changes of a list, which are of one object each, and let others have their turn between.
+        """Tell the changes object by object, and let others have their turn between.
 
-        Whoever writes one of the objects meanwhile has its change told first (`_tell`).
+        Whoever writes one of the objects meanwhile has its changes told first (`_tell`).
         """
-        self._untold = {_key(change): change for change in changes}
-        for number, key in enumerate(list(self._untold), start=1):
-            change = self._untold.pop(key, None)
-            if change is not None:
-                self._publish(self._gvk, change.old, change.new)
-            if number % _BLOCK == 0:
+        for change in changes:
+            self._untold.setdefault(_key(change), []).append(change)
+        keys = list(self._untold)
+        try:
+            for start in range(0, len(keys), _BLOCK):
+                for key in keys[start : start + _BLOCK]:
+                    self._tell_untold(key)
                 await self._clock.sleep(0)
+        finally:
+            # Cancelled, or called away to list again: what readers see already will not be found new by that list.
+            for key in list(self._untold):
+                self._tell_untold(key)
 
     def _failed(self, error: KonvergeError) -> None:
         was_healthy = self._reflector.problem is None

@@ -213,7 +213,8 @@ class Informer:
     def doubt(self, key: ObjectKey) -> None:
         """A write of ours has an outcome that nobody knows (its answer was lost): the next read asks the server.
 
-        What that answers is held and told like an own write. A known answer to a later write ends the doubt.
+        What that answers is held and told like an own write. A known answer to a later write ends the doubt. Lists and
+        indexes go by what is held.
         """
         found = self._collection_of(key)
         if found is not None:
