@@ -129,6 +129,28 @@ async def test_a_permit_of_an_earlier_term_never_holds_again(cluster: Cluster) -
         assert first.seconds_left() == 0
 
 
+async def test_a_term_that_ended_unseen_is_lost_although_another_one_has_begun(cluster: Cluster) -> None:
+    async with electing(cluster, "a") as (a, connection):
+        await a.wait_until_held()
+        first = a.permit
+        connection.is_cut = True
+        await cluster.eventually(lambda: first.seconds_left() == 0)
+        connection.is_cut = False
+        await cluster.eventually(lambda: a.permit.seconds_left() > 0)
+        async with asyncio.timeout(0.1):
+            await a.wait_until_lost()
+        await a.wait_until_held()
+        assert a.permit is not first
+
+
+async def test_a_process_that_stops_while_the_server_is_away_does_not_wait_long_for_it(cluster: Cluster) -> None:
+    async with electing(cluster, "a") as (a, connection):
+        await a.wait_until_held()
+        connection.is_cut = True
+        began_at = cluster.clock.monotonic()
+    assert cluster.clock.monotonic() - began_at <= options(cluster).renew_deadline.total_seconds() / 2 + 0.2
+
+
 async def test_a_leader_whose_answers_are_lost_leads_on_while_it_can_know(cluster: Cluster) -> None:
     async with electing(cluster, "a") as (a, connection):
         await a.wait_until_held()

@@ -92,7 +92,7 @@ class LeaderCampaign:
     ) -> None:
         candidate = Candidate(ObjectKey(options.namespace, options.name), identity, options.timing, entropy=entropy)
         self._holder = LeaseHolder(client, candidate, clock=clock, on_change=self._changed)
-        self._release_seconds = options.timing.renew_deadline
+        self._release_seconds = options.timing.renew_deadline / 2
         self._listener = listener
         self._told: int | None = None
         self._stopping = asyncio.Event()
@@ -313,7 +313,7 @@ class ShardCampaign:
 
     async def _leave(self) -> None:
         """Say that this replica goes, then give its shards to those who stay."""
-        seconds = self._timing.renew_deadline
+        seconds = self._timing.renew_deadline / 2
         self._told.clear()
         await self._member.release(seconds)
         async with asyncio.TaskGroup() as tasks:

@@ -161,6 +161,7 @@ class Leadership:
     def __init__(self, identity: str) -> None:
         self.identity = identity
         self.assignment = ShardAssignment(1, identity, _NobodyElse())
+        self._begun: WritePermit = NoPermit()
 
     @property
     def is_held(self) -> bool:
@@ -183,11 +184,15 @@ class Leadership:
         """
         while not self.is_held:
             await self.assignment.wait_until_changed()
+        self._begun = self.permit
 
     async def wait_until_lost(self) -> None:
-        """Wait until the term that there is now is over, also if another one has begun since."""
-        permit = self.permit
-        while self.is_held and self.permit is permit:
+        """Wait until the term is over for which `wait_until_held` returned last.
+
+        Returns at once if that has happened since, also if another term has begun: what belongs to the one that is
+        over is to be stopped, before `wait_until_held` is asked again.
+        """
+        while self.permit is self._begun:
             try:
                 await self.assignment.wait_until_changed()
             except KonvergeError:
@@ -295,7 +300,7 @@ async def _renewing(
     exit_process: Callable[[int], object],
 ) -> AsyncIterator[None]:
     """Run the campaign beside the block, and stop it afterwards."""
-    stop_timeout = 3 * options.renew_deadline
+    stop_timeout = 2 * options.renew_deadline
     if in_thread:
         async with RenewalThread(
             new_client,
