@@ -52,7 +52,7 @@ def remove(file: Path) -> None:
 
 
 async def sent(credentials: TokenFile) -> str:
-    return (await credentials.headers())["authorization"]
+    return (await credentials.identity()).headers["authorization"]
 
 
 async def test_a_token_is_read_again_after_a_minute(file: Path, clock: StandingClock) -> None:
@@ -70,7 +70,7 @@ async def test_a_refused_token_is_read_again_at_once(file: Path, clock: Standing
     await sent(credentials)
     rewrite(file, "second")
 
-    assert credentials.refused()
+    assert credentials.refused(await credentials.identity())
     assert await sent(credentials) == "Bearer second"
 
 
@@ -98,4 +98,4 @@ async def test_a_file_without_a_token_is_told(
     spoil(file)
 
     with pytest.raises(ConfigurationError, match=words):
-        await TokenFile(file, clock).headers()
+        await TokenFile(file, clock).identity()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -27,6 +25,7 @@ from konverge.errors import (
 from konverge.kube import GroupVersionKind, ObjectKey
 from tests.client.certificates import NOW, Authority, Pair
 from tests.client.scripted import DISCOVERY
+from tests.client.servers import Handler, Servers
 
 pytestmark = pytest.mark.anyio
 
@@ -34,62 +33,11 @@ AUTHORITY = Authority()
 SERVER = AUTHORITY.issue("server")
 SECONDS = 5.0
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
 
 @pytest.fixture
 def anyio_backend() -> str:
     """Real time: there are sockets."""
     return "asyncio"
-
-
-class Servers:
-    """Starts servers, and stops them after the test."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._runners: list[web.AppRunner] = []
-
-    async def start(
-        self,
-        handler: Handler,
-        *,
-        tls: Pair | None = None,
-        client_authority: Authority | None = None,
-    ) -> str:
-        """The URL of a server that answers everything with that handler."""
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", handler)
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await runner.setup()
-        self._runners.append(runner)
-        context = self._context(tls, client_authority) if tls is not None else None
-        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
-        await site.start()
-        (_, port), *_ = runner.addresses
-        return f"{'https' if tls else 'http'}://127.0.0.1:{port}"
-
-    async def stop(self) -> None:
-        for runner in self._runners:
-            await runner.cleanup()
-
-    def _context(self, tls: Pair, client_authority: Authority | None) -> ssl.SSLContext:
-        certificate, key = self._folder / "server.crt", self._folder / "server.key"
-        certificate.write_bytes(tls.certificate)
-        key.write_bytes(tls.key)
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(certificate, key)
-        if client_authority is not None:
-            context.verify_mode = ssl.CERT_REQUIRED
-            context.load_verify_locations(cadata=client_authority.certificate.decode())
-        return context
-
-
-@pytest.fixture
-async def servers(tmp_path: Path) -> AsyncIterator[Servers]:
-    found = Servers(tmp_path)
-    yield found
-    await found.stop()
 
 
 async def fine(request: web.Request) -> web.Response:
@@ -379,6 +327,61 @@ async def test_a_connection_that_breaks_is_told(servers: Servers) -> None:
 
     assert type(error) is ConnectionFailedError
     assert "GET /api: the connection to the API server" in str(error)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize("is_kept", [False, True], ids=["a new connection", "a connection that was kept"])
+async def test_a_connection_that_breaks_under_a_request_has_carried_it_once(
+    servers: Servers, method: str, is_kept: bool
+) -> None:
+    """The HTTP library would repeat GET, PUT and DELETE, whether or not the server has acted."""
+    arrived: list[str] = []
+
+    async def act_and_hang_up(request: web.Request) -> web.Response:
+        if request.path == "/first":
+            return await fine(request)
+        arrived.append(request.method)
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
+
+    transport = HttpTransport(config(await servers.start(act_and_hang_up)))
+    if is_kept:
+        await transport.request("GET", "/first", timeout_seconds=SECONDS)
+    with pytest.raises(ConnectionFailedError, match=f"{method} /api: the connection to the API server .* broke") as no:
+        await transport.request(method, "/api", timeout_seconds=SECONDS)
+    await transport.close()
+
+    assert arrived == [method]
+    assert not isinstance(no.value, NotConnectedError)
+
+
+async def test_a_header_that_comes_several_times_is_joined(servers: Servers) -> None:
+    async def warn(request: web.Request) -> web.Response:
+        answer = web.Response(text="fine")
+        for text in ("a", "b"):
+            answer.headers.add("Warning", f'299 - "{text}"')
+        return answer
+
+    transport = HttpTransport(config(await servers.start(warn)))
+    answer = await transport.request("GET", "/api", timeout_seconds=SECONDS)
+    await transport.close()
+
+    assert answer.headers["warning"] == '299 - "a", 299 - "b"'
+
+
+async def test_both_attempts_with_refused_credentials_share_one_deadline(servers: Servers, tmp_path: Path) -> None:
+    async def refuse_late(request: web.Request) -> web.Response:
+        await SystemClock().sleep(0.3)
+        return web.Response(status=401)
+
+    file = tmp_path / "token"
+    rewrite(file, "first")
+    found = config(await servers.start(refuse_late), credentials=TokenFile(file, SystemClock()))
+    transport = HttpTransport(found)
+    with pytest.raises(ConnectionFailedError, match="did not answer within 0.5 s"):
+        await transport.request("POST", "/api", timeout_seconds=0.5)
+    await transport.close()
 
 
 async def test_a_transport_that_was_closed_stays_closed(servers: Servers) -> None:

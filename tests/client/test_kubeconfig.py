@@ -17,6 +17,18 @@ from konverge.errors import ConfigurationError
 pytestmark = pytest.mark.anyio
 
 
+V1 = "client.authentication.k8s.io/v1"
+EXEC = {"command": "aws", "apiVersion": V1, "interactiveMode": "Never"}
+OIDC = {
+    "name": "oidc",
+    "config": {"idp-issuer-url": "https://issuer.example", "client-id": "konverge", "id-token": "s3cret"},
+}
+
+
+def oidc(fields: dict[str, str]) -> dict[str, Any]:
+    return {"auth-provider": {"name": "oidc", "config": OIDC["config"] | fields}}  # type: ignore[operator]
+
+
 def data(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
@@ -137,7 +149,7 @@ async def test_a_token_is_sent(write: Any) -> None:
     found = load(write(document(user={"token": "t0ken"})))
 
     assert isinstance(found.credentials, Token)
-    assert await found.credentials.headers() == {"authorization": "Bearer t0ken"}
+    assert (await found.credentials.identity()).headers == {"authorization": "Bearer t0ken"}
 
 
 async def test_a_token_file_wins_over_a_token(write: Any) -> None:
@@ -145,21 +157,21 @@ async def test_a_token_file_wins_over_a_token(write: Any) -> None:
     found = load(write(document(user={"token": "t0ken", "tokenFile": "token"})))
 
     assert isinstance(found.credentials, TokenFile)
-    assert await found.credentials.headers() == {"authorization": "Bearer from the file"}
+    assert (await found.credentials.identity()).headers == {"authorization": "Bearer from the file"}
 
 
 async def test_a_password_is_sent(write: Any) -> None:
     found = load(write(document(user={"username": "ann", "password": "pa:ss"})))
 
     assert isinstance(found.credentials, BasicAuth)
-    assert await found.credentials.headers() == {"authorization": f"Basic {data('ann:pa:ss')}"}
+    assert (await found.credentials.identity()).headers == {"authorization": f"Basic {data('ann:pa:ss')}"}
 
 
 async def test_without_anything_nothing_is_sent(write: Any) -> None:
     found = load(write(document()))
 
     assert isinstance(found.credentials, Anonymous)
-    assert await found.credentials.headers() == {}
+    assert (await found.credentials.identity()).headers == {}
 
 
 def test_a_name_that_yaml_takes_for_a_number_is_a_name(write: Any) -> None:
@@ -200,6 +212,37 @@ def test_a_server_without_a_scheme_speaks_tls(write: Any) -> None:
     assert load(write(document({"server": "one.example:6443/"}))).server == "https://one.example:6443"
 
 
+def test_what_the_file_holds_itself_goes_before_what_would_have_to_be_fetched(write: Any) -> None:
+    own = [{"token": "t"}, {"username": "ann"}, {"client-certificate-data": data("c"), "client-key-data": data("k")}]
+    found = [load(write(document(user=user | {"exec": EXEC}))).credentials for user in own]
+
+    assert [type(credentials) for credentials in found] == [Token, BasicAuth, Anonymous]
+
+
+def test_files_of_certificates_are_remembered_to_be_read_again(write: Any) -> None:
+    folder = write("ca", "pki/ca.crt").parent
+    for name in ("ann.crt", "ann.key"):
+        write(name, f"pki/{name}")
+    user = {"client-certificate": "pki/ann.crt", "client-key": "pki/ann.key"}
+    tls = load(write(document({"certificate-authority": "pki/ca.crt"}, user))).tls
+
+    assert (tls.authority_file, tls.certificate_file, tls.key_file) == (
+        folder / "ca.crt",
+        folder / "ann.crt",
+        folder / "ann.key",
+    )
+    (folder / "ann.crt").write_text("renewed")
+    assert tls.read_again().certificate == b"renewed"
+
+
+def test_a_file_that_is_being_written_changes_nothing(write: Any) -> None:
+    file = write("ca", "ca.crt")
+    tls = load(write(document({"certificate-authority": "ca.crt"}))).tls
+    file.write_text("")
+
+    assert tls.read_again() == tls
+
+
 # What cannot be used.
 
 
@@ -226,11 +269,30 @@ def test_a_server_without_a_scheme_speaks_tls(write: Any) -> None:
         ),
         (document(user={"client-certificate-data": data("x")}), "has a client-certificate but no client-key"),
         (document(user={"client-key-data": data("x")}), "has a client-key but no client-certificate"),
+        (document(user={"exec": "aws"}), "exec of user .* must be a mapping"),
+        (document(user={"exec": {"apiVersion": V1}}), "the exec plug-in of .* has no command"),
+        (document(user={"exec": {"command": "aws"}}), r"apiVersion must be .*/v1 or .*/v1beta1 \(there is none\)"),
         (
-            document(user={"exec": {"command": "aws"}}),
-            r'from a credential plug-in \("aws"\), which konverge does not run',
+            document(user={"exec": {"command": "aws", "apiVersion": "client.authentication.k8s.io/v1alpha1"}}),
+            'found "client.authentication.k8s.io/v1alpha1".*Update the plug-in',
         ),
-        (document(user={"auth-provider": {"name": "oidc"}}), r'from an auth-provider \("oidc"\)'),
+        (
+            document(user={"exec": {"command": "aws", "apiVersion": V1}}),
+            r"interactiveMode must be one of Never, IfAvailable, Always \(it must be said in v1\)",
+        ),
+        (
+            document(user={"exec": {"command": "aws", "apiVersion": V1, "interactiveMode": "Maybe"}}),
+            r'interactiveMode must be one of .* \(found "Maybe"\)',
+        ),
+        (document(user={"exec": EXEC | {"env": [7]}}), "each of env must have a name and a value"),
+        (document(user={"exec": EXEC | {"args": "get-token"}}), "args must be a list"),
+        (document(user={"exec": EXEC, "auth-provider": OIDC}), "an exec plug-in and an auth-provider: keep one"),
+        (document(user={"auth-provider": {"name": "gcp"}}), 'the auth-provider "gcp", of which only oidc'),
+        (document(user=oidc({"idp-issuer-url": "nowhere"})), r"idp-issuer-url must be an http\(s\) URL"),
+        (document(user=oidc({"client-id": ""})), "has no client-id"),
+        (document(user=oidc({"id-token": ""})), "neither an id-token nor a refresh-token: log in first"),
+        (document(user=oidc({"idp-certificate-authority-data": "%%"})), "authority-data is not base64"),
+        (document(user=oidc({"idp-certificate-authority": "none.crt"})), "cannot read idp-certificate-authority none"),
         (document(clusters={"one": {}}), "clusters must be a list"),
         (document(users=[7]), "each of users must have a name and a user"),
         ("- a list", "is no kubeconfig"),
@@ -265,8 +327,10 @@ def test_where_it_was_looked_for_in_vain_is_told(env: dict[str, str], looked: st
         {"token": "s3cret"},
         {"username": "ann", "password": "s3cret"},
         {"client-key-data": data("s3cret"), "client-certificate-data": data("x")},
+        {"exec": EXEC | {"args": ["--token=s3cret"], "env": [{"name": "X", "value": "s3cret"}]}},
+        {"auth-provider": OIDC},
     ],
-    ids=["token", "password", "key"],
+    ids=["token", "password", "key", "exec", "oidc"],
 )
 def test_no_representation_shows_a_secret(write: Any, user: dict[str, Any]) -> None:
     found = load(write(document(user=user)))
@@ -274,6 +338,11 @@ def test_no_representation_shows_a_secret(write: Any, user: dict[str, Any]) -> N
     shown = f"{found!r} {found.credentials!r} {found.tls!r}"
     assert "s3cret" not in shown
     assert data("s3cret") not in shown
+
+
+def test_a_proxy_of_another_kind_in_the_environment_is_told(write: Any) -> None:
+    with pytest.raises(ConfigurationError, match="HTTPS_PROXY .* must start with http:// or https://.*NO_PROXY"):
+        load(write(document()), HTTPS_PROXY="socks5://proxy:1080")
 
 
 def test_a_broken_file_is_not_quoted(write: Any) -> None:

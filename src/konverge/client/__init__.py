@@ -5,10 +5,11 @@ plain objects or typed errors. `Client` holds no objects: reading from memory is
 has a deadline, everything that a server sends is bounded, and a request is repeated only where that is safe.
 """
 
+from typing import TYPE_CHECKING
+
 from konverge.client.client import Client
 from konverge.client.cluster import ClusterConfig, Tls
 from konverge.client.connect import cluster_config, connect
-from konverge.client.http import HttpTransport
 from konverge.client.in_cluster import load_in_cluster
 from konverge.client.kubeconfig import load_kubeconfig
 from konverge.client.listing import ListPage, ObjectList
@@ -20,6 +21,19 @@ from konverge.client.transport import Response, StreamingResponse, Transport
 from konverge.client.watch import Watch, WatchEvent
 from konverge.client.writes import FieldValidation, PatchType, Propagation
 from konverge.client.writing import Applied
+
+if TYPE_CHECKING:
+    from konverge.client.http import HttpTransport
+else:
+
+    def __getattr__(name: str) -> object:
+        """Import the HTTP library when it is asked for: it takes a quarter of a second, and the engine needs none."""
+        if name != "HttpTransport":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from konverge.client.http import HttpTransport
+
+        return HttpTransport
+
 
 __all__ = [
     "Applied",

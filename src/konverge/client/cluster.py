@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from konverge.client.credentials import Anonymous, Credentials
 
@@ -19,6 +20,9 @@ class Tls:
         key: The private key (PEM) of it.
         server_name: The name that the server's certificate must be made out for, when it is not the address.
         insecure: Believe any server.
+        authority_file: Where the authority is from, if its file is to be read again; None if it stays as it is.
+        certificate_file: The same for the certificate.
+        key_file: The same for the key.
     """
 
     authority: bytes = field(default=b"", repr=False)
@@ -26,6 +30,22 @@ class Tls:
     key: bytes = field(default=b"", repr=False)
     server_name: str = ""
     insecure: bool = False
+    authority_file: Path | None = None
+    certificate_file: Path | None = None
+    key_file: Path | None = None
+
+    def read_again(self) -> Tls:
+        """The same with what the files hold now; what is in an empty one stays as it was, since it is being written.
+
+        Raises:
+            OSError: One cannot be read.
+        """
+        return replace(
+            self,
+            authority=_content(self.authority_file) or self.authority,
+            certificate=_content(self.certificate_file) or self.certificate,
+            key=_content(self.key_file) or self.key,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +69,7 @@ class ClusterConfig:
     credentials: Credentials = field(default_factory=Anonymous)
     impersonation: tuple[tuple[str, str], ...] = ()
     proxy_url: str = ""
+
+
+def _content(file: Path | None) -> bytes:
+    return b"" if file is None else file.read_bytes()

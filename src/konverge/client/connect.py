@@ -8,7 +8,6 @@ from pathlib import Path
 
 from konverge.client.client import Client
 from konverge.client.cluster import ClusterConfig
-from konverge.client.http import HttpTransport
 from konverge.client.in_cluster import SERVICE_ACCOUNT_FOLDER, is_in_cluster, load_in_cluster
 from konverge.client.kubeconfig import kubeconfig_paths, load_kubeconfig
 from konverge.clock import Clock, Entropy
@@ -50,5 +49,7 @@ def connect(
     Raises:
         konverge.errors.ConfigurationError: There is none, or it cannot be used.
     """
+    from konverge.client.http import HttpTransport  # not at the top: the HTTP library takes a quarter of a second
+
     config = cluster_config(kubeconfig, context, env, clock=clock)
-    return Client(HttpTransport(config), user_agent=user_agent, clock=clock, entropy=entropy)
+    return Client(HttpTransport(config, clock=clock), user_agent=user_agent, clock=clock, entropy=entropy)

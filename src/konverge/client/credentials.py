@@ -1,6 +1,7 @@
-"""Who asks: what is added to each request so that the server knows. Client certificates are part of TLS instead.
+"""Who asks: what is shown to the server so that it knows. Nothing of it is in a representation or in a message.
 
-The values are in no representation and in no message.
+Here are those that stay as they are and the token in a file; `konverge.client.exec_plugin` and `konverge.client.oidc`
+have those that must be fetched.
 """
 
 from __future__ import annotations
@@ -8,82 +9,101 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from konverge.clock import Clock
 from konverge.errors import ConfigurationError
 
-__all__ = ["Anonymous", "BasicAuth", "Credentials", "Token", "TokenFile"]
+__all__ = ["Anonymous", "BasicAuth", "Credentials", "Identity", "Token", "TokenFile"]
 
 _REREAD_SECONDS = 60.0
 """The kubelet renews a projected token when 80 % of its life are over, which leaves two minutes at the very least."""
 
 
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What is shown with one request.
+
+    Args:
+        headers: The headers to send.
+        certificate: The client certificate (PEM) to connect with instead of the cluster's own; empty for that.
+        key: The private key (PEM) of it.
+    """
+
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    certificate: bytes = field(default=b"", repr=False)
+    key: bytes = field(default=b"", repr=False)
+
+    @classmethod
+    def of_token(cls, token: str) -> Identity:
+        """Whoever bears that token."""
+        return cls({"authorization": f"Bearer {token}"})
+
+
 class Credentials(Protocol):
-    """What identifies a user to the server."""
+    """What identifies a user to the server. Used in one event loop."""
 
     @property
     def description(self) -> str:
         """What it is, for messages: ``the token of user "ann"``."""
 
-    async def headers(self) -> Mapping[str, str]:
-        """The headers to send with each request.
+    async def identity(self) -> Identity:
+        """What to show with the next request.
 
         Raises:
-            konverge.errors.ConfigurationError: They cannot be had.
+            konverge.errors.ConfigurationError: It cannot be had.
+            konverge.errors.NotConnectedError: It cannot be had now.
         """
 
-    def refused(self) -> bool:
-        """Hear that the server did not accept them; tell whether there may be others by now, worth one more try."""
+    def refused(self, identity: Identity) -> bool:
+        """Hear that the server did not accept that; tell whether there may be another by now, worth one more try."""
+
+    def separate(self) -> Credentials:
+        """The same for another event loop."""
 
 
-class Anonymous:
+class _Constant:
+    """What stays as it is."""
+
+    def __init__(self, identity: Identity, description: str) -> None:
+        self.description = description
+        self._identity = identity
+
+    async def identity(self) -> Identity:
+        """Always the same."""
+        return self._identity
+
+    def refused(self, identity: Identity) -> bool:
+        """Nothing else to offer."""
+        return False
+
+    def separate(self) -> Credentials:
+        """Itself: it never changes."""
+        return self
+
+
+class Anonymous(_Constant):
     """Nobody in particular, or somebody with a client certificate."""
 
     def __init__(self, description: str = "a request without credentials") -> None:
-        self.description = description
-
-    async def headers(self) -> Mapping[str, str]:
-        """None."""
-        return {}
-
-    def refused(self) -> bool:
-        """Nothing else to offer."""
-        return False
+        super().__init__(Identity(), description)
 
 
-class Token:
+class Token(_Constant):
     """A bearer token that stays as it is."""
 
     def __init__(self, token: str, description: str = "the token") -> None:
-        self.description = description
-        self._headers = {"authorization": f"Bearer {token}"}
-
-    async def headers(self) -> Mapping[str, str]:
-        """The token."""
-        return self._headers
-
-    def refused(self) -> bool:
-        """Nothing else to offer."""
-        return False
+        super().__init__(Identity.of_token(token), description)
 
 
-class BasicAuth:
+class BasicAuth(_Constant):
     """A user name and a password."""
 
     def __init__(self, username: str, password: str, description: str = "the password") -> None:
-        self.description = description
         encoded = base64.b64encode(f"{username}:{password}".encode()).decode("ascii")
-        self._headers = {"authorization": f"Basic {encoded}"}
-
-    async def headers(self) -> Mapping[str, str]:
-        """Both, encoded."""
-        return self._headers
-
-    def refused(self) -> bool:
-        """Nothing else to offer."""
-        return False
+        super().__init__(Identity({"authorization": f"Basic {encoded}"}), description)
 
 
 class TokenFile:
@@ -101,28 +121,40 @@ class TokenFile:
         self._path = path
         self._clock = clock
         self._token = token
+        self._identity = Identity.of_token(token)
         self._read_at: float | None = None
 
-    async def headers(self) -> Mapping[str, str]:
-        """The token, at most a minute old. When the file cannot be read, the last token that could is used."""
+    async def identity(self) -> Identity:
+        """The token, at most a minute old. When the file cannot be read, the last token that could is used.
+
+        Raises:
+            konverge.errors.ConfigurationError: The file has never held one.
+        """
         now = self._clock.monotonic()
         if self._read_at is None or now - self._read_at >= _REREAD_SECONDS:
             try:
-                read = await asyncio.to_thread(self._path.read_text, "ascii")
+                read = (await asyncio.to_thread(self._path.read_text, "ascii")).strip()
             except (OSError, UnicodeDecodeError) as error:
                 if not self._token:
                     raise ConfigurationError(f"cannot read {self.description}: {_why(error)}") from error
             else:
-                self._token = read.strip()
-                if not self._token:
+                # Whoever writes a file in place empties it first.
+                if not read and not self._token:
                     raise ConfigurationError(f"cannot use {self.description}: the file is empty")
+                if read and read != self._token:
+                    self._token, self._identity = read, Identity.of_token(read)
             self._read_at = now
-        return {"authorization": f"Bearer {self._token}"}
+        return self._identity
 
-    def refused(self) -> bool:
+    def refused(self, identity: Identity) -> bool:
         """The file may hold a newer one."""
-        self._read_at = None
+        if identity is self._identity:
+            self._read_at = None
         return True
+
+    def separate(self) -> Credentials:
+        """One that reads the same file by itself."""
+        return TokenFile(self._path, self._clock, token=self._token, description=self.description)
 
 
 def _why(error: OSError | UnicodeDecodeError) -> str:

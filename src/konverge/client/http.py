@@ -9,11 +9,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import aiohttp
@@ -21,13 +19,15 @@ import msgspec
 from multidict import CIMultiDict
 from yarl import URL
 
-from konverge.client.cluster import ClusterConfig, Tls
+from konverge.client.cluster import ClusterConfig
 from konverge.client.connection_failures import connection_failure, refused_credentials
+from konverge.client.credentials import Identity
 from konverge.client.decoding import UNREADABLE
+from konverge.client.tls import TlsContexts
 from konverge.clock import Clock, SystemClock
-from konverge.errors import ConfigurationError, ConnectionFailedError, NotConnectedError
+from konverge.errors import ConnectionFailedError, NotConnectedError, UntrustedServerError
 
-__all__ = ["HttpTransport", "ssl_context"]
+__all__ = ["HttpTransport"]
 
 _MAX_BODY_BYTES = 512 * 1024 * 1024
 _MAX_FAILURE_BYTES = 1024 * 1024
@@ -68,7 +68,7 @@ class HttpTransport:
     def __init__(self, config: ClusterConfig, *, clock: Clock | None = None) -> None:
         self._config = config
         self._clock = clock or SystemClock()
-        self._ssl = ssl_context(config) if config.server.startswith("https:") else False
+        self._tls = TlsContexts(config.tls, config.source, self._clock) if config.server.startswith("https:") else None
         self._base = URL(config.server)
         self._sessions: tuple[aiohttp.ClientSession, aiohttp.ClientSession] | None = None
         self._is_closed = False
@@ -78,7 +78,7 @@ class HttpTransport:
 
     def with_own_connections(self) -> HttpTransport:
         """A transport to the same server as the same user, with connections of its own, for any event loop."""
-        return HttpTransport(self._config, clock=self._clock)
+        return HttpTransport(replace(self._shown(), credentials=self._config.credentials.separate()), clock=self._clock)
 
     async def request(
         self,
@@ -94,15 +94,23 @@ class HttpTransport:
 
         Raises:
             konverge.errors.UnauthorizedError: The server does not accept the credentials, also not after they were
-                read again.
+                renewed.
+            konverge.errors.ConfigurationError: There are no credentials.
         """
-        deadline = self._clock.monotonic() + timeout_seconds
-        answer = await self._exchange(method, path, query, headers, body, timeout_seconds)
-        if answer.status == _UNAUTHORIZED and self._config.credentials.refused():
-            left = max(0.0, deadline - self._clock.monotonic())
-            answer = await self._exchange(method, path, query, headers, body, left)
+        requests, _ = self._opened()
+        deadline = _now() + timeout_seconds
+        found = await self._sent(requests, method, path, query, headers, body, deadline, timeout_seconds)
+        try:
+            async with asyncio.timeout_at(deadline):
+                answer = _Response(found.status, _lower(found.headers), await _read(found, _MAX_BODY_BYTES))
+        except _FAILURES as error:
+            found.close()
+            raise self._failure(error, method, path, timeout_seconds) from error
+        except BaseException:
+            found.close()  # cancelled, or too long: the connection is of no use to others
+            raise
         if answer.status == _UNAUTHORIZED:
-            raise refused_credentials(self._config, _message(answer.body), self._clock.now())
+            raise refused_credentials(self._shown(), _message(answer.body), self._clock.now())
         return answer
 
     @asynccontextmanager
@@ -119,15 +127,15 @@ class HttpTransport:
 
         Raises:
             konverge.errors.UnauthorizedError: As for `request`.
+            konverge.errors.ConfigurationError: There are no credentials.
         """
-        found = await self._open(method, path, query, headers, connect_timeout_seconds)
-        if found.status == _UNAUTHORIZED and self._config.credentials.refused():
-            found.close()
-            found = await self._open(method, path, query, headers, connect_timeout_seconds)
+        _, streams = self._opened()
+        deadline = _now() + connect_timeout_seconds
+        found = await self._sent(streams, method, path, query, headers, None, deadline, connect_timeout_seconds)
         try:
-            answer = _Stream(found, self._config, self._clock, connect_timeout_seconds)
+            answer = _Stream(found, self._failure, connect_timeout_seconds)
             if found.status == _UNAUTHORIZED:
-                raise refused_credentials(self._config, _message(await answer.body()), self._clock.now())
+                raise refused_credentials(self._shown(), _message(await answer.body()), self._clock.now())
             yield answer
         finally:
             found.close()  # not released: what is still coming would have to be read first
@@ -139,40 +147,69 @@ class HttpTransport:
         for session in sessions or ():
             await session.close()
 
-    async def _exchange(
+    async def _sent(
         self,
+        session: aiohttp.ClientSession,
         method: str,
         path: str,
         query: Mapping[str, str],
         headers: Mapping[str, str],
         body: bytes | None,
+        deadline: float,
         timeout_seconds: float,
-    ) -> _Response:
-        requests, _ = self._opened()
-        try:
-            async with asyncio.timeout(timeout_seconds):
-                sent = await self._headers(headers)
-                async with requests.request(
-                    method, self._url(path, query), headers=sent, data=body, timeout=_TIMEOUT, **self._options()
-                ) as found:
-                    return _Response(found.status, _lower(found.headers), await _read(found, _MAX_BODY_BYTES))
-        except _FAILURES as error:
-            now = self._clock.now()
-            raise connection_failure(error, self._config, f"{method} {path}", timeout_seconds, now) from error
-
-    async def _open(
-        self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], timeout_seconds: float
     ) -> aiohttp.ClientResponse:
-        _, streams = self._opened()
+        """The head of the answer. What the server does not trust us with is sent again if there is something newer.
+
+        Neither a failed handshake nor a refused user has done anything, so that is as safe for a write as for a read.
+        """
+        for may_try_again in (True, False):
+            identity = await self._identity(deadline, timeout_seconds)
+            context = await self._tls.context(identity) if self._tls is not None else False
+            try:
+                async with asyncio.timeout_at(deadline):
+                    found = await session.request(
+                        method,
+                        self._url(path, query),
+                        headers=self._headers(headers, identity),
+                        data=body,
+                        ssl=context,
+                        timeout=_TIMEOUT,
+                        **self._options(),
+                    )
+            except (*_FAILURES, _BrokenError) as error:
+                cause = error.cause if isinstance(error, _BrokenError) else error
+                failure = self._failure(cause, method, path, timeout_seconds)
+                is_distrust = may_try_again and isinstance(failure, UntrustedServerError)
+                if is_distrust and await self._has_newer_certificates(context):
+                    continue
+                raise failure from cause
+            if found.status != _UNAUTHORIZED or not may_try_again:
+                return found
+            if not (self._config.credentials.refused(identity) or await self._has_newer_certificates(context)):
+                return found
+            found.close()
+        raise AssertionError("the second attempt ends in one way or another")
+
+    async def _identity(self, deadline: float, timeout_seconds: float) -> Identity:
+        credentials = self._config.credentials
         try:
-            async with asyncio.timeout(timeout_seconds):
-                sent = await self._headers(headers)
-                return await streams.request(
-                    method, self._url(path, query), headers=sent, timeout=_TIMEOUT, **self._options()
-                )
-        except _FAILURES as error:
-            now = self._clock.now()
-            raise connection_failure(error, self._config, f"{method} {path}", timeout_seconds, now) from error
+            async with asyncio.timeout_at(deadline):
+                return await credentials.identity()
+        except TimeoutError:
+            raise NotConnectedError(
+                f"{credentials.description} did not come within {timeout_seconds:g} s ({self._config.source}): "
+                "nothing was sent"
+            ) from None
+
+    async def _has_newer_certificates(self, used: ssl.SSLContext | bool) -> bool:
+        return self._tls is not None and isinstance(used, ssl.SSLContext) and await self._tls.look_again(used)
+
+    def _shown(self) -> ClusterConfig:
+        """The cluster with the certificates of now."""
+        return self._config if self._tls is None else replace(self._config, tls=self._tls.current)
+
+    def _failure(self, error: Exception, method: str, path: str, timeout_seconds: float) -> ConnectionFailedError:
+        return connection_failure(error, self._shown(), f"{method} {path}", timeout_seconds, self._clock.now())
 
     def _opened(self) -> tuple[aiohttp.ClientSession, aiohttp.ClientSession]:
         if self._is_closed:
@@ -180,10 +217,8 @@ class HttpTransport:
         # Not in the constructor: a session belongs to the loop in which it is made.
         if self._sessions is None:
             self._sessions = (
-                _session(aiohttp.TCPConnector(limit=_MAX_CONNECTIONS, ssl=self._ssl, socket_factory=_socket)),
-                _session(
-                    aiohttp.TCPConnector(limit=_MAX_WATCHES, ssl=self._ssl, socket_factory=_socket, force_close=True)
-                ),
+                _session(aiohttp.TCPConnector(limit=_MAX_CONNECTIONS, socket_factory=_socket)),
+                _session(aiohttp.TCPConnector(limit=_MAX_WATCHES, socket_factory=_socket, force_close=True)),
             )
         return self._sessions
 
@@ -198,23 +233,47 @@ class HttpTransport:
             options["server_hostname"] = self._config.tls.server_name
         return options
 
-    async def _headers(self, headers: Mapping[str, str]) -> CIMultiDict[str]:
+    def _headers(self, headers: Mapping[str, str], identity: Identity) -> CIMultiDict[str]:
         sent = CIMultiDict(headers)
         sent.setdefault("accept-encoding", "identity")
-        sent.extend(await self._config.credentials.headers())
+        sent.extend(identity.headers)
         sent.extend(self._config.impersonation)
         return sent
+
+
+class _BrokenError(Exception):
+    """A connection broke while a request was under way."""
+
+    def __init__(self, cause: aiohttp.ClientOSError | aiohttp.ServerDisconnectedError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Keep aiohttp from repeating a PUT or a DELETE by itself when the connection breaks, which it takes for safe.
+
+    A delete would hit the next object of the name, and a write that did happen would come back as a conflict. Whether
+    something is sent again is decided in `konverge.client.retries` alone. An error of another class goes past aiohttp.
+    """
+    try:
+        return await send(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise _BrokenError(error) from error
 
 
 class _Stream:
     """The answer to a request whose body is still coming."""
 
     def __init__(
-        self, found: aiohttp.ClientResponse, config: ClusterConfig, clock: Clock, timeout_seconds: float
+        self,
+        found: aiohttp.ClientResponse,
+        failure: Callable[[Exception, str, str, float], ConnectionFailedError],
+        timeout_seconds: float,
     ) -> None:
         self._found = found
-        self._config = config
-        self._clock = clock
+        self._failure = failure
         self._timeout_seconds = timeout_seconds
         self.status = found.status
         self.headers: Mapping[str, str] = _lower(found.headers)
@@ -229,7 +288,7 @@ class _Stream:
         try:
             chunk = await self._found.content.readany()
         except _FAILURES as error:
-            raise self._failure(error) from error
+            raise self._told(error) from error
         if not chunk:
             raise StopAsyncIteration
         return chunk
@@ -239,57 +298,14 @@ class _Stream:
             async with asyncio.timeout(self._timeout_seconds):
                 return await _read(self._found, _MAX_FAILURE_BYTES)
         except _FAILURES as error:
-            raise self._failure(error) from error
+            raise self._told(error) from error
 
-    def _failure(self, error: Exception) -> ConnectionFailedError:
-        request = f"{self._found.method} {self._found.url.path}"
-        return connection_failure(error, self._config, request, self._timeout_seconds, self._clock.now())
-
-
-def ssl_context(config: ClusterConfig) -> ssl.SSLContext:
-    """How to talk TLS to that cluster.
-
-    Raises:
-        konverge.errors.ConfigurationError: A certificate or a key is not what it should be.
-    """
-    tls = config.tls
-    if tls.authority:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the cluster's own authority, and no other
-        try:
-            context.load_verify_locations(cadata=tls.authority.decode("ascii"))
-        except (ssl.SSLError, UnicodeDecodeError):
-            raise ConfigurationError(f"the certificate-authority of {config.source} is not PEM") from None
-    else:
-        context = ssl.create_default_context()
-    # Python 3.13 and later also check what RFC 5280 asks of a CA's extensions. Many clusters' own CAs lack them.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    context.set_alpn_protocols(["http/1.1"])
-    if tls.insecure:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if tls.certificate:
-        _load_own_certificate(context, tls, config.source)
-    return context
-
-
-def _load_own_certificate(context: ssl.SSLContext, tls: Tls, source: str) -> None:
-    def no_password() -> str:
-        raise ConfigurationError(f"the client-key of {source} is encrypted; use a key without a password")
-
-    # OpenSSL reads them from files only. The folder is readable by this user alone, and gone when this returns.
-    with tempfile.TemporaryDirectory(prefix="konverge-") as folder:
-        certificate, key = Path(folder) / "certificate", Path(folder) / "key"
-        certificate.write_bytes(tls.certificate)
-        key.write_bytes(tls.key)
-        try:
-            context.load_cert_chain(certificate, key, no_password)
-        except ssl.SSLError as error:
-            found = "they do not belong together" if error.reason == "KEY_VALUES_MISMATCH" else "they are not PEM"
-            raise ConfigurationError(f"cannot use client-certificate and client-key of {source}: {found}") from None
+    def _told(self, error: Exception) -> ConnectionFailedError:
+        return self._failure(error, self._found.method, self._found.url.path, self._timeout_seconds)
 
 
 def _session(connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+    return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), middlewares=(_once,))
 
 
 def _socket(address: tuple[Any, ...]) -> socket.socket:
@@ -319,7 +335,16 @@ async def _read(found: aiohttp.ClientResponse, limit: int) -> bytes:
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}
+    """The headers by names in lower case; one that came several times is joined, as HTTP has it."""
+    found: dict[str, str] = {}
+    for name, value in headers.items():
+        name = name.lower()
+        found[name] = f"{found[name]}, {value}" if name in found else value
+    return found
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _message(body: bytes) -> str:

@@ -25,7 +25,7 @@ def is_in_cluster(env: Mapping[str, str] = os.environ, folder: Path = SERVICE_AC
 def load_in_cluster(
     env: Mapping[str, str] = os.environ, *, folder: Path = SERVICE_ACCOUNT_FOLDER, clock: Clock | None = None
 ) -> ClusterConfig:
-    """The Pod's own credentials; the token is read again each minute.
+    """The Pod's own credentials; the token and the authority are read again each minute.
 
     Raises:
         konverge.errors.ConfigurationError: This is no Pod, or one without a service account's token.
@@ -47,7 +47,7 @@ def load_in_cluster(
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
         source="the Pod's service account",
         namespace=namespace or "default",
-        tls=Tls(authority=authority),
+        tls=Tls(authority=authority, authority_file=folder / "ca.crt"),
         credentials=TokenFile(
             folder / "token", clock or SystemClock(), description="the token of the Pod's service account"
         ),

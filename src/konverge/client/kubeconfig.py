@@ -10,7 +10,7 @@ import base64
 import binascii
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,13 +19,20 @@ import yaml
 
 from konverge.client.cluster import ClusterConfig, Tls
 from konverge.client.credentials import Anonymous, BasicAuth, Credentials, Token, TokenFile
+from konverge.client.exec_credentials import ExecCredentials
+from konverge.client.exec_plugin import parse_exec_plugin
+from konverge.client.oidc import OidcCredentials, parse_oidc_provider
 from konverge.client.proxies import proxy_from_environment
 from konverge.clock import Clock, SystemClock
 from konverge.errors import ConfigurationError
+from konverge.kube import Object
 
 __all__ = ["kubeconfig_paths", "load_kubeconfig"]
 
 _MAX_FILE_BYTES = 16 * 1024 * 1024
+
+# Where a cluster says what is for its users' exec plug-ins.
+_PLUGIN_EXTENSION = "client.authentication.k8s.io/exec"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,15 +172,15 @@ def _resolve(merged: _Merged, name: str, chosen: _Entry, env: Mapping[str, str],
             )
         user = merged.users[user_name]
     server = _server(cluster, cluster_name)
-    return ClusterConfig(
+    found = ClusterConfig(
         server=server,
         source=source,
         namespace=chosen.text("namespace") or "default",
         tls=_tls(cluster, cluster_name, user, user_name),
-        credentials=_credentials(user, user_name, clock),
         impersonation=_impersonation(user),
-        proxy_url=_proxy(cluster, cluster_name) or proxy_from_environment(server, env),
+        proxy_url=_proxy(cluster, cluster_name) or _environment_proxy(server, env),
     )
+    return replace(found, credentials=_credentials(user, user_name, found, cluster, env, clock))
 
 
 def _server(cluster: _Entry, name: str) -> str:
@@ -208,48 +215,62 @@ def _proxy(cluster: _Entry, name: str) -> str:
     return proxy
 
 
+def _environment_proxy(server: str, env: Mapping[str, str]) -> str:
+    proxy = proxy_from_environment(server, env)
+    if proxy and urlsplit(proxy).scheme not in ("http", "https"):
+        raise ConfigurationError(
+            f"the proxy that HTTPS_PROXY or HTTP_PROXY names for {server} must start with http:// or https://; "
+            "other kinds of proxies are not supported. NO_PROXY names the servers that are reached without it"
+        )
+    return proxy
+
+
 def _tls(cluster: _Entry, cluster_name: str, user: _Entry, user_name: str) -> Tls:
     insecure = cluster.flag("insecure-skip-tls-verify")
-    authority = _content(cluster, f'cluster "{cluster_name}"', "certificate-authority")
+    authority, authority_file = _content(cluster, f'cluster "{cluster_name}"', "certificate-authority")
     if insecure and authority:
         raise ConfigurationError(
             f'cluster "{cluster_name}" of {cluster.file} has a certificate-authority and insecure-skip-tls-verify: '
             "keep one of them"
         )
-    certificate = _content(user, f'user "{user_name}"', "client-certificate")
-    key = _content(user, f'user "{user_name}"', "client-key")
+    certificate, certificate_file = _content(user, f'user "{user_name}"', "client-certificate")
+    key, key_file = _content(user, f'user "{user_name}"', "client-key")
     if bool(certificate) != bool(key):
         found, missing = ("client-certificate", "client-key") if certificate else ("client-key", "client-certificate")
         raise ConfigurationError(f'user "{user_name}" of {user.file} has a {found} but no {missing}')
-    return Tls(authority, certificate, key, cluster.text("tls-server-name"), insecure)
+    return Tls(
+        authority,
+        certificate,
+        key,
+        cluster.text("tls-server-name"),
+        insecure,
+        authority_file,
+        certificate_file,
+        key_file,
+    )
 
 
-def _content(entry: _Entry, whose: str, name: str) -> bytes:
-    """What ``<name>-data`` holds in base64, else what the file ``<name>`` holds; the data wins."""
+def _content(entry: _Entry, whose: str, name: str) -> tuple[bytes, Path | None]:
+    """What ``<name>-data`` holds in base64, else what the file ``<name>`` holds, and which that is; the data wins."""
     if data := entry.text(f"{name}-data"):
         try:
-            return base64.b64decode(data, validate=True)
+            return base64.b64decode(data, validate=True), None
         except binascii.Error:
             raise ConfigurationError(f"{whose} of {entry.file}: {name}-data is not base64") from None
     path = entry.path(name)
     if path is None:
-        return b""
+        return b"", None
     try:
-        return path.read_bytes()
+        return path.read_bytes(), path
     except OSError as error:
         raise ConfigurationError(f"{whose} of {entry.file}: cannot read {name} {path}: {error.strerror}") from error
 
 
-def _credentials(user: _Entry, name: str, clock: Clock) -> Credentials:
+def _credentials(
+    user: _Entry, name: str, found: ClusterConfig, cluster: _Entry, env: Mapping[str, str], clock: Clock
+) -> Credentials:
+    """Who asks: what the file holds itself goes before what would have to be fetched, as kubectl has it."""
     whose = f'user "{name}" of {user.file}'
-    for plug_in, what in (("exec", "a credential plug-in"), ("auth-provider", "an auth-provider")):
-        found = user.fields.get(plug_in)
-        if found:
-            detail = found.get("command") or found.get("name") if isinstance(found, Mapping) else ""
-            raise ConfigurationError(
-                f'{whose} gets its credentials from {what} ("{detail}"), which konverge does not run. '
-                "Use a user with a token, a tokenFile or a client certificate"
-            )
     token, token_file = user.text("token"), user.path("tokenFile")
     if token_file is not None:
         return TokenFile(token_file, clock, token=token, description=f"the token of {whose} in {token_file}")
@@ -259,9 +280,53 @@ def _credentials(user: _Entry, name: str, clock: Clock) -> Credentials:
         return Token(token, f"the token of {whose}")
     if user.text("username"):
         return BasicAuth(user.text("username"), user.text("password"), f"the password of {whose}")
-    if user.text("client-certificate-data") or user.text("client-certificate"):
+    if found.tls.certificate:
         return Anonymous(f"the client certificate of {whose}")
+    fetched = [kind for kind in ("exec", "auth-provider") if user.fields.get(kind)]
+    if len(fetched) == 2:
+        raise ConfigurationError(f"{whose} has an exec plug-in and an auth-provider: keep one of them")
+    if fetched:
+        fields = user.fields[fetched[0]]
+        if not isinstance(fields, Mapping):
+            raise ConfigurationError(f"{fetched[0]} of {whose} must be a mapping")
+        if fetched == ["exec"]:
+            told = _cluster_for_plugins(found, cluster)
+            plugin = parse_exec_plugin(fields, whose=whose, folder=user.file.parent, env=env, cluster=told)
+            return ExecCredentials(plugin, clock)
+        return _auth_provider(fields, whose, user.file.parent, env, clock)
     return Anonymous(f"a request without credentials ({whose} has none)" if name else "a request without credentials")
+
+
+def _auth_provider(
+    fields: Mapping[str, Any], whose: str, folder: Path, env: Mapping[str, str], clock: Clock
+) -> Credentials:
+    config = fields.get("config")
+    if fields.get("name") != "oidc" or not isinstance(config, Mapping):
+        raise ConfigurationError(
+            f'{whose} has the auth-provider "{fields.get("name", "")}", of which only oidc (with its config) is left '
+            "in Kubernetes. Use an exec plug-in"
+        )
+    return OidcCredentials(parse_oidc_provider(config, whose=whose, folder=folder, env=env), clock)
+
+
+def _cluster_for_plugins(found: ClusterConfig, cluster: _Entry) -> Object:
+    """What an exec plug-in that wants to know is told of the cluster; empty fields are left out."""
+    extensions = cluster.fields.get("extensions")
+    named = [
+        entry.get("extension")
+        for entry in (extensions if isinstance(extensions, list) else [])
+        if isinstance(entry, Mapping) and entry.get("name") == _PLUGIN_EXTENSION
+    ]
+    told: Object = {
+        "server": found.server,
+        "tls-server-name": found.tls.server_name,
+        "insecure-skip-tls-verify": found.tls.insecure,
+        "certificate-authority-data": base64.b64encode(found.tls.authority).decode("ascii"),
+        "proxy-url": cluster.text("proxy-url"),
+        "disable-compression": cluster.flag("disable-compression"),
+        "config": named[0] if named else None,
+    }
+    return {name: value for name, value in told.items() if value}
 
 
 def _impersonation(user: _Entry) -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,270 @@
+"""Tokens of an OpenID Connect provider: a kubeconfig's ``auth-provider`` of the name ``oidc``.
+
+It is older than exec plug-ins and still in use. kubectl writes a token that it has refreshed back to the file; konverge
+keeps it in memory alone, since a program that serves a cluster does not change its user's configuration. A provider
+whose refresh tokens work only once therefore locks out whoever starts from that file next: use an exec plug-in there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote_plus, urlsplit
+
+import msgspec
+
+from konverge.client.credentials import Credentials, Identity
+from konverge.client.decoding import UNREADABLE
+from konverge.client.proxies import proxy_from_environment
+from konverge.client.renewal import Issued, Renewal
+from konverge.clock import Clock
+from konverge.errors import ConfigurationError, NotConnectedError
+
+if TYPE_CHECKING:
+    import aiohttp
+
+__all__ = ["OidcCredentials", "OidcProvider", "parse_oidc_provider"]
+
+_TIMEOUT_SECONDS = 25.0
+_MAX_ANSWER_BYTES = 1024 * 1024
+_DISCOVERY = "/.well-known/openid-configuration"
+
+
+@dataclass(frozen=True, slots=True)
+class OidcProvider:
+    """Who issues a user's tokens, and what was issued so far.
+
+    Args:
+        whose: Whose they are, for messages.
+        issuer: The provider's URL (``idp-issuer-url``).
+        client_id: Who asks.
+        client_secret: How that is proved; empty for a public client.
+        id_token: The token for the API server; may have expired.
+        refresh_token: What gets another; empty when there is none.
+        authority: The certificates (PEM) that the provider's must be signed by; empty for those of the system.
+        proxy_url: The HTTP proxy on the way; empty for none.
+    """
+
+    whose: str
+    issuer: str
+    client_id: str
+    client_secret: str = field(default="", repr=False)
+    id_token: str = field(default="", repr=False)
+    refresh_token: str = field(default="", repr=False)
+    authority: bytes = field(default=b"", repr=False)
+    proxy_url: str = ""
+
+
+@dataclass(slots=True)
+class _Tokens:
+    """The tokens of now; shared by the event loops, since a refresh token may work only once."""
+
+    id_token: str = field(repr=False)
+    refresh_token: str = field(repr=False)
+
+
+def parse_oidc_provider(fields: Mapping[str, Any], *, whose: str, folder: Path, env: Mapping[str, str]) -> OidcProvider:
+    """Read the ``config`` of a kubeconfig's ``auth-provider``.
+
+    Args:
+        fields: What it says.
+        whose: Whose tokens they are, for messages.
+        folder: Where the kubeconfig is: the authority's path may be relative to that.
+        env: The proxy variables are looked up here.
+
+    Raises:
+        konverge.errors.ConfigurationError: It cannot be used.
+    """
+
+    def text(name: str) -> str:
+        return str(fields.get(name) or "")
+
+    issuer = text("idp-issuer-url").rstrip("/")
+    where = f"the auth-provider oidc of {whose}"
+    parts = urlsplit(issuer)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigurationError(f'{where}: idp-issuer-url must be an http(s) URL (found "{issuer}")')
+    if not text("client-id"):
+        raise ConfigurationError(f"{where} has no client-id")
+    if not (text("id-token") or text("refresh-token")):
+        raise ConfigurationError(f"{where} has neither an id-token nor a refresh-token: log in first")
+    return OidcProvider(
+        whose=whose,
+        issuer=issuer,
+        client_id=text("client-id"),
+        client_secret=text("client-secret"),
+        id_token=text("id-token"),
+        refresh_token=text("refresh-token"),
+        authority=_authority(text("idp-certificate-authority-data"), text("idp-certificate-authority"), where, folder),
+        proxy_url=proxy_from_environment(issuer, env),
+    )
+
+
+class OidcCredentials:
+    """An id-token, refreshed before it expires and when the server refuses it. What is new stays in memory.
+
+    Args:
+        provider: Who issues the tokens.
+        clock: Says what has expired.
+        tokens: Those of another event loop; for `separate`.
+    """
+
+    def __init__(self, provider: OidcProvider, clock: Clock, *, tokens: _Tokens | None = None) -> None:
+        self.description = f"the id-token of {provider.whose} by {provider.issuer}"
+        self._provider = provider
+        self._clock = clock
+        self._tokens = tokens or _Tokens(provider.id_token, provider.refresh_token)
+        known = self._tokens.id_token
+        first = Issued(Identity.of_token(known), _expiry_of(known)) if known else None
+        self._renewal = Renewal(self._refresh, clock, self.description, first=first)
+
+    async def identity(self) -> Identity:
+        """The token.
+
+        Raises:
+            konverge.errors.ConfigurationError: It has expired and cannot be refreshed: somebody must log in again.
+            konverge.errors.NotConnectedError: The provider does not answer.
+        """
+        return await self._renewal.current()
+
+    def refused(self, identity: Identity) -> bool:
+        """A refreshed one may be accepted."""
+        return bool(self._tokens.refresh_token) and self._renewal.refused(identity)
+
+    def separate(self) -> Credentials:
+        """One that refreshes by itself, and knows what the other has got."""
+        return OidcCredentials(self._provider, self._clock, tokens=self._tokens)
+
+    async def _refresh(self) -> Issued:
+        used = replace(self._tokens)
+        try:
+            found = await _Exchange(self._provider).refreshed(used.refresh_token)
+        except ConfigurationError:
+            if self._tokens.refresh_token == used.refresh_token:
+                raise
+            # Meanwhile another event loop has used it up, and got a token for both.
+            return Issued(Identity.of_token(self._tokens.id_token), _expiry_of(self._tokens.id_token))
+        self._tokens.id_token, self._tokens.refresh_token = found.id_token, found.refresh_token
+        return Issued(Identity.of_token(found.id_token), _expiry_of(found.id_token))
+
+
+class _Exchange:
+    """A refresh token for a new id-token (OpenID Connect Core 1.0, section 12)."""
+
+    def __init__(self, provider: OidcProvider) -> None:
+        self._provider = provider
+        self._where = f"the OpenID Connect provider {provider.issuer} of {provider.whose}"
+
+    async def refreshed(self, refresh_token: str) -> _Tokens:
+        provider = self._provider
+        if not refresh_token:
+            raise ConfigurationError(
+                f"the id-token of {provider.whose} has expired, and there is no refresh-token: log in again"
+            )
+        import aiohttp  # not at the top: most users have another kind of credentials, and it takes a while
+
+        connector = aiohttp.TCPConnector(ssl=self._trust(), force_close=True)
+        try:
+            async with (
+                asyncio.timeout(_TIMEOUT_SECONDS),
+                aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as session,
+            ):
+                return await self._ask(session, refresh_token)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            words = str(error) or type(error).__name__
+            raise NotConnectedError(f"{self._where} does not answer: {words}") from error
+
+    async def _ask(self, session: aiohttp.ClientSession, refresh_token: str) -> _Tokens:
+        provider = self._provider
+        status, document = await self._answer(session, "GET", provider.issuer + _DISCOVERY)
+        if status != 200:
+            raise NotConnectedError(f"{self._where} does not describe itself: HTTP status {status} for {_DISCOVERY}")
+        if str(document.get("issuer", "")).rstrip("/") != provider.issuer:
+            raise ConfigurationError(f"{self._where} says that it is another one. Check idp-issuer-url")
+        endpoint = str(document.get("token_endpoint") or "")
+        # What a password goes to is encrypted if the provider is.
+        if urlsplit(endpoint).scheme not in ("https", urlsplit(provider.issuer).scheme):
+            raise ConfigurationError(f"{self._where} names no token endpoint that can be used")
+        form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
+        # Providers take the client's secret in a header or in the form, and not all say which.
+        status, answer = await self._answer(session, "POST", endpoint, form, basic=True)
+        if status in (400, 401) and answer.get("error") != "invalid_grant":
+            status, answer = await self._answer(session, "POST", endpoint, form, basic=False)
+        if status != 200:
+            if status >= 500 or status == 429:
+                raise NotConnectedError(f"{self._where} cannot refresh the token now: HTTP status {status}")
+            reason = str(answer.get("error") or f"HTTP status {status}")[:80]
+            raise ConfigurationError(f"{self._where} does not refresh the token: {reason}. Log in again")
+        id_token = answer.get("id_token")
+        if not (isinstance(id_token, str) and id_token and id_token.isascii() and id_token.isprintable()):
+            raise ConfigurationError(f"{self._where} answered without an id_token. It must grant the scope openid")
+        return _Tokens(id_token, str(answer.get("refresh_token") or refresh_token))
+
+    async def _answer(
+        self,
+        session: aiohttp.ClientSession,
+        method: str,
+        url: str,
+        form: Mapping[str, str] | None = None,
+        *,
+        basic: bool = False,
+    ) -> tuple[int, dict[str, Any]]:
+        provider = self._provider
+        headers = {"accept": "application/json"}
+        data = dict(form) if form is not None else None
+        if data is not None and basic:
+            # Each part in the form of a query first (RFC 6749, 2.3.1).
+            pair = f"{quote_plus(provider.client_id)}:{quote_plus(provider.client_secret)}"
+            headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"
+        elif data is not None:
+            data |= {"client_id": provider.client_id, "client_secret": provider.client_secret}
+        async with session.request(
+            method, url, data=data, headers=headers, allow_redirects=False, proxy=provider.proxy_url or None
+        ) as found:
+            body = b""
+            while (piece := await found.content.readany()) and len(body) <= _MAX_ANSWER_BYTES:
+                body += piece
+            try:
+                return found.status, msgspec.json.decode(body, type=dict)
+            except UNREADABLE:
+                return found.status, {}
+
+    def _trust(self) -> ssl.SSLContext:
+        if not self._provider.authority:
+            return ssl.create_default_context()
+        context = ssl.create_default_context(cadata=self._provider.authority.decode("ascii", "replace"))
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # as for the API server's
+        return context
+
+
+def _expiry_of(token: str) -> datetime | None:
+    """When a JSON web token says that it expires (RFC 7519, ``exp``). The server verifies it, not we."""
+    payload = token.split(".")[1] if token.count(".") == 2 else ""
+    try:
+        claims = msgspec.json.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=dict)
+        return datetime.fromtimestamp(float(claims["exp"]), UTC)
+    except UNREADABLE:
+        return None
+    except (LookupError, TypeError, ValueError, OverflowError, OSError):
+        return None
+
+
+def _authority(data: str, path: str, where: str, folder: Path) -> bytes:
+    if data:
+        try:
+            return base64.b64decode(data, validate=True)
+        except binascii.Error:
+            raise ConfigurationError(f"{where}: idp-certificate-authority-data is not base64") from None
+    if not path:
+        return b""
+    try:
+        return (folder / path).read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{where}: cannot read idp-certificate-authority {path}: {error.strerror}") from error
