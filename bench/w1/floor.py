@@ -103,6 +103,7 @@ async def main(read: dict[str, Any]) -> None:
     async with aiohttp.ClientSession(cluster["server"], connector=connector, headers=headers) as session:
         wait_for_go()
         await _Floor(session).run()
+        await asyncio.Event().wait()  # to be measured
 
 
 if __name__ == "__main__":

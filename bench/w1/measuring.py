@@ -77,7 +77,7 @@ async def measure_floor(count: int) -> Cold:
             Subject("bench.w1.floor", stage.kubeconfig) as subject,
         ):
             begin = subject.go()
-            end = await readiness.all_ready(count)
+            end = await subject.until(readiness.all_ready(count))
             cpu_seconds, peak = subject.cpu_seconds, subject.peak_megabytes
         return Cold(end - begin, _requests(stage, floor.USER_AGENT, start), cpu_seconds, peak)
 
@@ -92,7 +92,7 @@ async def measure_operator(count: int, *, profile: Path | None = None) -> tuple[
             Subject("bench.w1.program", stage.kubeconfig, profile=profile) as subject,
         ):
             begin = subject.go()
-            end = await readiness.all_ready(count)
+            end = await subject.until(readiness.all_ready(count))
             await subject.quiet()
             cold = Cold(
                 end - begin,
@@ -133,11 +133,11 @@ async def measure_flood(flood: int) -> Fresh:
             Subject("bench.w1.program", stage.kubeconfig) as subject,
         ):
             subject.go()
-            await readiness.first_status()
+            await subject.until(readiness.first_status())
             waiting = flood - len(readiness.ready_at)
             begin = time.monotonic()
             created = await stage.client.create(new_parent("fresh", _NAMESPACE))
-            ready_seconds = await readiness.one_ready("fresh") - begin
+            ready_seconds = await subject.until(readiness.one_ready("fresh")) - begin
         writes = [
             found.time
             for found in stage.requests(program.USER_AGENT, start)

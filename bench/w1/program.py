@@ -43,12 +43,12 @@ operator = Operator("w1")
 operator.manages(Parent, settings, application)
 
 
-async def main(kubeconfig: str, namespace: str) -> None:
+async def main(kubeconfig: str) -> None:
     async with connect(kubeconfig, user_agent=USER_AGENT, env={}) as client:
         wait_for_go()
-        await operator.run(client, namespace=namespace, stops_on_signals=True)
+        await operator.run(client, stops_on_signals=True)
 
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING)
-    asyncio.run(main(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""))
+    asyncio.run(main(sys.argv[1]))

@@ -7,13 +7,16 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Coroutine
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, TypeVar
 
 from bench.w1.starting import READY
 
 __all__ = ["Subject"]
+
+T = TypeVar("T")
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _QUIET_SECONDS = 1.5
@@ -83,6 +86,24 @@ class Subject:
         status = Path(f"/proc/{self._started().pid}/status").read_text()
         kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
         return int(kilobytes) / 1000
+
+    async def until(self, awaited: Coroutine[Any, Any, T]) -> T:
+        """Wait for what the program shall bring about.
+
+        Raises:
+            RuntimeError: The program has ended instead.
+        """
+        process = self._started()
+        waiting, ended = asyncio.create_task(awaited), asyncio.create_task(process.wait())
+        try:
+            await asyncio.wait({waiting, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if not waiting.done():
+                raise RuntimeError(f"{self._command} ended with exit code {process.returncode}")
+            return await waiting
+        finally:
+            for task in (waiting, ended):
+                task.cancel()
+            await asyncio.gather(waiting, ended, return_exceptions=True)
 
     async def quiet(self, timeout_seconds: float = 600.0) -> float:
         """Wait until it does nothing any more; answers since when."""
