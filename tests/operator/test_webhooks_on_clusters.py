@@ -294,8 +294,8 @@ async def test_certificates_and_authorities_are_rotated_while_requests_go_on(
         # First everybody trusts both authorities, then the other one signs, then the first one is forgotten.
         steps = {"trust-both": (one, both), "other-signs": (two, both), "forget-one": (two, two.pair.certificate)}
         for step, (authority, bundle) in steps.items():
-            write_pair(tmp_path, authority.issue(hosts, now), bundle)
             reads = town.server.certificate.reads
+            write_pair(tmp_path, authority.issue(hosts, now), bundle)
             await cluster.eventually(partial(town.has_read, reads), describe="the certificate is read again")
             await town.register(f"{step}.")
             await town.are_asked(f"{step}.")

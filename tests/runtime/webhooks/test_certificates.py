@@ -215,8 +215,8 @@ async def test_new_connections_meet_the_new_certificate_and_old_ones_go_on(folde
         seen = {first}
         for _ in range(5):
             pair = authority.issue(HOSTS, NOW)
-            write_pair(folder, pair, authority.pair.certificate)
             reads = server.certificate.reads
+            write_pair(folder, pair, authority.pair.certificate)
             async with asyncio.timeout(20):
                 while server.certificate.reads == reads:
                     assert await ask() == 200  # on the connection that stood before

@@ -38,6 +38,7 @@ class CertificateFolder:
         folder: Where the files are.
 
     Attributes:
+        folder: The folder.
         context: For the server. Handshakes that begin now use the pair that was read last.
         reads: How often a pair was taken over.
         read_errors: How often what was there could not be.
@@ -48,7 +49,7 @@ class CertificateFolder:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self.reads = 0
         self.read_errors = 0
         self.problem = ""
@@ -74,12 +75,12 @@ class CertificateFolder:
             return False
         try:
             found = _server_context()
-            found.load_cert_chain(self._folder / CERTIFICATE_FILE, self._folder / KEY_FILE, password=_no_password)
+            found.load_cert_chain(self.folder / CERTIFICATE_FILE, self.folder / KEY_FILE, password=_no_password)
         except (OSError, ValueError) as problem:  # ssl.SSLError is an OSError
             self.read_errors += 1
             # Files that are still being written differ at each look: each is looked at again, the first is told.
             if not self.problem and self._newest is not None:
-                _log.error("%s: the new certificate is not usable, the one before stays: %s", self._folder, problem)
+                _log.error("%s: the new certificate is not usable, the one before stays: %s", self.folder, problem)
             self.problem = _told(problem)
             self._seen = signature
             return False
@@ -90,7 +91,7 @@ class CertificateFolder:
         self.problem = ""
         self.reads += 1
         if self.reads > 1:
-            _log.info("%s: the new certificate is in use", self._folder)
+            _log.info("%s: the new certificate is in use", self.folder)
         return True
 
     async def watch(self, clock: Clock, *, poll_seconds: float = _POLL_SECONDS) -> None:
@@ -110,7 +111,7 @@ class CertificateFolder:
         Raises:
             ConfigurationError: The file is there and cannot be read.
         """
-        path = self._folder / AUTHORITY_FILE
+        path = self.folder / AUTHORITY_FILE
         try:
             with path.open("rb") as file:
                 found = file.read(_LARGEST_BUNDLE_BYTES + 1)
@@ -127,7 +128,7 @@ class CertificateFolder:
             handshake.context = self._newest
 
     def _signature(self) -> _Signature:
-        return tuple(_stat(self._folder / name) for name in (CERTIFICATE_FILE, KEY_FILE))
+        return tuple(_stat(self.folder / name) for name in (CERTIFICATE_FILE, KEY_FILE))
 
 
 def _server_context() -> ssl.SSLContext:

@@ -25,7 +25,7 @@ from konverge.clock import Clock
 from konverge.errors import ConfigurationError
 from konverge.runtime.webhooks.certificates import AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE
 
-__all__ = ["Authority", "Pair", "SelfSignedFolder", "renewal_delay", "write_pair"]
+__all__ = ["Authority", "Pair", "SelfSignedFolder", "is_due", "pair_of", "renewal_delay", "write_pair"]
 
 _AUTHORITY_LIFETIME = timedelta(days=3650)
 _SERVER_LIFETIME = timedelta(days=90)
@@ -66,7 +66,7 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         public = self._key.public_key()
         identifier = x509.SubjectKeyIdentifier.from_public_key(public)
-        not_before, not_after = now - _BACKDATED, now + lifetime
+        not_before, not_after = _whole(now - _BACKDATED), _whole(now + lifetime)
         self._certificate = (
             _builder(_name(name), _name(name), public, not_before, not_after)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -98,7 +98,7 @@ class Authority:
     def issue(self, hosts: Sequence[str], now: datetime, lifetime: timedelta = _SERVER_LIFETIME) -> Pair:
         """A certificate for a server that is met under these names or addresses."""
         key = ec.generate_private_key(ec.SECP256R1())
-        not_before, not_after = now - _BACKDATED, min(now + lifetime, self.pair.not_after)
+        not_before, not_after = _whole(now - _BACKDATED), _whole(min(now + lifetime, self.pair.not_after))
         signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         certificate = (
             _builder(_name("konverge webhooks"), self._certificate.subject, key.public_key(), not_before, not_after)
@@ -148,10 +148,34 @@ class SelfSignedFolder:
         return pair
 
 
+def pair_of(certificate: bytes, key: bytes) -> Pair:
+    """A pair as it was written in PEM.
+
+    Raises:
+        ValueError: They cannot be read, or do not belong together; holds nothing of the key.
+    """
+    try:
+        found = x509.load_pem_x509_certificate(certificate)
+        own = serialization.load_pem_private_key(key, password=None)
+    except (ValueError, TypeError) as problem:
+        raise ValueError(f"the pair cannot be read: {type(problem).__name__}") from None
+    if own.public_key() != found.public_key():
+        raise ValueError("the certificate is not of this key")
+    return Pair(certificate, key, found.not_valid_before_utc, found.not_valid_after_utc)
+
+
+def is_due(pair: Pair, now: datetime) -> bool:
+    """Tell whether two thirds of a certificate's time have passed: then it is made anew."""
+    return now >= _due(pair)
+
+
 def renewal_delay(pair: Pair, now: datetime) -> timedelta:
     """How long until two thirds of a certificate's time have passed; never less than a second."""
-    due = pair.not_before + (pair.not_after - pair.not_before) * 2 / 3
-    return max(due - now, timedelta(seconds=1))
+    return max(_due(pair) - now, timedelta(seconds=1))
+
+
+def _due(pair: Pair) -> datetime:
+    return pair.not_before + (pair.not_after - pair.not_before) * 2 / 3
 
 
 def write_pair(folder: Path, pair: Pair, authorities: bytes) -> None:
@@ -162,6 +186,11 @@ def write_pair(folder: Path, pair: Pair, authorities: bytes) -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
         os.replace(fresh, folder / name)
+
+
+def _whole(moment: datetime) -> datetime:
+    """Certificates know no parts of a second: what is kept in one comes back as it was."""
+    return moment.replace(microsecond=0)
 
 
 def _name(text: str) -> x509.Name:

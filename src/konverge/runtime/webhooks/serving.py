@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import tempfile
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+from konverge.client import Client
 from konverge.clock import Clock, SystemClock
-from konverge.errors import ConfigurationError
-from konverge.kube import Object, ResourceMapping
+from konverge.errors import ConfigurationError, KonvergeError
+from konverge.kube import Object, ObjectKey, ResourceMapping
 from konverge.runtime.webhooks.certificates import CertificateFolder
 from konverge.runtime.webhooks.hooks import Hooks
 from konverge.runtime.webhooks.observing import WebhookObserver
-from konverge.runtime.webhooks.registration import Endpoint, ServiceReference, conversion_config, webhook_manifests
+from konverge.runtime.webhooks.registration import (
+    Endpoint,
+    ServiceReference,
+    conversion_config,
+    register,
+    webhook_manifests,
+)
 from konverge.runtime.webhooks.server import Limits, WebhookApplication, served
-
-if TYPE_CHECKING:
-    from konverge.runtime.webhooks.self_signed import SelfSignedFolder
 
 __all__ = ["WebhookOptions", "WebhookServer"]
 
 _LOOPBACK = "127.0.0.1"
+
+_log = logging.getLogger("konverge.webhooks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,9 @@ class WebhookOptions:
         host: The address to listen at; empty for all of the machine's. Loopback is for development.
         port: The port; zero for any free one.
         certificate_folder: Where ``tls.crt`` and ``tls.key`` are, and ``ca.crt`` if there is one (as cert-manager
-            fills a Secret). None for a certificate of our own, valid for this process: for development.
+            fills a Secret).
+        certificate_secret: The Secret in which replicas share a certificate of our own, which is renewed there. With
+            neither folder nor Secret, there is a certificate of our own for this process: for development.
         service: The Service in front, for an operator in a cluster. None when the API server reaches `host` itself.
         ca_bundle: Whom the API server is to trust, in PEM; the folder's ``ca.crt`` when not given.
         poll_interval: How often the folder is looked at.
@@ -48,6 +57,7 @@ class WebhookOptions:
     host: str = _LOOPBACK
     port: int = 9443
     certificate_folder: Path | None = None
+    certificate_secret: ObjectKey | None = None
     service: ServiceReference | None = None
     ca_bundle: bytes = field(default=b"", repr=False)
     poll_interval: timedelta = timedelta(seconds=10)
@@ -68,6 +78,7 @@ class WebhookServer:
     Args:
         options: How.
         hooks: What.
+        client: The cluster; only for a certificate in a Secret.
         clock: The time; the machine's when not given.
         observer: Hears of each request.
 
@@ -86,11 +97,13 @@ class WebhookServer:
         options: WebhookOptions,
         hooks: Hooks,
         *,
+        client: Client | None = None,
         clock: Clock | None = None,
         observer: WebhookObserver | None = None,
     ) -> None:
         self._options = options
         self._hooks = hooks
+        self._client = client
         self._clock = clock or SystemClock()
         self._observer = observer
         self._running: AsyncExitStack | None = None
@@ -137,19 +150,46 @@ class WebhookServer:
         """The ``clientConfig`` for `konverge.crd.crd_manifest`; None for a kind without conversion functions."""
         return conversion_config(mapping, self._hooks, self.endpoint)
 
+    async def keep_registered(
+        self, client: Client, manifests: Callable[[], Sequence[Object]], *, look_seconds: float = 10.0
+    ) -> None:
+        """Apply the manifests, and again whenever they change with the certificate's authorities; until cancelled.
+
+        What fails after the first time is logged and tried again.
+
+        Args:
+            client: The cluster.
+            manifests: Makes them, for example with `manifests` and `konverge.crd.crd_manifest`.
+            look_seconds: How often it is looked whether they have changed.
+
+        Raises:
+            KonvergeError: The first time, a manifest cannot be applied.
+        """
+        applied = manifests()
+        await register(client, applied)
+        while True:
+            await self._clock.sleep(look_seconds)
+            try:
+                wanted = manifests()
+                if wanted != applied:
+                    await register(client, wanted)
+                    applied = wanted
+            except KonvergeError as problem:
+                _log.error("the webhooks cannot be registered now, and are not trusted when this lasts: %s", problem)
+
     async def __aenter__(self) -> Self:
         options = self._options
         async with AsyncExitStack() as stack:
             folder = options.certificate_folder
-            own = None
+            renewing = None
             if folder is None:
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="konverge-webhooks-")))
-                own = _self_signed(folder, self._hosts(), self._clock)
+                renewing = await self._fill(folder)
             self.certificate = await asyncio.to_thread(CertificateFolder, folder)
             poll_seconds = options.poll_interval.total_seconds()
             await stack.enter_async_context(_beside(self.certificate.watch(self._clock, poll_seconds=poll_seconds)))
-            if own is not None:
-                await stack.enter_async_context(_beside(own.renew()))
+            if renewing is not None:
+                await stack.enter_async_context(_beside(renewing()))
             application = WebhookApplication(self._hooks, self._clock, limits=options.limits, observer=self._observer)
             try:
                 self._port = await stack.enter_async_context(
@@ -175,6 +215,27 @@ class WebhookServer:
         if running is not None:
             await running.__aexit__(kind, error, traceback)
 
+    async def _fill(self, folder: Path) -> Callable[[], Coroutine[Any, Any, None]]:
+        """Put a certificate of our own into the folder; what comes back renews it."""
+        try:
+            from konverge.runtime.webhooks.secret import SecretFolder
+            from konverge.runtime.webhooks.self_signed import SelfSignedFolder
+        except ImportError:
+            raise ConfigurationError(
+                "a certificate of our own needs the library cryptography: pip install 'konverge[webhooks]', or give "
+                "the folder of a certificate"
+            ) from None
+        key = self._options.certificate_secret
+        if key is None:
+            return SelfSignedFolder(folder, self._hosts(), self._clock).renew
+        if self._client is None:
+            raise ConfigurationError(
+                f"the certificate is in the Secret {key}: expected a client to read it, found none"
+            )
+        shared = SecretFolder(self._client, key, folder, self._hosts(), self._clock)
+        await shared.refresh()
+        return shared.watch
+
     def _hosts(self) -> list[str]:
         """Under which names and addresses the server is met."""
         hosts = [self._options.host or _LOOPBACK, "localhost"]
@@ -194,17 +255,6 @@ async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
         await asyncio.wait([task])
     if not task.cancelled():
         task.result()
-
-
-def _self_signed(folder: Path, hosts: list[str], clock: Clock) -> SelfSignedFolder:
-    try:
-        from konverge.runtime.webhooks.self_signed import SelfSignedFolder
-    except ImportError:
-        raise ConfigurationError(
-            "a certificate of our own needs the library cryptography: pip install 'konverge[webhooks]', or give the "
-            "folder of a certificate"
-        ) from None
-    return SelfSignedFolder(folder, hosts, clock)
 
 
 def _bracketed(host: str) -> str:

@@ -1,0 +1,112 @@
+"""The certificate of our own that replicas share through a Secret.
+
+Each replica looks at the Secret, writes what it holds into its own certificate folder, and does what is due; who comes
+second with that finds a conflict and takes what the first one wrote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from konverge.client import Client
+from konverge.clock import Clock
+from konverge.errors import ConfigurationError, ConflictError, KonvergeError, NotFoundError
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.runtime.webhooks.rotation import Kept, planned
+from konverge.runtime.webhooks.self_signed import write_pair
+
+__all__ = ["SecretFolder"]
+
+_SECRET = GroupVersionKind("", "v1", "Secret")
+_LOOK_SECONDS = 60.0
+_ATTEMPTS = 5
+
+_log = logging.getLogger("konverge.webhooks")
+
+
+class SecretFolder:
+    """Fills a folder with the certificate that a Secret holds, and renews it there when it is due.
+
+    Args:
+        client: The cluster; it needs ``get``, ``create`` and ``update`` of the Secret.
+        key: The Secret. It is made when there is none.
+        folder: Where to; an empty one that nobody else writes to.
+        hosts: Names and addresses under which the server is met.
+        clock: The time.
+    """
+
+    def __init__(self, client: Client, key: ObjectKey, folder: Path, hosts: Sequence[str], clock: Clock) -> None:
+        self._client = client
+        self._key = key
+        self._folder = folder
+        self._hosts = tuple(hosts)
+        self._clock = clock
+        self._written: Kept | None = None
+
+    async def refresh(self) -> None:
+        """Look once: do what is due, and have the folder hold what the Secret holds.
+
+        Raises:
+            KonvergeError: The Secret cannot be read or written.
+        """
+        for _ in range(_ATTEMPTS):
+            secret = await self._secret()
+            kept = None if secret is None else Kept.read(_data(secret))
+            wanted = planned(kept, self._hosts, self._clock.now())
+            try:
+                if secret is None:
+                    await self._client.create(self._secret_of(wanted))
+                elif wanted != kept:
+                    await self._client.update({**secret, "data": _encoded(wanted)})
+            except ConflictError:
+                continue  # another replica was first: what it wrote is as good
+            if wanted != self._written:
+                await asyncio.to_thread(write_pair, self._folder, wanted.server, b"".join(wanted.bundle))
+                self._written = wanted
+            return
+        raise ConfigurationError(
+            f"Secret {self._key}: somebody else writes it all the time; expected webhooks' replicas"
+        )
+
+    async def watch(self, *, look_seconds: float = _LOOK_SECONDS) -> None:
+        """Look again and again, until cancelled; what fails is logged and tried again."""
+        while True:
+            await self._clock.sleep(look_seconds)
+            try:
+                await self.refresh()
+            except (KonvergeError, OSError) as problem:
+                _log.error("Secret %s: the certificate cannot be looked after now: %s", self._key, problem)
+
+    async def _secret(self) -> Object | None:
+        try:
+            return await self._client.get(_SECRET, self._key)
+        except NotFoundError:
+            return None
+
+    def _secret_of(self, kept: Kept) -> Object:
+        return {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"namespace": self._key.namespace, "name": self._key.name},
+            "type": "kubernetes.io/tls",
+            "data": _encoded(kept),
+        }
+
+
+def _encoded(kept: Kept) -> Object:
+    return {name: base64.b64encode(value).decode("ascii") for name, value in sorted(kept.data().items())}
+
+
+def _data(secret: Object) -> dict[str, bytes]:
+    found = {}
+    for name, value in (secret.get("data") or {}).items():
+        try:
+            found[name] = base64.b64decode(value, validate=True)
+        except (binascii.Error, ValueError, TypeError):
+            continue
+    return found
