@@ -323,7 +323,11 @@ async def test_what_the_server_has_not_acted_on_is_sent_again(verb: str, failed:
     assert len(transport.asked) == 3
 
 
-@pytest.mark.parametrize("failed", [BROKEN, failure(502), failure(503), failure(504)], ids=str)
+@pytest.mark.parametrize(
+    "failed",
+    [BROKEN, failure(429), failure(502), failure(503), failure(504), failure(500, retryAfterSeconds=1)],
+    ids=["broken", "429", "502", "503", "504", "500 with a time"],
+)
 async def test_a_read_is_sent_again_after_a_passing_failure(failed: Script) -> None:
     client, transport = client_of(failed, Answer(json=WEB))
     await client.get(CONFIG_MAP, KEY)
@@ -333,7 +337,9 @@ async def test_a_read_is_sent_again_after_a_passing_failure(failed: Script) -> N
 
 @pytest.mark.parametrize("verb", WRITES)
 @pytest.mark.parametrize(
-    "failed", [BROKEN, failure(500), failure(502), failure(503), failure(504), failure(429)], ids=str
+    "failed",
+    [BROKEN, *map(failure, (429, 500, 502, 503, 504)), *(failure(code, retry_after=1) for code in (500, 502, 504))],
+    ids=["broken", "429", "500", "502", "503", "504", "500 with a time", "502 with a time", "504 with a time"],
 )
 async def test_a_write_that_may_have_happened_is_not_sent_again(verb: str, failed: Script) -> None:
     client, transport = client_of(failed)
@@ -366,6 +372,18 @@ async def test_the_server_decides_how_long_to_wait() -> None:
 
     first, second = (asked.timeout_seconds for asked in transport.asked)
     assert 7 <= first - second <= 7 * 1.5
+
+
+async def test_clients_that_were_sent_away_together_do_not_come_back_together() -> None:
+    pauses = set()
+    for seed in range(10):
+        transport = ScriptedTransport(failure(429, retry_after=7), Answer(json=WEB))
+        client = Client(transport, clock=SimulatedClock(), entropy=SeededEntropy(seed))
+        await client.get(CONFIG_MAP, KEY)
+        pauses.add(transport.asked[0].timeout_seconds - transport.asked[1].timeout_seconds)
+
+    assert len(pauses) == 10
+    assert max(pauses) - min(pauses) > 1
 
 
 async def test_retries_end_with_the_deadline() -> None:

@@ -199,15 +199,31 @@ async def test_a_document_that_has_not_changed_is_not_sent_again() -> None:
     assert await server.client.mapping(DEPLOYMENT) == DEPLOYMENTS
 
 
-async def test_a_kind_that_has_gone_is_looked_for_again_at_once() -> None:
+GONE = Answer(404, b"404 page not found")
+BACK = Answer(json={"metadata": {"resourceVersion": "1"}, "items": []})
+
+
+async def test_a_kind_that_has_gone_is_looked_for_again() -> None:
     server = modern(WIDGETS)
     await server.client.mapping(WIDGET)
-    server.answers["/apis/demo.dev/v1/widgets"] = Answer(404, b"404 page not found")
+    server.answers["/apis/demo.dev/v1/widgets"] = GONE
     with pytest.raises(KindNotServedError):
         await server.client.list(WIDGET)
-    server.answers["/apis/demo.dev/v1/widgets"] = Answer(json={"metadata": {"resourceVersion": "1"}, "items": []})
+    server.answers["/apis/demo.dev/v1/widgets"] = BACK
+    await SimulatedClock().sleep(1.0)
 
     assert (await server.client.list(WIDGET)).resource_version == "1"
+
+
+async def test_discovery_that_goes_on_naming_what_has_gone_is_asked_once_a_second() -> None:
+    server = modern(WIDGETS)
+    server.answers["/apis/demo.dev/v1/widgets"] = GONE
+    for _ in range(100):
+        with pytest.raises(KindNotServedError):
+            await server.client.list(WIDGET)
+        await SimulatedClock().sleep(0.05)
+
+    assert server.transport.paths.count("/apis") <= 6
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-
 from konverge.client.cluster import ClusterConfig, Tls
 from konverge.client.credentials import Anonymous, BasicAuth, Credentials, Token, TokenFile
 from konverge.client.exec_credentials import ExecCredentials
@@ -137,6 +135,8 @@ def _merge(files: list[Path]) -> _Merged:
 
 
 def _read(file: Path) -> Mapping[str, Any]:
+    import yaml  # not at the top: a program in a Pod reads no such file
+
     try:
         if file.stat().st_size > _MAX_FILE_BYTES:
             raise ConfigurationError(f"{file} is larger than {_MAX_FILE_BYTES} bytes: this is no kubeconfig")

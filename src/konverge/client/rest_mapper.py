@@ -89,11 +89,13 @@ class RestMapper:
         return self._known.served
 
     def forget(self, gvk: GroupVersionKind) -> None:
-        """The server answered that there is no such path: the next question about the kind asks anew."""
+        """The server answered that there is no such path: the next question about the kind asks anew.
+
+        Not more often than for any kind that is missing: discovery may go on naming what is gone.
+        """
         if gvk in self._known.served.by_kind:
             remaining = tuple(found for found in self._known.served.mappings if found.gvk != gvk)
             self._known.served = ServedKinds(remaining, self._known.served.unreachable)
-            self._known.asked_at = None
 
     def _explain(self, gvk: GroupVersionKind) -> str:
         if gvk.api_version in self._known.served.unreachable:

@@ -1,7 +1,9 @@
 """When a failed request is sent again, and after which pause.
 
 Again only where the server cannot have acted on it, or where acting twice is acting once: a connection that never came
-about, a refusal that names a time to come back (429 and 503 with ``Retry-After``), and plain reads.
+about, a refusal that names a time to come back (429 and 503 with ``Retry-After``), and plain reads. A write that an
+intermediary or a broken connection leaves in doubt is for the next pass, which looks first: repeated here, a create
+with a generated name would make a second object, and a delete hit the successor.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from konverge.errors import (
 __all__ = ["Backoff", "may_repeat", "pause_before_retry"]
 
 _BUSY = frozenset({429, 503})
-_PASSING = frozenset({502, 503, 504})
+_PASSING = frozenset({429, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,8 @@ def may_repeat(method: str, failure: KonvergeError) -> bool:
     if isinstance(failure, ApiError):
         if failure.code in _BUSY and failure.retry_after_seconds is not None:
             return True
-        return method == "GET" and failure.code in _PASSING
+        is_passing = failure.code in _PASSING or (failure.code >= 500 and failure.retry_after_seconds is not None)
+        return method == "GET" and is_passing
     return False
 
 
