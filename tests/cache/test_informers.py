@@ -242,6 +242,7 @@ async def test_a_kind_that_goes_and_comes_back_is_read_again() -> None:
     world = Set(first, Stream(404, b"404 page not found"), synced(line("ADDED", config_map(20)), at=20))
     async with world.informers:
         informer = await world.informers.started(CONFIG_MAP)
+        await world.clock.sleep(1)  # discovery is asked once a second at most
         first.end()
         await world.settle()
         gone = informer.problem
