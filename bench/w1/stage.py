@@ -150,9 +150,13 @@ class Stage:
 
 
 def by_verb(requests: list[Request]) -> Counter[str]:
-    """How often each verb, with the subresource and a failure where there is one."""
+    """How often each verb, with the status, events and failures told apart."""
     counted: Counter[str] = Counter()
     for request in requests:
-        what = f"{request.verb} status" if request.path.endswith("/status") else request.verb
+        what = request.verb
+        if request.path.endswith("/status"):
+            what += " status"
+        elif request.path.startswith("/apis/events.k8s.io/"):
+            what += " event"
         counted[what if request.code < 400 else f"{what} ({request.code})"] += 1
     return counted
