@@ -34,13 +34,14 @@ class _Knowledge:
 
     served: ServedKinds = field(default_factory=ServedKinds)
     asked_at: float | None = None
+    forgot_at: float | None = None
     is_legacy: bool = False
     answers: dict[str, tuple[str, Object]] = field(default_factory=dict)
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def copy(self) -> _Knowledge:
         """The same for another event loop."""
-        return _Knowledge(self.served, self.asked_at, self.is_legacy, dict(self.answers))
+        return _Knowledge(self.served, self.asked_at, self.forgot_at, self.is_legacy, dict(self.answers))
 
 
 class RestMapper:
@@ -73,7 +74,7 @@ class RestMapper:
         """
         found = self._known.served.by_kind.get(gvk)
         if found is None:
-            await self._refresh(_FRESH_LEGACY_SECONDS if self._known.is_legacy else _FRESH_SECONDS)
+            await self._refresh()
             found = self._known.served.by_kind.get(gvk)
         if found is None:
             raise KindNotServedError(self._explain(gvk))
@@ -85,17 +86,20 @@ class RestMapper:
 
     async def served(self) -> ServedKinds:
         """Everything that the server serves, by an answer that is at most a few seconds old."""
-        await self._refresh(_FRESH_LEGACY_SECONDS if self._known.is_legacy else _FRESH_SECONDS)
+        await self._refresh()
         return self._known.served
 
     def forget(self, gvk: GroupVersionKind) -> None:
         """The server answered that there is no such path: the next question about the kind asks anew.
 
-        Not more often than for any kind that is missing: discovery may go on naming what is gone.
+        Once in a while only: discovery may go on naming what is gone.
         """
         if gvk in self._known.served.by_kind:
             remaining = tuple(found for found in self._known.served.mappings if found.gvk != gvk)
             self._known.served = ServedKinds(remaining, self._known.served.unreachable)
+            now = self._sender.clock.monotonic()
+            if self._known.forgot_at is None or now - self._known.forgot_at >= self._fresh_seconds:
+                self._known.forgot_at, self._known.asked_at = now, None
 
     def _explain(self, gvk: GroupVersionKind) -> str:
         if gvk.api_version in self._known.served.unreachable:
@@ -107,11 +111,15 @@ class RestMapper:
             return f"the server does not serve {gvk}: is its CustomResourceDefinition installed?"
         return f"the server does not serve {gvk}"
 
-    async def _refresh(self, fresh_seconds: float) -> None:
-        """Ask the server, unless the last answer is that fresh. Callers that come together share one answer."""
+    @property
+    def _fresh_seconds(self) -> float:
+        return _FRESH_LEGACY_SECONDS if self._known.is_legacy else _FRESH_SECONDS
+
+    async def _refresh(self) -> None:
+        """Ask the server, unless the last answer is fresh. Callers that come together share one answer."""
         came_at = self._sender.clock.monotonic()
         async with self._known.asking:
-            if self._known.asked_at is not None and came_at - self._known.asked_at < fresh_seconds:
+            if self._known.asked_at is not None and came_at - self._known.asked_at < self._fresh_seconds:
                 return
             now = self._sender.clock.monotonic()
             core, groups = await self._document("/api"), await self._document("/apis")
