@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from functools import partial
 from typing import Protocol
 
@@ -26,6 +27,7 @@ __all__ = ["Campaign", "LeaderCampaign", "Listener", "ShardCampaign", "ShardClie
 _log = logging.getLogger("konverge.runtime.election")
 
 _PAUSE = (0.7, 0.95)  # of the retry period, between two looks
+_YIELD = (1.0, 4.0)  # of the retry period, after a shard was given back since somebody divides otherwise
 
 
 class Listener(Protocol):
@@ -169,6 +171,7 @@ class ShardCampaign:
         self._handing_over: dict[int, asyncio.Task[None]] = {}
         self._members = 0
         self._waits_for_rivals = False
+        self._yields_until = -math.inf
         self._last_problem = ""
         self._suspended = False
         self._look_now = asyncio.Event()
@@ -264,6 +267,8 @@ class ShardCampaign:
             if asked_at < since:
                 self._look_now.set()  # look again at once
             elif self._board.rivals([shard], now):
+                # Whoever it is may be yielding to us: not both again at one moment.
+                self._yields_until = now + self._timing.retry_period * self._entropy.uniform(*_YIELD)
                 self._shards[shard].candidate.release()
                 self._shards[shard].wake()
             else:
@@ -277,7 +282,7 @@ class ShardCampaign:
             _log.info("%s: %d replicas share %d shards", self._options.name, plan.members, self._options.shards)
         self._say_rivals(self._board.rivals(plan.campaign, now))
         for shard, holder in enumerate(self._shards):
-            wanted = shard in plan.campaign and not self._board.rivals([shard], now)
+            wanted = shard in plan.campaign and now >= self._yields_until and not self._board.rivals([shard], now)
             # A candidate with a term, or with a release under way, is not disturbed.
             if holder.term is None and wanted != holder.candidate.campaigns and shard not in self._handing_over:
                 holder.candidate.campaign(wanted=wanted)
