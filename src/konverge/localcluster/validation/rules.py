@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
+from typing import Any
 
+from konverge.apply import ABSENT
 from konverge.kube import Object
 from konverge.localcluster.resources import Resource
 from konverge.localcluster.validation import (
@@ -19,6 +21,7 @@ from konverge.localcluster.validation import (
 from konverge.localcluster.validation.metadata import metadata_mistakes, metadata_update_mistakes
 from konverge.localcluster.validation.mistakes import Mistake, refusal
 from konverge.localcluster.validation.schema import scale_mistakes, schema_mistakes
+from konverge.localcluster.validation.stated_rules import BLOCKING, UNCHECKED, rule_mistakes, states_rules
 
 __all__ = ["check_create", "check_update"]
 
@@ -76,7 +79,8 @@ def check_create(resource: Resource, obj: Object) -> None:
     Raises:
         InvalidError: It breaks some; all of them are told.
     """
-    _refuse(resource, obj, [*metadata_mistakes(resource, obj), *_object_mistakes(resource, obj)])
+    mistakes = [*metadata_mistakes(resource, obj), *_object_mistakes(resource, obj)]
+    _refuse(resource, obj, _with_stated_rules(resource, obj, ABSENT, mistakes))
 
 
 def check_update(resource: Resource, old: Object, new: Object, *, sent: Object, subresource: str = "") -> None:
@@ -101,7 +105,16 @@ def check_update(resource: Resource, old: Object, new: Object, *, sent: Object, 
         mistakes += services.service_status_mistakes(new)
     if not subresource and resource.storage in _UPDATE_RULES:
         mistakes += _UPDATE_RULES[resource.storage](old, new)
-    _refuse(resource, new, mistakes)
+    _refuse(resource, new, _with_stated_rules(resource, new, old, mistakes))
+
+
+def _with_stated_rules(resource: Resource, obj: Object, old: Any, mistakes: list[Mistake]) -> list[Mistake]:
+    """The mistakes, and those that the definition's own rules find in an object which they can speak of."""
+    if not resource.is_custom or not states_rules(resource.schema):
+        return mistakes
+    if any(mistake.reason in BLOCKING for mistake in mistakes):
+        return [*mistakes, UNCHECKED]
+    return [*mistakes, *rule_mistakes(obj, old, resource.schema)]
 
 
 def _object_mistakes(resource: Resource, obj: Object) -> Iterator[Mistake]:
