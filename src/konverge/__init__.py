@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         read_only,
         suppress_grace_inconsistency_warning,
     )
-    from konverge.crd import Metadata, PrintColumn, custom_resource
+    from konverge.crd import Metadata, PrintColumn, Rule, Scale, class_rules, custom_resource, immutable
     from konverge.errors import KonvergeError, TerminalError
     from konverge.feature import BooleanGate, Gate, VersionGate
     from konverge.kube import Condition, Object
@@ -54,7 +54,7 @@ _HOMES = {
         "read_only",
         "suppress_grace_inconsistency_warning",
     ),
-    "konverge.crd": ("Metadata", "PrintColumn", "custom_resource"),
+    "konverge.crd": ("Metadata", "PrintColumn", "Rule", "Scale", "class_rules", "custom_resource", "immutable"),
     "konverge.errors": ("KonvergeError", "TerminalError"),
     "konverge.feature": ("BooleanGate", "Gate", "VersionGate"),
     "konverge.kube": ("Condition", "Object"),
@@ -80,19 +80,23 @@ __all__ = [
     "PrintColumn",
     "ReconcileContext",
     "Result",
+    "Rule",
     "RunOptions",
+    "Scale",
     "TerminalError",
     "VersionGate",
     "WorkloadMutator",
     "aggregate",
     "auxiliary",
     "block_on_absence",
+    "class_rules",
     "custom_resource",
     "delete",
     "delete_when",
     "depends_on",
     "gated_by",
     "ignore_if_absent",
+    "immutable",
     "orphan_when",
     "read_only",
     "suppress_grace_inconsistency_warning",

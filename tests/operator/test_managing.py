@@ -7,7 +7,7 @@ import pytest
 from konverge.component import Component, ComponentBuilder
 from konverge.crd import Metadata, encode
 from konverge.kube import GroupVersionKind, ObjectKey
-from konverge.operator import ComponentFactory, Operator
+from konverge.operator import ComponentFactory, Operator, RunOptions
 from tests.operator.shops import (
     CONFIG_MAP,
     DEPLOYMENT,
@@ -112,7 +112,8 @@ async def test_settled_owners_cost_no_request(town: Town) -> None:
 
 
 async def test_creating_costs_what_it_must(town: Town) -> None:
-    async with town.looked_after_by(managing(settings)):
+    silent = RunOptions(namespaces=(town.namespace,), records_events=False)
+    async with town.looked_after_by(managing(settings), silent):
         await town.open("warm-up")  # the first owner starts the informers
         await town.until_ready("warm-up")
         await town.quiet()

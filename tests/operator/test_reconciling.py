@@ -121,7 +121,7 @@ async def test_a_change_overtakes_the_owners_that_a_start_finds(town: Town) -> N
     assert sorted([passes[0], *passes[2:]]) == old
 
 
-async def test_own_writes_bring_no_pass_of_their_own(town: Town) -> None:
+async def test_a_pass_that_writes_brings_one_more_and_no_other(town: Town) -> None:
     operator = Operator("shops")
     passes = []
 
@@ -136,12 +136,10 @@ async def test_own_writes_bring_no_pass_of_their_own(town: Town) -> None:
         await town.until("corner", "Healthy", "SettingsReady")
         await town.clock.sleep(2.0)
 
-    assert len(passes) == 2, "one that writes, and one because a condition became True"
+    assert len(passes) == 2, "one that writes, and one that finds nothing to do"
 
 
-async def test_an_author_who_never_comes_to_rest_gets_a_slow_loop(
-    town: Town, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_author_who_never_comes_to_rest_gets_a_slow_loop(town: Town, caplog: pytest.LogCaptureFixture) -> None:
     operator = Operator("shops")
     passes = []
 

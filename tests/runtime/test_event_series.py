@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from konverge.runtime.event_series import EventLimits, EventSeries, Occurrence, Reference, Sending
@@ -168,6 +168,15 @@ def test_the_end_writes_what_was_only_counted() -> None:
     assert [sending.count for sending in take_all(series, 2.0)] == [3]
 
 
+@example(
+    [
+        (0.0, 3, 1, False),
+        (0.0, 3, 1, True),
+        (0.0, 3, 1, False),
+        *[(0.0, 0, note, False) for note in range(4)],
+        (0.0, 1, 0, False),
+    ]
+)
 @given(
     st.lists(
         st.tuples(st.floats(0.0, 400.0), st.integers(0, 6), st.integers(0, 3), st.booleans()), min_size=1, max_size=80

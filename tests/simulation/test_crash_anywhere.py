@@ -160,8 +160,11 @@ def _belongs_to_owner(obj: Object) -> bool:
 
 
 def _essence(obj: Object) -> Object:
-    return {name: value for name, value in obj.items() if name in {"spec", "data", "type"}} | {
-        "labels": obj["metadata"].get("labels")
+    """What an object is, without what the server draws for each anew."""
+    spec = {name: value for name, value in obj.get("spec", {}).items() if name not in {"clusterIP", "clusterIPs"}}
+    return {name: value for name, value in obj.items() if name in {"data", "type"}} | {
+        "spec": spec,
+        "labels": obj["metadata"].get("labels"),
     }
 
 

@@ -22,6 +22,7 @@ _COMMANDS = {
     "crd": ("konverge.cli.crd", "Print the CustomResourceDefinitions of an operator file."),
     "demo": ("konverge.cli.demo", "Watch an operator bring up, heal, suspend and clean up an application."),
     "local": ("konverge.cli.local", "Start and stop a cluster on this machine."),
+    "rbac": ("konverge.cli.rbac", "Print the account and the roles that an operator file needs."),
     "run": ("konverge.cli.run", "Run an operator file against a cluster."),
     "version": ("konverge.cli.version", "Print the version of konverge."),
 }

@@ -11,12 +11,14 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import click
 
 from konverge.cli.kubeconfig_file import kubeconfig, write_kubeconfig
 from konverge.cli.operator_file import load_operator, parse_reference
 from konverge.cli.program import is_verbose, verbose_option
+from konverge.cli.run_options import RunFlags, run_flags
 from konverge.cli.signals import abort_when, until_told_to_stop
 from konverge.client import Client
 from konverge.client.connect import connect
@@ -25,6 +27,7 @@ from konverge.crd import crd_manifest, definition_of
 from konverge.errors import KindNotServedError, KonvergeError
 from konverge.kube import GroupVersionKind
 from konverge.operator import Operator, RunOptions
+from konverge.runtime.logs import LogFormat, install
 
 __all__ = ["install_definitions", "run"]
 
@@ -39,21 +42,24 @@ _POLL_SECONDS = 0.1
 @click.argument("file", metavar="FILE.py[:OPERATOR]")
 @click.option("--kubeconfig", "kubeconfig_file", type=click.Path(path_type=Path), help="The kubeconfig file.")
 @click.option("--context", help="The context of the kubeconfig; its current one when not given.")
-@click.option("--namespace", default="", help="Look after this namespace alone; after all when not given.")
 @click.option(
     "--local", is_flag=True, help="Start an embedded cluster for it, which ends with it; implies --install-crds."
 )
 @click.option("--install-crds", is_flag=True, help="Apply the operator's CustomResourceDefinitions first.")
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@run_flags
 @verbose_option
 @click.pass_context
 def run(
     ctx: click.Context,
+    /,
     file: str,
     kubeconfig_file: Path | None,
     context: str | None,
-    namespace: str,
     local: bool,
     install_crds: bool,
+    log_format: LogFormat,
+    **flags: Any,
 ) -> None:
     """Run the operator in FILE.py until SIGTERM or Ctrl-C.
 
@@ -63,20 +69,19 @@ def run(
     if local and (kubeconfig_file or context):
         raise click.UsageError("--local brings a cluster of its own: leave out --kubeconfig and --context")
     operator = load_operator(parse_reference(file))
-    _log_to_stderr(verbose=is_verbose(ctx))
-    asyncio.run(_run(operator, kubeconfig_file, context, namespace, local=local, install=install_crds or local))
+    options = RunFlags(**flags).options(operator.name)
+    _log_to_stderr(log_format, verbose=is_verbose(ctx))
+    asyncio.run(_run(operator, kubeconfig_file, context, options, local=local, install=install_crds or local))
 
 
-def _log_to_stderr(*, verbose: bool) -> None:
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.DEBUG if verbose else logging.INFO,
-        format="%(asctime)s %(levelname)-7s %(name)s: %(message)s",
-    )
+def _log_to_stderr(log_format: LogFormat, *, verbose: bool) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    install(handler, log_format)
+    logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler])
 
 
 async def _run(
-    operator: Operator, file: Path | None, context: str | None, namespace: str, *, local: bool, install: bool
+    operator: Operator, file: Path | None, context: str | None, options: RunOptions, *, local: bool, install: bool
 ) -> None:
     clock = SystemClock()
     async with AsyncExitStack() as stack:
@@ -92,7 +97,6 @@ async def _run(
             await _check_served(client, operator)
             interruption.cancel()
         _log.info("operator %s is running", operator.name)
-        options = RunOptions(namespaces=(namespace,) if namespace else ())
         await operator.run(client, options, clock=clock, stops_on_signals=True)  # it has its own handlers
         _log.info("operator %s has stopped", operator.name)
 

@@ -131,6 +131,7 @@ class ReconcileContext:
             konverge.errors.KonvergeError: The write failed for another reason, or conflicted too often.
         """
         if self.owner.get("status") == self._status_read:
+            self._count_conditions()  # after a restart they are known to nobody yet
             return False
         for pause_seconds in _FLUSH_PAUSES_SECONDS:
             try:
@@ -180,5 +181,5 @@ class ReconcileContext:
     def _count_conditions(self) -> None:
         if self.metrics is None:
             return
-        for found in self.owner["status"].get("conditions") or ():
+        for found in (self.owner.get("status") or {}).get("conditions") or ():
             self.metrics.record(self.owner, Condition.from_object(found))

@@ -9,10 +9,13 @@ from konverge.operator.context import OwnerContext
 from konverge.operator.kinds import Kind, kind_of
 from konverge.operator.operator import Operator
 from konverge.operator.options import RunOptions
+from konverge.operator.policy_rules import READ, WRITE
 from konverge.operator.reconciling import ComponentFactory, Reconciler
 from konverge.runtime import Change, Result, generation_changed, labels_changed
 
 __all__ = [
+    "READ",
+    "WRITE",
     "Change",
     "ComponentFactory",
     "Kind",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -12,27 +11,13 @@ from konverge.client import Client
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
 from konverge.crd import decode, definition_of
 from konverge.errors import BuildError
-from konverge.kube import GroupVersionKind, Object
 from konverge.kube.names import label_key_mistakes
 from konverge.operator.kinds import Kind, kind_of
 from konverge.operator.options import RunOptions
-from konverge.operator.reconciling import (
-    ComponentFactory,
-    OwnerPass,
-    Reconciler,
-    component_kinds,
-    components_reconciler,
-)
-from konverge.runtime import (
-    DEFAULT_TIMEOUT,
-    DEFAULT_WORKERS,
-    Finalizer,
-    MapToOwners,
-    OwnerKind,
-    Predicate,
-    Process,
-    WatchedKind,
-)
+from konverge.operator.policy_rules import Use
+from konverge.operator.reconciling import ComponentFactory, Reconciler, components_reconciler
+from konverge.operator.registered import Registered, Registration
+from konverge.runtime import DEFAULT_TIMEOUT, DEFAULT_WORKERS, MapToOwners, Predicate, WatchedKind
 
 __all__ = ["Operator"]
 
@@ -41,21 +26,12 @@ T = TypeVar("T")
 IndexFunction = Callable[[T], Iterable[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Registration:
-    cls: type[Any]
-    reconciler: Reconciler[Any]
-    condition_type: str
-    workers: int
-    timeout: timedelta
-    when: Predicate | None
-    factories: tuple[ComponentFactory[Any], ...] = ()
-
-
 class Operator:
     """The custom resources that one process looks after, and how.
 
-    It holds no state of a run: the same operator can run twice at once, against two clusters.
+    It holds no state of a run: the same operator can run twice at once, against two clusters. Beside the methods here,
+    ``validates``, ``defaults`` and ``converts`` are decorators for webhooks
+    (`konverge.operator.webhooks.WebhookRegistry`).
 
     Args:
         name: What the operator is called in logs.
@@ -63,16 +39,17 @@ class Operator:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._registrations: list[_Registration] = []
-        self._finalizers: dict[type[Any], tuple[str, Reconciler[Any]]] = {}
-        self._watches: list[WatchedKind] = []
-        self._indexes: dict[tuple[GroupVersionKind, str], Callable[[Object], Sequence[str]]] = {}
-        self._cache_options: dict[GroupVersionKind, CacheOptions] = {}
+        self.registered = Registered(name)
+        """What was registered so far."""
+        # Decorators for functions that the API server asks before it stores an object, or to get another version of it.
+        self.validates = self.registered.webhooks.validates
+        self.defaults = self.registered.webhooks.defaults
+        self.converts = self.registered.webhooks.converts
 
     @property
     def custom_resources(self) -> tuple[type[Any], ...]:
         """The registered classes, in order; `konverge.crd.crd_manifest` has their definitions."""
-        return tuple(registration.cls for registration in self._registrations)
+        return tuple(registration.cls for registration in self.registered.classes)
 
     def manages(
         self,
@@ -103,7 +80,7 @@ class Operator:
         mistakes = [] if factories else ["manages needs at least one function that builds a component"]
         reconciler = components_reconciler(factories, condition_type)
         self._register(
-            _Registration(cls, reconciler, condition_type, workers, timeout, when, tuple(factories)), mistakes
+            Registration(cls, reconciler, condition_type, workers, timeout, when, tuple(factories)), mistakes
         )
 
     def reconciles(
@@ -139,7 +116,7 @@ class Operator:
         """
 
         def register(reconciler: Reconciler[T]) -> Reconciler[T]:
-            self._register(_Registration(cls, reconciler, "Ready", workers, timeout, when), [])
+            self._register(Registration(cls, reconciler, "Ready", workers, timeout, when), [])
             return reconciler
 
         return register
@@ -165,11 +142,11 @@ class Operator:
             mistakes = [f'finalizer "{finalizer}": {mistake}' for mistake in label_key_mistakes(finalizer)]
             if "/" not in finalizer:
                 mistakes.append(f'finalizer "{finalizer}": expected a domain and a name, as in example.com/cleanup')
-            if cls in self._finalizers:
+            if cls in self.registered.finalizers:
                 mistakes.append(f"{cls.__name__} has a finalizer already")
             if mistakes:
                 raise BuildError(f"operator {self.name}", mistakes)
-            self._finalizers[cls] = finalizer, reconciler
+            self.registered.finalizers[cls] = finalizer, reconciler
             return reconciler
 
         return register
@@ -202,7 +179,7 @@ class Operator:
         gvk, owner = kind_of(kind), definition_of(wakes).gvk
 
         def register(owners_of: MapToOwners) -> MapToOwners:
-            self._watches.append(WatchedKind(gvk, owner, owners_of, when))
+            self.registered.watches.append(WatchedKind(gvk, owner, owners_of, when))
             return owners_of
 
         return register
@@ -229,9 +206,9 @@ class Operator:
         cls = kind if isinstance(kind, type) else None
 
         def register(values_of: IndexFunction[Any]) -> IndexFunction[Any]:
-            if (gvk, name) in self._indexes:
+            if (gvk, name) in self.registered.indexes:
                 raise BuildError(f"operator {self.name}", [f'{gvk.kind} has an index "{name}" already'])
-            self._indexes[gvk, name] = lambda obj: list(values_of(obj if cls is None else decode(cls, obj)))
+            self.registered.indexes[gvk, name] = lambda obj: list(values_of(obj if cls is None else decode(cls, obj)))
             return values_of
 
         return register
@@ -248,9 +225,26 @@ class Operator:
             BuildError: It was said before.
         """
         gvk = kind_of(kind)
-        if gvk in self._cache_options:
+        if gvk in self.registered.cache_options:
             raise BuildError(f"operator {self.name}", [f"what is cached of {gvk.kind} has been said already"])
-        self._cache_options[gvk] = options
+        self.registered.cache_options[gvk] = options
+
+    def uses(self, kind: Kind, *verbs: str, subresource: str = "", plural: str = "") -> None:
+        """Say what an author's own functions do with objects of a kind, so that `konverge rbac` can grant it.
+
+        What components do is derived, and so is what `watches` needs.
+
+        Args:
+            kind: The kind.
+            *verbs: For example ``get``, ``list``, ``watch``; `konverge.operator.READ` has these three.
+            subresource: For example ``scale``.
+            plural: The kind's plural, where the API's rule for plurals does not give it.
+
+        Raises:
+            ValueError: The kind is none, or there is no verb.
+        """
+        named = kind if isinstance(kind, type) else kind_of(kind)
+        self.registered.uses.append(Use.of(named, verbs, plural=plural, subresource=subresource))
 
     async def run(
         self,
@@ -278,60 +272,22 @@ class Operator:
             BuildError: A finalizer or a watch is for a class that is not registered.
             KonvergeError: The cluster refuses what the operator cannot work without, for example watching the owners.
         """
-        options = options or RunOptions()
-        clock, entropy = clock or SystemClock(), entropy or SystemEntropy()
-        self._check_classes()
-        process = Process(
-            [self._owner_kind(registration, clock) for registration in self._registrations],
+        from konverge.operator.running import new_process  # with servers and all: not for who only declares
+
+        process = new_process(
+            self.registered,
             client,
-            clock=clock,
-            entropy=entropy,
-            namespaces=options.namespaces,
-            grace=options.grace,
-            watches=self._watches,
-            indexes=self._indexes,
-            cache_options=self._cache_options,
+            options or RunOptions(),
+            clock=clock or SystemClock(),
+            entropy=entropy or SystemEntropy(),
         )
         await process.run(stops_on_signals=stops_on_signals)
 
-    def _register(self, registration: _Registration, mistakes: list[str]) -> None:
+    def _register(self, registration: Registration, mistakes: list[str]) -> None:
         definition = definition_of(registration.cls)
         taken = {definition_of(cls).gvk.group_kind for cls in self.custom_resources}
         if definition.gvk.group_kind in taken:
             mistakes = [*mistakes, f"{definition.gvk.kind} is registered already; one kind has one reconcile"]
         if mistakes:
             raise BuildError(f"operator {self.name}", mistakes)
-        self._registrations.append(registration)
-
-    def _check_classes(self) -> None:
-        registered = {definition_of(cls).gvk for cls in self.custom_resources}
-        mistakes = [
-            f"{cls.__name__} has a finalizer, and nothing reconciles it"
-            for cls in self._finalizers
-            if definition_of(cls).gvk not in registered
-        ]
-        mistakes += [
-            f"a watch of {watch.gvk} wakes {watch.owner.kind}, and nothing reconciles that"
-            for watch in self._watches
-            if watch.owner not in registered
-        ]
-        if mistakes:
-            raise BuildError(f"operator {self.name}", mistakes)
-
-    def _owner_kind(self, registration: _Registration, clock: Clock) -> OwnerKind:
-        cls, factories = registration.cls, registration.factories
-        definition = definition_of(cls)
-        finalizer: Finalizer | None = None
-        if cls in self._finalizers:
-            name, reconciler = self._finalizers[cls]
-            finalizer = Finalizer(name, OwnerPass(cls, reconciler, clock, registration.condition_type))
-        return OwnerKind(
-            name=definition.singular,
-            gvk=definition.gvk,
-            reconcile=OwnerPass(cls, registration.reconciler, clock, registration.condition_type),
-            workers=registration.workers,
-            timeout=registration.timeout,
-            finalizer=finalizer,
-            when=registration.when,
-            kinds_of=(lambda owner: component_kinds(cls, factories, owner)) if factories else None,
-        )
+        self.registered.classes.append(registration)

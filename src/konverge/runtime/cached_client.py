@@ -52,14 +52,18 @@ class CachedClients:
         self._routing = routing
         self._namespaces = frozenset(namespaces)
 
-    def for_owner(self, reader: Reader, permit: WritePermit | None = None) -> CachedClient:
+    def for_owner(
+        self, reader: Reader, permit: WritePermit | None = None, *, doubts_absence: bool = False
+    ) -> CachedClient:
         """The client for a pass of one owner.
 
         Args:
             reader: The owner.
             permit: What the pass may write with; None writes without asking.
+            doubts_absence: Ask the server before an object is taken for absent.
         """
-        return CachedClient(self, reader, self.client if permit is None else self.client.with_permit(permit))
+        client = self.client if permit is None else self.client.with_permit(permit)
+        return CachedClient(self, reader, client, doubts_absence=doubts_absence)
 
     def covers(self, key: ObjectKey) -> bool:
         """Tell whether the informers see an object of that key."""
@@ -86,12 +90,14 @@ class CachedClient:
         shared: What all clients share.
         reader: The owner.
         client: Sends the requests of this pass.
+        doubts_absence: Ask the server before an object is taken for absent.
     """
 
-    def __init__(self, shared: CachedClients, reader: Reader, client: Client) -> None:
+    def __init__(self, shared: CachedClients, reader: Reader, client: Client, *, doubts_absence: bool = False) -> None:
         self._shared = shared
         self._reader = reader
         self._client = client
+        self._doubts_absence = doubts_absence
 
     @property
     def live(self) -> Client:
@@ -118,6 +124,8 @@ class CachedClient:
         if live or not self._shared.covers(key):
             return await self._client.get(gvk, key)
         informer = await self._shared.started(gvk)
+        if self._doubts_absence and key not in informer.store:
+            informer.doubt(key)
         return await informer.read(key)
 
     async def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[Object]:

@@ -213,6 +213,8 @@ class Controller:
         current_pass.set(Pass(self.name, key, self._entropy.uid(), source or "a timer of its own"))
         if self._observer is not None:
             self._observer.started(waited_seconds=self.queue.waited_seconds(key))
+            if source is not None:
+                self._observer.answered(seconds=now - self.queue.added_at(key))
         opening = None if source is None else self._breaker.passed(key, now, source)
         if opening is not None:
             _log.warning(

@@ -277,7 +277,7 @@ class EventSeries:
         self._pending[occurrence] = None
         if len(self._series) > self._limits.series:
             quietest, _ = next(iter(self._series.items()))
-            if quietest in self._pending:
+            if quietest in self._pending or quietest in self._refreshes:
                 self.statistics.overflowed += 1
             self._forget(quietest)
 

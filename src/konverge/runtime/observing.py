@@ -38,6 +38,9 @@ class ControllerObserver(Protocol):
     def started(self, *, waited_seconds: float) -> None:
         """A pass starts; its key had been due for so long."""
 
+    def answered(self, *, seconds: float) -> None:
+        """That pass answers a change that came so long ago."""
+
     def finished(self, outcome: Outcome, *, seconds: float) -> None:
         """A pass has ended after so long."""
 

@@ -47,6 +47,7 @@ class OwnerKind:
         timeout: How long a pass may take.
         finalizer: What has to be done before an owner may go; None for nothing.
         when: Which of an owner's own changes call for a pass; None for all.
+        forget: Is told of an owner that is gone, or not ours any more; None when nobody needs to know.
         kinds_of: Names the kinds that the passes over an owner will read, as far as that can be told; it never raises.
     """
 
@@ -57,6 +58,7 @@ class OwnerKind:
     timeout: timedelta = DEFAULT_TIMEOUT
     finalizer: Finalizer | None = None
     when: Predicate | None = None
+    forget: Callable[[ObjectKey], None] | None = None
     kinds_of: Callable[[Object], Iterable[GroupVersionKind]] | None = None
 
 
@@ -73,10 +75,19 @@ class Owners:
         self.kind = kind
         self._clients = clients
         self._tenure = tenure
+        self._taken_over: set[ObjectKey] = set()
 
     def existing(self) -> list[ObjectKey]:
         """The keys of all owners that there are and that are ours."""
         return [meta.key for meta in self._informer.store.all_metadata() if self._is_ours(meta.uid)]
+
+    def took_over(self, keys: Iterable[ObjectKey]) -> None:
+        """Another process may have worked on these owners until just now.
+
+        What it wrote last may not have come through the watch yet: the next pass over each takes no object for absent
+        before it has asked the server.
+        """
+        self._taken_over.update(keys)
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """One pass over the owner of that key, if there is one, and it is ours."""
@@ -86,13 +97,18 @@ class Owners:
         owner = None if meta is None or not self._is_ours(meta.uid) else store.get(key)
         if owner is None or (is_deleting(owner) and not self._is_finalized_here(owner)):
             reads.forget(reader)
+            self._taken_over.discard(key)
+            if self.kind.forget is not None:
+                self.kind.forget(key)
             return None
         is_complete = False
         reads.begin(reader)
         try:
             permit = None if self._tenure is None else self._tenure.permit(owner["metadata"]["uid"])
-            result = await self._pass(owner, self._clients.for_owner(reader, permit))
+            client = self._clients.for_owner(reader, permit, doubts_absence=key in self._taken_over)
+            result = await self._pass(owner, client)
             is_complete = True
+            self._taken_over.discard(key)
         finally:
             reads.finish(reader, complete=is_complete)
         return result

@@ -47,6 +47,7 @@ _SWEEP_SECONDS = 60.0
 _WARM_OWNERS = 100
 # How often to look whether a watched kind that was not served is served now.
 _ABSENT_SECONDS = 10.0
+_WIDEN_RETRY_SECONDS = 2.0
 
 Service: TypeAlias = Callable[["Process"], AbstractAsyncContextManager[object]]
 """Something that runs beside the controllers, from before the informers start until after they have stopped."""
@@ -171,14 +172,25 @@ class Process:
 
     # What leases tell.
 
-    async def taken(self, part: Part) -> None:
+    def taken(self, part: Part) -> None:
         """These owners are this process's to reconcile from now on: queue them behind whatever changes."""
-        for informer in tuple(self.informers.running.values()):
-            await informer.widen()
         for gvk, controller in self._controllers.items():
-            for meta in self.informers.running[gvk].store.all_metadata():
-                if part(meta.uid):
-                    controller.wake(meta.key, priority=_COLD_START_PRIORITY, reason="the operator took over")
+            keys = [meta.key for meta in self.informers.running[gvk].store.all_metadata() if part(meta.uid)]
+            self._owners[gvk].took_over(keys)
+            for key in keys:
+                controller.wake(key, priority=_COLD_START_PRIORITY, reason="the operator took over")
+
+    async def widen(self) -> None:
+        """More owners are to be held than before: return when they are, and what belongs to them."""
+        for informer in tuple(self.informers.running.values()):
+            while True:
+                try:
+                    await informer.widen()
+                except KonvergeError as error:
+                    _log.warning("%s cannot be listed for the owners that were taken over: %s", informer.gvk, error)
+                    await self._clock.sleep(_WIDEN_RETRY_SECONDS)
+                else:
+                    break
 
     async def released(self, part: Part) -> None:
         """These owners are not this process's any more: return when no pass over one of them is under way."""
@@ -253,9 +265,10 @@ class Process:
             await self._clock.sleep(_ABSENT_SECONDS)
             try:
                 await self._clients.started(gvk)
-            except KindNotServedError:
-                continue
-            return
+            except KonvergeError as error:
+                _log.debug("%s cannot be watched yet: %s", gvk, error)
+            else:
+                return
 
     async def _warm_up(self) -> None:
         """Start the informers that the passes will need, as far as that can be told before any has run."""

@@ -15,6 +15,7 @@ Time is passed in, as seconds of one monotonic clock; nothing here waits.
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections import Counter, deque
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -69,6 +70,7 @@ class _Entry:
     due_number: int | None = None  # its place in the line of due ones
     running: bool = False
     failures: int = 0
+    added_at: float = 0.0  # when the first wish came that no run has answered yet
     waited_seconds: float = 0.0  # how long the run that is under way had been due
 
 
@@ -104,8 +106,24 @@ class Queue(Generic[K]):
         return self._running
 
     def depths(self) -> dict[int, int]:
-        """How many keys wait, by priority."""
-        return dict(Counter(entry.priority for entry in self._entries.values() if entry.not_before is not None))
+        """How many keys are due and wait for a worker, by priority."""
+        return dict(Counter(entry.priority for entry in self._entries.values() if entry.due_number is not None))
+
+    def failing(self, limit: int) -> list[tuple[K, int, float | None]]:
+        """Keys that have failed: each with its failures in a row, and not before when it runs again.
+
+        Args:
+            limit: So many at most.
+
+        Returns:
+            The time is None for a key that runs.
+        """
+        found = (
+            (key, entry.failures, None if entry.running else entry.not_before)
+            for key, entry in self._entries.items()
+            if entry.failures
+        )
+        return list(itertools.islice(found, limit))
 
     def in_flight(self) -> list[K]:
         """The keys that are being worked on."""
@@ -128,6 +146,8 @@ class Queue(Generic[K]):
         if entry is None:
             entry = self._entries[key] = _Entry()
         is_new = entry.not_before is None
+        if is_new:
+            entry.added_at = now
         self._story.append((key, now, "added", reason))
         # A time in the past is the present: nobody gets ahead in the line by claiming to have waited.
         self._want(key, entry, now, now if not_before is None or not_before < now else not_before, priority)
@@ -158,6 +178,10 @@ class Queue(Generic[K]):
         if self._due:
             return 0.0
         return self._early[0][0] - now if self._early else None
+
+    def added_at(self, key: K) -> float:
+        """When the first addition came that the run of the key which is under way answers."""
+        return self._entries[key].added_at
 
     def done(self, key: K, now: float) -> None:
         """The run of the key succeeded: its back-off starts from the beginning again."""

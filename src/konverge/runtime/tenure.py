@@ -23,6 +23,7 @@ from konverge.runtime.election import (
     shard_of,
     sharding,
 )
+from konverge.runtime.election.shards import shard_lease
 
 if TYPE_CHECKING:
     from konverge.runtime.process import Process
@@ -132,7 +133,7 @@ class LeaderTenure:
     async def _terms(self, process: Process) -> None:
         while True:
             await self._leadership.wait_until_held()
-            await process.taken(_all)
+            process.taken(_all)
             await self._leadership.wait_until_lost()
             process.lost(_all)
 
@@ -184,7 +185,8 @@ class ShardTenure:
     def leases(self) -> dict[str, bool]:
         """One Lease for each shard."""
         held = self._assignment.held
-        return {f"{self._options.name}-{shard}": shard in held for shard in range(self._options.shards)}
+        name, shards = self._options.name, self._options.shards
+        return {shard_lease(name, shard, shards): shard in held for shard in range(shards)}
 
     @asynccontextmanager
     async def running(self, process: Process) -> AsyncIterator[None]:
@@ -233,7 +235,8 @@ class ShardTenure:
             await self._has_new.wait()
             self._has_new.clear()
             new, self._new = self._new, set()
-            await process.taken(self._part(new))
+            await process.widen()
+            process.taken(self._part(new))
 
     async def _watch_the_renewal(self) -> None:
         while True:

@@ -1,0 +1,102 @@
+"""``konverge rbac``: what an operator has to be allowed, derived from what it declares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+import yaml
+
+from konverge.cli.crd import output_option, render
+from konverge.cli.operator_file import load_operator, parse_reference
+from konverge.cli.program import verbose_option
+from konverge.errors import ConfigurationError
+from konverge.kube import Object, ObjectKey
+from konverge.operator.permissions import Facilities, permissions_of
+from konverge.operator.roles import manifests
+
+__all__ = ["rbac"]
+
+_MAX_SAMPLE_BYTES = 4 * 1024 * 1024
+
+
+@click.command()
+@click.argument("file", metavar="FILE.py[:OPERATOR]")
+@click.option("--namespace", "namespaces", multiple=True, help="Grant rights in this namespace alone; repeatable.")
+@click.option(
+    "--account",
+    metavar="NAMESPACE/NAME",
+    default="",
+    help="The ServiceAccount of the operator's Pods; default/<operator> when not given.",
+)
+@click.option("--sample", "samples", multiple=True, type=click.Path(path_type=Path), help="More owners to build for.")
+@click.option("--events/--no-events", default=True, show_default=True, help="The operator records events.")
+@click.option("--leader-elect", is_flag=True, help="One of several replicas works.")
+@click.option("--shards", is_flag=True, help="Several replicas divide the owners.")
+@click.option("--metrics-auth", is_flag=True, help="Who reads metrics is asked for a token.")
+@click.option("--register-webhooks", is_flag=True, help="The operator registers its webhooks itself.")
+@click.option("--install-crds", is_flag=True, help="The operator applies its own definitions.")
+@output_option
+@verbose_option
+def rbac(
+    file: str,
+    namespaces: tuple[str, ...],
+    account: str,
+    samples: tuple[Path, ...],
+    events: bool,
+    leader_elect: bool,
+    shards: bool,
+    metrics_auth: bool,
+    register_webhooks: bool,
+    install_crds: bool,
+    output: Literal["yaml", "json"],
+) -> None:
+    """Print a ServiceAccount, the roles that the operator in FILE.py needs, and their bindings.
+
+    They are derived: its components are built for sample owners made from the schemas of its classes, and for those of
+    --sample. What could not be found out stands on stderr; look at it before you apply the rest with:
+    konverge rbac FILE.py | kubectl apply --server-side -f -
+    """
+    operator = load_operator(parse_reference(file))
+    facilities = Facilities(
+        records_events=events,
+        elects_leader=leader_elect,
+        shards=shards,
+        authenticates_metrics=metrics_auth,
+        registers_webhooks=register_webhooks,
+        installs_definitions=install_crds,
+    )
+    given = [obj for sample in samples for obj in _objects_in(sample)]
+    found = permissions_of(operator.registered.declaration, facilities, samples=given)
+    granted = manifests(found, _account(account, operator.name), namespaces)
+    for gap in found.gaps:
+        click.echo(f"konverge: not derived: {gap}", err=True)
+    click.echo(render(granted, output), nl=False)
+
+
+def _account(text: str, operator: str) -> ObjectKey:
+    if not text:
+        return ObjectKey("default", operator)
+    namespace, slash, name = text.partition("/")
+    if not slash:
+        raise click.UsageError(f"--account: expected NAMESPACE/NAME, found {text!r}")
+    return ObjectKey(namespace, name)
+
+
+def _objects_in(file: Path) -> list[Object]:
+    """The objects of a YAML file."""
+    try:
+        if file.stat().st_size > _MAX_SAMPLE_BYTES:
+            raise ConfigurationError(
+                f"{file}: larger than {_MAX_SAMPLE_BYTES >> 20} MiB, expected a few sample objects"
+            )
+        found: list[Any] = [obj for obj in yaml.safe_load_all(file.read_text(encoding="utf-8")) if obj is not None]
+    except OSError as error:
+        raise ConfigurationError(f"{file}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{file}: no YAML: {' '.join(str(error).split())}") from error
+    for obj in found:
+        if not isinstance(obj, dict):
+            raise ConfigurationError(f"{file}: expected objects, found a {type(obj).__name__}")
+    return found

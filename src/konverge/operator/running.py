@@ -1,0 +1,242 @@
+"""From what is registered and how it is to run, to a process: every part is made here and told of the others."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from konverge.client import Client
+from konverge.client.observing import RequestObserver
+from konverge.clock import Clock, Entropy, SystemClock
+from konverge.component import ConditionMetrics, EventRecorder
+from konverge.crd import crd_manifest, definition_of
+from konverge.errors import ApiError, ConnectionFailedError
+from konverge.kube import Object
+from konverge.operator.options import RunOptions
+from konverge.operator.permission_check import missing_permissions
+from konverge.operator.permissions import permissions_of
+from konverge.operator.reconciling import OwnerPass, Reconciler, component_kinds
+from konverge.operator.registered import Registered, Registration
+from konverge.runtime import Finalizer, OwnerKind, Process, Tenure, tenure_of
+from konverge.runtime.events import ClusterEvents
+from konverge.runtime.process import Service
+from konverge.runtime.serving import Metrics, Serving, Sources
+from konverge.runtime.tracing import Tracing
+from konverge.runtime.webhooks import WebhookServer, register, unregister
+
+__all__ = ["new_process"]
+
+_log = logging.getLogger("konverge.operator")
+
+
+def new_process(
+    registered: Registered, client: Client, options: RunOptions, *, clock: Clock, entropy: Entropy
+) -> Process:
+    """The process of one run.
+
+    Args:
+        registered: What the author has registered.
+        client: The cluster.
+        options: How to run.
+        clock: The time.
+        entropy: The randomness.
+
+    Raises:
+        BuildError: What is registered does not fit together.
+        ConfigurationError: The options ask for what is not installed.
+    """
+    registered.check()
+    run = _Run(registered, client, options, clock, entropy)
+    return Process(
+        [run.owner_kind(registration) for registration in registered.classes],
+        run.client,
+        clock=clock,
+        entropy=entropy,
+        namespaces=options.namespaces,
+        grace=options.grace,
+        watches=registered.watches,
+        indexes=registered.indexes,
+        cache_options=registered.cache_options,
+        tenure=run.tenure,
+        services=run.services(),
+        observe=lambda name, workers: None if run.metrics is None else run.metrics.controller(name),
+        tracer=run.tracing,
+    )
+
+
+class _Run:
+    """The parts of one run."""
+
+    def __init__(
+        self, registered: Registered, client: Client, options: RunOptions, clock: Clock, entropy: Entropy
+    ) -> None:
+        self._registered = registered
+        self._options = options
+        self._clock = clock
+        self.metrics = None if options.serving is None else Metrics(clock=clock)
+        self.tracing = Tracing(clock=clock) if options.traces else None
+        observers: list[RequestObserver] = []
+        if self.metrics is not None:
+            observers.append(self.metrics.requests("kubernetes"))
+        if self.tracing is not None:
+            observers.append(self.tracing)
+        self.client = client.with_observer(_Observers(observers)) if observers else client
+        self.tenure: Tenure | None = None
+        if options.leases is not None:
+            # A renewal in a thread lives in real time; in simulated time it shares the loop.
+            in_thread = isinstance(clock, SystemClock)
+            self.tenure = tenure_of(options.leases, client, clock=clock, entropy=entropy, in_thread=in_thread)
+        self._events: ClusterEvents | None = None
+        if options.records_events:
+            self._events = ClusterEvents(
+                self.client, controller=registered.name, clock=clock, entropy=entropy, permit=self.tenure
+            )
+
+    def owner_kind(self, registration: Registration) -> OwnerKind:
+        """One kind of owners, as the runtime knows it."""
+        cls, factories = registration.cls, registration.factories
+        definition, metrics = definition_of(cls), self.metrics
+        finalizer: Finalizer | None = None
+        if cls in self._registered.finalizers:
+            name, reconciler = self._registered.finalizers[cls]
+            finalizer = Finalizer(name, self._owner_pass(registration, reconciler))
+        return OwnerKind(
+            name=definition.singular,
+            gvk=definition.gvk,
+            reconcile=self._owner_pass(registration, registration.reconciler),
+            workers=registration.workers,
+            timeout=registration.timeout,
+            finalizer=finalizer,
+            when=registration.when,
+            forget=None if metrics is None else lambda key: metrics.conditions.forget(definition.gvk, key),
+            kinds_of=(lambda owner: component_kinds(cls, factories, owner)) if factories else None,
+        )
+
+    def services(self) -> list[Service]:
+        """What runs beside the controllers, in the order in which it starts."""
+        found: list[Service] = []
+        webhooks = self._webhook_server()
+        if self._options.serving is not None:
+            found.append(lambda process: self._serving(process, webhooks))
+        if self._options.checks_permissions:
+            found.append(self._permission_check)
+        if webhooks is not None:
+            found.append(lambda process: self._serving_webhooks(webhooks))
+        if self._events is not None:
+            found.append(self._sending_events)
+        return found
+
+    def _owner_pass(self, registration: Registration, reconciler: Reconciler[object]) -> OwnerPass[object]:
+        events: EventRecorder | None = self._events
+        metrics: ConditionMetrics | None = None if self.metrics is None else self.metrics.conditions
+        return OwnerPass(
+            registration.cls, reconciler, self._clock, registration.condition_type, events=events, metrics=metrics
+        )
+
+    def _webhook_server(self) -> WebhookServer | None:
+        hooks = self._registered.webhooks.hooks()
+        if self._options.webhooks is None:
+            if self._registered.webhooks.classes:
+                _log.warning("the handlers of webhooks are not served: this run has no address for them")
+            return None
+        observer = None if self.metrics is None else self.metrics.webhooks
+        return WebhookServer(self._options.webhooks, hooks, clock=self._clock, observer=observer)
+
+    @asynccontextmanager
+    async def _serving(self, process: Process, webhooks: WebhookServer | None) -> AsyncIterator[None]:
+        assert self._options.serving is not None
+        sources = Sources.of(process)
+        if self.tenure is not None:
+            sources = replace(sources, leases=self._leases)
+        if webhooks is not None:
+            sources = replace(sources, webhooks_problem=lambda: webhooks.problem)
+        client = self.client
+        async with Serving(self._options.serving, sources, metrics=self.metrics, client=client, clock=self._clock):
+            yield
+
+    def _leases(self) -> dict[str, bool]:
+        return {} if self.tenure is None else self.tenure.leases
+
+    @asynccontextmanager
+    async def _serving_webhooks(self, server: WebhookServer) -> AsyncIterator[None]:
+        async with server:
+            if self.metrics is not None:
+                self.metrics.add_certificate(server.certificate)
+            if not self._options.registers_webhooks:
+                yield
+                return
+            await register(self.client, self._webhook_manifests(server))
+            keeping = asyncio.create_task(
+                server.keep_registered(self.client, lambda: self._webhook_manifests(server)), name="webhooks' manifests"
+            )
+            try:
+                yield
+            finally:
+                keeping.cancel()
+                await asyncio.wait([keeping])
+                options = self._options.webhooks
+                if options is not None and options.service is None:
+                    # Nobody else answers there: every request for the kinds would be refused from now on.
+                    await unregister(self.client, server.manifests(self._registered.name))
+
+    def _webhook_manifests(self, server: WebhookServer) -> list[Object]:
+        manifests = list(server.manifests(self._registered.name))
+        for registration in self._registered.classes:
+            config = server.conversion_config(definition_of(registration.cls).mapping)
+            if config is not None:
+                manifests.append(crd_manifest(registration.cls, conversion=config))
+        return manifests
+
+    @asynccontextmanager
+    async def _sending_events(self, process: Process) -> AsyncIterator[None]:
+        assert self._events is not None
+        sending = asyncio.create_task(self._events.run(), name="events")
+        try:
+            yield
+            self._events.stop()
+            await asyncio.wait([sending])
+        finally:
+            sending.cancel()
+            await asyncio.wait([sending])
+
+    @asynccontextmanager
+    async def _permission_check(self, process: Process) -> AsyncIterator[None]:
+        """Say what the API server would refuse, before the first pass fails by it."""
+        options = self._options
+        permissions = permissions_of(self._registered.declaration, options.facilities)
+        try:
+            missing = await missing_permissions(
+                self.client,
+                permissions,
+                role=self._registered.name,
+                home=options.home,
+                namespaces=options.namespaces,
+            )
+        except (ApiError, ConnectionFailedError) as error:
+            _log.warning("permissions could not be checked: %s", error)
+        else:
+            for one in missing:
+                _log.error("%s", one)
+        yield
+
+
+class _Observers:
+    """Tells several observers of requests."""
+
+    def __init__(self, observers: list[RequestObserver]) -> None:
+        self._observers = observers
+
+    def requested(
+        self, method: str, path: str, *, code: str, seconds: float, sent_bytes: int, received_bytes: int
+    ) -> None:
+        for observer in self._observers:
+            observer.requested(
+                method, path, code=code, seconds=seconds, sent_bytes=sent_bytes, received_bytes=received_bytes
+            )
+
+    def retried(self, method: str, *, code: str) -> None:
+        for observer in self._observers:
+            observer.retried(method, code=code)

@@ -1,0 +1,153 @@
+"""Several replicas of one operator, on either cluster: one leads, or each has its shards."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import timedelta
+
+import pytest
+
+from konverge.operator import Operator, RunOptions
+from konverge.runtime.election import LeaderElection, Sharding
+from tests.operator.shops import CONFIG_MAP, Shop, Town, pages, settings
+
+pytestmark = pytest.mark.anyio
+
+LEASE = timedelta(seconds=4)
+
+
+class Replica:
+    """One process of the operator, as far as a test can have one: a client and a run of its own."""
+
+    def __init__(self, town: Town, name: str, task: asyncio.Task[None], reconciled: list[str]) -> None:
+        self._town = town
+        self.name = name
+        self.task = task
+        self.reconciled = reconciled
+
+    def writes(self) -> list[str]:
+        """The paths that it has written to; Leases and events aside."""
+        return [
+            request.path.partition("?")[0]
+            for request in self._town.cluster.requests(self.name)
+            if request.verb not in {"get", "list", "watch"}
+            and "/leases" not in request.path
+            and "/events" not in request.path
+        ]
+
+    def lists(self) -> list[str]:
+        return [
+            request.path.partition("?")[0]
+            for request in self._town.cluster.requests(self.name)
+            if request.verb in {"list", "watch"} and "/leases" not in request.path
+        ]
+
+    async def stop(self) -> None:
+        self.task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self.task
+
+
+@asynccontextmanager
+async def replica(town: Town, name: str, leases: LeaderElection | Sharding) -> AsyncIterator[Replica]:
+    operator = Operator("shops")
+    operator.manages(Shop, settings, pages)
+    client = town.cluster.new_client(name)
+    options = RunOptions((town.namespace,), leases=leases)
+    task = asyncio.create_task(operator.run(client, options, clock=town.clock), name=name)
+    running = Replica(town, name, task, [])
+    try:
+        yield running
+    finally:
+        await running.stop()
+
+
+def election(town: Town, identity: str) -> LeaderElection:
+    return LeaderElection(
+        "shops",
+        town.namespace,
+        identity=identity,
+        lease_duration=LEASE,
+        renew_deadline=timedelta(seconds=3),
+        retry_period=timedelta(seconds=0.5),
+    )
+
+
+def shards(town: Town, identity: str) -> Sharding:
+    return Sharding(
+        "shops",
+        town.namespace,
+        4,
+        identity=identity,
+        lease_duration=LEASE,
+        renew_deadline=timedelta(seconds=3),
+        retry_period=timedelta(seconds=0.5),
+    )
+
+
+async def test_a_stand_by_writes_nothing_and_takes_over_without_a_list(town: Town) -> None:
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(replica(town, "replica-1", election(town, "one")))
+        await town.open("corner")
+        await town.until_ready("corner")
+        second = await stack.enter_async_context(replica(town, "replica-2", election(town, "two")))
+        await town.cluster.eventually(lambda: len(set(second.lists())) >= 3, describe="the stand-by has warmed up")
+        assert second.writes() == []
+
+        await first.stop()
+        listed = set(second.lists())
+        await town.open("market")
+        await town.until_ready("market")
+
+        assert set(second.lists()) == listed, "of no kind that the stand-by did not hold already"
+        assert second.writes() != []
+        assert not set(first.writes()) & set(second.writes())
+
+
+async def test_no_object_is_written_by_both_when_the_leader_ends_in_the_middle(town: Town) -> None:
+    names = [f"shop-{number:02}" for number in range(60)]
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(replica(town, "replica-1", election(town, "one")))
+        await town.open("warm-up")
+        await town.until_ready("warm-up")
+        second = await stack.enter_async_context(replica(town, "replica-2", election(town, "two")))
+        for name in names:
+            await town.open(name, replicas=0)
+        await town.cluster.eventually(lambda: len(first.writes()) >= 40, describe="the leader is in the middle of it")
+        await first.stop()
+        await town.until_ready(*names)
+
+        children: dict[str, set[str]] = defaultdict(set)
+        for running in (first, second):
+            for path in running.writes():
+                if "/shops/" not in path:
+                    children[path].add(running.name)
+        assert second.writes()
+        assert len(children) >= 2 * len(names)
+        assert {path for path, writers in children.items() if len(writers) > 1} == set()
+
+
+async def test_shards_share_the_owners_out_and_hold_only_their_own(town: Town) -> None:
+    names = [f"shop-{number:02}" for number in range(16)]
+    async with AsyncExitStack() as stack:
+        replicas = [
+            await stack.enter_async_context(replica(town, f"replica-{number}", shards(town, str(number))))
+            for number in (1, 2)
+        ]
+        for name in names:
+            await town.open(name, replicas=0)
+        await town.until_ready(*names)
+        await town.clock.sleep(10.0)  # a hand-over, if there was one, is over
+        for name in names:
+            await town.change(name, greeting="Ahoy")
+        for name in names:
+            await town.until_data(f"{name}-settings", greeting="Ahoy")
+
+        await replicas[0].stop()
+        await town.client.delete(CONFIG_MAP, town.key(f"{names[0]}-settings"))
+        await town.client.delete(CONFIG_MAP, town.key(f"{names[1]}-settings"))
+        for name in names:
+            await town.until_data(f"{name}-settings", greeting="Ahoy")
+
+    assert all(running.writes() for running in replicas)

@@ -1,0 +1,117 @@
+"""What a run of an operator has beside its controllers: events, metrics, probes, the check of permissions."""
+
+import logging
+import socket
+from contextlib import suppress
+from dataclasses import replace
+
+import aiohttp
+import pytest
+
+from konverge.client import Client, HttpTransport, load_kubeconfig
+from konverge.errors import ConfigurationError, ForbiddenError
+from konverge.kube import GroupVersionKind, Object
+from konverge.operator import Operator, RunOptions
+from konverge.runtime.serving import ServingOptions
+from tests.operator.shops import Shop, Town, settings
+
+pytestmark = pytest.mark.anyio
+
+EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
+
+
+def free_address() -> str:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+def an_operator() -> Operator:
+    operator = Operator("shops")
+    operator.manages(Shop, settings)
+    return operator
+
+
+async def events_about(town: Town, name: str) -> list[Object]:
+    found = await town.client.list(EVENT, namespace=town.namespace)
+    return [event for event in found.items if event["regarding"]["name"] == name]
+
+
+async def test_what_happens_to_an_owners_objects_is_told_by_events(town: Town) -> None:
+    async with town.looked_after_by(an_operator()):
+        await town.open("corner")
+        await town.until_ready("corner")
+        (event,) = await town.cluster.eventually(lambda: events_about(town, "corner"), describe="an event")
+
+    assert (event["type"], event["action"], event["reportingController"]) == ("Normal", "Create", "shops")
+    assert event["related"]["name"] == "corner-settings"
+
+
+async def test_events_can_be_switched_off(town: Town) -> None:
+    async with town.looked_after_by(an_operator(), RunOptions((town.namespace,), records_events=False)):
+        await town.open("corner")
+        await town.until_ready("corner")
+        await town.quiet()
+
+    assert await events_about(town, "corner") == []
+
+
+@pytest.mark.real_time
+async def test_metrics_and_probes_tell_of_the_operator_at_work(town: Town) -> None:
+    found: list[str] = []
+    metrics, probes = free_address(), free_address()
+    serving = ServingOptions(metrics, probes)
+    async with (
+        town.looked_after_by(an_operator(), RunOptions((town.namespace,), serving=serving)),
+        aiohttp.ClientSession() as session,
+    ):
+        await town.open("corner")
+        await town.until_ready("corner")
+
+        async def is_ready() -> bool:
+            with suppress(aiohttp.ClientError):
+                async with session.get(f"http://{probes}/readyz?verbose") as answer:
+                    found[:] = [await answer.text()]
+                    return answer.status == 200
+            return False
+
+        await town.cluster.eventually(is_ready, describe="the operator says that it is ready")
+        async with session.get(f"http://{metrics}/metrics") as answer:
+            text = await answer.text()
+
+    assert "readyz check passed" in found[0]
+    assert 'controller_runtime_reconcile_total{controller="shop",result="success"}' in text
+    assert 'controller_runtime_max_concurrent_reconciles{controller="shop"} 10' in text
+    assert 'rest_client_requests_total{code="201",host=' in text
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("cluster_kind", ["real"], indirect=False)
+async def test_missing_permissions_are_told_with_the_rule_to_add(town: Town, caplog: pytest.LogCaptureFixture) -> None:
+    config = load_kubeconfig(await town.cluster.kubeconfig(), env={})
+    nobody = HttpTransport(replace(config, impersonation=(("Impersonate-User", "nobody"),)))
+    async with Client(nobody, user_agent="nobody", clock=town.clock) as client:
+        with pytest.raises(ForbiddenError, match="shops"):
+            await an_operator().run(client, RunOptions((town.namespace,), checks_permissions=True))
+
+    assert (
+        f"missing permission: add to Role shops in namespace {town.namespace}: "
+        "{apiGroups: [''], resources: [configmaps], verbs: [create, get, list, patch, watch]}"
+    ) in caplog.messages
+
+
+async def test_handlers_without_an_address_are_told(town: Town, caplog: pytest.LogCaptureFixture) -> None:
+    operator = an_operator()
+    operator.validates(Shop)(lambda shop, request: None)
+
+    with caplog.at_level(logging.WARNING):
+        async with town.looked_after_by(operator):
+            await town.open("corner")
+            await town.until_ready("corner")
+
+    assert "the handlers of webhooks are not served: this run has no address for them" in caplog.text
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(ConfigurationError):
+        ServingOptions("nowhere")
