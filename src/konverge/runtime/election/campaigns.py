@@ -53,8 +53,13 @@ class Campaign(Protocol):
     async def run(self) -> None:
         """Hold and renew until `stop`, then give everything up. Cancelled, it leaves the Leases to run out."""
 
-    def stop(self) -> None:
-        """Let `run` give everything up and return. What needs the Leases must have ended before."""
+    def stop(self, *, releases: bool = True) -> None:
+        """Let `run` return.
+
+        Args:
+            releases: Give everything up, so that others take over at once: what needed the Leases has ended. False
+                lets the Leases run out: a request that was cancelled may still be at work in the API server.
+        """
 
     def suspend(self, *, suspended: bool) -> None:
         """Send nothing, so that the terms run out; or go on."""
@@ -98,17 +103,20 @@ class LeaderCampaign:
         self._listener = listener
         self._told: int | None = None
         self._stopping = asyncio.Event()
+        self._releases = True
 
     async def run(self) -> None:
         """Campaign and renew until `stop`, then release."""
         try:
             await _until(self._stopping, self._holder)
-            await self._holder.release(self._release_seconds)
+            if self._releases:
+                await self._holder.release(self._release_seconds)
         finally:
             self._holder.abandon()
 
-    def stop(self) -> None:
-        """Release and end."""
+    def stop(self, *, releases: bool = True) -> None:
+        """End, and release if told so."""
+        self._releases = releases
         self._stopping.set()
 
     def suspend(self, *, suspended: bool) -> None:
@@ -176,6 +184,7 @@ class ShardCampaign:
         self._suspended = False
         self._look_now = asyncio.Event()
         self._stopping = asyncio.Event()
+        self._releases = True
 
     async def run(self) -> None:
         """Hold a fair share until `stop`, then release everything."""
@@ -187,13 +196,15 @@ class ShardCampaign:
                 await self._stopping.wait()
                 for task in (*under_way, *self._handing_over.values()):
                     task.cancel()
-            await self._leave()
+            if self._releases:
+                await self._leave()
         finally:
             for holder in holders:
                 holder.abandon()
 
-    def stop(self) -> None:
-        """Release everything and end."""
+    def stop(self, *, releases: bool = True) -> None:
+        """End, and release everything if told so."""
+        self._releases = releases
         self._stopping.set()
 
     def suspend(self, *, suspended: bool) -> None:

@@ -216,7 +216,10 @@ async def leader_election(
     in_thread: bool = True,
     exit_process: Callable[[int], object] = os._exit,
 ) -> AsyncIterator[Leadership]:
-    """Take part in the election of a leader as long as the block runs; leaving it gives the Lease up.
+    """Take part in the election of a leader as long as the block runs; leaving it in good order gives the Lease up.
+
+    Leaving it by an exception, or by being cancelled, lets the Lease run out instead: a write that was cut short may
+    still be at work in the API server, and the next leader must not begin before it has ended.
 
     What the Lease is for must have ended when the block is left.
 
@@ -260,7 +263,9 @@ async def sharding(
     in_thread: bool = True,
     exit_process: Callable[[int], object] = os._exit,
 ) -> AsyncIterator[ShardAssignment]:
-    """Hold a fair share of the shards as long as the block runs; leaving it gives all of them up.
+    """Hold a fair share of the shards as long as the block runs; leaving it in good order gives all of them up.
+
+    Leaving it by an exception, or by being cancelled, lets the Leases run out, as `leader_election` says.
 
     What the shards are for must have ended when the block is left; then the listener is not asked to release.
 
@@ -319,19 +324,21 @@ async def _renewing(
     campaign = new_campaign(client, assignment)
     running = asyncio.create_task(campaign.run(), name="renewal of Leases")
     running.add_done_callback(partial(_tell_crash, assignment))
+    releases = False  # if the block is cut short: what it was doing may go on in the API server
     try:
         yield
+        releases = True
     finally:
         try:
-            await _stopped(campaign, running, stop_timeout)
+            await _stopped(campaign, running, stop_timeout, releases=releases)
         finally:
             running.cancel()
             await asyncio.wait([running])
             await client.close()
 
 
-async def _stopped(campaign: Campaign, running: asyncio.Task[None], timeout: timedelta) -> None:
-    campaign.stop()
+async def _stopped(campaign: Campaign, running: asyncio.Task[None], timeout: timedelta, *, releases: bool) -> None:
+    campaign.stop(releases=releases)
     if (await asyncio.wait([running], timeout=timeout.total_seconds()))[1]:
         _log.warning("the Leases were not given up in %g s: they run out", timeout.total_seconds())
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
@@ -91,6 +92,7 @@ class RenewalThread:
         self._main = threading.get_ident()
         self._ended: Future[None] = Future()
         self._stop_asked = threading.Event()
+        self._releases = True
         self._stopped: Callable[[], None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -107,6 +109,7 @@ class RenewalThread:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
+            self._releases = error is None  # else what needed the Leases was cut short
             self._stop_asked.set()
             if self._stopped is not None:
                 self._stopped()
@@ -145,11 +148,11 @@ class RenewalThread:
 
             def stop() -> None:
                 with _main_may_be_gone():  # here: this loop, which has ended already
-                    loop.call_soon_threadsafe(campaign.stop)
+                    loop.call_soon_threadsafe(partial(campaign.stop, releases=self._releases))
 
             self._stopped = stop
             if self._stop_asked.is_set():
-                campaign.stop()
+                campaign.stop(releases=self._releases)
             async with asyncio.TaskGroup() as tasks:
                 watching = tasks.create_task(self._watch(campaign))
                 await campaign.run()
