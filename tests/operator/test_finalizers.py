@@ -58,6 +58,26 @@ async def test_a_deleted_owner_stays_until_all_is_done(town: Town) -> None:
     assert len(calls) >= 3
 
 
+async def test_a_result_without_a_time_is_not_done_either(town: Town) -> None:
+    operator = Operator("shops")
+    operator.manages(Shop, settings)
+    calls = []
+
+    @operator.finalizes(Shop, name="example.com/till")
+    async def close(shop: Shop, ctx: OwnerContext) -> Result:
+        calls.append(shop.metadata.name)
+        return Result()
+
+    async with town.looked_after_by(operator):
+        await town.open("corner")
+        await town.until_ready("corner")
+        await town.client.delete(SHOP, town.key("corner"))
+        await town.cluster.eventually(lambda: calls, describe="the clean-up is called")
+        await town.quiet()
+
+        assert await finalizers(town, "corner") == ["example.com/till"]
+
+
 async def test_a_status_can_be_reported_while_an_owner_is_finalized(town: Town) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings)

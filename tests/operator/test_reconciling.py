@@ -81,6 +81,31 @@ async def test_a_terminal_error_waits_for_a_change_of_the_owner(town: Town) -> N
         await town.cluster.eventually(lambda: seen == ["one", "two"], describe="a pass after the change")
 
 
+async def test_a_pass_that_was_asked_for_goes_by_its_priority(town: Town) -> None:
+    operator = Operator("shops")
+    passes = []
+
+    @operator.reconciles(Shop, workers=1)
+    async def reconcile(shop: Shop, ctx: ReconcileContext) -> Result | None:
+        name = shop.metadata.name
+        if name == "slow":
+            await town.clock.sleep(4.0)  # the one worker, while the others come due
+        passes.append(name)
+        if passes.count(name) > 1:
+            return None
+        return Result(requeue_after=timedelta(seconds=2), priority=10 if name == "urgent" else 0)
+
+    async with town.looked_after_by(operator):
+        for name in ("plain", "urgent"):
+            await town.open(name)
+            await town.cluster.eventually(lambda name=name: name in passes, describe=f"a pass over {name}")  # type: ignore[misc]
+        await town.open("slow")
+
+        await town.cluster.eventually(lambda: len(passes) >= 5, describe="both have had their second pass")
+
+    assert passes[3:5] == ["urgent", "plain"]
+
+
 async def test_what_a_pass_changes_under_its_own_feet_brings_one_more(town: Town) -> None:
     operator = Operator("shops")
     seen = []

@@ -3,21 +3,32 @@
 import logging
 import socket
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import aiohttp
 import pytest
 
 from konverge.client import Client, HttpTransport, load_kubeconfig
+from konverge.crd import Metadata, custom_resource
 from konverge.errors import ConfigurationError, ForbiddenError
-from konverge.kube import GroupVersionKind, Object
+from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator import Operator, RunOptions
 from konverge.runtime.serving import ServingOptions
-from tests.operator.shops import Shop, Town, settings
+from konverge.runtime.webhooks import WebhookOptions
+from tests.operator.shops import SECRET, Shop, ShopSpec, Town, settings
 
 pytestmark = pytest.mark.anyio
 
 EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
+
+
+@custom_resource(group="operator.konverge.test", version="v1beta1", kind="Shop")
+@dataclass
+class OldShop:
+    """An earlier version of the kind."""
+
+    metadata: Metadata
+    spec: ShopSpec
 
 
 def free_address() -> str:
@@ -110,6 +121,56 @@ async def test_handlers_without_an_address_are_told(town: Town, caplog: pytest.L
             await town.until_ready("corner")
 
     assert "the handlers of webhooks are not served: this run has no address for them" in caplog.text
+
+
+async def test_handlers_that_convert_are_told_too(town: Town, caplog: pytest.LogCaptureFixture) -> None:
+    operator = an_operator()
+    operator.converts(Shop, OldShop)(lambda shop: OldShop(shop.metadata, shop.spec))
+    operator.converts(OldShop, Shop)(lambda shop: Shop(shop.metadata, shop.spec))
+
+    with caplog.at_level(logging.WARNING):
+        async with town.looked_after_by(operator):
+            await town.open("corner")
+            await town.until_ready("corner")
+
+    assert "the handlers of webhooks are not served: this run has no address for them" in caplog.text
+
+
+@pytest.mark.real_time
+async def test_a_certificate_in_a_secret_is_made_when_the_operator_starts(town: Town) -> None:
+    operator = an_operator()
+    operator.validates(Shop)(lambda shop, request: None)
+    key = ObjectKey(town.namespace, "shops-webhooks")
+    webhooks = WebhookOptions(port=0, certificate_secret=key)
+
+    async with town.looked_after_by(operator, RunOptions((town.namespace,), webhooks=webhooks)):
+        await town.open("corner")
+        await town.until_ready("corner")
+        secret = await town.client.get(SECRET, key)
+
+    assert {"ca.crt", "tls.crt", "tls.key"} <= set(secret["data"])
+
+
+@pytest.mark.real_time
+async def test_each_owners_conditions_are_exported_where_that_is_asked_for(town: Town) -> None:
+    metrics = free_address()
+    serving = ServingOptions(metrics, "0", per_owner_conditions=True)
+    async with (
+        town.looked_after_by(an_operator(), RunOptions((town.namespace,), serving=serving)),
+        aiohttp.ClientSession() as session,
+    ):
+        await town.open("corner")
+        await town.until_ready("corner")
+
+        async def exported() -> bool:
+            async with session.get(f"http://{metrics}/metrics") as answer:
+                text = await answer.text()
+            return any(
+                line.startswith("konverge_controller_condition{") and 'name="corner"' in line
+                for line in text.splitlines()
+            )
+
+        await town.cluster.eventually(exported, describe="the owner's conditions are exported")
 
 
 def test_an_address_that_is_none_is_refused() -> None:

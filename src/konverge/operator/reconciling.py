@@ -7,7 +7,7 @@ the owner, makes the context, reports an owner that cannot be read.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Generic, TypeAlias, TypeVar
 
@@ -186,7 +186,11 @@ def _raise_all(errors: Sequence[Exception]) -> None:
 
 
 def _sooner(result: Result | None, wake_after: timedelta | None) -> Result | None:
-    """What the author and the components ask for, whichever is sooner."""
-    requeue_after = None if result is None else result.requeue_after
-    asked = [after for after in (requeue_after, wake_after) if after is not None]
-    return Result(requeue_after=min(asked)) if asked else None
+    """What the author asks for, at the time of the components if that is sooner."""
+    if wake_after is None:
+        return result
+    if result is None:
+        return Result(requeue_after=wake_after)
+    if result.requeue_after is None or wake_after < result.requeue_after:
+        return replace(result, requeue_after=wake_after)
+    return result

@@ -76,7 +76,9 @@ class _Run:
         self._registered = registered
         self._options = options
         self._clock = clock
-        self.metrics = None if options.serving is None else Metrics(clock=clock)
+        self.metrics: Metrics | None = None
+        if options.serving is not None:
+            self.metrics = Metrics(clock=clock, per_owner_conditions=options.serving.per_owner_conditions)
         self.tracing = Tracing(clock=clock) if options.traces else None
         observers: list[RequestObserver] = []
         if self.metrics is not None:
@@ -139,11 +141,12 @@ class _Run:
     def _webhook_server(self) -> WebhookServer | None:
         hooks = self._registered.webhooks.hooks()
         if self._options.webhooks is None:
-            if self._registered.webhooks.classes:
+            if hooks:
                 _log.warning("the handlers of webhooks are not served: this run has no address for them")
             return None
         observer = None if self.metrics is None else self.metrics.webhooks
-        return WebhookServer(self._options.webhooks, hooks, clock=self._clock, observer=observer)
+        # Every replica looks after the certificate in a Secret, leader or not: the client has no permit.
+        return WebhookServer(self._options.webhooks, hooks, client=self.client, clock=self._clock, observer=observer)
 
     @asynccontextmanager
     async def _serving(self, process: Process, webhooks: WebhookServer | None) -> AsyncIterator[None]:

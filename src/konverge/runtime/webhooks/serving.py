@@ -70,7 +70,7 @@ class WebhookServer:
 
     ::
 
-        async with WebhookServer(options, registry.hooks("webapp")) as server:
+        async with WebhookServer(options, registry.hooks()) as server:
             await register(client, server.manifests("webapp"))
 
     Leaving it, or cancelling its block, lets requests under way end within the grace.
