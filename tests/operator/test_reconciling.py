@@ -96,9 +96,10 @@ async def test_a_pass_that_was_asked_for_goes_by_its_priority(town: Town) -> Non
         return Result(requeue_after=timedelta(seconds=2), priority=10 if name == "urgent" else 0)
 
     async with town.looked_after_by(operator):
-        for name in ("plain", "urgent"):
-            await town.open(name)
-            await town.cluster.eventually(lambda name=name: name in passes, describe=f"a pass over {name}")  # type: ignore[misc]
+        await town.open("plain")
+        await town.cluster.eventually(lambda: "plain" in passes, describe="a pass over the first")
+        await town.open("urgent")
+        await town.cluster.eventually(lambda: "urgent" in passes, describe="a pass over the second")
         await town.open("slow")
 
         await town.cluster.eventually(lambda: len(passes) >= 5, describe="both have had their second pass")
