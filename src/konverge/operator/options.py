@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from konverge.operator.permissions import Facilities
 from konverge.runtime.election import LeaderElection, Sharding
-from konverge.runtime.serving import ServingOptions
-from konverge.runtime.webhooks import WebhookOptions
+
+if TYPE_CHECKING:  # the servers bring the HTTP library with them, which whoever only declares an operator never needs
+    from konverge.runtime.serving import ServingOptions
+    from konverge.runtime.webhooks import WebhookOptions
 
 __all__ = ["RunOptions"]
 

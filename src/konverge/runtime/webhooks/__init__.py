@@ -8,6 +8,8 @@ Invariant: every question gets an answer in time. A handler that fails is a refu
 of somebody else's.
 """
 
+from typing import TYPE_CHECKING
+
 from konverge.runtime.webhooks.answering import HandlerError
 from konverge.runtime.webhooks.hooks import (
     DEFAULT_OPERATIONS,
@@ -29,9 +31,25 @@ from konverge.runtime.webhooks.registration import (
     webhook_manifests,
 )
 from konverge.runtime.webhooks.reviews import AdmissionReview, ConversionReview, Operation, UserInfo
-from konverge.runtime.webhooks.server import Limits
-from konverge.runtime.webhooks.serving import WebhookOptions, WebhookServer
 from konverge.runtime.webhooks.verdicts import Denied, Verdict, Violation
+
+if TYPE_CHECKING:
+    from konverge.runtime.webhooks.server import Limits
+    from konverge.runtime.webhooks.serving import WebhookOptions, WebhookServer
+else:
+
+    def __getattr__(name: str) -> object:
+        """Import the server when it is asked for: who only registers handlers needs no HTTP library."""
+        if name == "Limits":
+            from konverge.runtime.webhooks.server import Limits
+
+            return Limits
+        if name in ("WebhookOptions", "WebhookServer"):
+            from konverge.runtime.webhooks import serving
+
+            return getattr(serving, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "DEFAULT_OPERATIONS",
