@@ -30,7 +30,8 @@ check: $(INSTALLED)  ## Style, types by two checkers, and the layers.
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-bench: $(INSTALLED)  ## The benchmarks.
+bench: $(INSTALLED)  ## The benchmarks that need no control plane, side by side with their peers.
+	$(BIN)/python -m pip install --quiet --constraint tools/constraints.txt --group bench
 	$(BIN)/python -m bench
 
 control-plane: $(INSTALLED)  ## Build the real control plane once, into the user's cache folder.

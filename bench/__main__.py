@@ -1,13 +1,33 @@
-"""Runs every measurement and prints a table: what was measured, the floor, and the ratio of the two."""
+"""Runs measurements and prints a line for each: what was measured, its peers or its floor, and the goal.
+
+``python -m bench`` runs all that need no control plane; ``python -m bench cold_sync`` runs one. Those with a real
+control plane are programs of their own: ``python -m bench.w1``, ``python -m bench.soak``, ``python -m bench.failover``.
+"""
 
 from __future__ import annotations
 
+import os
 import platform
+import sys
 from datetime import UTC, datetime
+from importlib import import_module
 
-from bench import settled_pass
+_MEASUREMENTS = ("settled_pass", "queue_operations", "watch_events", "cached_pods", "cold_sync")
+
+
+def _main(names: list[str]) -> None:
+    unknown = sorted(set(names) - set(_MEASUREMENTS))
+    if unknown:
+        sys.exit(f"no such measurement: {', '.join(unknown)}; expected some of {', '.join(_MEASUREMENTS)}")
+    load = os.getloadavg()[0]
+    print(
+        f"# {datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {platform.machine()}, "
+        f"{os.cpu_count()} cores, load {load:.1f}"
+    )
+    for name in names or _MEASUREMENTS:
+        for line in import_module(f"bench.{name}").measure():
+            print(line, flush=True)
+
 
 if __name__ == "__main__":
-    print(f"# {datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {platform.machine()}")
-    for line in settled_pass.measure():
-        print(line)
+    _main(sys.argv[1:])

@@ -11,6 +11,7 @@ from bench.w1.parents import Parent
 from bench.w1.starting import wait_for_go
 from konverge import Component, ComponentBuilder, Operator, depends_on
 from konverge.client.connect import connect
+from konverge.operator import RunOptions
 from konverge.primitives import ConfigMap, Deployment, Secret, Service
 from konverge.primitives.generic import Static
 
@@ -46,7 +47,7 @@ operator.manages(Parent, settings, application)
 async def main(kubeconfig: str) -> None:
     async with connect(kubeconfig, user_agent=USER_AGENT, env={}) as client:
         wait_for_go()
-        await operator.run(client, stops_on_signals=True)
+        await operator.run(client, RunOptions(records_events=False), stops_on_signals=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from konverge.clock import SeededEntropy, SimulatedClock
-from konverge.errors import ConnectionFailedError, ReconcileError, TerminalError
+from konverge.errors import ConnectionFailedError, NoPermitError, ReconcileError, TerminalError
 from konverge.kube import ObjectKey
 from konverge.runtime.controller import Controller, FailedPassError, Result
 from konverge.runtime.passes import PassFilter
@@ -270,3 +270,59 @@ async def test_the_pass_shows_on_every_record_logged_within(caplog: pytest.LogCa
 
     fields = {record.getMessage(): record.__dict__["object"] for record in caplog.records}
     assert fields == {"outside": "", "within": "default/a"}
+
+
+async def test_a_pass_that_may_not_write_any_more_ends_quietly(caplog: pytest.LogCaptureFixture) -> None:
+    error = ReconcileError("config/ConfigMap: not written")
+    error.__cause__ = NoPermitError("PATCH /x was not sent")
+    recorder = Recorder(error=error)
+    async with running(recorder) as controller:
+        with caplog.at_level(logging.INFO):
+            controller.wake(A)
+            await CLOCK.sleep(60)
+
+    assert len(recorder.runs) == 1
+    assert [record.levelname for record in caplog.records] == ["INFO"]
+
+
+async def test_a_pass_that_is_abandoned_frees_its_key() -> None:
+    recorder = Recorder(seconds=10)
+    async with running(recorder) as controller:
+        controller.wake(A)
+        controller.wake(B)
+        await CLOCK.sleep(1)
+        controller.abandon(lambda key: key == A)
+        await controller.wait_until_idle(lambda key: key == A)
+        assert CLOCK.monotonic() < 2
+        controller.wake(A)
+        await CLOCK.sleep(1)
+
+    assert [name for _, name in recorder.runs] == ["a", "b", "a"]
+
+
+async def test_a_key_that_never_comes_to_rest_is_slowed_down(caplog: pytest.LogCaptureFixture) -> None:
+    runs = []
+
+    async def reconcile(key: ObjectKey) -> None:
+        runs.append(CLOCK.monotonic())
+        await CLOCK.sleep(0.01)
+        controller.wake(key, reason="ConfigMap default/a changed")
+
+    async with running(reconcile) as controller:
+        controller.wake(A, reason="it came")
+        await CLOCK.sleep(130)
+
+    assert len([moment for moment in runs if moment < 10]) == 100
+    assert len([moment for moment in runs if moment >= 10]) in (3, 4, 5), "one in half a minute"
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "webapp default/a: 100 reconciles in 0.99 s" in line
+    assert "99 of them because: ConfigMap default/a changed" in line
+
+
+async def test_an_author_who_asks_to_be_woken_often_is_not_slowed_down() -> None:
+    recorder = Recorder(result=Result(requeue_after=timedelta(seconds=0.1)))
+    async with running(recorder) as controller:
+        controller.wake(A)
+        await CLOCK.sleep(60)
+
+    assert len(recorder.runs) >= 590

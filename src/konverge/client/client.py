@@ -118,6 +118,11 @@ class Client(ReadVerbs, WriteVerbs):
         if not self._is_borrowing:
             await self._endpoint.sender.transport.close()
 
+    @property
+    def host(self) -> str:
+        """The API server's host and port; empty for a transport that has none."""
+        return str(getattr(self._endpoint.sender.transport, "host", ""))
+
     async def mapping(self, gvk: GroupVersionKind) -> ResourceMapping:
         """Where the kind is served and whether it is namespaced."""
         return await self._endpoint.mapping(gvk)

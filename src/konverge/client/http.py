@@ -80,6 +80,11 @@ class HttpTransport:
         """A transport to the same server as the same user, with connections of its own, for any event loop."""
         return HttpTransport(replace(self._shown(), credentials=self._config.credentials.separate()), clock=self._clock)
 
+    @property
+    def host(self) -> str:
+        """The server's host and port."""
+        return self._base.authority
+
     async def request(
         self,
         method: str,

@@ -82,7 +82,7 @@ class _Run:
         self.tracing = Tracing(clock=clock) if options.traces else None
         observers: list[RequestObserver] = []
         if self.metrics is not None:
-            observers.append(self.metrics.requests("kubernetes"))
+            observers.append(self.metrics.requests(client.host or "in-process"))
         if self.tracing is not None:
             observers.append(self.tracing)
         self.client = client.with_observer(_Observers(observers)) if observers else client

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from konverge.clock import Clock, Entropy
-from konverge.errors import ApiError, ConnectionFailedError, KonvergeError, TerminalError, describe
+from konverge.errors import ApiError, ConnectionFailedError, KonvergeError, NoPermitError, TerminalError, describe
 from konverge.kube import ObjectKey
 from konverge.runtime.breaker import Breaker, BreakerOptions
 from konverge.runtime.observing import ControllerObserver, Outcome, PassTracer
@@ -260,6 +260,11 @@ class Controller:
 
     def _settle_failure(self, key: ObjectKey, error: Exception) -> Outcome:
         fields = _log_fields()
+        if _lacks_permit(error):
+            # Whoever writes for the key now sees to it.
+            self.queue.done(key, self._clock.monotonic())
+            _log.info("%s %s: not finished: %s", self.name, key, describe(error), extra=fields)
+            return Outcome.ABANDONED
         trace = error if _is_of_the_authors_code(error) else None
         now = self._clock.monotonic()
         if _is_terminal(error):
@@ -295,6 +300,18 @@ def _is_of_the_authors_code(error: BaseException) -> bool:
     while isinstance(found, KonvergeError) and not isinstance(found, ApiError | ConnectionFailedError):
         found = found.__cause__
     return found is not None and not isinstance(found, KonvergeError)
+
+
+def _lacks_permit(error: BaseException) -> bool:
+    """Tell whether the pass ended because the right to write was lost in the middle of it."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(_lacks_permit(single) for single in error.exceptions)
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, NoPermitError):
+            return True
+        found = found.__cause__
+    return False
 
 
 def _is_terminal(error: BaseException) -> bool:

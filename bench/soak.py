@@ -1,0 +1,404 @@
+"""An operator for ten minutes behind a connection that keeps failing: ``python -m bench.soak --minutes 10``.
+
+A hundred beds with three children each on a real control plane; the operator, in a process of its own, reaches it
+through `bench.faults`: watches dropped every 2 s, a 410 for each collection every 10 s, and, unless ``--gentle``, some
+requests answered 429 and 503 and some writes cut off before and after the server has acted. Meanwhile somebody edits
+beds, deletes and defaces their children, adds beds and removes some.
+
+What is held (memory, tasks, descriptors) is measured at rest, with the faults off: before the churn, and after it.
+Drift is measured with the faults still on, by comparing every bed's children with what they should be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.faults import FaultProxy, Faults
+from bench.garden import BED, CHILD_KINDS, CONFIG_MAP, Bed, children, is_ready, new_bed
+from bench.replica import Held, Replica
+from konverge.client import Client
+from konverge.client.connect import connect
+from konverge.crd import crd_manifest
+from konverge.errors import KonvergeError, NotFoundError
+from konverge.kube import GroupVersionKind, ObjectKey
+from konverge.testing.controlplane import RealCluster
+from konverge.testing.requests import read_audit_log
+
+__all__ = ["Soak", "SoakReport", "soak"]
+
+GENTLE = Faults(drop_watches_seconds=2.0, expire_watches_seconds=10.0)
+ROUGH = Faults(drop_watches_seconds=2.0, expire_watches_seconds=10.0, busy_every=100, cut_every=50)
+
+_SETTLE_SECONDS = 120.0
+_QUIET_SECONDS = 3.0
+_PLANTS = ("fern", "rose", "iris", "mint", "sage", "dill", "lily", "moss")
+
+
+@dataclass
+class SoakReport:
+    """What a soak has found.
+
+    Attributes:
+        before: What the operator held at rest before the churn.
+        warm: The same a minute into the churn, or at half time.
+        after: The same at rest after it.
+        drift: What is not as it should be at the end, one line each.
+        settle_seconds: How long after the last change all was as it should be.
+        lags: The seconds from an edit of a bed to Ready for it.
+        failures: The lines of the operator's log that nobody should ever see.
+        actions: What was done to the beds and their children.
+        faults: What the proxy did.
+        counters: What the operator counted.
+        requests: The operator's requests, by verb.
+        samples: The resident set in megabytes, over time.
+    """
+
+    before: Held | None = None
+    warm: Held | None = None
+    after: Held | None = None
+    drift: list[str] = field(default_factory=list)
+    settle_seconds: float = 0.0
+    lags: list[float] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    actions: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
+    counters: dict[str, float] = field(default_factory=dict)
+    requests: Counter[str] = field(default_factory=Counter)
+    samples: list[float] = field(default_factory=list)
+
+
+class Gardeners:
+    """Somebody who works in the garden: edits, deletes, defaces, adds and removes, a little at a time.
+
+    Args:
+        client: Reaches the server without faults.
+        namespace: Where the beds are.
+        owners: How many beds there shall be, about.
+        seed: Decides what is done.
+    """
+
+    def __init__(self, client: Client, namespace: str, owners: int, seed: int = 1) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._random = random.Random(seed)
+        self._next = owners
+        self._owners = owners
+        self.names = [f"bed-{number:04}" for number in range(owners)]
+        self.plants = dict.fromkeys(self.names, "fern")
+        self.edited: dict[tuple[str, int], float] = {}
+        self.actions: Counter[str] = Counter()
+
+    async def plant_all(self) -> None:
+        """Create the first beds."""
+        for name in self.names:
+            await self._client.create(new_bed(name, self._namespace))
+
+    async def work(self, seconds: float, actions_per_second: float) -> None:
+        """Do something, and pause, for so long."""
+        end = time.monotonic() + seconds
+        doings = (self._edit, self._delete_child, self._deface_child, self._add, self._remove)
+        while time.monotonic() < end:
+            (doing,) = self._random.choices(doings, weights=(50, 20, 15, 8, 7))
+            with suppress(NotFoundError):  # the operator has not made it yet, or again
+                await doing()
+                self.actions[doing.__name__.strip("_").replace("_", " ")] += 1
+            await asyncio.sleep(self._random.expovariate(actions_per_second))
+
+    async def _edit(self) -> None:
+        name, plant = self._random.choice(self.names), self._random.choice(_PLANTS)
+        patch = {"spec": {"plant": plant}}
+        edited_at = time.monotonic()
+        bed = await self._client.patch(BED, self._key(name), patch, patch_type="merge")
+        if self.plants[name] != plant:
+            self.edited[name, bed["metadata"]["generation"]] = edited_at
+        self.plants[name] = plant
+
+    async def _delete_child(self) -> None:
+        await self._client.delete(self._random.choice(CHILD_KINDS), self._key(self._random.choice(self.names)))
+
+    async def _deface_child(self) -> None:
+        patch = {"data": {"plant": "nettle"}}
+        key = self._key(self._random.choice(self.names))
+        await self._client.patch(CONFIG_MAP, key, patch, patch_type="merge")
+
+    async def _add(self) -> None:
+        if len(self.names) > 1.1 * self._owners:
+            return
+        name = f"bed-{self._next:04}"
+        self._next += 1
+        bed = await self._client.create(new_bed(name, self._namespace))
+        self.edited[name, bed["metadata"]["generation"]] = time.monotonic()
+        self.names.append(name)
+        self.plants[name] = "fern"
+
+    async def _remove(self) -> None:
+        if len(self.names) < 0.9 * self._owners:
+            return
+        name = self._random.choice(self.names)
+        await self._client.delete(BED, self._key(name))
+        self.names.remove(name)
+        del self.plants[name]
+
+    def _key(self, name: str) -> ObjectKey:
+        return ObjectKey(self._namespace, name)
+
+
+class Soak:
+    """One soak, on a control plane that runs.
+
+    Args:
+        cluster: The control plane.
+        client: An administrator's, without faults.
+        namespace: Where the beds are; exists.
+        folder: For the operator's log and kubeconfig.
+        owners: How many beds.
+        faults: What goes wrong.
+        agent: The operator's name, not used by another run on the control plane.
+    """
+
+    def __init__(
+        self,
+        cluster: RealCluster,
+        client: Client,
+        namespace: str,
+        folder: Path,
+        *,
+        owners: int,
+        faults: Faults,
+        agent: str = "soaked",
+    ) -> None:
+        self._cluster = cluster
+        self._client = client
+        self._namespace = namespace
+        self._folder = folder
+        self._faults = faults
+        self._agent = agent
+        self._gardeners = Gardeners(client, namespace, owners)
+        self.report = SoakReport()
+
+    async def run(self, seconds: float, *, actions_per_second: float = 3.0) -> SoakReport:
+        """Churn for so long, settle, compare."""
+        report, start = self.report, self._cluster.audit_log.stat().st_size
+        await install(self._client)
+        await self._gardeners.plant_all()
+        async with FaultProxy(self._cluster.kubeconfig) as proxy:
+            kubeconfig = proxy.write_kubeconfig(self._folder / "kubeconfig")
+            log = self._folder / f"{self._agent}.log"
+            async with Replica(kubeconfig, self._namespace, log, operator=self._agent) as replica, self._following():
+                await self._until_settled(replica)
+                report.before = await self._rest(replica)
+                proxy.faults = self._faults
+                sampling = asyncio.create_task(self._sample(replica, min(60.0, seconds / 2)))
+                await self._gardeners.work(seconds, actions_per_second)
+                changed_at = time.monotonic()
+                report.drift = await self._until_settled(replica)
+                report.settle_seconds = time.monotonic() - changed_at
+                sampling.cancel()
+                await asyncio.gather(sampling, return_exceptions=True)
+                proxy.faults = Faults()
+                report.after = await self._rest(replica)
+                report.counters = await replica.metrics()
+            report.failures = replica.failures()
+            report.faults = proxy.done
+        report.actions = self._gardeners.actions
+        report.requests = Counter(
+            request.verb if request.code < 400 else f"{request.verb} ({request.code})"
+            for request in read_audit_log(self._cluster.audit_log, start)
+            if replica.is_agent(request.user_agent)
+        )
+        return report
+
+    @asynccontextmanager
+    async def _following(self) -> AsyncIterator[None]:
+        """Note within the block how long each edit took to be Ready."""
+        page = await self._client.list_page(BED, namespace=self._namespace, limit=1)
+
+        async def follow() -> None:
+            async with self._client.watch(
+                BED, namespace=self._namespace, resource_version=page.resource_version, timeout_seconds=7200
+            ) as events:
+                async for event in events:
+                    metadata = event.object["metadata"]
+                    if event.type == "MODIFIED" and is_ready(event.object):
+                        edited_at = self._gardeners.edited.pop((metadata["name"], metadata["generation"]), None)
+                        if edited_at is not None:
+                            self.report.lags.append(time.monotonic() - edited_at)
+
+        following = asyncio.create_task(follow())
+        try:
+            yield
+        finally:
+            if not following.done():
+                following.cancel()
+            with suppress(asyncio.CancelledError):
+                await following
+
+    async def _until_settled(self, replica: Replica) -> list[str]:
+        """Wait until nothing drifts, for as long as that may take; what drifts then."""
+        end = time.monotonic() + _SETTLE_SECONDS
+        while True:
+            found = await self.drift()
+            replica.must_live()
+            if not found or time.monotonic() > end:
+                return found
+            await asyncio.sleep(1.0)
+
+    async def drift(self) -> list[str]:
+        """What is not as it should be."""
+        beds = {bed["metadata"]["name"]: bed for bed in await self._listed(BED)}
+        found = [f"{name}: there, but was removed" for name in beds.keys() - self._gardeners.plants.keys()]
+        for gvk in CHILD_KINDS:
+            held = {obj["metadata"]["name"]: obj for obj in await self._listed(gvk) if _is_a_childs(obj)}
+            found += [f"{gvk.kind} {name}: its bed was removed" for name in held.keys() - beds.keys()]
+            for name, plant in self._gardeners.plants.items():
+                wanted = children(name, self._namespace, plant)[gvk]
+                found += [f"{gvk.kind} {name}: {problem}" for problem in _differences(wanted, held.get(name))]
+                uids = [owner["uid"] for owner in (held.get(name) or {}).get("metadata", {}).get("ownerReferences", ())]
+                if name in held and name in beds and uids != [beds[name]["metadata"]["uid"]]:
+                    found.append(f"{gvk.kind} {name}: belongs to {uids}")
+        for name in self._gardeners.plants:
+            if name not in beds:
+                found.append(f"{name}: absent")
+            elif not is_ready(beds[name]):
+                found.append(f"{name}: not Ready for its generation: {beds[name].get('status')}")
+        return found
+
+    async def _listed(self, gvk: GroupVersionKind) -> Sequence[Mapping[str, Any]]:
+        return (await self._client.list(gvk, namespace=self._namespace)).items
+
+    async def _rest(self, replica: Replica) -> Held:
+        """Wait until no pass has run for a while; what is held then."""
+        before, since = -1.0, time.monotonic()
+        async with asyncio.timeout(_SETTLE_SECONDS):
+            while time.monotonic() - since < _QUIET_SECONDS:
+                await asyncio.sleep(0.5)
+                metrics = await replica.metrics()
+                passes = sum(metrics[name] for name in ("controller_runtime_reconcile_total", "konverge_tasks"))
+                if passes != before:
+                    before, since = passes, time.monotonic()
+        return await replica.held()
+
+    async def _sample(self, replica: Replica, warm_seconds: float) -> None:
+        begin = time.monotonic()
+        while True:
+            held = await replica.held()
+            self.report.samples.append(held.megabytes)
+            if self.report.warm is None and time.monotonic() - begin >= warm_seconds:
+                self.report.warm = held
+            await asyncio.sleep(min(5.0, warm_seconds / 4))
+
+
+async def install(client: Client) -> None:
+    """Define the beds, and wait until they are served."""
+    await client.apply(crd_manifest(Bed), field_manager="garden")
+    async with asyncio.timeout(30):
+        while True:
+            with suppress(KonvergeError):
+                await client.list(BED)
+                return
+            await asyncio.sleep(0.1)
+
+
+def _is_a_childs(obj: Mapping[str, Any]) -> bool:
+    return "bed" in (obj["metadata"].get("labels") or {})
+
+
+def _differences(wanted: Any, found: Any, path: str = "") -> list[str]:
+    """Where what was found lacks what was wanted; what it has besides is the server's."""
+    if isinstance(wanted, Mapping):
+        if not isinstance(found, Mapping):
+            return [f"{path or 'object'}: absent"]
+        return [problem for name in wanted for problem in _differences(wanted[name], found.get(name), f"{path}.{name}")]
+    if isinstance(wanted, list):
+        if not isinstance(found, list) or len(found) != len(wanted):
+            return [f"{path}: expected {wanted}, found {found}"]
+        pairs = enumerate(zip(wanted, found, strict=True))
+        return [problem for place, (one, other) in pairs for problem in _differences(one, other, f"{path}[{place}]")]
+    return [] if wanted == found else [f"{path}: expected {wanted!r}, found {found!r}"]
+
+
+async def soak(minutes: float, owners: int, faults: Faults, actions_per_second: float, log: Path | None) -> SoakReport:
+    """A soak on a control plane of its own."""
+    with tempfile.TemporaryDirectory(prefix="konverge-soak-") as temporary:
+        folder = log or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        async with RealCluster() as cluster, connect(cluster.kubeconfig, user_agent="gardener", env={}) as client:
+            namespace = "soak"
+            await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+            run = Soak(cluster, client, namespace, folder, owners=owners, faults=faults)
+            return await run.run(60 * minutes, actions_per_second=actions_per_second)
+
+
+def _print(report: SoakReport) -> bool:
+    """Print what was found; whether it is as it should be."""
+    assert report.before is not None
+    assert report.after is not None
+    print("done to the beds:", _counted(report.actions))
+    print("done to the operator:", _counted(report.faults))
+    print("requests (audit log):", _counted(report.requests))
+    for name in (
+        "controller_runtime_reconcile_total",
+        "controller_runtime_reconcile_errors_total",
+        "konverge_informer_lists_total",
+        "konverge_informer_watches_total",
+        "konverge_informer_stale_events_total",
+        "konverge_breaker_opened_total",
+    ):
+        print(f"{name}: {report.counters.get(name, 0):.0f}")
+    lags = sorted(report.lags)
+    if lags:
+        p50, p99 = lags[len(lags) // 2], lags[int(len(lags) * 0.99)]
+        print(f"edit to Ready: {len(lags)} edits, median {p50:.2f} s, 99 % {p99:.2f} s, worst {lags[-1]:.2f} s")
+    print(f"{'held':<12} {'MB':>7} {'tasks':>6} {'threads':>8} {'descriptors':>12} {'connections':>12}")
+    for name, held in (("before", report.before), ("warm", report.warm), ("after", report.after)):
+        if held is not None:
+            print(
+                f"{name:<12} {held.megabytes:>7.1f} {held.tasks:>6} {held.threads:>8} "
+                f"{held.descriptors:>12} {held.connections:>12}"
+            )
+    every = max(1, len(report.samples) // 20)
+    print("resident set over time (MB):", " ".join(f"{sample:.1f}" for sample in report.samples[::every]))
+    print(f"settled {report.settle_seconds:.1f} s after the last change; drift: {len(report.drift)}")
+    for line in [*report.drift[:20], *report.failures[:20]]:
+        print(f"  {line}")
+    problems = {
+        "drift": bool(report.drift),
+        "tasks grow": report.after.tasks > report.before.tasks,
+        "descriptors grow": report.after.descriptors > report.before.descriptors + 2,
+        "memory grows": report.warm is not None and report.after.megabytes > 1.1 * report.warm.megabytes,
+        "failures in the log": bool(report.failures),
+    }
+    found = [problem for problem, is_so in problems.items() if is_so]
+    print("verdict:", "as it should be" if not found else ", ".join(found))
+    return not found
+
+
+def _counted(counter: Counter[str]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(counter.items()))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.soak", description="An operator on a failing connection.")
+    parser.add_argument("--minutes", type=float, default=10.0, help="for how long (default: 10)")
+    parser.add_argument("--owners", type=int, default=100, help="how many beds (default: 100)")
+    parser.add_argument("--actions", type=float, default=3.0, help="changes a second (default: 3)")
+    parser.add_argument("--gentle", action="store_true", help="watch faults alone: requests and writes go through")
+    parser.add_argument("--log", type=Path, help="a folder in which the operator's log stays")
+    arguments = parser.parse_args()
+    faults = GENTLE if arguments.gentle else ROUGH
+    report = asyncio.run(soak(arguments.minutes, arguments.owners, faults, arguments.actions, arguments.log))
+    raise SystemExit(0 if _print(report) else 1)
+
+
+if __name__ == "__main__":
+    main()
