@@ -9,13 +9,14 @@ import aiohttp
 import pytest
 
 from konverge.client import Client, HttpTransport, load_kubeconfig
-from konverge.crd import Metadata, custom_resource
-from konverge.errors import ConfigurationError, ForbiddenError
+from konverge.crd import Metadata, crd_manifest, custom_resource
+from konverge.errors import ConfigurationError, ForbiddenError, InvalidError, ServerError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.operator import Operator, RunOptions
+from konverge.operator import Operator, OwnerContext, RunOptions
+from konverge.operator.webhooks import AdmissionRequest
 from konverge.runtime.serving import ServingOptions
 from konverge.runtime.webhooks import WebhookOptions
-from tests.operator.shops import SECRET, Shop, ShopSpec, Town, settings
+from tests.operator.shops import LOOSE_SHOP, SECRET, SHOP, LooseShop, Shop, ShopSpec, Town, settings
 
 pytestmark = pytest.mark.anyio
 
@@ -176,3 +177,58 @@ async def test_each_owners_conditions_are_exported_where_that_is_asked_for(town:
 def test_an_address_that_is_none_is_refused() -> None:
     with pytest.raises(ConfigurationError):
         ServingOptions("nowhere")
+
+
+@pytest.mark.real_time
+async def test_webhooks_are_served_registered_and_taken_back(town: Town) -> None:
+    operator = an_operator()
+
+    @operator.validates(Shop)
+    def polite(shop: Shop, request: AdmissionRequest[Shop]) -> list[str]:
+        return ["no shop greets like that"] if shop.spec.greeting == "rude" else []
+
+    options = RunOptions((town.namespace,), webhooks=WebhookOptions(port=0), registers_webhooks=True)
+    async with town.looked_after_by(operator, options):
+
+        async def is_refused() -> bool:
+            try:
+                await town.open("corner", greeting="rude")
+            except InvalidError as error:
+                return "no shop greets like that" in str(error)
+            await town.client.delete(SHOP, town.key("corner"))
+            return False
+
+        await town.cluster.eventually(is_refused, describe="the webhook is asked")
+        await town.open("corner", greeting="Ahoy")
+        await town.until_ready("corner")
+
+    async def is_asked_no_more() -> bool:
+        try:
+            await town.open("market", greeting="rude")
+        except (InvalidError, ServerError):
+            return False
+        return True
+
+    await town.cluster.eventually(is_asked_no_more, describe="nobody asks the webhook any more")
+
+
+async def test_a_flood_of_one_kind_does_not_delay_another(town: Town) -> None:
+    await town.install(crd_manifest(LooseShop), LOOSE_SHOP)
+    operator = Operator("shops")
+    greeted: list[str] = []
+
+    @operator.reconciles(Shop, workers=2)
+    async def slowly(shop: Shop, ctx: OwnerContext) -> None:
+        await ctx.clock.sleep(30.0)
+
+    @operator.reconciles(LooseShop)
+    async def at_once(shop: LooseShop, ctx: OwnerContext) -> None:
+        greeted.append(shop.metadata.name)
+
+    async with town.looked_after_by(operator):
+        for number in range(20):
+            await town.open(f"shop-{number}")
+        loose = {"apiVersion": LOOSE_SHOP.api_version, "kind": "LooseShop", "spec": {}}
+        await town.client.create(loose | {"metadata": {"name": "quick", "namespace": town.namespace}})
+
+        await town.cluster.eventually(lambda: greeted == ["quick"], timeout_seconds=5.0)
