@@ -342,6 +342,30 @@ def test_an_error_event_in_a_watch_counts_after_what_came_before_it() -> None:
     assert step.initial_events
 
 
+def test_a_watch_that_is_cut_on_its_way_is_resumed_at_once_where_it_was_cut() -> None:
+    run = Run().watching()
+    for version in range(11, 20):
+        run.step()
+        run.reflector.opened(run.now)
+        run.lines(bookmark(version))
+        run.now += 2.0
+        run.fail(ConnectionFailedError("a load balancer closed it"))
+        step = run.step()
+
+        assert isinstance(step, OpenWatch)
+        assert step.resource_version == str(version)
+        assert run.reflector.problem is None
+
+
+def test_a_watch_that_is_cut_as_soon_as_it_is_open_is_asked_for_with_pauses() -> None:
+    run = Run().watching()
+    run.reflector.opened(run.now)
+    run.now += 0.1
+    run.fail(ConnectionFailedError("a load balancer closed it"))
+
+    assert isinstance(run.step(), Wait)
+
+
 def test_a_watch_that_always_ends_at_once_is_asked_for_with_pauses() -> None:
     run = Run().watching()
     run.now += 300
@@ -487,6 +511,28 @@ def test_two_healthy_minutes_make_the_next_pause_short_again() -> None:
 
     assert still_long >= 30
     assert short <= 1.2
+
+
+def test_pauses_do_not_grow_while_it_works_for_much_longer_than_they_take() -> None:
+    run = Run().watching()
+    found = []
+    for version in range(11, 20):
+        run.lines(bookmark(version, end=True))
+        run.now += 10.0
+        found += pauses(run, 1)
+
+    assert max(found) <= 1.2
+
+
+def test_pauses_grow_where_it_works_for_a_moment_only() -> None:
+    run = Run().watching()
+    found = []
+    for version in range(11, 20):
+        run.lines(bookmark(version, end=True))
+        run.now += 1.0
+        found += pauses(run, 1)
+
+    assert found[-1] >= 30
 
 
 def test_the_server_may_ask_for_a_longer_pause() -> None:

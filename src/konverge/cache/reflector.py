@@ -66,7 +66,9 @@ _END_IS_LATE_SECONDS = 10.0
 _VERY_SHORT_SECONDS = 1.0
 
 _BACKOFF = Backoff(first_seconds=0.8, cap_seconds=30.0)
-_HEALTHY_SECONDS = 120.0
+
+# Pauses begin anew once all was well for so many times the last one: after the longest, two minutes, as in client-go.
+_HEALTHY_PAUSES = 4
 
 # When watches have come to nothing for so long, start over with a list: whatever the server has against that resource
 # version will be gone. A server that cannot be reached, or is busy, says nothing against it, and a list would cost it
@@ -289,6 +291,9 @@ class Reflector:
 
     def failed(self, error: KonvergeError, now: float) -> None:
         """The step, or reading on in a watch, has failed."""
+        if self._was_cut(error, now):
+            self.ended(now)
+            return
         self._closed(now)
         if self._listing and self._streaming and not self._pages_this_time:
             if isinstance(error, InvalidError | BadRequestError):
@@ -310,7 +315,8 @@ class Reflector:
             self._list_again()
         else:
             self._watch_failed(error, now)
-        if self._healthy_since is not None and now - self._healthy_since >= _HEALTHY_SECONDS:
+        healthy_seconds = 0.0 if self._healthy_since is None else now - self._healthy_since
+        if healthy_seconds >= _HEALTHY_PAUSES * _BACKOFF.shortest(self._failures):
             self._failures = 0
         self._failures += 1
         self._failed_at = now
@@ -411,6 +417,16 @@ class Reflector:
         self.proven_at = now
         if self._healthy_since is None:
             self._healthy_since = now
+
+    def _was_cut(self, error: KonvergeError, now: float) -> bool:
+        """Tell whether the connection of a watch broke that had worked for a while.
+
+        That is how a load balancer or a server that is killed ends it. It says nothing against the server, and pauses
+        that grow would leave whoever lives behind such a connection blind most of the time.
+        """
+        if self._listing or self._opened_at is None or now - self._opened_at < _VERY_SHORT_SECONDS:
+            return False
+        return isinstance(error, ConnectionFailedError) and not isinstance(error, NotConnectedError | SilentWatchError)
 
     def _closed(self, now: float) -> float:
         """Count the watch that was open, if one was; for how long it was."""
