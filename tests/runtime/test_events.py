@@ -107,6 +107,24 @@ async def test_repetition_is_a_series_of_one_event(cluster: Cluster) -> None:
     ]
 
 
+async def test_a_series_goes_on_when_its_object_changes(cluster: Cluster) -> None:
+    web = await owner(cluster)
+    async with sending(cluster) as events:
+        for number in range(4):
+            events.event(web, reason="UpdatedService", message="Updated Service 'web'", action="Update")
+            await cluster.clock.sleep(0.05)
+            web = await cluster.client.patch(
+                GroupVersionKind("", "v1", "ConfigMap"),
+                ObjectKey.of(web),
+                {"data": {"number": str(number)}},
+                patch_type="merge",
+            )
+
+    [event] = await sent(cluster)
+    assert event["series"]["count"] == 4
+    assert {request.code for request in cluster.requests(AGENT) if request.verb == "patch"} == {200}
+
+
 async def test_an_event_that_was_deleted_meanwhile_is_created_again(cluster: Cluster) -> None:
     web = await owner(cluster)
     async with sending(cluster) as events:

@@ -29,14 +29,17 @@ EventType: TypeAlias = Literal["Normal", "Warning"]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """An object that an event names (``ObjectReference``). The resource version does not tell two of them apart."""
+    """An object that an event names (``ObjectReference``).
+
+    The resource version does not tell two of them apart, and is in no name: a series goes on while its object changes.
+    """
 
     api_version: str
     kind: str
     namespace: str
     name: str
     uid: str
-    resource_version: str = field(default="", compare=False)
+    resource_version: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
