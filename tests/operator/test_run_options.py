@@ -2,6 +2,7 @@
 
 import logging
 import socket
+import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -172,6 +173,21 @@ async def test_each_owners_conditions_are_exported_where_that_is_asked_for(town:
             )
 
         await town.cluster.eventually(exported, describe="the owner's conditions are exported")
+
+
+@pytest.mark.real_time
+async def test_probes_alone_need_no_library(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    probes = free_address()
+    serving = ServingOptions("0", probes)
+    async with (
+        town.looked_after_by(an_operator(), RunOptions((town.namespace,), serving=serving)),
+        aiohttp.ClientSession() as session,
+    ):
+        await town.open("corner")
+        await town.until_ready("corner")
+        async with session.get(f"http://{probes}/livez") as answer:
+            assert answer.status == 200
 
 
 def test_an_address_that_is_none_is_refused() -> None:

@@ -77,7 +77,7 @@ class _Run:
         self._options = options
         self._clock = clock
         self.metrics: Metrics | None = None
-        if options.serving is not None:
+        if options.serving is not None and options.serving.serves_metrics:
             self.metrics = Metrics(clock=clock, per_owner_conditions=options.serving.per_owner_conditions)
         self.tracing = Tracing(clock=clock) if options.traces else None
         observers: list[RequestObserver] = []

@@ -86,6 +86,11 @@ class ServingOptions:
         if self.debug and metrics is None:
             raise ConfigurationError("the debug page is served at metrics_address, which is switched off")
 
+    @property
+    def serves_metrics(self) -> bool:
+        """Tell whether metrics are switched on; probes alone need no library."""
+        return parse_address(self.metrics_address) is not None
+
 
 class Serving:
     """The servers of one run of an operator; ``async with`` it, around everything that they show.
