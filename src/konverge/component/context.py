@@ -6,7 +6,6 @@ something changed (invariant 4).
 
 from __future__ import annotations
 
-import copy
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -27,6 +26,7 @@ from konverge.kube import (
     find_condition,
     set_condition,
 )
+from konverge.mutation import json_copy
 
 __all__ = ["ReconcileContext"]
 
@@ -59,7 +59,7 @@ class ReconcileContext:
     _staged_types: set[str] = field(default_factory=set, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._status_read = copy.deepcopy(self.owner.get("status"))
+        self._status_read = json_copy(self.owner.get("status"))
 
     @property
     def owner_gvk(self) -> GroupVersionKind:
@@ -148,7 +148,7 @@ class ReconcileContext:
         except NotFoundError:
             return False
         self.owner["metadata"]["resourceVersion"] = written["metadata"]["resourceVersion"]
-        self._status_read = copy.deepcopy(self.owner.get("status"))
+        self._status_read = json_copy(self.owner.get("status"))
         self._count_conditions()
         return True
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -171,7 +171,7 @@ class _Pass:
     # Steps 4 to 6
 
     async def _converge(self) -> Condition:
-        processed = [done async for done in self._processed()]
+        processed = await self._processed()
         verdict = with_grace(
             converge(self._results(processed)),
             self._earlier,
@@ -181,24 +181,26 @@ class _Pass:
         )
         return self._stage(verdict)
 
-    async def _processed(self) -> AsyncIterator[_Processed]:
+    async def _processed(self) -> list[_Processed]:
         """Process the resources in registration order; a blocked one is the last."""
+        processed: list[_Processed] = []
         for entry in self._in_mode(Mode.MANAGED, Mode.READ_ONLY):
             resource = entry.resource
             with failing("failed to evaluate guard for resource", entry.identity):
                 guard = resource.check_guard()
                 _expect(resource, guard, GuardResult, GuardStatus)
             if guard.status is GuardStatus.BLOCKED:
-                yield _Processed(entry, None, Operation.NONE, guard.reason or f"{entry.identity} is blocked")
-                return
+                reason = guard.reason or f"{entry.identity} is blocked"
+                processed.append(_Processed(entry, None, Operation.NONE, reason))
+                break
             live: Object | None
             if entry.treatment.mode is Mode.READ_ONLY:
                 live, operation = await writing.read(self._ctx, resource), Operation.NONE
                 if live is None:
                     match entry.treatment.on_absence:
                         case OnAbsence.BLOCK:
-                            yield _Processed(entry, None, operation, f"waiting for {entry.identity}")
-                            return
+                            processed.append(_Processed(entry, None, operation, f"waiting for {entry.identity}"))
+                            break
                         case OnAbsence.IGNORE:
                             continue
                         case OnAbsence.FAIL:
@@ -209,7 +211,8 @@ class _Pass:
                 live, operation = await writing.apply(self._ctx, self._component.name, resource)
             with failing("failed to extract data from resource", entry.identity):
                 resource.extract(live)
-            yield _Processed(entry, live, operation)
+            processed.append(_Processed(entry, live, operation))
+        return processed
 
     def _results(self, processed: Iterable[_Processed]) -> list[Convergence]:
         results = []
@@ -283,7 +286,8 @@ class _Pass:
 
 def _expect(resource: Resource, answer: object, kind: type, statuses: type[StrEnum]) -> None:
     """Refuse an answer that is no status: it must never count as ready or suspended."""
-    if not isinstance(answer, kind) or getattr(answer, "status", None) not in tuple(statuses):
+    status = getattr(answer, "status", None)
+    if not isinstance(answer, kind) or (type(status) is not statuses and status not in tuple(statuses)):
         # What is no status may be a part of the object.
         found = f"a {type(answer).__name__}" if resource.gvk.is_secret else repr(answer)
         raise ReconcileError(f"expected a {kind.__name__} with a {statuses.__name__}, found {found}")

@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from types import TracebackType
 
 from konverge.errors import ReconcileError, TerminalError, describe
 
 __all__ = ["failing", "joined"]
 
 
-@contextmanager
-def failing(what: str, identity: str) -> Iterator[None]:
+class failing:
     """Turn whatever goes wrong in the block into a `ReconcileError` that names the step and the resource.
 
     The block calls the author's code (guards, extractors, mutations, handlers) or the cluster: any exception is the
     component's failure, reported in its condition, and never the process'. A `TerminalError` stays one.
+
+    A class, because a pass enters dozens of these blocks: a generator would take several times as long.
+
+    Args:
+        what: The step, for example "failed to apply resource".
+        identity: The resource.
     """
-    try:
-        yield
-    except Exception as error:
+
+    __slots__ = ("_identity", "_what")
+
+    def __init__(self, what: str, identity: str) -> None:
+        self._what = what
+        self._identity = identity
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not isinstance(error, Exception):
+            return
         told = describe(error)
         # A primitive that renders its object already says which resource and which mutation failed.
-        message = told if told.startswith(what) else f"{what} {identity}: {told}"
+        message = told if told.startswith(self._what) else f"{self._what} {self._identity}: {told}"
         raise _like(error, message) from error
 
 

@@ -1,8 +1,11 @@
-"""What a server made of our applies, remembered: the differences that an apply cannot remove.
+"""What earlier passes found out about the objects that they applied, so that later ones need not find it out again.
 
 A server may default values inside an atomic list or write a value in another form than ours (a quantity, for one). Such
 a difference stays after the apply. Without a memory it would be applied again on each pass, forever; with it, once
 after a restart.
+
+And most passes find an object as the one before left it. What was compared once, and needed no apply, needs none as
+long as both sides are what they were.
 """
 
 from __future__ import annotations
@@ -17,9 +20,28 @@ import msgspec
 from konverge.apply import Difference
 from konverge.kube import Object
 
-__all__ = ["AppliedMemory"]
+__all__ = ["AppliedMemory", "Wish"]
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
+_DIGEST_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Who wants an object to be how.
+
+    Args:
+        field_manager: Who applies.
+        digest: Stands for the desired object; it may be a Secret, of which nothing else is to be kept.
+    """
+
+    field_manager: str
+    digest: bytes
+
+    @classmethod
+    def of(cls, desired: Object, field_manager: str) -> Wish:
+        """The wish of a manager that desires this object."""
+        return cls(field_manager, hashlib.blake2b(_encode(desired), digest_size=_DIGEST_BYTES).digest())
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,36 +51,61 @@ class _Left:
 
 
 class AppliedMemory:
-    """Remembers, by object and field manager, which differences were left by the last apply of which desired object.
+    """Remembers, by object, which wish it fulfils; by object and manager, what the last apply left different.
 
     Args:
-        limit: How many objects at most; the longest unused is forgotten first, which costs one apply that changes
-            nothing.
+        limit: How many objects at most of each; the longest unused is forgotten first, which costs one comparison, or
+            one apply that changes nothing.
     """
 
     def __init__(self, limit: int = 10_000) -> None:
         self._limit = limit
         self._left: OrderedDict[tuple[str, str], _Left] = OrderedDict()
+        # One of its wishes an object, in one digest with the version that fulfils it: there may be many.
+        self._fulfilled: dict[str, bytes] = {}
 
-    def remember(self, uid: str, field_manager: str, desired: Object, left: Sequence[Difference]) -> None:
+    def settle(self, live: Object, wish: Wish) -> None:
+        """Note that applying would change nothing of this live object."""
+        uid, version = _version(live)
+        if not (uid and version):
+            return
+        self._fulfilled.pop(uid, None)
+        self._fulfilled[uid] = _fulfilment(version, wish)
+        if len(self._fulfilled) > self._limit:
+            del self._fulfilled[next(iter(self._fulfilled))]
+
+    def is_settled(self, live: Object, wish: Wish) -> bool:
+        """Tell whether just this version of the object is known to fulfil just this wish."""
+        uid, version = _version(live)
+        known = self._fulfilled.get(uid)
+        return known is not None and known == _fulfilment(version, wish)
+
+    def remember(self, uid: str, wish: Wish, left: Sequence[Difference]) -> None:
         """Note what still differed right after an apply; nothing left is nothing to remember."""
-        key = (uid, field_manager)
+        key = (uid, wish.field_manager)
         self._left.pop(key, None)
         if not left:
             return
-        self._left[key] = _Left(_digest(desired), tuple(left))
+        self._left[key] = _Left(wish.digest, tuple(left))
         if len(self._left) > self._limit:
             self._left.popitem(last=False)
 
-    def explains(self, uid: str, field_manager: str, desired: Object, found: Sequence[Difference]) -> bool:
+    def explains(self, uid: str, wish: Wish, found: Sequence[Difference]) -> bool:
         """Tell whether just these differences were left by applying just this object: applying again cannot help."""
-        key = (uid, field_manager)
+        key = (uid, wish.field_manager)
         left = self._left.get(key)
-        if left is None or left.differences != tuple(found) or left.desired != _digest(desired):
+        if left is None or left.differences != tuple(found) or left.desired != wish.digest:
             return False
         self._left.move_to_end(key)
         return True
 
 
-def _digest(obj: Object) -> bytes:
-    return hashlib.sha256(_encode(obj)).digest()
+def _version(live: Object) -> tuple[str, str]:
+    metadata = live["metadata"]
+    return metadata.get("uid", ""), metadata.get("resourceVersion", "")
+
+
+def _fulfilment(version: str, wish: Wish) -> bytes:
+    found = hashlib.blake2b(wish.digest, digest_size=_DIGEST_BYTES)
+    found.update(f"{version} {wish.field_manager}".encode())
+    return found.digest()

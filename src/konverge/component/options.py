@@ -119,6 +119,8 @@ class Treatment:
     warns_of_grace_inconsistency: bool = True
 
 
+_MANAGED = Treatment()
+
 _UNGATED_DELETING = frozenset({_Name.DELETE, _Name.DELETE_WHEN})
 _DELETING = _UNGATED_DELETING | {_Name.GATED_BY}
 
@@ -130,6 +132,8 @@ def resolve(options: Sequence[Option | None]) -> tuple[Treatment, list[str]]:
     ``delete()`` is refused too, or the mistake would show up only on the day the condition turns true. Gates are
     evaluated here, at registration.
     """
+    if not options:
+        return _MANAGED, []
     present = [option for option in options if option is not None and not (_is_gate(option) and option.gate is None)]
     names = {option.name for option in present}
     mistakes = _exclusions(names)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from konverge.apply import builtin_schema, differences, normalize
 from konverge.component.failure import failing
+from konverge.component.memory import Wish
 from konverge.errors import ConflictError, NotFoundError, ReconcileError
 from konverge.kube import Object, has_owner, is_deleting, owner_reference, without_owner
 from konverge.primitives.lifecycle import Operation, Resource
@@ -67,15 +68,20 @@ async def apply(
     manager = field_manager(ctx.owner, component)
     schema = builtin_schema(resource.gvk)
     with failing("failed to apply resource", resource.identity):
+        wish = Wish.of(desired, manager)
         if live is not None:
+            if ctx.memory.is_settled(live, wish):
+                return live, Operation.NONE
             found = differences(desired, live, manager, schema)
-            if not found or ctx.memory.explains(live["metadata"]["uid"], manager, desired, found):
+            if not found or ctx.memory.explains(live["metadata"]["uid"], wish, found):
+                ctx.memory.settle(live, wish)
                 return live, Operation.NONE
         # In the server's form, so that what we own is what is stored: a key applied as a Secret's stringData, for one,
         # would never be removed again.
         applied = await ctx.client.apply(normalize(desired, schema), field_manager=manager)
         answer = applied.object
-        ctx.memory.remember(answer["metadata"]["uid"], manager, desired, differences(desired, answer, manager, schema))
+        ctx.memory.remember(answer["metadata"]["uid"], wish, differences(desired, answer, manager, schema))
+        ctx.memory.settle(answer, wish)
     if applied.created:
         operation = Operation.CREATED
     elif live is None or _version(live) != _version(answer):

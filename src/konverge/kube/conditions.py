@@ -72,7 +72,7 @@ def _listed(obj: Mapping[str, Any]) -> list[Any]:
 def find_condition(obj: Mapping[str, Any], condition_type: str) -> Condition | None:
     """The object's condition of that type, None when it has none."""
     for found in _listed(obj):
-        if isinstance(found, Mapping) and found.get("type") == condition_type:
+        if (type(found) is dict or isinstance(found, Mapping)) and found.get("type") == condition_type:
             return Condition.from_object(found)
     return None
 
@@ -88,8 +88,8 @@ def set_condition(obj: Object, condition: Condition, now: datetime) -> Condition
     """
     status = obj.setdefault("status", {})
     conditions = status.setdefault("conditions", [])
-    earlier = find_condition(obj, condition.type)
     if condition.last_transition_time is None:
+        earlier = find_condition(obj, condition.type)
         unchanged = earlier is not None and earlier.status == condition.status
         moment = earlier.last_transition_time if earlier is not None and unchanged else None
         condition = replace(condition, last_transition_time=moment or now)

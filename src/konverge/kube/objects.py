@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from konverge.errors import BadRequestError
@@ -14,8 +15,7 @@ Object: TypeAlias = dict[str, Any]
 """A Kubernetes object as JSON gives it: mappings, lists, strings, numbers, booleans and None."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class GroupVersionKind:
+class GroupVersionKind(NamedTuple):
     """The type of an object. The core group is the empty string."""
 
     group: str
@@ -38,7 +38,7 @@ class GroupVersionKind:
         api_version, kind = obj.get("apiVersion"), obj.get("kind")
         if not (isinstance(api_version, str) and api_version and isinstance(kind, str) and kind):
             raise ValueError(f"an object needs apiVersion and kind (found {api_version!r} and {kind!r})")
-        return cls.parse(api_version, kind)
+        return _parsed(api_version, kind)
 
     @property
     def api_version(self) -> str:
@@ -53,10 +53,15 @@ class GroupVersionKind:
     @property
     def is_secret(self) -> bool:
         """Tell whether the values in such an object are to be shown nowhere."""
-        return self.group_kind == ("", "Secret")
+        return self.kind == "Secret" and not self.group
 
     def __str__(self) -> str:
         return f"{self.api_version}/{self.kind}"
+
+
+@lru_cache(maxsize=1024)  # objects come by the thousand, of a few kinds
+def _parsed(api_version: str, kind: str) -> GroupVersionKind:
+    return GroupVersionKind.parse(api_version, kind)
 
 
 class ObjectKey(NamedTuple):
@@ -69,7 +74,7 @@ class ObjectKey(NamedTuple):
     def of(cls, obj: Mapping[str, Any]) -> ObjectKey:
         """The key that an object's metadata gives; parts that are missing, or no strings, are empty strings."""
         metadata = obj.get("metadata")
-        if not isinstance(metadata, Mapping):
+        if type(metadata) is not dict and not isinstance(metadata, Mapping):  # the second question is a slow one
             return cls("", "")
         namespace, name = metadata.get("namespace"), metadata.get("name")
         return cls(namespace if isinstance(namespace, str) else "", name if isinstance(name, str) else "")

@@ -9,7 +9,7 @@ __all__ = ["format_micro_time", "format_time", "parse_time"]
 
 def format_time(moment: datetime) -> str:
     """``2026-01-31T08:00:00Z``; fractions of a second are cut off, as the API server does."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).isoformat(timespec="seconds")[:-6] + "Z"
 
 
 def format_micro_time(moment: datetime) -> str:

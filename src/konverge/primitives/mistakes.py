@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
+from types import FunctionType
 from typing import Any
 
 from konverge.kube import GroupVersionKind, ObjectKey
@@ -105,5 +106,12 @@ def function_mistakes(name: str, function: object) -> Iterator[str]:
     """Whether it is a plain function: one that has to be awaited would answer a coroutine, which reads as true."""
     if not callable(function):
         yield f"{name}: expected a function, found {type(function).__name__}"
-    elif inspect.iscoroutinefunction(function):
+    elif _is_coroutine_function(function):
         yield f"{name} is a coroutine function: it runs inside a pass and cannot wait; expected a plain one"
+
+
+def _is_coroutine_function(function: object) -> bool:
+    # Nearly every one is written with def; of those the flags say it, and asking `inspect` costs ten times as much.
+    if isinstance(function, FunctionType):
+        return bool(function.__code__.co_flags & inspect.CO_COROUTINE)
+    return inspect.iscoroutinefunction(function)

@@ -115,6 +115,8 @@ class Primitive(ABC, Generic[M]):
         if not hasattr(self, "gvk"):
             self.gvk = kind_of(fields)
         self.key = key_of(fields)
+        self.identity = identity(self.gvk, self.key)
+        """``<apiVersion>/<kind>/<namespace>/<name>``, without the namespace when cluster-scoped."""
         self._baseline, unencodable = _encoded(fields, self.gvk)
         functions: list[tuple[str, object]] = [
             ("guard", guard),
@@ -143,11 +145,6 @@ class Primitive(ABC, Generic[M]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.identity})"
-
-    @property
-    def identity(self) -> str:
-        """``<apiVersion>/<kind>/<namespace>/<name>``, without the namespace when cluster-scoped."""
-        return identity(self.gvk, self.key)
 
     @property
     def is_suspendable(self) -> bool:
@@ -196,6 +193,8 @@ class Primitive(ABC, Generic[M]):
 
     def extract(self, live: Object) -> None:
         """Hand a private copy of the live object to each data extractor, in order."""
+        if not self._extractors:
+            return
         with self._discreet("its extractor"):
             for extractor in self._extractors:
                 extractor(json_copy(live))
@@ -203,14 +202,18 @@ class Primitive(ABC, Generic[M]):
     def converging_status(self, live: Object, operation: Operation) -> Convergence | None:
         """Judge the live object; None for a static resource."""
         handler = self._handlers.converging_status
+        if handler is None:
+            return None
         with self._discreet("its converging_status"):
-            return None if handler is None else handler(live, operation)
+            return handler(live, operation)
 
     def grace_status(self, live: Object) -> Grace | None:
         """Grade the live object after the grace period; None when the resource has no such handler."""
         handler = self._handlers.grace_status
+        if handler is None:
+            return None
         with self._discreet("its grace_status"):
-            return None if handler is None else handler(live)
+            return handler(live)
 
     def suspension_status(self, live: Object) -> Suspension:
         """How far the live object is suspended; what suspension leaves alone is suspended."""

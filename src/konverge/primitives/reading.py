@@ -15,7 +15,8 @@ __all__ = ["boolean_at", "entries_at", "integer_at", "items_at", "text_at"]
 def _value_at(obj: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     found: Any = obj
     for field in path:
-        if not isinstance(found, Mapping):
+        # What JSON decodes to is a dict; to ask whether it is any mapping takes several times as long.
+        if type(found) is not dict and not isinstance(found, Mapping):
             return None
         found = found.get(field)
     return found
