@@ -16,24 +16,11 @@ from konverge.crd import crd_manifest, definition_of
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.operator import Operator, RunOptions
 from konverge.testing import Cluster
+from tests.docs.pages import REPOSITORY, blocks, operator_of
 
-REPOSITORY = Path(__file__).parents[2]
 SOURCE = REPOSITORY / "src" / "konverge"
 PAGES = [*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md"), *REPOSITORY.glob("examples/**/*.md")]
 ADMIN = "docs"
-
-
-def blocks(page: str, language: str) -> list[str]:
-    """The code blocks of that language on a page, in order."""
-    text = (REPOSITORY / page).read_text()
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-
-
-def operator_of(page: str, folder: Path) -> Operator:
-    """The operator that a page shows, saved as its reader would."""
-    file = folder / "shown.py"
-    file.write_text("\n\n".join(blocks(page, "python")))
-    return load_operator(parse_reference(str(file)))
 
 
 async def install(cluster: Cluster, operator: Operator) -> None:
