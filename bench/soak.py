@@ -32,7 +32,7 @@ from konverge.crd import crd_manifest
 from konverge.errors import KonvergeError, NotFoundError
 from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.testing.controlplane import RealCluster
-from konverge.testing.requests import read_audit_log
+from konverge.testing.requests import Request, read_audit_log
 
 __all__ = ["Soak", "SoakReport", "soak"]
 
@@ -212,7 +212,7 @@ class Soak:
             report.faults = proxy.done
         report.actions = self._gardeners.actions
         report.requests = Counter(
-            request.verb if request.code < 400 else f"{request.verb} ({request.code})"
+            what_was_asked(request)
             for request in read_audit_log(self._cluster.audit_log, start)
             if replica.is_agent(request.user_agent)
         )
@@ -307,6 +307,17 @@ async def install(client: Client) -> None:
                 await client.list(BED)
                 return
             await asyncio.sleep(0.1)
+
+
+def what_was_asked(request: Request) -> str:
+    """A request's verb, kind and, where it failed, status code."""
+    parts = request.path.strip("/").split("/")
+    if "namespaces" in parts:
+        parts = parts[parts.index("namespaces") + 2 :]
+        kind = "/".join([*parts[:1], *parts[2:]])
+    else:
+        kind = parts[-1] if request.verb in ("list", "watch") else "discovery"
+    return f"{request.verb} {kind}" + ("" if request.code < 400 else f" ({request.code})")
 
 
 def _is_a_childs(obj: Mapping[str, Any]) -> bool:

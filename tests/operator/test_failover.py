@@ -1,0 +1,83 @@
+"""Replicas of an operator that are killed, stopped and frozen: processes of ``konverge run`` on the real control plane.
+
+Who wrote what is read from the API server's audit log. ``python -m bench.failover`` measures the same with the
+default Leases.
+"""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from bench.failover import Garden, freeze_leader, kill_leader, kill_one_of_three, stop_leader
+
+from konverge.clock import SystemEntropy
+from konverge.testing import Cluster
+from konverge.testing.controlplane import RealCluster
+from konverge.testing.servers import RealServer
+
+pytestmark = [pytest.mark.anyio, pytest.mark.real]
+
+LEASE_SECONDS = 4
+RETRY_SECONDS = LEASE_SECONDS * 2 / 15
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+async def garden(real_control_plane: RealCluster, tmp_path: Path) -> AsyncIterator[Garden]:
+    namespace = f"garden-{SystemEntropy().name_suffix(8)}"
+    async with Cluster(RealServer(real_control_plane), namespace) as cluster:
+        yield Garden(real_control_plane, cluster.client, namespace, tmp_path, LEASE_SECONDS)
+
+
+async def test_a_leader_that_is_killed_in_the_middle_of_200_creations_leaves_nothing_undone_or_done_twice(
+    garden: Garden,
+) -> None:
+    found = await kill_leader(garden, 200)
+
+    assert found.not_ready == []
+    assert found.seconds <= LEASE_SECONDS + 2
+    assert found.leader_writes > 200
+    assert found.follower_writes > 200
+    assert found.shared_children == []
+    # The status of a bed whose Deployment was not observed yet at that moment has to be written once more.
+    assert found.needless == []
+    assert found.late_writes == []
+
+
+async def test_a_leader_that_is_told_to_stop_hands_over_at_once(garden: Garden) -> None:
+    found = await stop_leader(garden)
+
+    assert found.not_ready == []
+    assert found.lease_seconds <= RETRY_SECONDS + 1.5, "the drain, and a look at the Lease"
+    assert found.shared_children + found.cut_short == []
+    assert found.needless == []
+    assert found.late_writes == []
+
+
+async def test_a_leader_that_stood_still_for_longer_than_its_lease_writes_nothing_when_it_wakes(
+    garden: Garden,
+) -> None:
+    found = await freeze_leader(garden)
+
+    assert found.not_ready == []
+    assert found.seconds <= LEASE_SECONDS + 2
+    assert found.woken_writes == []
+    assert found.late_writes == []
+    assert found.shared_children == []
+    assert found.needless == []
+
+
+async def test_three_replicas_divide_the_owners_and_two_take_over_those_of_one_that_is_killed(garden: Garden) -> None:
+    found = await kill_one_of_three(garden)
+
+    assert found.not_ready == []
+    assert sorted(found.shards.values()) == [2, 3, 3]
+    assert found.two_writers == []
+    assert found.overlaps == []
+    # What a replica holds in memory is its beds and their three children each: nothing of the others'.
+    assert {name: 4 * beds for name, beds in found.writers.items()} == found.objects
+    assert found.seconds <= LEASE_SECONDS + 10
