@@ -70,13 +70,21 @@ async def test_the_function_of_the_reconciling_page_copies_repairs_and_cleans_up
     mirror = definition_of(operator.custom_resources[0]).gvk
     client, copy = cluster.client, ObjectKey(cluster.namespace, "home")
     source = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "origin", "namespace": cluster.namespace}}
+    labels = {"example.com/subscription": "yes"}
 
     async def holds(text: str) -> bool:
         return await text_of_config_map(client, copy) == {"a.text": text}
 
+    def applies() -> list[str]:
+        return [
+            request.path
+            for request in cluster.requests(operator.name)
+            if request.path.partition("?")[0].endswith("/configmaps/home")
+        ]
+
     async with cluster.running(operator):
         metadata = {"name": "home", "namespace": cluster.namespace}
-        spec = {"source": "origin", "prefix": "a."}
+        spec = {"source": "origin", "prefix": "a.", "subscription": "ours"}
         await client.create({"apiVersion": mirror.api_version, "kind": mirror.kind, "metadata": metadata, "spec": spec})
         await cluster.until_condition(mirror, "home", status="False", reason="NoSource")
         await client.create({**source, "data": {"text": "one"}})
@@ -86,6 +94,12 @@ async def test_the_function_of_the_reconciling_page_copies_repairs_and_cleans_up
         await cluster.eventually(lambda: holds("two"), describe="the copy follows")
         await client.patch(CONFIG_MAP, copy, {"data": {"a.text": "by hand"}}, patch_type="merge")
         await cluster.eventually(lambda: holds("two"), describe="the copy is repaired")
+        await cluster.clock.sleep(2.0)  # what it wrote itself has brought its last pass
+
+        applied = len(applies())
+        subscription = {"name": "ours", "namespace": cluster.namespace, "labels": labels}
+        await client.create({"apiVersion": "v1", "kind": "Secret", "metadata": subscription})
+        await cluster.eventually(lambda: len(applies()) > applied, describe="a pass after the subscription came")
         owner = await client.get(mirror, copy)
         await client.delete(mirror, copy)
 
