@@ -10,7 +10,7 @@ from konverge.crd import Metadata, crd_manifest, custom_resource, definition_of
 from konverge.errors import BuildError
 from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.operator import Change, Operator, OwnerContext, generation_changed, kind_of
-from tests.operator.shops import CONFIG_MAP, SHOP, LooseShop, Shop, ShopSpec, Town, settings
+from tests.operator.shops import AGENT, CONFIG_MAP, SHOP, LooseShop, Shop, ShopSpec, Town, settings
 
 pytestmark = pytest.mark.anyio
 
@@ -177,6 +177,29 @@ async def test_what_the_caches_do_not_hold_wakes_nobody(town: Town) -> None:
         await put(town, "bread", sort="food")
 
         await town.cluster.eventually(lambda: passes, describe="the watch wakes")
+
+
+@pytest.mark.embedded  # it takes minutes
+@pytest.mark.parametrize("cluster_kind", ["embedded"])
+async def test_a_kind_that_nobody_reads_any_more_is_watched_no_longer(town: Town) -> None:
+    operator = Operator("shops")
+
+    @operator.reconciles(Shop)
+    async def reconcile(shop: Shop, ctx: OwnerContext) -> None:
+        if shop.spec.greeting == "read":
+            await ctx.cluster.list(CONFIG_MAP, namespace=town.namespace)
+
+    def collections() -> int:
+        return sum("/configmaps" in request.path for request in town.cluster.requests(AGENT))
+
+    async with town.looked_after_by(operator):
+        await town.open("corner", greeting="read")
+        await town.cluster.eventually(lambda: collections() == 1, describe="the kind is watched")
+        await town.change("corner", greeting="leave it")
+        await town.clock.sleep(130.0)
+        await town.change("corner", greeting="read")
+
+        await town.cluster.eventually(lambda: collections() == 2, describe="the watch had ended, and begins anew")
 
 
 def test_kinds_are_named_in_several_ways() -> None:
