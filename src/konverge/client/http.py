@@ -16,6 +16,7 @@ from typing import Any
 
 import aiohttp
 import msgspec
+from aiohttp.abc import AbstractStreamWriter
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -176,7 +177,7 @@ class HttpTransport:
                         method,
                         self._url(path, query),
                         headers=self._headers(headers, identity),
-                        data=body,
+                        data=None if body is None else _TimelyBody(body, deadline, timeout_seconds),
                         ssl=context,
                         timeout=_TIMEOUT,
                         **self._options(),
@@ -266,6 +267,25 @@ async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType)
         raise
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
         raise _BrokenError(error) from error
+
+
+class _TimelyBody(aiohttp.BytesPayload):
+    """A body that is not sent after its deadline, and the head that waits for it neither.
+
+    The time-out of a request fires when the event loop gets to it. A process that was frozen and goes on, or whose loop
+    was blocked, does first what was ready, and that may be to send what it was about to send: a write, minutes after
+    the Lease that allowed it was lost.
+    """
+
+    def __init__(self, body: bytes, deadline: float, timeout_seconds: float) -> None:
+        super().__init__(body)
+        self._deadline = deadline
+        self._timeout_seconds = timeout_seconds
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        if _now() >= self._deadline:
+            raise TimeoutError(f"not sent within {self._timeout_seconds:g} s")
+        await super().write_with_length(writer, content_length)
 
 
 class _Stream:
