@@ -127,6 +127,7 @@ async def test_a_series_for_each_result_exists_before_the_first_pass() -> None:
         (Outcome.ERROR, "error", 1, 0, 0),
         (Outcome.TERMINAL, "error", 1, 1, 0),
         (Outcome.TIMEOUT, "error", 1, 0, 1),
+        (Outcome.ABANDONED, "requeue", 0, 0, 0),
     ],
 )
 async def test_each_outcome_counts_as_controller_runtime_counts_it(

@@ -26,6 +26,7 @@ _RESULTS = {
     Outcome.ERROR: "error",
     Outcome.TERMINAL: "error",
     Outcome.TIMEOUT: "error",
+    Outcome.ABANDONED: "requeue",  # no failure: it is done again, by whoever may
 }
 # A pass that was cancelled ends without a word; the oldest of so many is surely one of those.
 _MAX_PASSES = 10_000
@@ -167,7 +168,7 @@ class ControllerMetrics:
         self._work_seconds.observe(seconds)
         if outcome is Outcome.REQUEUE_AFTER:
             self._retries.value += 1  # client-go counts whatever is put back for later
-        elif outcome is not Outcome.SUCCESS:
+        elif outcome not in (Outcome.SUCCESS, Outcome.ABANDONED):
             self._errors.value += 1
             if outcome is Outcome.TERMINAL:
                 self._terminal_errors.value += 1
