@@ -10,6 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from konverge.cache import (
+        CacheOptions,
+    )
     from konverge.component import (
         Component,
         ComponentBuilder,
@@ -28,14 +31,63 @@ if TYPE_CHECKING:
         read_only,
         suppress_grace_inconsistency_warning,
     )
-    from konverge.crd import Metadata, PrintColumn, Rule, Scale, class_rules, custom_resource, immutable
-    from konverge.errors import KonvergeError, TerminalError
-    from konverge.feature import BooleanGate, Gate, VersionGate
-    from konverge.kube import Condition, Object
-    from konverge.mutation import Mutation, WorkloadMutator
-    from konverge.operator import Operator, OwnerContext, Result, RunOptions
+    from konverge.crd import (
+        Metadata,
+        PrintColumn,
+        Rule,
+        Scale,
+        class_rules,
+        custom_resource,
+        immutable,
+    )
+    from konverge.errors import (
+        KonvergeError,
+        NotFoundError,
+        TerminalError,
+    )
+    from konverge.feature import (
+        BooleanGate,
+        Gate,
+        VersionGate,
+    )
+    from konverge.kube import (
+        Condition,
+        GroupVersionKind,
+        Object,
+        ObjectKey,
+    )
+    from konverge.mutation import (
+        Mutation,
+        WorkloadMutator,
+    )
+    from konverge.operator import (
+        Change,
+        Operator,
+        OwnerContext,
+        Result,
+        RunOptions,
+        generation_changed,
+        kind_of,
+        labels_changed,
+    )
+    from konverge.operator.webhooks import (
+        AdmissionRequest,
+    )
+    from konverge.runtime.election import (
+        LeaderElection,
+        Sharding,
+    )
+    from konverge.runtime.serving import (
+        ServingOptions,
+    )
+    from konverge.runtime.webhooks import (
+        Denied,
+        Violation,
+        WebhookOptions,
+    )
 
 _HOMES = {
+    "konverge.cache": ("CacheOptions",),
     "konverge.component": (
         "Component",
         "ComponentBuilder",
@@ -54,25 +106,77 @@ _HOMES = {
         "read_only",
         "suppress_grace_inconsistency_warning",
     ),
-    "konverge.crd": ("Metadata", "PrintColumn", "Rule", "Scale", "class_rules", "custom_resource", "immutable"),
-    "konverge.errors": ("KonvergeError", "TerminalError"),
-    "konverge.feature": ("BooleanGate", "Gate", "VersionGate"),
-    "konverge.kube": ("Condition", "Object"),
-    "konverge.mutation": ("Mutation", "WorkloadMutator"),
-    "konverge.operator": ("Operator", "OwnerContext", "Result", "RunOptions"),
+    "konverge.crd": (
+        "Metadata",
+        "PrintColumn",
+        "Rule",
+        "Scale",
+        "class_rules",
+        "custom_resource",
+        "immutable",
+    ),
+    "konverge.errors": (
+        "KonvergeError",
+        "NotFoundError",
+        "TerminalError",
+    ),
+    "konverge.feature": (
+        "BooleanGate",
+        "Gate",
+        "VersionGate",
+    ),
+    "konverge.kube": (
+        "Condition",
+        "GroupVersionKind",
+        "Object",
+        "ObjectKey",
+    ),
+    "konverge.mutation": (
+        "Mutation",
+        "WorkloadMutator",
+    ),
+    "konverge.operator": (
+        "Change",
+        "Operator",
+        "OwnerContext",
+        "Result",
+        "RunOptions",
+        "generation_changed",
+        "kind_of",
+        "labels_changed",
+    ),
+    "konverge.operator.webhooks": ("AdmissionRequest",),
+    "konverge.runtime.election": (
+        "LeaderElection",
+        "Sharding",
+    ),
+    "konverge.runtime.serving": ("ServingOptions",),
+    "konverge.runtime.webhooks": (
+        "Denied",
+        "Violation",
+        "WebhookOptions",
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AdmissionRequest",
     "BooleanGate",
+    "CacheOptions",
+    "Change",
     "Component",
     "ComponentBuilder",
     "Condition",
+    "Denied",
     "Gate",
+    "GroupVersionKind",
     "KonvergeError",
+    "LeaderElection",
     "Metadata",
     "Mutation",
+    "NotFoundError",
     "Object",
+    "ObjectKey",
     "Operator",
     "Option",
     "OwnerContext",
@@ -83,8 +187,12 @@ __all__ = [
     "Rule",
     "RunOptions",
     "Scale",
+    "ServingOptions",
+    "Sharding",
     "TerminalError",
     "VersionGate",
+    "Violation",
+    "WebhookOptions",
     "WorkloadMutator",
     "aggregate",
     "auxiliary",
@@ -95,8 +203,11 @@ __all__ = [
     "delete_when",
     "depends_on",
     "gated_by",
+    "generation_changed",
     "ignore_if_absent",
     "immutable",
+    "kind_of",
+    "labels_changed",
     "orphan_when",
     "read_only",
     "suppress_grace_inconsistency_warning",

@@ -187,3 +187,19 @@ async def test_a_finalizer_for_a_class_that_nothing_reconciles_is_refused(town: 
 
 async def _is_gone(town: Town) -> bool:
     return not await town.exists(SHOP, "corner")
+
+
+async def test_a_component_that_asks_to_be_woken_does_not_hold_an_owner_that_is_finalized(town: Town) -> None:
+    operator = Operator("shops")
+    operator.manages(Shop, settings)
+
+    @operator.finalizes(Shop)
+    async def close(shop: Shop, ctx: OwnerContext) -> None:
+        ctx.request_wake(ctx.clock.now() + timedelta(hours=1))
+
+    async with town.looked_after_by(operator):
+        await town.open("corner")
+        await town.until_ready("corner")
+        await town.client.delete(SHOP, town.key("corner"))
+
+        await town.cluster.eventually(lambda: _is_gone(town), describe="the shop is gone")

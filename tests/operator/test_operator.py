@@ -59,3 +59,9 @@ def test_a_registered_function_stays_callable() -> None:
 async def test_an_operator_without_registrations_does_not_run(cluster: Cluster) -> None:
     with pytest.raises(ConfigurationError, match="register a custom resource"):
         await Operator("idle").run(cluster.client, clock=cluster.clock)
+
+
+@pytest.mark.parametrize("name", ["", "Web App", "web_app", "a" * 64])
+def test_a_name_that_no_lease_or_role_could_have_is_refused(name: str) -> None:
+    with pytest.raises(BuildError, match="operator"):
+        Operator(name)

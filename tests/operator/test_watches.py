@@ -233,3 +233,21 @@ def test_an_index_and_what_is_cached_are_said_once() -> None:
         operator.index("v1/ConfigMap", "by")(lambda obj: [])
     with pytest.raises(BuildError, match="what is cached of ConfigMap has been said already"):
         operator.caches("v1/ConfigMap", CacheOptions())
+
+
+async def test_what_a_pass_writes_without_reading_it_wakes_its_owner(town: Town) -> None:
+    operator = Operator("shops")
+
+    @operator.reconciles(Shop)
+    async def reconcile(shop: Shop, ctx: OwnerContext) -> None:
+        metadata = {"name": f"{shop.metadata.name}-note", "namespace": shop.metadata.namespace}
+        note = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"text": "open"}}
+        await ctx.cluster.apply(note, field_manager="shops")
+
+    async with town.looked_after_by(operator):
+        await town.open("corner")
+        await town.until_data("corner-note", text="open")
+        await town.quiet()
+        await town.client.delete(CONFIG_MAP, town.key("corner-note"))
+
+        await town.until_data("corner-note", text="open")

@@ -25,7 +25,7 @@ _FLAGS = (
     click.option("--grace", "grace_seconds", type=float, default=30.0, show_default=True, metavar="SECONDS",
                  help="How long passes under way may take to end."),
     click.option("--leader-elect", is_flag=True, help="Of several replicas one works, the others stand by."),
-    click.option("--shards", type=click.IntRange(1, 1000), help="Several replicas divide the owners in so many parts."),
+    click.option("--shards", type=click.IntRange(1, 256), help="Several replicas divide the owners in so many parts."),
     click.option("--lease-name", help="The Lease's name; the operator's when not given."),
     click.option("--lease-namespace", help="The Lease's namespace; the Pod's, or default."),
     click.option("--lease-seconds", type=click.IntRange(2, 3600), default=15, show_default=True,

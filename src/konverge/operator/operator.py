@@ -11,7 +11,7 @@ from konverge.client import Client
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
 from konverge.crd import decode, definition_of
 from konverge.errors import BuildError
-from konverge.kube.names import label_key_mistakes
+from konverge.kube.names import dns_label_mistakes, label_key_mistakes
 from konverge.operator.kinds import Kind, kind_of
 from konverge.operator.options import RunOptions
 from konverge.operator.policy_rules import Use
@@ -34,10 +34,16 @@ class Operator:
     (`konverge.operator.webhooks.WebhookRegistry`).
 
     Args:
-        name: What the operator is called in logs.
+        name: What the operator is called: in logs and events, and by default as Lease, role and webhook configuration.
+
+    Raises:
+        BuildError: The name is no DNS label (lower case letters, digits, ``-``).
     """
 
     def __init__(self, name: str) -> None:
+        mistakes = dns_label_mistakes(name)
+        if mistakes:
+            raise BuildError(f'operator "{name}"', mistakes)
         self.name = name
         self.registered = Registered(name)
         """What was registered so far."""

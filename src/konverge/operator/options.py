@@ -54,4 +54,5 @@ class RunOptions:
             shards=isinstance(self.leases, Sharding),
             authenticates_metrics=self.serving is not None and self.serving.authenticate_with_cluster,
             registers_webhooks=self.webhooks is not None and self.registers_webhooks,
+            keeps_certificate=self.webhooks is not None and self.webhooks.certificate_secret is not None,
         )

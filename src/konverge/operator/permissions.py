@@ -75,6 +75,7 @@ class Facilities:
         authenticates_metrics: Who reads metrics is asked for a token.
         registers_webhooks: It tells the API server of its webhooks itself.
         installs_definitions: It applies its own CustomResourceDefinitions.
+        keeps_certificate: It keeps the certificate of its webhooks in a Secret of its own namespace.
     """
 
     records_events: bool = True
@@ -83,6 +84,7 @@ class Facilities:
     authenticates_metrics: bool = False
     registers_webhooks: bool = False
     installs_definitions: bool = False
+    keeps_certificate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,8 @@ def _runtime_uses(declaration: Declaration, facilities: Facilities) -> Iterator[
         yield lease
     if facilities.shards:
         yield replace(lease, verbs=("create", "delete", "get", "list", "update"))
+    if facilities.keeps_certificate:
+        yield Use("", "secrets", ("create", "get", "update"), Scope.HOME)
     if facilities.authenticates_metrics:
         yield Use("authentication.k8s.io", "tokenreviews", ("create",), Scope.CLUSTER)
         yield Use("authorization.k8s.io", "subjectaccessreviews", ("create",), Scope.CLUSTER)

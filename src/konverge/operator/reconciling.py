@@ -52,6 +52,7 @@ class OwnerPass(Generic[T]):
         condition_type: The condition through which an owner that cannot be decoded is reported.
         events: Where events go; None records none.
         metrics: Where conditions are counted; None counts none.
+        ends: The passes are to end: one that returns None is not repeated, whatever a component asked for.
         memory: What earlier passes learned about the server's answers.
     """
 
@@ -61,6 +62,7 @@ class OwnerPass(Generic[T]):
     condition_type: str
     events: EventRecorder | None = None
     metrics: ConditionMetrics | None = None
+    ends: bool = False
     memory: AppliedMemory = field(default_factory=AppliedMemory)
 
     async def __call__(self, owner: Object, client: CachedClient) -> Result | None:
@@ -100,7 +102,7 @@ class OwnerPass(Generic[T]):
                 raise
             # What failed may be one component, and what waits for the end of its grace another.
             raise FailedPassError(error, ctx.wake_after) from error
-        return _sooner(result, ctx.wake_after)
+        return None if self.ends and result is None else _sooner(result, ctx.wake_after)
 
 
 def components_reconciler(factories: Sequence[ComponentFactory[T]], condition_type: str) -> Reconciler[T]:

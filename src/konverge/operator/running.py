@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 from konverge.client import Client
 from konverge.client.observing import RequestObserver
@@ -62,6 +63,7 @@ def new_process(
         cache_options=registered.cache_options,
         tenure=run.tenure,
         services=run.services(),
+        writing_services=run.writing_services(),
         observe=lambda name, workers: None if run.metrics is None else run.metrics.controller(name),
         tracer=run.tracing,
     )
@@ -104,7 +106,7 @@ class _Run:
         finalizer: Finalizer | None = None
         if cls in self._registered.finalizers:
             name, reconciler = self._registered.finalizers[cls]
-            finalizer = Finalizer(name, self._owner_pass(registration, reconciler))
+            finalizer = Finalizer(name, self._owner_pass(registration, reconciler, ends=True))
         return OwnerKind(
             name=definition.singular,
             gvk=definition.gvk,
@@ -127,15 +129,25 @@ class _Run:
             found.append(self._permission_check)
         if webhooks is not None:
             found.append(lambda process: self._serving_webhooks(webhooks))
-        if self._events is not None:
-            found.append(self._sending_events)
         return found
 
-    def _owner_pass(self, registration: Registration, reconciler: Reconciler[object]) -> OwnerPass[object]:
+    def writing_services(self) -> list[Service]:
+        """What writes in the operator's name."""
+        return [] if self._events is None else [self._sending_events]
+
+    def _owner_pass(
+        self, registration: Registration, reconciler: Reconciler[object], *, ends: bool = False
+    ) -> OwnerPass[object]:
         events: EventRecorder | None = self._events
         metrics: ConditionMetrics | None = None if self.metrics is None else self.metrics.conditions
         return OwnerPass(
-            registration.cls, reconciler, self._clock, registration.condition_type, events=events, metrics=metrics
+            registration.cls,
+            reconciler,
+            self._clock,
+            registration.condition_type,
+            events=events,
+            metrics=metrics,
+            ends=ends,
         )
 
     def _webhook_server(self) -> WebhookServer | None:
@@ -145,6 +157,9 @@ class _Run:
                 _log.warning("the handlers of webhooks are not served: this run has no address for them")
             return None
         observer = None if self.metrics is None else self.metrics.webhooks
+        if observer is not None:
+            for path in (*(hook.path for hook in hooks.admission), *(hook.path for hook in hooks.conversion)):
+                observer.expect(path)
         # Every replica looks after the certificate in a Secret, leader or not: the client has no permit.
         return WebhookServer(self._options.webhooks, hooks, client=self.client, clock=self._clock, observer=observer)
 
@@ -184,14 +199,18 @@ class _Run:
                 if options is not None and options.service is None:
                     # Nobody else answers there: every request for the kinds would be refused from now on.
                     await unregister(self.client, server.manifests(self._registered.name))
+                    await register(self.client, [crd_manifest(cls) for cls, _ in self._converted(server)])
 
     def _webhook_manifests(self, server: WebhookServer) -> list[Object]:
-        manifests = list(server.manifests(self._registered.name))
+        definitions = [crd_manifest(cls, conversion=config) for cls, config in self._converted(server)]
+        return [*server.manifests(self._registered.name), *definitions]
+
+    def _converted(self, server: WebhookServer) -> Iterator[tuple[type[Any], Object]]:
+        """The classes of which other versions are made here, each with how the API server reaches us."""
         for registration in self._registered.classes:
             config = server.conversion_config(definition_of(registration.cls).mapping)
             if config is not None:
-                manifests.append(crd_manifest(registration.cls, conversion=config))
-        return manifests
+                yield registration.cls, config
 
     @asynccontextmanager
     async def _sending_events(self, process: Process) -> AsyncIterator[None]:

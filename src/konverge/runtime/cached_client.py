@@ -164,20 +164,22 @@ class CachedClient:
         return informer.list(namespace=namespace, labels=selector)
 
     async def apply(self, obj: Object, *, field_manager: str) -> Applied:
-        """Server-side apply with force."""
+        """Server-side apply with force; later changes of the object wake the owner."""
         gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
+        await self._follow(gvk, key)
         with self._doubting_a_lost_answer(gvk, key):
             applied = await self._client.apply(obj, field_manager=field_manager)
         self._record(gvk, applied.object)
         return applied
 
     async def create(self, obj: Object) -> Object:
-        """Create an object.
+        """Create an object; its later changes wake the owner.
 
         Raises:
             konverge.errors.ConflictError: There is one of that name.
         """
         gvk = GroupVersionKind.of(obj)
+        await self._follow(gvk, ObjectKey.of(obj))
         with self._doubting_a_lost_answer(gvk, ObjectKey.of(obj)):
             answer = await self._client.create(obj)
         self._record(gvk, answer)
@@ -220,6 +222,12 @@ class CachedClient:
         elif informer is not None:
             informer.record_delete(key, uid)
         return held
+
+    async def _follow(self, gvk: GroupVersionKind, key: ObjectKey) -> None:
+        """Have the object watched from before it is written: otherwise nobody would hear of its end."""
+        if self._shared.covers(key):
+            self._shared.reads.note(self._reader, ReadObject(gvk, key))
+            await self._shared.started(gvk)
 
     async def _noted(self, read: ReadList) -> Informer:
         """The informer of a list that is noted, with all in it that the list names."""

@@ -71,6 +71,7 @@ class Process:
         cache_options: What of a kind the caches hold, where that is not everything.
         tenure: Decides which owners are this process's to reconcile; None for all.
         services: What runs beside the controllers, in the order in which it starts.
+        writing_services: What writes in the name of the operator: it stops before the right to reconcile is given back.
         observe: Makes what hears of the controller of that name and so many workers; None hears nothing.
         tracer: Wraps each pass in a span.
     """
@@ -89,6 +90,7 @@ class Process:
         cache_options: Mapping[GroupVersionKind, CacheOptions] = {},
         tenure: Tenure | None = None,
         services: Sequence[Service] = (),
+        writing_services: Sequence[Service] = (),
         observe: Callable[[str, int], ControllerObserver | None] = lambda name, workers: None,
         tracer: PassTracer | None = None,
     ) -> None:
@@ -99,6 +101,7 @@ class Process:
         self._entropy = entropy
         self._tenure = tenure
         self._services = tuple(services)
+        self._writing_services = tuple(writing_services)
         self._observe = observe
         self._tracer = tracer
         self._grace_seconds = grace.total_seconds()
@@ -245,6 +248,8 @@ class Process:
                 return
             if self._tenure is not None:
                 await stack.enter_async_context(self._tenure.running(self))
+            for service in self._writing_services:
+                await stack.enter_async_context(service(self))
             async with asyncio.TaskGroup() as controllers:
                 for controller in self._controllers.values():
                     controllers.create_task(controller.run(), name=f"controller {controller.name}")
