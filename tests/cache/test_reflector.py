@@ -498,18 +498,21 @@ def test_pauses_grow_to_a_cap_with_jitter() -> None:
     assert len(set(found)) == 9
 
 
-def test_two_healthy_minutes_make_the_next_pause_short_again() -> None:
+def test_healthy_seconds_take_failures_back_one_by_one() -> None:
     run = Run().watching()
-    pauses(run, 8)
+    pauses(run, 50)
     run.lines(bookmark(11))
-    run.now += 119
+    run.now += 6.1
+    (long,) = pauses(run, 1)
     run.lines(bookmark(12))
-    (still_long,) = pauses(run, 1)
+    run.now += 12.1
+    (shorter,) = pauses(run, 1)
     run.lines(bookmark(13))
-    run.now += 121
+    run.now += 30.1
     (short,) = pauses(run, 1)
 
-    assert still_long >= 30
+    assert long >= 25.6
+    assert 3.2 <= shorter <= 1.5 * 3.2
     assert short <= 1.2
 
 

@@ -67,8 +67,10 @@ _VERY_SHORT_SECONDS = 1.0
 
 _BACKOFF = Backoff(first_seconds=0.8, cap_seconds=30.0)
 
-# Pauses begin anew once all was well for so many times the last one: after the longest, two minutes, as in client-go.
-_HEALTHY_PAUSES = 4
+# Each so many seconds in which all was well take one failure back. client-go forgives all of them after two minutes
+# and nothing before: whoever fails every minute is blind for half of the time there.
+_FORGIVING_SECONDS = 3.0
+_MOST_FAILURES = 7  # more do not make the pause longer
 
 # When watches have come to nothing for so long, start over with a list: whatever the server has against that resource
 # version will be gone. A server that cannot be reached, or is busy, says nothing against it, and a list would cost it
@@ -315,10 +317,10 @@ class Reflector:
             self._list_again()
         else:
             self._watch_failed(error, now)
-        healthy_seconds = 0.0 if self._healthy_since is None else now - self._healthy_since
-        if healthy_seconds >= _HEALTHY_PAUSES * _BACKOFF.shortest(self._failures):
-            self._failures = 0
-        self._failures += 1
+        if self._healthy_since is not None:
+            forgiven = int((now - self._healthy_since) / _FORGIVING_SECONDS)
+            self._failures = max(0, self._failures - forgiven)
+        self._failures = min(self._failures + 1, _MOST_FAILURES)
         self._failed_at = now
         self._healthy_since = None
         pause = _BACKOFF.pause(self._failures, self._entropy)

@@ -44,13 +44,10 @@ class Backoff:
 
     def pause(self, failures: int, entropy: Entropy) -> float:
         """The pause in seconds after so many failures in a row (at least one)."""
-        return self.shortest(failures) * entropy.uniform(1.0, 1.0 + self.jitter)
-
-    def shortest(self, failures: int) -> float:
-        """The least that `pause` gives after so many failures in a row."""
         # Beyond 2**64 times the first pause the cap has long been reached, and floats would overflow.
         exponent = min(failures - 1, 64)
-        return min(self.cap_seconds, self.first_seconds * self.factor**exponent)
+        seconds = min(self.cap_seconds, self.first_seconds * self.factor**exponent)
+        return seconds * entropy.uniform(1.0, 1.0 + self.jitter)
 
 
 def may_repeat(method: str, failure: KonvergeError) -> bool:
