@@ -10,7 +10,7 @@ import pytest
 from konverge.cache import Informers
 from konverge.client import Client, Response, StreamingResponse, Transport
 from konverge.clock import SeededEntropy, SimulatedClock
-from konverge.errors import ConnectionFailedError, NotFoundError
+from konverge.errors import ApiError, ConnectionFailedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.kube.metadata import ObjectMeta
 from konverge.localcluster import LocalCluster
@@ -140,6 +140,32 @@ async def test_a_read_does_not_see_what_was_just_deleted(desk: Desk) -> None:
 
     with pytest.raises(NotFoundError):
         await client.get(CONFIG_MAP, KEY)
+
+
+async def test_who_fails_to_update_what_has_gone_does_not_see_it_again(desk: Desk) -> None:
+    client = desk.client()
+    held = await client.create(config_map(greeting="Hello"))
+    desk.clients.reads.finish(ME, complete=True)
+    desk.woken.clear()
+    await desk.admin.delete(CONFIG_MAP, KEY)
+    assert await client.get(CONFIG_MAP, KEY), "the watch has not told yet"
+
+    with pytest.raises(NotFoundError):
+        await client.update(held | {"data": {"greeting": "Ahoy"}})
+
+    with pytest.raises(NotFoundError):
+        await client.get(CONFIG_MAP, KEY)
+    assert desk.woken == ["me"]
+
+
+async def test_what_has_no_such_subresource_has_not_gone(desk: Desk) -> None:
+    client = desk.client()
+    held = await client.create(config_map(greeting="Hello"))
+
+    with pytest.raises(ApiError, match="has no subresource"):
+        await client.update(held, subresource="status")
+
+    assert await client.get(CONFIG_MAP, KEY)
 
 
 async def test_a_live_read_sees_what_the_watch_has_not_told(desk: Desk) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from konverge.cache import Informer, Informers
 from konverge.client import Applied, Client, PatchType
 from konverge.client.permits import WritePermit
-from konverge.errors import ConnectionFailedError, NotConnectedError
+from konverge.errors import ConnectionFailedError, NotConnectedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
 from konverge.kube.selectors import LabelSelector
 from konverge.runtime.reads import Reader, ReadList, ReadObject, Reads
@@ -186,10 +186,23 @@ class CachedClient:
         return answer
 
     async def update(self, obj: Object, *, subresource: str = "") -> Object:
-        """Replace the object (or its ``status``), guarded by its resourceVersion."""
+        """Replace the object (or its ``status``), guarded by its resourceVersion.
+
+        Raises:
+            konverge.errors.NotFoundError: It has gone; reads know it from now on, before the watch tells. An owner is
+                found out in this way: whatever its pass wrote for it is collected as garbage, which wakes it again.
+            konverge.errors.ConflictError: It has changed, or is another one of that name.
+        """
         gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
-        with self._doubting_a_lost_answer(gvk, key):
-            answer = await self._client.update(obj, subresource=subresource)
+        try:
+            with self._doubting_a_lost_answer(gvk, key):
+                answer = await self._client.update(obj, subresource=subresource)
+        except NotFoundError as error:
+            informer = self._shared.running(gvk)
+            # A 404 of something on the way names no object.
+            if informer is not None and error.details.get("name") == key.name:
+                informer.record_delete(key, str(obj["metadata"].get("uid") or ""))
+            raise
         self._record(gvk, answer)
         return answer
 
