@@ -1,4 +1,8 @@
-"""From what is registered and how it is to run, to a process: every part is made here and told of the others."""
+"""From what is registered and how it is to run, to a process: every part is made here and told of the others.
+
+What serves, and what checks permissions, is imported where a run asks for it: the servers alone are a tenth of the
+memory of an operator that has few objects.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from konverge.client import Client
 from konverge.client.observing import RequestObserver
@@ -17,16 +21,18 @@ from konverge.crd import crd_manifest, definition_of
 from konverge.errors import ApiError, ConnectionFailedError
 from konverge.kube import Object
 from konverge.operator.options import RunOptions
-from konverge.operator.permission_check import missing_permissions
 from konverge.operator.permissions import permissions_of
 from konverge.operator.reconciling import OwnerPass, Reconciler, component_kinds
 from konverge.operator.registered import Registered, Registration
 from konverge.runtime import Finalizer, OwnerKind, Process, Tenure, tenure_of
-from konverge.runtime.events import ClusterEvents
 from konverge.runtime.process import Service
-from konverge.runtime.serving import Metrics, Serving, Sources
 from konverge.runtime.tracing import Tracing
-from konverge.runtime.webhooks import WebhookServer, register, unregister
+from konverge.runtime.webhooks import register, unregister
+
+if TYPE_CHECKING:
+    from konverge.runtime.events import ClusterEvents
+    from konverge.runtime.serving import Metrics
+    from konverge.runtime.webhooks import WebhookServer
 
 __all__ = ["new_process"]
 
@@ -80,6 +86,8 @@ class _Run:
         self._clock = clock
         self.metrics: Metrics | None = None
         if options.serving is not None and options.serving.serves_metrics:
+            from konverge.runtime.serving import Metrics
+
             self.metrics = Metrics(clock=clock, per_owner_conditions=options.serving.per_owner_conditions)
         self.tracing = Tracing(clock=clock) if options.traces else None
         observers: list[RequestObserver] = []
@@ -95,6 +103,8 @@ class _Run:
             self.tenure = tenure_of(options.leases, client, clock=clock, entropy=entropy, in_thread=in_thread)
         self._events: ClusterEvents | None = None
         if options.records_events:
+            from konverge.runtime.events import ClusterEvents
+
             self._events = ClusterEvents(
                 self.client, controller=registered.name, clock=clock, entropy=entropy, permit=self.tenure
             )
@@ -156,6 +166,8 @@ class _Run:
             if hooks:
                 _log.warning("the handlers of webhooks are not served: this run has no address for them")
             return None
+        from konverge.runtime.webhooks import WebhookServer
+
         observer = None if self.metrics is None else self.metrics.webhooks
         if observer is not None:
             for path in (*(hook.path for hook in hooks.admission), *(hook.path for hook in hooks.conversion)):
@@ -165,6 +177,8 @@ class _Run:
 
     @asynccontextmanager
     async def _serving(self, process: Process, webhooks: WebhookServer | None) -> AsyncIterator[None]:
+        from konverge.runtime.serving import Serving, Sources
+
         assert self._options.serving is not None
         sources = Sources.of(process)
         if self.tenure is not None:
@@ -227,6 +241,8 @@ class _Run:
     @asynccontextmanager
     async def _permission_check(self, process: Process) -> AsyncIterator[None]:
         """Say what the API server would refuse, before the first pass fails by it."""
+        from konverge.operator.permission_check import missing_permissions
+
         options = self._options
         permissions = permissions_of(self._registered.declaration, options.facilities)
         try:
