@@ -46,6 +46,7 @@ class Faults:
         drop_watches_seconds: All watches are ended so often; None for never.
         expire_watches_seconds: Each collection that is watched gets a 410 so often; None for never.
         delay_events_seconds: Watch events come so much later.
+        delay_events_of: The plural of the only kind whose events do; all when empty.
         busy_every: Each so-manieth request that is no watch is answered 429 or 503; 0 for none.
         retry_after_seconds: The ``Retry-After`` of those.
         cut_every: Each so-manieth write loses its connection, before and after the server has acted by turns; 0 for
@@ -56,6 +57,7 @@ class Faults:
     drop_watches_seconds: float | None = None
     expire_watches_seconds: float | None = None
     delay_events_seconds: float = 0.0
+    delay_events_of: str = ""
     busy_every: int = 0
     retry_after_seconds: int = 1
     cut_every: int = 0
@@ -232,7 +234,7 @@ class FaultProxy:
             await response.prepare(request)
             self._watches.add(watch)
             self.done["watches opened"] += 1
-            pumping = asyncio.create_task(self._pump(answer, response))
+            pumping = asyncio.create_task(self._pump(answer, response, request.path))
             told = asyncio.create_task(watch.told.wait())
             try:
                 await asyncio.wait({pumping, told}, return_when=asyncio.FIRST_COMPLETED)
@@ -252,14 +254,14 @@ class FaultProxy:
                 await response.write_eof()
             return response
 
-    async def _pump(self, answer: aiohttp.ClientResponse, response: web.StreamResponse) -> None:
+    async def _pump(self, answer: aiohttp.ClientResponse, response: web.StreamResponse, path: str) -> None:
         """Pass whole lines on, each as late as it should be."""
         waiting: asyncio.Queue[tuple[float, bytes] | None] = asyncio.Queue(_MAX_WAITING)
         loop = asyncio.get_running_loop()
 
         async def read() -> None:
             async for lines in _whole_lines(answer.content):
-                await waiting.put((loop.time() + self.faults.delay_events_seconds, lines))
+                await waiting.put((loop.time() + self._delay_seconds(path), lines))
             await waiting.put(None)
 
         async with asyncio.TaskGroup() as tasks:
@@ -269,6 +271,10 @@ class FaultProxy:
                 if (pause := due - loop.time()) > 0:
                     await asyncio.sleep(pause)
                 await response.write(lines)
+
+    def _delay_seconds(self, path: str) -> float:
+        plural = self.faults.delay_events_of
+        return self.faults.delay_events_seconds if plural in ("", path.rpartition("/")[2]) else 0.0
 
 
 async def _whole_lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:

@@ -120,6 +120,11 @@ class Replica:
             return code == 200
         return False
 
+    async def is_live(self) -> bool:
+        """Tell what its liveness probe says."""
+        code, _ = await self._asked(self._probe_port, "healthz")
+        return code == 200
+
     async def metrics(self) -> dict[str, float]:
         """What it exports, each name summed over its labels."""
         _, text = await self._asked(self._metrics_port, "metrics")

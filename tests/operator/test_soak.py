@@ -1,12 +1,21 @@
-"""An operator whose connection to the real API server keeps failing; ``python -m bench.soak`` does it for ten minutes."""
+"""An operator whose connection to the real API server keeps failing.
 
+``python -m bench.soak`` does it for ten minutes.
+"""
+
+from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from bench.faults import Faults
-from bench.soak import Soak
+from bench.faults import FaultProxy, Faults
+from bench.garden import BED, DEPLOYMENT, new_bed
+from bench.replica import Replica
+from bench.soak import Soak, install
 
 from konverge.clock import SystemEntropy
+from konverge.errors import NotFoundError
+from konverge.kube import ObjectKey
 from konverge.testing import Cluster
 from konverge.testing.controlplane import RealCluster
 from konverge.testing.servers import RealServer
@@ -46,3 +55,32 @@ async def test_nothing_drifts_and_nothing_leaks_behind_a_connection_that_keeps_f
         "writes cut before the server has acted",
         "writes cut after the server has acted",
     }
+
+
+async def test_an_owner_that_has_gone_is_given_up_before_a_late_watch_says_so(
+    real_control_plane: RealCluster, tmp_path: Path
+) -> None:
+    namespace = f"ghost-{SystemEntropy().name_suffix(8)}"
+    key = ObjectKey(namespace, "fernery")
+    async with (
+        Cluster(RealServer(real_control_plane), namespace) as cluster,
+        FaultProxy(real_control_plane.kubeconfig) as proxy,
+    ):
+        await install(cluster.client)
+        kubeconfig = proxy.write_kubeconfig(tmp_path / "kubeconfig")
+        replica = Replica(kubeconfig, namespace, tmp_path / "log", operator=namespace)
+        async with replica:
+            await cluster.client.create(new_bed("fernery", namespace))
+            await cluster.until_condition(BED, "fernery")
+            proxy.faults = Faults(delay_events_seconds=30.0, delay_events_of="beds")
+            await cluster.client.delete(BED, key)
+            for _ in range(3):  # as the garbage collector does
+                with suppress(NotFoundError):
+                    await cluster.client.delete(DEPLOYMENT, key)
+                await cluster.clock.sleep(2.0)
+            with pytest.raises(NotFoundError):
+                await cluster.client.get(DEPLOYMENT, key)
+
+        asked = cluster.requests(f"konverge/{version('konverge')} ({namespace})")
+        refused = [request.verb for request in asked if request.path.endswith("/status") and request.code == 404]
+        assert refused == ["update"]
