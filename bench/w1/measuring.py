@@ -12,7 +12,7 @@ from bench.w1.parents import new_parent
 from bench.w1.stage import Stage, by_verb
 from bench.w1.subject import Subject
 
-__all__ = ["Cold", "Fresh", "Quiet", "measure_flood", "measure_floor", "measure_operator"]
+__all__ = ["Cold", "Fresh", "Quiet", "measure_flood", "measure_floor", "measure_operator", "measure_with_events"]
 
 _NAMESPACE = "w1"
 _WATCHING = frozenset({"list", "watch"})
@@ -121,6 +121,22 @@ async def measure_operator(count: int, *, profile: Path | None = None) -> tuple[
                 subject.peak_megabytes,
             )
         return cold, touched, restarted
+
+
+async def measure_with_events(count: int) -> Cold:
+    """The operator that records events besides, on a control plane of its own: cold."""
+    async with Stage() as stage:
+        await stage.load(count, _NAMESPACE)
+        start = stage.position
+        async with (
+            stage.watching(_NAMESPACE) as readiness,
+            Subject("bench.w1.program", stage.kubeconfig, "--events") as subject,
+        ):
+            begin = subject.go()
+            end = await subject.until(readiness.all_ready(count))
+            await subject.quiet()
+            cpu_seconds, peak = subject.cpu_seconds, subject.peak_megabytes
+        return Cold(end - begin, _requests(stage, program.USER_AGENT, start), cpu_seconds, peak)
 
 
 async def measure_flood(flood: int) -> Fresh:

@@ -1,4 +1,7 @@
-"""The operator of W1, as its author would write it; `python -m bench.w1.program KUBECONFIG` runs it."""
+"""The operator of W1, as its author would write it; `python -m bench.w1.program KUBECONFIG [--events]` runs it.
+
+Without ``--events`` it records none: the floor has none either, and they would be requests of their own.
+"""
 
 from __future__ import annotations
 
@@ -44,12 +47,12 @@ operator = Operator("w1")
 operator.manages(Parent, settings, application)
 
 
-async def main(kubeconfig: str) -> None:
+async def main(kubeconfig: str, *, records_events: bool = False) -> None:
     async with connect(kubeconfig, user_agent=USER_AGENT, env={}) as client:
         wait_for_go()
-        await operator.run(client, RunOptions(records_events=False), stops_on_signals=True)
+        await operator.run(client, RunOptions(records_events=records_events), stops_on_signals=True)
 
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING)
-    asyncio.run(main(sys.argv[1]))
+    asyncio.run(main(sys.argv[1], records_events="--events" in sys.argv))
