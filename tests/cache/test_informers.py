@@ -26,7 +26,7 @@ from konverge.kube import GroupVersionKind, Object
 from konverge.kube.metadata import ObjectMeta
 from konverge.kube.selectors import LabelSelector
 from tests.cache.objects import CONFIG_MAP, bookmark, config_map, key, line
-from tests.client.scripted import Answer, Script, ScriptedTransport, Stream, failure
+from tests.client.scripted import Answer, Asked, Script, ScriptedTransport, Stream, failure
 
 pytestmark = pytest.mark.anyio
 
@@ -280,6 +280,24 @@ async def test_an_outage_is_one_line_in_the_log_not_one_a_retry(caplog: pytest.L
             await world.clock.sleep(600)
 
     assert [record.getMessage() for record in caplog.records] == ["v1/ConfigMap: its changes do not arrive now: broke"]
+
+
+async def test_a_mistake_is_logged_once_and_following_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    def mistaken(asked: Asked) -> Answer:
+        raise ValueError("a control character in a header")
+
+    world = Set(synced().end(), *[mistaken] * 3, Stream().send(line("ADDED", config_map(12))))
+    with caplog.at_level(logging.ERROR):
+        async with world.informers:
+            informer = await world.informers.started(CONFIG_MAP)
+            await world.clock.sleep(30.0)
+            found = await informer.read(key())
+
+    assert found == config_map(12)
+    assert [(record.name, record.exc_info is not None) for record in caplog.records] == [
+        ("konverge.cache.collection", True)
+    ]
+    assert "a mistake in following it: ValueError: a control character" in caplog.text
 
 
 async def test_a_kind_that_was_just_defined_is_no_cause_for_a_warning(caplog: pytest.LogCaptureFixture) -> None:

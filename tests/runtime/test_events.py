@@ -278,6 +278,7 @@ class Unreliable:
         self.close = transport.close
         self.is_broken = False
         self.swallows_answers = False
+        self.is_mistaken = False
         self.tries = 0
 
     async def request(self, method: str, path: str, **options: Any) -> Response:
@@ -285,6 +286,8 @@ class Unreliable:
             self.tries += 1
             if self.is_broken:
                 raise ConnectionFailedError("the server hung up")
+            if self.is_mistaken:
+                raise ValueError("a control character in a header")
         answer = await self._transport.request(method, path, **options)
         if self.swallows_answers and "/events" in path:
             self.swallows_answers = False
@@ -323,6 +326,22 @@ async def test_an_event_whose_answer_was_lost_is_there_once() -> None:
 
         assert events.statistics.sent == 1
         assert len((await client.list(EVENT)).items) == 1
+
+
+async def test_a_mistake_costs_its_event_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with unreliable() as (transport, events, client):
+        transport.is_mistaken = True
+        for name in ("a", "b"):
+            events.event(thing(name), reason="Seen", message="seen", action="Look")
+        await CLOCK.sleep(10)
+        transport.is_mistaken = False
+        events.event(thing("c"), reason="Seen", message="seen", action="Look")
+        await CLOCK.sleep(10)
+
+        assert (events.statistics.sent, events.statistics.refused) == (1, 2)
+        assert [event["regarding"]["name"] for event in (await client.list(EVENT)).items] == ["c"]
+    [record] = [record for record in caplog.records if "by a mistake: ValueError" in record.message]
+    assert record.exc_info
 
 
 async def test_recording_goes_on_while_the_server_is_gone_and_the_oldest_events_give_way(

@@ -30,6 +30,7 @@ from konverge.errors import (
     NotFoundError,
     TooManyRequestsError,
     UntrustedServerError,
+    describe,
 )
 from konverge.kube import GroupVersionKind, Object, ObjectKey, identity
 from konverge.kube.metadata import ObjectMeta
@@ -131,6 +132,8 @@ class Collection:
                     await self._watch(step)
             except KonvergeError as error:
                 self._failed(error)
+            except Exception as error:  # noqa: BLE001  # a mistake, and no reason to stop following for good
+                self._failed(self._mistake(error))
 
     async def ready(self, timeout_seconds: float) -> None:
         """Wait until reads are answered.
@@ -352,6 +355,13 @@ class Collection:
             # Cancelled, or called away to list again: what readers see already will not be found new by that list.
             for key in list(self._untold):
                 self._tell_untold(key)
+
+    def _mistake(self, error: Exception) -> KonvergeError:
+        """What nobody has foreseen, as a failure like others: logged as a whole once, and tried again."""
+        found = KonvergeError(f"a mistake in following it: {describe(error)}")
+        if str(found) != str(self._reflector.problem):
+            _logger.error("%s: %s", self._gvk, found, exc_info=error)
+        return found
 
     def _failed(self, error: KonvergeError) -> None:
         was_healthy = self._reflector.problem is None

@@ -29,6 +29,7 @@ from konverge.errors import (
     NotFoundError,
     ServerError,
     TooManyRequestsError,
+    describe,
 )
 from konverge.kube import GroupVersionKind, Object, ObjectKey, format_micro_time
 from konverge.kube.names import dns_subdomain_mistakes
@@ -106,6 +107,7 @@ class ClusterEvents:
         self._is_served = True
         self._dropped_told = 0
         self._complain_at = 0.0
+        self._mistake_told = ""
 
     @property
     def statistics(self) -> EventStatistics:
@@ -193,7 +195,13 @@ class ClusterEvents:
         if not self._is_served or self._is_refused(_namespace(sending.occurrence.regarding), now):
             self._series.refused(sending)
             return 0.0
-        await self._send(sending)
+        try:
+            await self._send(sending)
+        except Exception as error:  # noqa: BLE001  # a mistake costs the event and a pause, not all events after it
+            self._note_mistake(error)
+            self._series.refused(sending)
+            return _PAUSE_SECONDS
+        self._mistake_told = ""
         self._complain()
         return 0.0
 
@@ -238,6 +246,13 @@ class ClusterEvents:
                 return
             series = {"series": event["series"]}
             await self._client.patch(_EVENT, ObjectKey.of(event), series, patch_type="merge")
+
+    def _note_mistake(self, error: Exception) -> None:
+        """Log what nobody has foreseen as a whole, but not again for each event that it costs."""
+        text = describe(error)
+        if text != self._mistake_told:
+            _log.error("an event was not sent, by a mistake: %s", text, exc_info=error)
+            self._mistake_told = text
 
     def _settle_refusal(self, sending: Sending, error: ApiError) -> None:
         if isinstance(error, NotFoundError) and not sending.creates:
