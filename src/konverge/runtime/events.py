@@ -221,7 +221,7 @@ class ClusterEvents:
                 return
             except (ConnectionFailedError, ServerError, TooManyRequestsError, TimeoutError) as error:
                 if attempt + 1 == _TRIES or not await self._may_try_again():
-                    _log.info("an event was not sent: %s", error)
+                    _log.info("an event was not sent: %s", describe(error))
                     self._series.refused(sending)
                     return
             except KonvergeError as error:  # the server finds fault with the event, or the permit is gone
