@@ -16,6 +16,7 @@ from msgspec import inspect
 from konverge.crd.classes import read_type
 from konverge.crd.definition import definition_of
 from konverge.crd.durations import parse_duration
+from konverge.crd.loosened import loosened
 from konverge.crd.models import is_model, make_instance, model_of, refusal_of
 from konverge.crd.names import json_name
 from konverge.crd.values import encode_value
@@ -34,7 +35,8 @@ def decode(cls: type[T], obj: Mapping[str, Any]) -> T:
 
     Unknown fields are passed over, and so is a null where the field has a default: an older or newer version of the
     definition may have written the object. Validators of the class run (``__post_init__``, those of attrs, those of
-    pydantic), and what they raise as a ValueError is said like any other mistake.
+    pydantic), and what they raise as a ValueError is said like any other mistake. Patterns of fields are left to the
+    API server, which matches them in linear time (`konverge.crd.loosened`).
 
     Raises:
         konverge.errors.DecodeError: A field does not fit; says which, what was expected and what was found.
@@ -42,12 +44,13 @@ def decode(cls: type[T], obj: Mapping[str, Any]) -> T:
     kind = definition_of(cls).gvk.kind
     try:
         read = _reader_of(cls)(obj, "")  # type: ignore[arg-type]  # a class is hashable
-        return msgspec.convert(read, cls, dec_hook=make_instance)
+        found: T = msgspec.convert(read, loosened(cls), dec_hook=make_instance)
     except msgspec.ValidationError as error:
         refused = refusal_of(error)
         raise DecodeError(f"{kind} {ObjectKey.of(obj)}", refused.path, refused.problem) from None
     except _UnreadableError as problem:
         raise DecodeError(f"{kind} {ObjectKey.of(obj)}", problem.path, problem.problem) from None
+    return found
 
 
 def encode(resource: object) -> Object:

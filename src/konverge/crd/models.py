@@ -19,6 +19,7 @@ import msgspec
 from msgspec import inspect
 
 from konverge.crd.complaints import explain
+from konverge.crd.loosened import loosened
 from konverge.crd.names import camel_case, json_name
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def model_of(cls: type[BaseModel]) -> Model:
             mistakes.append((name, f"its type or a constraint of it has no counterpart in a schema: {error}"))
             hint, info = Any, inspect.AnyType()
         is_required = declared.is_required()
+        hint = loosened(hint)
         fields.append(
             inspect.Field(
                 name=name,
