@@ -262,6 +262,20 @@ async def test_a_missing_permission_to_list_is_one_line_that_names_the_rule(
             await shared(cluster, [8], a)
 
 
+async def test_a_mistake_in_a_look_is_told_once_and_ends_nothing(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    replica = Replica(cluster, "a")
+    replica.connection.refusal = RuntimeError("a bug")
+    async with replica as a:
+        await cluster.clock.sleep(round_seconds(cluster))
+        told = [each for each in caplog.records if "cannot list the Leases" in each.getMessage()]
+        assert len(told) == 1
+        assert told[0].exc_info
+        a.connection.refusal = None
+        await shared(cluster, [8], a)
+
+
 @pytest.mark.parametrize("cluster_kind", [pytest.param("embedded", marks=pytest.mark.embedded)])
 @pytest.mark.parametrize("seed", range(3))
 async def test_no_shard_has_two_writers_while_replicas_come_go_and_lose_answers(cluster: Cluster, seed: int) -> None:

@@ -50,6 +50,8 @@ class ApiServer:
         ("bearer  abc ", "abc"),
         ("Basic " + base64.b64encode(b"anybody:a:b").decode(), "a:b"),
         ("Basic !!!", ""),
+        ("Basic \udcff", ""),
+        ("Basic " + base64.b64encode(b"anybody:\xff").decode(), ""),
         ("Digest abc", ""),
         ("Bearer", ""),
         ("Bearer \udc80", ""),

@@ -26,6 +26,7 @@ from konverge.kube import ObjectKey
 from konverge.runtime import Moment
 from konverge.runtime.serving import Check, Serving, ServingOptions, Sources
 from konverge.runtime.serving.addresses import Address, parse_address
+from konverge.runtime.serving.connection_log import connection_log
 from tests.runtime.serving import doubles
 from tests.runtime.serving.reading import parsed
 
@@ -180,6 +181,31 @@ async def test_broken_sources_never_take_an_endpoint_down(tokens: Path) -> None:
     assert "the check itself failed with RuntimeError" in ready[1]
     assert live[0] == 500
     assert "hunter2" not in scrape[1] + ready[1] + live[1] + page[1]
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [(b"Authorization: Basic \xff", b"401"), (b"X: " + b"y" * 100_000, b"400")],
+    ids=["no ASCII", "too long"],
+)
+async def test_a_header_that_cannot_be_used_is_refused_and_fills_no_log(
+    header: bytes, status: bytes, tokens: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with served(options(token_file=tokens)) as serving:
+        reader, writer = await asyncio.open_connection("127.0.0.1", serving.metrics_port)
+        writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n" + header + b"\r\n\r\n")
+        async with asyncio.timeout(10):
+            answer = await reader.readline()
+        writer.close()
+
+    assert answer.split()[1] == status
+    assert caplog.records == []
+
+
+def test_what_is_no_clients_mistake_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    connection_log("tests.connections").error("broken", exc_info=RuntimeError("a bug"))
+
+    assert caplog.messages == ["broken"]
 
 
 async def test_nothing_but_reading_is_served() -> None:

@@ -265,6 +265,12 @@ class ShardCampaign:
         except KonvergeError as error:
             self._complain(self._refusal(error))
             return
+        except Exception as error:  # noqa: BLE001  # a mistake in the client ends no term: there is another look soon
+            problem = f"cannot list the Leases of {self._options.name}, by a mistake: {type(error).__name__}"
+            if problem != self._last_problem:
+                self._last_problem = problem
+                _log.error("%s", problem, exc_info=error)
+            return
         self._last_problem = ""
         now = self._clock.monotonic()
         self._board.look(found.items, now)
@@ -319,6 +325,9 @@ class ShardCampaign:
                 self._options.release_deadline,
             )
             candidate.forsake()
+        except Exception:  # noqa: BLE001  # nobody knows what is still under way: as if it had not ended
+            _log.exception("%s: what was under way could not be ended: the Lease is left to run out", candidate.key)
+            candidate.forsake()
         else:
             self._told.discard(shard)
             candidate.release()
@@ -347,7 +356,7 @@ class ShardCampaign:
         try:
             async with asyncio.timeout(self._timing.renew_deadline / 2):
                 await self._client.delete(LEASE, ObjectKey.of(lease), uid=str(lease["metadata"].get("uid", "")) or None)
-        except (TimeoutError, KonvergeError) as error:
+        except Exception as error:  # noqa: BLE001  # whatever it is, a Lease that stays harms nobody
             _log.debug("the Lease %s stays: %s", ObjectKey.of(lease), describe(error))
 
     def _say_rivals(self, rivals: list[str]) -> None:

@@ -145,12 +145,11 @@ class LeaseHolder:
             raise
         except KonvergeError as error:
             self._take_error(decision, error)
+        except Exception as error:  # noqa: BLE001  # a mistake in the client: the term still lasts, and so may the mistake
+            self.candidate.failed(self._clock.monotonic())
+            self._complain_of_mistake(decision, error)
         else:
-            self._last_problem = ""
-            if isinstance(decision, Read):
-                self.candidate.read(found, self._clock.monotonic())
-            else:
-                self.candidate.wrote(found, self._clock.monotonic())
+            self._take_answer(decision, found)
         self._publish()
 
     async def _wait(self, seconds: float) -> None:
@@ -168,6 +167,19 @@ class LeaseHolder:
                 return await self._client.update(lease)
             case _:
                 return await self._client.get(LEASE, self.candidate.key)
+
+    def _take_answer(self, decision: Decision, found: Object) -> None:
+        now = self._clock.monotonic()
+        try:
+            if isinstance(decision, Read):
+                self.candidate.read(found, now)
+            else:
+                self.candidate.wrote(found, now)
+        except Exception as error:  # noqa: BLE001  # what the server holds cannot be understood; somebody may mend it
+            self.candidate.failed(now)
+            self._complain_of_mistake(decision, error)
+        else:
+            self._last_problem = ""
 
     def _take_error(self, decision: Decision, error: KonvergeError) -> None:
         now = self._clock.monotonic()
@@ -215,6 +227,12 @@ class LeaseHolder:
         if problem != self._last_problem:
             self._last_problem = problem
             _log.warning("%s", problem)
+
+    def _complain_of_mistake(self, decision: Decision, error: Exception) -> None:
+        problem = f"cannot {_verb(decision)} the Lease {self.candidate.key}, by a mistake: {type(error).__name__}"
+        if problem != self._last_problem:
+            self._last_problem = problem
+            _log.error("%s", problem, exc_info=error)
 
 
 def refusal(error: KonvergeError, key: ObjectKey, verb: str) -> str:

@@ -50,6 +50,9 @@ _RELEASED_DURATION = 1
 # renewal is how late it takes over.
 _JITTER = (0.7, 0.95)
 
+# The API's int32. Who has written the last number counts no further, or the server would refuse every holder to come.
+_MAX_TRANSITIONS = 2**31 - 1
+
 # Writes whose outcome is unknown, of which the last ones are remembered: each lasts about a retry period, and what was
 # sent a lease duration ago can make nobody the holder any more.
 _MAX_UNSETTLED = 32
@@ -314,7 +317,7 @@ class Candidate:
             return self._write(self._new_record(wall, 0), now)
         ends = self._seen.ends(self._timing.lease_duration)
         if now >= ends:
-            return self._write(self._new_record(wall, self._seen.record.transitions + 1), now)
+            return self._write(self._new_record(wall, min(self._seen.record.transitions + 1, _MAX_TRANSITIONS)), now)
         self._known = False
         self._next_at = min(now + self._pause(), ends)
         return Wait(self._next_at - now)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import hashlib
 import hmac
 import logging
@@ -86,7 +85,7 @@ def bearer_token(authorization: str) -> str:
     if scheme.lower() == "basic":
         try:
             token = base64.b64decode(token, validate=True).decode().partition(":")[2]
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:  # no base64 (also by a character that is not ASCII), or no UTF-8 in it
             return ""
     elif scheme.lower() != "bearer":
         return ""

@@ -17,6 +17,7 @@ from aiohttp import web
 
 from konverge.runtime.serving.addresses import Address, listening_socket
 from konverge.runtime.serving.authentication import Authenticator, bearer_token
+from konverge.runtime.serving.connection_log import connection_log
 
 __all__ = ["Handler", "ReadServer", "authenticated"]
 
@@ -57,7 +58,11 @@ class ReadServer:
         for path, handler in handlers.items():
             application.router.add_get(path, handler)
         self._runner = web.AppRunner(
-            application, access_log=None, handler_cancellation=True, shutdown_timeout=_STOP_SECONDS
+            application,
+            access_log=None,
+            logger=connection_log("konverge.runtime.serving.connections"),
+            handler_cancellation=True,
+            shutdown_timeout=_STOP_SECONDS,
         )
         self._listener: asyncio.Server | None = None
 
