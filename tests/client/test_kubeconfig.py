@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,18 @@ def test_an_empty_file_says_nothing(write: Any, empty: str) -> None:
     first, second = write(empty, "first"), write(document(), "second")
 
     assert load(None, KUBECONFIG=f"{first}{os.pathsep}{second}").server == "https://one.example:6443"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        json.dumps(document()),
+        yaml.safe_dump(document(), default_flow_style=True),  # begins like JSON, and is none
+    ],
+)
+def test_a_file_in_json_and_one_in_braces_are_read(write: Any, content: str) -> None:
+    assert content.startswith("{")
+    assert load(write(content)).server == "https://one.example:6443"
 
 
 # What is read of it.

@@ -10,13 +10,17 @@ import base64
 import binascii
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
+
 from konverge.client.cluster import ClusterConfig, Tls
 from konverge.client.credentials import Anonymous, BasicAuth, Credentials, Token, TokenFile
+from konverge.client.decoding import UNREADABLE
 from konverge.client.exec_credentials import ExecCredentials
 from konverge.client.exec_plugin import parse_exec_plugin
 from konverge.client.oidc import OidcCredentials, parse_oidc_provider
@@ -135,24 +139,34 @@ def _merge(files: list[Path]) -> _Merged:
 
 
 def _read(file: Path) -> Mapping[str, Any]:
-    import yaml  # not at the top: a program in a Pod reads no such file
-
     try:
         if file.stat().st_size > _MAX_FILE_BYTES:
             raise ConfigurationError(f"{file} is larger than {_MAX_FILE_BYTES} bytes: this is no kubeconfig")
-        document = yaml.load(file.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        text = file.read_bytes()
     except OSError as error:
         raise ConfigurationError(f"cannot read the kubeconfig {file}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        # The parser's own words quote the file, which holds keys: say where, not what.
-        mark = getattr(error, "problem_mark", None)
-        place = f" near line {mark.line + 1}" if mark is not None else ""
-        raise ConfigurationError(f"the kubeconfig {file} is not YAML{place}") from None
+    document = _decoded(file, text)
     if document is None:
         return {}
     if not isinstance(document, Mapping):
         raise ConfigurationError(f"{file} is no kubeconfig: it must be a mapping with clusters, users and contexts")
     return document
+
+
+def _decoded(file: Path, text: bytes) -> Any:
+    # JSON is YAML, and to read it takes no library of 3 MB.
+    if text.startswith(b"{"):
+        with suppress(*UNREADABLE):
+            return msgspec.json.decode(text)
+    import yaml  # not at the top: a program in a Pod reads no such file
+
+    try:
+        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        # The parser's own words quote the file, which holds keys: say where, not what.
+        mark = getattr(error, "problem_mark", None)
+        place = f" near line {mark.line + 1}" if mark is not None else ""
+        raise ConfigurationError(f"the kubeconfig {file} is not YAML{place}") from None
 
 
 def _resolve(merged: _Merged, name: str, chosen: _Entry, env: Mapping[str, str], clock: Clock) -> ClusterConfig:
