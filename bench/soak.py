@@ -54,6 +54,7 @@ class SoakReport:
         after: The same at rest after it.
         drift: What is not as it should be at the end, one line each.
         settle_seconds: How long after the last change all was as it should be.
+        settled_last: What was not until then.
         lags: The seconds from an edit of a bed to Ready for it.
         failures: The lines of the operator's log that nobody should ever see.
         actions: What was done to the beds and their children.
@@ -68,6 +69,7 @@ class SoakReport:
     after: Held | None = None
     drift: list[str] = field(default_factory=list)
     settle_seconds: float = 0.0
+    settled_last: list[str] = field(default_factory=list)
     lags: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     actions: Counter[str] = field(default_factory=Counter)
@@ -164,6 +166,7 @@ class Soak:
         owners: How many beds.
         faults: What goes wrong.
         agent: The operator's name, not used by another run on the control plane.
+        seed: Decides what is changed.
     """
 
     def __init__(
@@ -176,6 +179,7 @@ class Soak:
         owners: int,
         faults: Faults,
         agent: str = "soaked",
+        seed: int = 1,
     ) -> None:
         self._cluster = cluster
         self._client = client
@@ -183,7 +187,7 @@ class Soak:
         self._folder = folder
         self._faults = faults
         self._agent = agent
-        self._gardeners = Gardeners(client, namespace, owners)
+        self._gardeners = Gardeners(client, namespace, owners, seed)
         self.report = SoakReport()
 
     async def run(self, seconds: float, *, actions_per_second: float = 3.0) -> SoakReport:
@@ -201,6 +205,7 @@ class Soak:
                 sampling = asyncio.create_task(self._sample(replica, min(60.0, seconds / 2)))
                 await self._gardeners.work(seconds, actions_per_second)
                 changed_at = time.monotonic()
+                report.settled_last = []
                 report.drift = await self._until_settled(replica)
                 report.settle_seconds = time.monotonic() - changed_at
                 sampling.cancel()
@@ -251,6 +256,7 @@ class Soak:
             replica.must_live()
             if not found or time.monotonic() > end:
                 return found
+            self.report.settled_last = found
             await asyncio.sleep(1.0)
 
     async def drift(self) -> list[str]:
@@ -338,7 +344,9 @@ def _differences(wanted: Any, found: Any, path: str = "") -> list[str]:
     return [] if wanted == found else [f"{path}: expected {wanted!r}, found {found!r}"]
 
 
-async def soak(minutes: float, owners: int, faults: Faults, actions_per_second: float, log: Path | None) -> SoakReport:
+async def soak(
+    minutes: float, owners: int, faults: Faults, actions_per_second: float, log: Path | None, seed: int
+) -> SoakReport:
     """A soak on a control plane of its own."""
     with tempfile.TemporaryDirectory(prefix="konverge-soak-") as temporary:
         folder = log or Path(temporary)
@@ -346,7 +354,7 @@ async def soak(minutes: float, owners: int, faults: Faults, actions_per_second: 
         async with RealCluster() as cluster, connect(cluster.kubeconfig, user_agent="gardener", env={}) as client:
             namespace = "soak"
             await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-            run = Soak(cluster, client, namespace, folder, owners=owners, faults=faults)
+            run = Soak(cluster, client, namespace, folder, owners=owners, faults=faults, seed=seed)
             return await run.run(60 * minutes, actions_per_second=actions_per_second)
 
 
@@ -380,6 +388,8 @@ def _print(report: SoakReport) -> bool:
     every = max(1, len(report.samples) // 20)
     print("resident set over time (MB):", " ".join(f"{sample:.1f}" for sample in report.samples[::every]))
     print(f"settled {report.settle_seconds:.1f} s after the last change; drift: {len(report.drift)}")
+    for line in report.settled_last[:3]:
+        print(f"  settled last: {line}")
     for line in [*report.drift[:20], *report.failures[:20]]:
         print(f"  {line}")
     problems = {
@@ -403,11 +413,14 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0, help="for how long (default: 10)")
     parser.add_argument("--owners", type=int, default=100, help="how many beds (default: 100)")
     parser.add_argument("--actions", type=float, default=3.0, help="changes a second (default: 3)")
+    parser.add_argument("--seed", type=int, default=1, help="decides what is changed (default: 1)")
     parser.add_argument("--gentle", action="store_true", help="watch faults alone: requests and writes go through")
     parser.add_argument("--log", type=Path, help="a folder in which the operator's log stays")
     arguments = parser.parse_args()
     faults = GENTLE if arguments.gentle else ROUGH
-    report = asyncio.run(soak(arguments.minutes, arguments.owners, faults, arguments.actions, arguments.log))
+    report = asyncio.run(
+        soak(arguments.minutes, arguments.owners, faults, arguments.actions, arguments.log, arguments.seed)
+    )
     raise SystemExit(0 if _print(report) else 1)
 
 
