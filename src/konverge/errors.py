@@ -282,11 +282,14 @@ class ServerError(ApiError):
 def describe(error: BaseException) -> str:
     """What an error says to a person: konverge's own speak for themselves, any other shows its type as well.
 
-    The text of a ``KeyError`` is only the key, that of a failed ``assert`` nothing at all.
+    The text of a ``KeyError`` is only the key, that of a failed ``assert`` nothing at all. It never raises.
     """
-    if isinstance(error, KonvergeError):
-        return str(error)
-    text = str(error)
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001  # an author's class may have any __str__
+        text = "its text cannot be read"
+    if isinstance(error, KonvergeError) and text:
+        return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

@@ -3,8 +3,11 @@
 import logging
 import socket
 import sys
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -16,11 +19,12 @@ from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator import Operator, OwnerContext, RunOptions
 from konverge.operator.webhooks import AdmissionRequest
 from konverge.runtime.serving import ServingOptions
-from konverge.runtime.webhooks import WebhookOptions
+from konverge.runtime.webhooks import ServiceReference, WebhookOptions
 from tests.operator.shops import LOOSE_SHOP, SECRET, SHOP, LooseShop, Shop, ShopSpec, Town, settings
 
 pytestmark = pytest.mark.anyio
 
+CONFIGURATION = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
 EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
 
 
@@ -190,6 +194,29 @@ async def test_probes_alone_need_no_library(town: Town, monkeypatch: pytest.Monk
             assert answer.status == 200
 
 
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"namespaces": ("",)}, "namespace '': "),
+        ({"namespaces": ("default", "UPPER case")}, "namespace 'UPPER case': "),
+        ({"namespaces": "default"}, "expected a tuple"),
+        ({"home": "a/b"}, "namespace 'a/b': "),
+        ({"grace": timedelta(seconds=-1)}, "grace: expected zero or more"),
+        ({"webhooks": WebhookOptions(port=99999)}, "expected 0 to 65535, found 99999"),
+        ({"webhooks": WebhookOptions("a b")}, "expected a name or an IP address, found 'a b'"),
+        ({"webhooks": WebhookOptions(service=ServiceReference("a", "../../b"))}, "Service of the webhooks: name "),
+        ({"webhooks": WebhookOptions(certificate_secret=ObjectKey("", "b"))}, "Secret of the webhooks: namespace "),
+        (
+            {"webhooks": WebhookOptions(certificate_folder=Path("/c"), certificate_secret=ObjectKey("a", "b"))},
+            "exclude each other",
+        ),
+    ],
+)
+def test_options_that_cannot_be_are_refused_before_anything_runs(given: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ConfigurationError, match=problem):
+        RunOptions(**given)
+
+
 def test_an_address_that_is_none_is_refused() -> None:
     with pytest.raises(ConfigurationError):
         ServingOptions("nowhere")
@@ -248,3 +275,35 @@ async def test_a_flood_of_one_kind_does_not_delay_another(town: Town) -> None:
         await town.client.create(loose | {"metadata": {"name": "quick", "namespace": town.namespace}})
 
         await town.cluster.eventually(lambda: greeted == ["quick"], timeout_seconds=5.0)
+
+
+@pytest.mark.real_time
+async def test_a_process_that_ends_leaves_the_webhooks_that_lead_to_another(town: Town) -> None:
+    options = RunOptions((town.namespace,), webhooks=WebhookOptions(port=0), registers_webhooks=True)
+    operator = an_operator()
+    operator.validates(Shop)(lambda shop, request: ["never"] if shop.spec.greeting == "rude" else [])
+
+    async def is_refused() -> bool:
+        try:
+            await town.open("rude", greeting="rude")
+        except (InvalidError, ServerError) as error:
+            return "never" in str(error)
+        await town.client.delete(SHOP, town.key("rude"))
+        return False
+
+    async def url() -> str:
+        found = await town.client.get(CONFIGURATION, ObjectKey("", "shops"))
+        return str(found["webhooks"][0]["clientConfig"]["url"])
+
+    async with AsyncExitStack() as second:
+        async with town.looked_after_by(operator, options):
+            await town.cluster.eventually(is_refused, describe="the first one is asked")
+            first = await url()
+            await second.enter_async_context(town.looked_after_by(operator, options))
+
+            async def has_changed() -> bool:
+                return await url() != first
+
+            await town.cluster.eventually(has_changed, describe="the second one is registered")
+
+        await town.cluster.eventually(is_refused, describe="the second one is still asked")

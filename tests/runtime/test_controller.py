@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from konverge.clock import SeededEntropy, SimulatedClock
-from konverge.errors import ConnectionFailedError, NoPermitError, ReconcileError, TerminalError
+from konverge.errors import ConnectionFailedError, KonvergeError, NoPermitError, ReconcileError, TerminalError
 from konverge.kube import ObjectKey
 from konverge.runtime.controller import Controller, FailedPassError, Result
 from konverge.runtime.passes import PassFilter
@@ -326,3 +326,62 @@ async def test_an_author_who_asks_to_be_woken_often_is_not_slowed_down() -> None
         await CLOCK.sleep(60)
 
     assert len(recorder.runs) >= 590
+
+
+class _Unreadable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [_Unreadable(), BaseExceptionGroup("both", [ValueError("a"), GeneratorExit()]), SystemExit(3), KonvergeError("")],
+    ids=["no text", "a group", "an exit", "an empty one"],
+)
+async def test_whatever_a_pass_raises_harms_no_other_key(error: BaseException) -> None:
+    good = Recorder()
+
+    async def reconcile(key: ObjectKey) -> Result | None:
+        if key == A:
+            raise error
+        return await good(key)
+
+    async with running(reconcile) as controller:
+        controller.wake(A)
+        controller.wake(B)
+        await CLOCK.sleep(1)
+        controller.wake(B)
+        await CLOCK.sleep(1)
+
+    assert len(good.runs) == 2
+
+
+@pytest.mark.parametrize("odd", [True, "ok", 5, timedelta(seconds=1)])
+async def test_a_result_that_is_none_is_the_passes_failure(odd: object, caplog: pytest.LogCaptureFixture) -> None:
+    async def reconcile(key: ObjectKey) -> Result | None:
+        return odd  # type: ignore[return-value]
+
+    async with running(reconcile) as controller:
+        controller.wake(A)
+        await CLOCK.sleep(0.001)
+
+    assert f"returned a {type(odd).__name__}: expected None or a konverge.Result" in caplog.text
+
+
+def test_a_result_says_what_it_cannot_be_made_of() -> None:
+    with pytest.raises(TypeError, match="expected a timedelta or None, found int"):
+        Result(5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="priority: expected an int, found str"):
+        Result(priority="high")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="from now on"):
+        Result(timedelta(seconds=-1))
+
+
+async def test_asking_for_another_pass_at_once_for_ever_is_slowed_down(caplog: pytest.LogCaptureFixture) -> None:
+    recorder = Recorder(seconds=0.001, result=Result(requeue_after=timedelta(0)))
+    async with running(recorder) as controller:
+        controller.wake(A)
+        await CLOCK.sleep(10)
+
+    assert len(recorder.runs) <= 101
+    assert "because: its own requeue_after of 0 s" in caplog.text

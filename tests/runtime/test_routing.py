@@ -20,6 +20,9 @@ class Nothing:
     def held(self, gvk: GroupVersionKind, key: ObjectKey) -> Object | None:
         return None
 
+    def uid_of(self, gvk: GroupVersionKind, key: ObjectKey) -> str:
+        return f"uid-{key.name}"
+
     def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[ObjectKey]:
         return []
 
@@ -187,3 +190,23 @@ def test_owners_of_other_replicas_and_what_they_control_are_not_held() -> None:
     assert not routing.keeps(WEB_APP, others)
     assert routing.keeps(SECRET, meta("token", controlled_by("web")))
     assert not routing.keeps(SECRET, meta("token", controlled_by("other")))
+
+
+def test_a_reference_with_the_uid_of_another_owner_concerns_nobody() -> None:
+    forged = OwnerReference("demo.konverge.dev/v1alpha1", "WebApp", "web", "uid-of-an-earlier-one", controller=True)
+
+    assert a_routing().concerned(SECRET, None, meta("token", forged)) == {}
+
+
+def test_that_an_owner_is_gone_concerns_it_whatever_the_predicate_says() -> None:
+    assert set(a_routing(when=lambda change: False).concerned(WEB_APP, meta("web"), None)) == {WEB}
+
+
+@pytest.mark.parametrize("key", [("default", "web"), ObjectKey("default", 7), ObjectKey(None, "web"), "web"])  # type: ignore[arg-type]
+def test_a_key_that_is_none_is_the_mapping_functions_failure(key: object, caplog: pytest.LogCaptureFixture) -> None:
+    def odd(change: Change) -> Iterable[ObjectKey]:
+        return [key]  # type: ignore[list-item]
+
+    child = meta("token", controlled_by("web"))
+    assert set(a_routing(None, WatchedKind(SECRET, TENANT, odd)).concerned(SECRET, None, child)) == {WEB}
+    assert "expected ObjectKeys of two texts" in caplog.text

@@ -27,6 +27,7 @@ from konverge.crd import crd_manifest, definition_of
 from konverge.errors import KindNotServedError, KonvergeError
 from konverge.kube import GroupVersionKind
 from konverge.operator import Operator, RunOptions
+from konverge.runtime.last_resort import LastResort
 from konverge.runtime.logs import LogFormat, install
 
 __all__ = ["install_definitions", "run"]
@@ -36,6 +37,7 @@ _log = logging.getLogger("konverge.cli")
 _FIELD_MANAGER = "konverge-run"
 _SERVED_SECONDS = 30.0
 _POLL_SECONDS = 0.1
+_THREADS_SECONDS = 5.0
 
 
 @click.command()
@@ -95,10 +97,12 @@ async def _run(
             if install:
                 await install_definitions(client, operator, clock)
             await _check_served(client, operator)
+            # It has handlers of its own; until they are in place, a signal still is an interruption.
+            await operator.run(client, options, clock=clock, stops_on_signals=True)
             interruption.cancel()
-        _log.info("operator %s is running", operator.name)
-        await operator.run(client, options, clock=clock, stops_on_signals=True)  # it has its own handlers
         _log.info("operator %s has stopped", operator.name)
+        # A thread of an author's that hangs would keep the interpreter from ending.
+        LastResort().arm(_THREADS_SECONDS, asyncio.get_running_loop())
 
 
 @asynccontextmanager

@@ -18,8 +18,8 @@ from konverge.client.observing import RequestObserver
 from konverge.clock import Clock, Entropy, SystemClock
 from konverge.component import ConditionMetrics, EventRecorder
 from konverge.crd import crd_manifest, definition_of
-from konverge.errors import ApiError, ConnectionFailedError
-from konverge.kube import Object
+from konverge.errors import ApiError, ConnectionFailedError, NotFoundError
+from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator.options import RunOptions
 from konverge.operator.permissions import permissions_of
 from konverge.operator.reconciling import OwnerPass, Reconciler, component_kinds
@@ -131,7 +131,7 @@ class _Run:
 
     def services(self) -> list[Service]:
         """What runs beside the controllers, in the order in which it starts."""
-        found: list[Service] = []
+        found: list[Service] = [self._announced]
         webhooks = self._webhook_server()
         if self._options.serving is not None:
             found.append(lambda process: self._serving(process, webhooks))
@@ -176,6 +176,11 @@ class _Run:
         return WebhookServer(self._options.webhooks, hooks, client=self.client, clock=self._clock, observer=observer)
 
     @asynccontextmanager
+    async def _announced(self, process: Process) -> AsyncIterator[None]:
+        _log.info("operator %s is running", self._registered.name)
+        yield
+
+    @asynccontextmanager
     async def _serving(self, process: Process, webhooks: WebhookServer | None) -> AsyncIterator[None]:
         from konverge.runtime.serving import Serving, Sources
 
@@ -212,8 +217,22 @@ class _Run:
                 options = self._options.webhooks
                 if options is not None and options.service is None:
                     # Nobody else answers there: every request for the kinds would be refused from now on.
-                    await unregister(self.client, server.manifests(self._registered.name))
-                    await register(self.client, [crd_manifest(cls) for cls, _ in self._converted(server)])
+                    await self._take_back(server)
+
+    async def _take_back(self, server: WebhookServer) -> None:
+        """Remove what leads to this process, and leave what another one has put in its place meanwhile."""
+        for manifest in self._webhook_manifests(server):
+            gvk, key = GroupVersionKind.of(manifest), ObjectKey.of(manifest)
+            try:
+                live = await self.client.get(gvk, key)
+            except NotFoundError:
+                continue
+            if server.url not in str(live):
+                continue
+            if gvk.kind == "CustomResourceDefinition":
+                await register(self.client, [_without_conversion(manifest)])
+            else:
+                await unregister(self.client, [manifest])
 
     def _webhook_manifests(self, server: WebhookServer) -> list[Object]:
         definitions = [crd_manifest(cls, conversion=config) for cls, config in self._converted(server)]
@@ -278,3 +297,8 @@ class _Observers:
     def retried(self, method: str, *, code: str) -> None:
         for observer in self._observers:
             observer.retried(method, code=code)
+
+
+def _without_conversion(definition: Object) -> Object:
+    spec = {name: value for name, value in definition["spec"].items() if name != "conversion"}
+    return {**definition, "spec": spec}

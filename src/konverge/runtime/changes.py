@@ -25,6 +25,9 @@ class Lookup(Protocol):
     def held(self, gvk: GroupVersionKind, key: ObjectKey) -> Object | None:
         """The object as it is held, fresh; None when it is not."""
 
+    def uid_of(self, gvk: GroupVersionKind, key: ObjectKey) -> str:
+        """The UID of the object as it is held; empty when it is not."""
+
     def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[ObjectKey]:
         """The objects that the index has under that value."""
 

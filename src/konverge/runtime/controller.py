@@ -36,6 +36,9 @@ DEFAULT_TIMEOUT = timedelta(minutes=2)
 """How long one pass may take: several requests at their own deadline of half a minute, and still an end to a hang."""
 
 
+_POLLING = timedelta(seconds=0.1)
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """What a pass that succeeded asks for.
@@ -44,10 +47,22 @@ class Result:
         requeue_after: Another pass after so long, even if nothing changes; None waits for a change.
         priority: Where that pass goes in the line, before those with lower ones; changes come with 0, owners that were
             there when the operator started with -100.
+
+    Raises:
+        TypeError: An argument is of another type.
+        ValueError: The time is negative.
     """
 
     requeue_after: timedelta | None = None
     priority: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.requeue_after, timedelta | None):
+            raise TypeError(f"requeue_after: expected a timedelta or None, found {type(self.requeue_after).__name__}")
+        if self.requeue_after is not None and self.requeue_after < timedelta(0):
+            raise ValueError(f"requeue_after: expected a time from now on, found {self.requeue_after}")
+        if type(self.priority) is not int:
+            raise TypeError(f"priority: expected an int, found {type(self.priority).__name__}")
 
 
 class FailedPassError(KonvergeError):
@@ -59,7 +74,7 @@ class FailedPassError(KonvergeError):
     """
 
     def __init__(self, failure: Exception, requeue_after: timedelta) -> None:
-        super().__init__(str(failure))
+        super().__init__(describe(failure))
         self.failure = failure
         self.requeue_after = requeue_after
 
@@ -175,25 +190,8 @@ class Controller:
 
     async def _run_pass(self, key: ObjectKey) -> None:
         started = self._begin(key)
-        outcome = Outcome.SUCCESS
         try:
-            result = await self._reconcile_in_time(key)
-        except FailedPassError as error:
-            self._requeue(key, error.requeue_after, 0)
-            outcome = self._settle_failure(key, error.failure)
-        except Exception as error:  # noqa: BLE001  # whatever an author's code raises must not end the controller
-            outcome = self._settle_failure(key, error)
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if key not in self._abandoned or task is None or task.uncancel():
-                raise
-            outcome = Outcome.ABANDONED
-            self.queue.done(key, self._clock.monotonic())
-        else:
-            if result is not None and result.requeue_after is not None:
-                self._requeue(key, result.requeue_after, result.priority)
-                outcome = Outcome.REQUEUE_AFTER
-            self.queue.done(key, self._clock.monotonic())
+            outcome = await self._outcome_of_pass(key)
         finally:
             del self._started_at[key]
             self._tasks.pop(key, None)
@@ -205,6 +203,29 @@ class Controller:
         if self._observer is not None:
             self._observer.finished(outcome, seconds=self._clock.monotonic() - started)
         self._changed.set()
+
+    async def _outcome_of_pass(self, key: ObjectKey) -> Outcome:
+        """Run the pass and tell the queue how it ended, whatever an author's code raises."""
+        try:
+            result = await self._reconcile_in_time(key)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if key not in self._abandoned or task is None or task.uncancel():
+                raise
+            self.queue.done(key, self._clock.monotonic())
+            return Outcome.ABANDONED
+        except KeyboardInterrupt:
+            raise
+        except FailedPassError as error:
+            self._requeue(key, error.requeue_after, 0)
+            return self._settle_failure(key, error.failure)
+        except BaseException as error:  # noqa: BLE001  # also SystemExit and groups of what is no Exception
+            return self._settle_failure(key, error)
+        asks_for_another = result is not None and result.requeue_after is not None
+        if result is not None and result.requeue_after is not None:
+            self._requeue(key, result.requeue_after, result.priority)
+        self.queue.done(key, self._clock.monotonic())
+        return Outcome.REQUEUE_AFTER if asks_for_another else Outcome.SUCCESS
 
     def _begin(self, key: ObjectKey) -> float:
         now = self._started_at[key] = self._clock.monotonic()
@@ -235,17 +256,22 @@ class Controller:
 
     def _requeue(self, key: ObjectKey, after: timedelta, priority: int) -> None:
         now = self._clock.monotonic()
-        self._add(key, now, priority=priority, not_before=now + after.total_seconds(), reason="requeue_after")
+        seconds = after.total_seconds()
+        if after < _POLLING:
+            # That is no pace that anybody chose: a loop of it is the breaker's.
+            self._sources.setdefault(key, f"its own requeue_after of {seconds:g} s")
+            seconds = max(seconds, self._breaker.delay_seconds(key, now))
+        self._add(key, now, priority=priority, not_before=now + seconds, reason="requeue_after")
 
     async def _reconcile_in_time(self, key: ObjectKey) -> Result | None:
         deadline = asyncio.timeout(self._timeout_seconds)
         try:
             async with deadline:
                 if self._tracer is None:
-                    return await self._reconcile(key)
+                    return _checked(await self._reconcile(key))
                 running = current_pass.get()
                 with self._tracer.span(self.name, key, "" if running is None else running.reconcile_id):
-                    return await self._reconcile(key)
+                    return _checked(await self._reconcile(key))
         except TimeoutError:
             if deadline.expired():
                 raise _TooSlowError(f"the reconcile took longer than {self._timeout_seconds:g} s") from None
@@ -258,7 +284,7 @@ class Controller:
             # unseen and leave the key running forever.
             raise KonvergeError("the reconcile awaited something that was cancelled") from error
 
-    def _settle_failure(self, key: ObjectKey, error: Exception) -> Outcome:
+    def _settle_failure(self, key: ObjectKey, error: BaseException) -> Outcome:
         fields = _log_fields()
         if _lacks_permit(error):
             # Whoever writes for the key now sees to it.
@@ -283,6 +309,13 @@ class Controller:
         if self._observer is not None:
             self._observer.retried()
         return Outcome.TIMEOUT if isinstance(error, _TooSlowError) else Outcome.ERROR
+
+
+def _checked(result: object) -> Result | None:
+    """Refuse what is no result here, where it is the pass's failure."""
+    if result is None or isinstance(result, Result):
+        return result
+    raise TypeError(f"the reconcile returned a {type(result).__name__}: expected None or a konverge.Result")
 
 
 class _TooSlowError(KonvergeError):

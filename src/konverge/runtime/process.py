@@ -16,7 +16,7 @@ import signal
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, contextmanager
 from datetime import timedelta
-from types import MappingProxyType, TracebackType
+from types import FrameType, MappingProxyType, TracebackType
 from typing import Any, Self, TypeAlias
 
 from konverge.cache import CacheOptions, Informers
@@ -27,6 +27,7 @@ from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.kube.metadata import ObjectMeta
 from konverge.runtime.cached_client import CachedClients
 from konverge.runtime.controller import Controller
+from konverge.runtime.last_resort import LastResort
 from konverge.runtime.observing import ControllerObserver, PassTracer
 from konverge.runtime.owners import OwnerKind, Owners
 from konverge.runtime.reads import Reader, Reads
@@ -48,6 +49,8 @@ _WARM_OWNERS = 100
 # How often to look whether a watched kind that was not served is served now.
 _ABSENT_SECONDS = 10.0
 _WIDEN_RETRY_SECONDS = 2.0
+# How long passes that were cancelled may take to let go before the process is ended without them.
+_CANCELLED_SECONDS = 5.0
 
 Service: TypeAlias = Callable[["Process"], AbstractAsyncContextManager[object]]
 """Something that runs beside the controllers, from before the informers start until after they have stopped."""
@@ -147,7 +150,7 @@ class Process:
             raise ConfigurationError("the operator has nothing to do: register a custom resource")
         with ExitStack() as signals:
             if stops_on_signals:
-                signals.enter_context(_signals_call(self.stop))
+                signals.enter_context(_signals_call(self.stop, self._grace_seconds))
             try:
                 async with self._deadline:
                     await self._work()
@@ -213,6 +216,12 @@ class Process:
         """The object as the caches hold it, fresh; None when they do not."""
         informer = self.informers.running.get(gvk)
         return None if informer is None else informer.store.get(key)
+
+    def uid_of(self, gvk: GroupVersionKind, key: ObjectKey) -> str:
+        """The UID of the object as the caches hold it; empty when they do not."""
+        informer = self.informers.running.get(gvk)
+        meta = None if informer is None else informer.store.metadata(key)
+        return "" if meta is None else meta.uid
 
     def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[ObjectKey]:
         """The objects that an index of the kind has under that value."""
@@ -378,16 +387,26 @@ class _Background:
 
 
 @contextmanager
-def _signals_call(stop: Callable[[], None]) -> Iterator[None]:
-    """Let SIGTERM and SIGINT call the function within the block."""
+def _signals_call(stop: Callable[[], None], grace_seconds: float) -> Iterator[None]:
+    """Let SIGTERM and SIGINT call the function within the block, and end the process if that does not end the block."""
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGTERM, signal.SIGINT)
-    before = {number: signal.getsignal(number) for number in numbers}
+    last_resort = LastResort()
+    is_first = True
+
+    def told(number: int, frame: FrameType | None) -> None:
+        nonlocal is_first
+        last_resort.arm(grace_seconds + _CANCELLED_SECONDS if is_first else _CANCELLED_SECONDS, loop)
+        is_first = False
+        loop.call_soon_threadsafe(stop)
+
+    # Not the loop's own handlers: a loop that is blocked would not call them. Those that it has would be called too.
     for number in numbers:
-        loop.add_signal_handler(number, stop)
+        loop.remove_signal_handler(number)
+    before = {number: signal.signal(number, told) for number in numbers}
     try:
         yield
     finally:
+        last_resort.disarm()
         for number in numbers:
-            loop.remove_signal_handler(number)
             signal.signal(number, before[number])

@@ -3,9 +3,9 @@
 Pure, but for what authors' predicates and mapping functions do.
 
 An object concerns an owner if it *is* the owner, if the owner controls it (the one owner reference with ``controller:
-true``, matched by group and kind, since the version of a reference says nothing), if a pass of the owner read it, or if
-a watch maps it to the owner. Every change wakes whom it concerns, an own write its writer too: the pass that follows
-finds nothing to do and sends nothing, and whoever changes something each time is the `Breaker`'s.
+true``, matched by group, kind and UID, since the version of a reference says nothing), if a pass of the owner read it,
+or if a watch maps it to the owner. Every change wakes whom it concerns, an own write its writer too: the pass that
+follows finds nothing to do and sends nothing, and whoever changes something each time is the `Breaker`'s.
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ class Routing:
         if owned is None and watches is None:
             return
         change = Change(gvk, old, new, self._lookup)
-        if owned is not None and _passes(owned.when, change):
+        # That an owner is gone always counts: what is known of it must go too.
+        if owned is not None and (new is None or _passes(owned.when, change)):
             yield Reader(gvk, change.key)
         for watch in watches or ():
             if _passes(watch.when, change):
@@ -147,8 +148,8 @@ class Routing:
             for number, key in enumerate(watch.owners_of(change)):
                 if number == _MAX_MAPPED:
                     raise ValueError(f"it names more than {_MAX_MAPPED} owners")
-                if not isinstance(key, ObjectKey):
-                    raise TypeError(f"expected ObjectKeys, found {type(key).__name__}")
+                if not _is_key(key):
+                    raise TypeError(f"expected ObjectKeys of two texts, found {key!r:.100}")
                 yield Reader(watch.owner, key)
         except Exception:  # noqa: BLE001  # an author's code: the change concerns others too
             _log.exception("the function that maps %s to %s failed on %s", watch.gvk, watch.owner.kind, change.key)
@@ -158,10 +159,17 @@ class Routing:
         kind = None if reference is None else self._owner_kind(reference)
         if reference is None or kind is None:
             return None
-        return Reader(kind.gvk, ObjectKey(meta.namespace if kind.namespaced else "", reference.name))
+        key = ObjectKey(meta.namespace if kind.namespaced else "", reference.name)
+        # A name alone is anybody's to write: who may create a ConfigMap could wake, and so slow down, every owner. An
+        # owner that is not held yet is woken by its own coming.
+        return Reader(kind.gvk, key) if self._lookup.uid_of(kind.gvk, key) == reference.uid else None
 
     def _owner_kind(self, reference: OwnerReference) -> OwnedKind | None:
         return self._kinds.get(GroupVersionKind.parse(reference.api_version, reference.kind).group_kind)
+
+
+def _is_key(found: object) -> bool:
+    return isinstance(found, ObjectKey) and all(isinstance(part, str) for part in (*found,))
 
 
 def _passes(when: Predicate | None, change: Change) -> bool:
