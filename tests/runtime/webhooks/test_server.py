@@ -231,5 +231,5 @@ async def test_stopping_does_not_wait_for_ever() -> None:
 
 async def test_a_port_that_is_taken_is_told() -> None:
     async with serving() as (server, _):
-        with pytest.raises(ConfigurationError, match=rf"cannot be served at 127.0.0.1:{server.port}: "):
+        with pytest.raises(ConfigurationError, match=rf"cannot listen on 127.0.0.1:{server.port}: "):
             await WebhookServer(WebhookOptions(port=server.port), Hooks()).__aenter__()

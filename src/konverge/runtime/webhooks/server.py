@@ -1,8 +1,9 @@
 """The HTTPS server that API servers ask (aiohttp).
 
-One path a webhook, POST only. A body is read up to its limit and only once there is room to work on it; who finds too
-many waiting is told to come back. The deadline of an answer is the one that the API server names in ``timeout``, less a
-margin for the way back: a refusal that says what took too long is better than none.
+One path a webhook, POST only. A body is read whole, in few seconds and within a bound for all, before its request takes
+a place among those that are worked on: whoever sends slowly is in nobody's way. Who finds too many waiting is told to
+come back. The deadline of an answer is the one that the API server names in ``timeout``, less a margin for the way
+back: a refusal that says what took too long is better than none.
 """
 
 from __future__ import annotations
@@ -20,8 +21,12 @@ from typing import TypeAlias
 from aiohttp import web
 
 from konverge.clock import Clock
-from konverge.errors import ApiError, BadRequestError, TooManyRequestsError
+from konverge.errors import ApiError, TooManyRequestsError
+from konverge.runtime.serving.addresses import Address, listening_socket
+from konverge.runtime.serving.connection_log import connection_log
 from konverge.runtime.webhooks.answering import answer_admission, answer_conversion
+from konverge.runtime.webhooks.bodies import Bodies
+from konverge.runtime.webhooks.connections import Connections, Presence
 from konverge.runtime.webhooks.hooks import Hooks
 from konverge.runtime.webhooks.observing import WebhookObserver
 
@@ -33,12 +38,18 @@ Answering: TypeAlias = Callable[[bytes, float], Awaitable[bytes]]
 _ADMISSION_BYTES = 7 * 1024 * 1024
 # Objects of any number come in one review; in practice one, or a page of a list.
 _CONVERSION_BYTES = 32 * 1024 * 1024
+_ALL_BYTES = 64 * 1024 * 1024
 # The API's default for admission; of a conversion the server does not say how long it waits.
 _DEFAULT_SECONDS = 10.0
 _CONVERSION_SECONDS = 30.0
 _LONGEST_SECONDS = 60.0
 _MARGIN_SECONDS = 0.5
 _CLIENT_WENT_AWAY = 499
+# API servers end connections that were idle for 90 s (net/http): if we did so first, we would now and then hit one on
+# which a question is just coming.
+_IDLE_SECONDS = 120.0
+# How long the rest of a body is taken in after a refusal: who is still sending would not see it otherwise.
+_LINGERING_SECONDS = 1.0
 _TIMEOUT = re.compile(r"(?:(\d{1,3})m)?(?:(\d{1,3}(?:\.\d{1,9})?)s)?", re.ASCII)
 
 _log = logging.getLogger("konverge.webhooks")
@@ -53,12 +64,19 @@ class Limits:
         waiting: How many more may wait for that; the next is answered 429.
         admission_bytes: How long an AdmissionReview may be.
         conversion_bytes: How long a ConversionReview may be.
+        all_bytes: How long all together may be.
+        connections: How many connections there may be.
+        receive_seconds: How long a TLS handshake may take, then the head of the first request, and each body; and how
+            long the client may take to read the answer.
     """
 
     concurrent: int = 64
     waiting: int = 512
     admission_bytes: int = _ADMISSION_BYTES
     conversion_bytes: int = _CONVERSION_BYTES
+    all_bytes: int = _ALL_BYTES
+    connections: int = 512
+    receive_seconds: float = 5.0
 
 
 class WebhookApplication:
@@ -71,19 +89,24 @@ class WebhookApplication:
         observer: Hears of each request.
 
     Attributes:
+        limits: What it takes on at once.
+        clock: Measures how long answers take.
+        presence: What connections are there for.
         in_flight: How many requests are here, those that wait included.
     """
 
     def __init__(
         self, hooks: Hooks, clock: Clock, *, limits: Limits | None = None, observer: WebhookObserver | None = None
     ) -> None:
-        self._limits = limits = limits or Limits()
-        self._clock = clock
+        self.limits = limits = limits or Limits()
+        self.clock = clock
         self._observer = observer
         self._room = asyncio.Semaphore(limits.concurrent)
+        self._bodies = Bodies(limits.all_bytes)
+        self.presence = Presence()
         self.in_flight = 0
         # Bodies are read here, each with the limit of its path.
-        self.application = web.Application()
+        self.application = web.Application(middlewares=[self._heard])
         for hook in hooks.admission:
             self._serve(hook.path, partial(answer_admission, hook), limits.admission_bytes, _DEFAULT_SECONDS)
         for conversion in hooks.conversion:
@@ -98,7 +121,7 @@ class WebhookApplication:
         self.application.router.add_post(path, handle)
 
     async def _observed(self, path: str, answer: Awaitable[web.Response]) -> web.Response:
-        begin, code = self._clock.monotonic(), 500
+        begin, code = self.clock.monotonic(), 500
         self.in_flight += 1
         if self._observer is not None:
             self._observer.started(path)
@@ -112,31 +135,45 @@ class WebhookApplication:
         finally:
             self.in_flight -= 1
             if self._observer is not None:
-                self._observer.finished(path, code, seconds=self._clock.monotonic() - begin)
+                self._observer.finished(path, code, seconds=self.clock.monotonic() - begin)
+
+    @web.middleware
+    async def _heard(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        self.presence.heard.add(request.protocol)
+        return await handler(request)
 
     async def _answer(
         self, request: web.Request, answering: Answering, most_bytes: int, default_seconds: float
     ) -> web.Response:
         seconds = answer_seconds(request.query.get("timeout", ""), default_seconds)
+        receive_seconds = self.limits.receive_seconds
+        begin = self.clock.monotonic()
         try:
-            if self.in_flight > self._limits.concurrent + self._limits.waiting:
-                raise TooManyRequestsError("too many requests wait already", retry_after_seconds=1)
-            begin = self._clock.monotonic()
-            deadline = asyncio.timeout(seconds)
-            try:
-                async with deadline:
-                    await self._room.acquire()
-            except TimeoutError:
-                raise TooManyRequestsError("there was no room in time", retry_after_seconds=1) from None
-            try:
-                left = max(0.001, seconds - (self._clock.monotonic() - begin))
-                body = await _body(request, most_bytes, left)
-                left = max(0.001, seconds - (self._clock.monotonic() - begin))
-                return web.Response(body=await answering(body, left), content_type="application/json")
-            finally:
-                self._room.release()
+            async with self._bodies.received(request, most_bytes, min(seconds, receive_seconds)) as body:
+                with self.presence.working(request):
+                    answer = await self._worked_on(answering, body, begin + seconds)
+                # Its length is that of the body, more or less: it counts as one until the client has it.
+                return await _sent(request, web.Response(body=answer, content_type="application/json"), receive_seconds)
         except ApiError as error:
             return _failure(error)
+
+    async def _worked_on(self, answering: Answering, body: bytes, end: float) -> bytes:
+        if len(self.presence.busy) > self.limits.concurrent + self.limits.waiting:
+            raise TooManyRequestsError("too many requests wait already", retry_after_seconds=1)
+        try:
+            async with asyncio.timeout(self._left(end)):
+                await self._room.acquire()
+        except TimeoutError:
+            raise TooManyRequestsError("there was no room in time", retry_after_seconds=1) from None
+        try:
+            return await answering(body, self._left(end))
+        finally:
+            self._room.release()
+
+    def _left(self, end: float) -> float:
+        return max(0.001, end - self.clock.monotonic())
 
 
 def answer_seconds(timeout: str, default_seconds: float) -> float:
@@ -171,49 +208,52 @@ async def served(
         grace_seconds: How long requests under way may take after the block.
 
     Raises:
-        OSError: The port is taken.
+        ConfigurationError: The address cannot be listened on.
     """
     runner = web.AppRunner(
         application.application,
         access_log=None,
+        logger=connection_log("konverge.webhooks.connections"),
         # Nobody waits for an answer any more: the handler need not go on.
         handler_cancellation=True,
+        keepalive_timeout=_IDLE_SECONDS,
+        lingering_time=_LINGERING_SECONDS,
         shutdown_timeout=grace_seconds,
     )
-    await runner.setup()
+    listening = await asyncio.to_thread(listening_socket, Address(host, port), "the server of the webhooks")
     try:
-        site = web.TCPSite(runner, host or None, port, ssl_context=context, reuse_address=True)
-        await site.start()
-        yield runner.addresses[0][1]
+        await runner.setup()
+        assert runner.server is not None
+        limits = application.limits
+        connections = Connections(
+            runner.server,
+            application.presence,
+            context,
+            application.clock,
+            most=limits.connections,
+            silent_seconds=limits.receive_seconds,
+        )
+        accepting = asyncio.create_task(connections.accept(listening))
+        try:
+            yield listening.getsockname()[1]
+        finally:
+            accepting.cancel()
+            await asyncio.wait([accepting])
     finally:
+        listening.close()
         await runner.cleanup()
 
 
-async def _body(request: web.Request, most_bytes: int, seconds: float) -> bytes:
-    """The whole body, never more than so many bytes of it."""
-    if request.content_type != "application/json":
-        raise ApiError(
-            f"expected Content-Type application/json, found {request.content_type}",
-            reason="UnsupportedMediaType",
-            code=415,
-        )
-    too_large = ApiError(f"expected at most {most_bytes} bytes", reason="RequestEntityTooLarge", code=413)
-    if (request.content_length or 0) > most_bytes:
-        raise too_large
-    parts: list[bytes] = []
-    length = 0
+async def _sent(request: web.Request, response: web.Response, seconds: float) -> web.Response:
+    """Send an answer here, and not after the handler's end: a client that does not read it has a deadline too."""
     try:
         async with asyncio.timeout(seconds):
-            async for part in request.content.iter_any():
-                length += len(part)
-                if length > most_bytes:
-                    raise too_large
-                parts.append(part)
+            await response.prepare(request)
+            await response.write_eof()
     except TimeoutError:
-        raise ApiError("the body did not come in time", reason="Timeout", code=408) from None
-    except web.RequestPayloadError as problem:
-        raise BadRequestError(f"the body cannot be read: {problem}") from None
-    return b"".join(parts)
+        if request.transport is not None:
+            request.transport.abort()
+    return response
 
 
 async def _healthy(request: web.Request) -> web.Response:
@@ -225,4 +265,6 @@ def _failure(error: ApiError) -> web.Response:
     headers = {}
     if error.retry_after_seconds is not None:
         headers["Retry-After"] = str(int(error.retry_after_seconds))
-    return web.Response(status=error.code, text=str(error), headers=headers)
+    response = web.Response(status=error.code, text=str(error), headers=headers)
+    response.force_close()  # API servers do not ask what is no question; the others need not stay
+    return response

@@ -191,20 +191,15 @@ class WebhookServer:
             if renewing is not None:
                 await stack.enter_async_context(_beside(renewing()))
             application = WebhookApplication(self._hooks, self._clock, limits=options.limits, observer=self._observer)
-            try:
-                self._port = await stack.enter_async_context(
-                    served(
-                        application,
-                        self.certificate.context,
-                        options.host,
-                        options.port,
-                        grace_seconds=options.grace.total_seconds(),
-                    )
+            self._port = await stack.enter_async_context(
+                served(
+                    application,
+                    self.certificate.context,
+                    options.host,
+                    options.port,
+                    grace_seconds=options.grace.total_seconds(),
                 )
-            except OSError as problem:
-                raise ConfigurationError(
-                    f"webhooks cannot be served at {options.host or '*'}:{options.port}: {problem.strerror or problem}"
-                ) from None
+            )
             self._running = stack.pop_all()
         return self
 
