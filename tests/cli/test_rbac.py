@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+import threading
 from pathlib import Path
 
 import pytest
 import yaml
 
+from konverge.cli.authors_code import ends_within
 from konverge.cli.demo import example_folder
+from konverge.errors import ConfigurationError
 from tests.cli.conftest import Konverge
 
 OPERATOR = example_folder() / "operator.py"
@@ -47,6 +51,38 @@ own = Operator("own")
 @own.reconciles(Shop)
 async def reconcile(shop, ctx):
     return None
+"""
+
+ODD = """
+import sys
+from dataclasses import dataclass
+from konverge import Metadata, Operator, custom_resource
+from konverge.errors import KonvergeError
+
+
+class Silent(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+@dataclass
+class ShopSpec:
+    theme: str = ""
+
+
+@custom_resource(group="cli.konverge.test", version="v1")
+@dataclass
+class Shop:
+    metadata: Metadata
+    spec: ShopSpec
+
+
+def odd(shop):
+    {body}
+
+
+operator = Operator("odd")
+operator.manages(Shop, odd)
 """
 
 DARK = """
@@ -141,6 +177,95 @@ def test_a_sample_shows_what_cannot_be_guessed(konverge: Konverge, shop: Path, t
     assert {"configmaps", "secrets"} <= resources(given.stdout)
 
 
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("sys.exit(0)", "SystemExit: 0"),
+        ("raise GeneratorExit", "GeneratorExit"),
+        ('raise KonvergeError("")', "KonvergeError"),
+        (r'raise ValueError("\n")', "ValueError:"),
+        ("raise Silent", "Silent: its text cannot be read"),
+        ("return None", "TypeError: it returned a NoneType, expected a Component"),
+    ],
+)
+def test_a_function_that_ends_in_whatever_way_is_named_and_the_rest_is_printed(
+    body: str, reason: str, konverge: Konverge, tmp_path: Path
+) -> None:
+    (tmp_path / "odd.py").write_text(ODD.format(body=body))
+
+    done = konverge("rbac", "odd.py")
+
+    assert done.returncode == 0
+    assert "shops" in resources(done.stdout)
+    assert re.fullmatch(
+        r"konverge: not derived: odd builds no component for \d+ of \d+ sample objects of Shop "
+        rf"\({re.escape(reason)}\); give a sample object for what it would use there\n",
+        done.stderr,
+    )
+
+
+def test_what_the_file_and_its_functions_print_does_not_become_manifests(konverge: Konverge, tmp_path: Path) -> None:
+    printing = 'print("apiVersion: printed")\n'
+    run = 'import subprocess\nsubprocess.run(["echo", "kind: started"])\n'
+    (tmp_path / "loud.py").write_text(printing + run + ODD.format(body='print("kind: called")'))
+
+    roles, definitions = konverge("rbac", "loud.py"), konverge("crd", "loud.py")
+
+    assert {obj["kind"] for obj in yaml.safe_load_all(roles.stdout)} <= {
+        "ServiceAccount",
+        "ClusterRole",
+        "ClusterRoleBinding",
+    }
+    assert [obj["kind"] for obj in yaml.safe_load_all(definitions.stdout)] == ["CustomResourceDefinition"]
+    assert {"apiVersion: printed", "kind: started", "kind: called"} <= set(roles.stderr.splitlines())
+    assert {"apiVersion: printed", "kind: started"} <= set(definitions.stderr.splitlines())
+
+
+def test_a_function_that_does_not_return_is_told_with_its_place() -> None:
+    stuck = threading.Event()
+
+    try:
+        with pytest.raises(
+            ConfigurationError, match=r"building did not come to an end in 0\.05 s: it is at .*, line \d+"
+        ):
+            ends_within(0.05, stuck.wait, "building")
+    finally:
+        stuck.set()
+
+
+def test_what_is_meant_to_end_a_program_ends_no_derivation_without_a_word() -> None:
+    def leave() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(ConfigurationError, match="building was ended by KeyboardInterrupt"):
+        ends_within(10.0, leave, "building")
+
+
+@pytest.mark.parametrize("shards", [("--shards",), ("--shards", "3"), ("--shards=3",)])
+def test_shards_may_have_the_number_that_run_wants(shards: tuple[str, ...], konverge: Konverge) -> None:
+    done = konverge("rbac", *shards, OPERATOR)
+
+    (rule,) = [
+        rule
+        for obj in yaml.safe_load_all(done.stdout)
+        for rule in obj.get("rules", ())
+        if rule["resources"] == ["leases"]
+    ]
+    assert "delete" in rule["verbs"]
+
+
+def test_the_secret_of_the_webhooks_is_granted_in_the_operators_namespace(konverge: Konverge) -> None:
+    secret = ("--webhook-secret", "demo/webapp-webhooks")
+    done = konverge("rbac", OPERATOR, "--account", "demo/webapp", *secret)
+    elsewhere = konverge("rbac", OPERATOR, *secret)
+
+    (role,) = [obj for obj in yaml.safe_load_all(done.stdout) if obj["kind"] == "Role"]
+    assert role["metadata"]["namespace"] == "demo"
+    assert {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create", "get", "update"]} in role["rules"]
+    assert elsewhere.returncode == 3
+    assert "its own namespace, which is 'default' by --account (found 'demo')" in elsewhere.stderr
+
+
 def test_what_could_not_be_derived_is_said_on_stderr(konverge: Konverge, shop: Path) -> None:
     done = konverge("rbac", f"{shop}:own")
 
@@ -159,6 +284,8 @@ def test_what_could_not_be_derived_is_said_on_stderr(konverge: Konverge, shop: P
         (("--account", "nobody"), 2, "--account: expected NAMESPACE/NAME, found 'nobody'"),
         (("--account", "default/Some One"), 3, "account 'Some One': "),
         (("--namespace", "Here"), 3, "namespace 'Here': "),
+        (("--namespace", ""), 3, "namespace '': "),
+        (("--shards", "0"), 2, "--shards"),
     ],
 )
 def test_what_cannot_be_used_is_named(

@@ -15,6 +15,7 @@ from konverge.cli.program import konverge as program
 from konverge.cli.rbac import rbac
 from konverge.cli.run import run
 from konverge.cli.run_options import RunFlags
+from konverge.cli.webhooks import webhooks
 from konverge.client import Client
 from konverge.crd import definition_of
 from konverge.errors import ForbiddenError, InvalidError, NotFoundError
@@ -272,7 +273,7 @@ def test_the_page_for_migrants_has_every_fault_once() -> None:
     assert listed == [f"F{number:02}" for number in range(1, 51)]
 
 
-@pytest.mark.parametrize("command", [run, rbac], ids=["run", "rbac"])
+@pytest.mark.parametrize("command", [run, rbac, webhooks], ids=["run", "rbac", "webhooks"])
 def test_the_command_line_page_has_every_option(command: click.Command) -> None:
     assert command.name is not None
     section = text_of("docs/command-line.md").partition(f"## `konverge {command.name} ")[2].partition("\n## ")[0]

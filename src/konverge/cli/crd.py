@@ -8,6 +8,7 @@ from typing import Literal
 import click
 import yaml
 
+from konverge.cli.authors_code import printing_to_stderr
 from konverge.cli.operator_file import load_operator, parse_reference
 from konverge.cli.program import verbose_option
 from konverge.crd import crd_manifest
@@ -34,8 +35,10 @@ def crd(file: str, output: Literal["yaml", "json"]) -> None:
 
     They are derived from its classes; apply them with: konverge crd FILE.py | kubectl apply --server-side -f -
     """
-    operator = load_operator(parse_reference(file))
-    click.echo(render([crd_manifest(resource) for resource in operator.custom_resources], output), nl=False)
+    with printing_to_stderr():
+        operator = load_operator(parse_reference(file))
+        found = [crd_manifest(resource) for resource in operator.custom_resources]
+    click.echo(render(found, output), nl=False)
 
 
 def render(objects: list[Object], output: Literal["yaml", "json"]) -> str:

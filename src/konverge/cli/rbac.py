@@ -8,20 +8,37 @@ from typing import Any, Literal
 import click
 import yaml
 
+from konverge.cli.authors_code import ends_within, printing_to_stderr
 from konverge.cli.crd import output_option, render
+from konverge.cli.namespaced_name import parse_namespaced_name
 from konverge.cli.operator_file import load_operator, parse_reference
 from konverge.cli.program import verbose_option
 from konverge.errors import ConfigurationError
 from konverge.kube import Object, ObjectKey
-from konverge.operator.permissions import Facilities, permissions_of
+from konverge.operator.permissions import FACTORY_SECONDS, Facilities, permissions_of
 from konverge.operator.roles import manifests
 
 __all__ = ["rbac"]
 
 _MAX_SAMPLE_BYTES = 4 * 1024 * 1024
 
+# For a function that never returns: those that are only slow are given up before.
+_LONGEST_SECONDS = FACTORY_SECONDS + 5.0
 
-@click.command()
+
+class _LikeRun(click.Command):
+    """Takes ``--shards`` with the number that ``konverge run`` wants, or without."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        told = [
+            f"{word}=1" if word == "--shards" and not "".join(args[place + 1 : place + 2]).isdecimal() else word
+            for place, word in enumerate(args[:end])
+        ]
+        return super().parse_args(ctx, [*told, *args[end:]])
+
+
+@click.command(cls=_LikeRun)
 @click.argument("file", metavar="FILE.py[:OPERATOR]")
 @click.option("--namespace", "namespaces", multiple=True, help="Grant rights in this namespace alone; repeatable.")
 @click.option(
@@ -33,9 +50,15 @@ _MAX_SAMPLE_BYTES = 4 * 1024 * 1024
 @click.option("--sample", "samples", multiple=True, type=click.Path(path_type=Path), help="More owners to build for.")
 @click.option("--events/--no-events", default=True, show_default=True, help="The operator records events.")
 @click.option("--leader-elect", is_flag=True, help="One of several replicas works.")
-@click.option("--shards", is_flag=True, help="Several replicas divide the owners.")
+@click.option(
+    "--shards",
+    type=click.IntRange(1, 256),
+    metavar="[N]",
+    help="Several replicas divide the owners; into how many parts makes no difference here.",
+)
 @click.option("--metrics-auth", is_flag=True, help="Who reads metrics is asked for a token.")
 @click.option("--register-webhooks", is_flag=True, help="The operator registers its webhooks itself.")
+@click.option("--webhook-secret", metavar="NAMESPACE/NAME", help="Replicas share the webhooks' certificate there.")
 @click.option("--install-crds", is_flag=True, help="The operator applies its own definitions.")
 @output_option
 @verbose_option
@@ -46,9 +69,10 @@ def rbac(
     samples: tuple[Path, ...],
     events: bool,
     leader_elect: bool,
-    shards: bool,
+    shards: int | None,
     metrics_auth: bool,
     register_webhooks: bool,
+    webhook_secret: str | None,
     install_crds: bool,
     output: Literal["yaml", "json"],
 ) -> None:
@@ -58,20 +82,28 @@ def rbac(
     --sample. What could not be found out stands on stderr; look at it before you apply the rest with:
     konverge rbac FILE.py | kubectl apply --server-side -f -
     """
-    operator = load_operator(parse_reference(file))
     facilities = Facilities(
         records_events=events,
         elects_leader=leader_elect,
-        shards=shards,
+        shards=shards is not None,
         authenticates_metrics=metrics_auth,
         registers_webhooks=register_webhooks,
         installs_definitions=install_crds,
+        keeps_certificate=webhook_secret is not None,
     )
     given = [obj for sample in samples for obj in _objects_in(sample)]
-    found = permissions_of(operator.registered.declaration, facilities, samples=given)
-    granted = manifests(found, _account(account, operator.name), namespaces)
+    with printing_to_stderr():
+        operator = load_operator(parse_reference(file))
+        pods_account = _account(account, operator.name)
+        _check_secret(webhook_secret, pods_account)
+        found = ends_within(
+            _LONGEST_SECONDS,
+            lambda: permissions_of(operator.registered.declaration, facilities, samples=given),
+            "building components for sample owners",
+        )
+    granted = manifests(found, pods_account, namespaces)
     for gap in found.gaps:
-        click.echo(f"konverge: not derived: {gap}", err=True)
+        click.echo(f"konverge: not derived: {' '.join(gap.split())}", err=True)
     click.echo(render(granted, output), nl=False)
 
 
@@ -82,6 +114,18 @@ def _account(text: str, operator: str) -> ObjectKey:
     if not slash:
         raise click.UsageError(f"--account: expected NAMESPACE/NAME, found {text!r}")
     return ObjectKey(namespace, name)
+
+
+def _check_secret(text: str | None, account: ObjectKey) -> None:
+    """Fail where the role in the account's namespace would not be for the Secret."""
+    if text is None:
+        return
+    secret = parse_namespaced_name("--webhook-secret", text)
+    if secret.namespace != account.namespace:
+        raise ConfigurationError(
+            f"--webhook-secret: the operator keeps its certificate in its own namespace, which is "
+            f"{account.namespace!r} by --account (found {secret.namespace!r})"
+        )
 
 
 def _objects_in(file: Path) -> list[Object]:

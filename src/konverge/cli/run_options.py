@@ -1,4 +1,7 @@
-"""The options of ``konverge run`` that say how an operator runs, and the `RunOptions` that they make."""
+"""The options of ``konverge run`` that say how an operator runs, and the `RunOptions` that they make.
+
+An option that would do nothing is refused: who gave it believes that it does something.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,13 @@ from typing import Any, TypeVar
 
 import click
 
+from konverge.cli.namespaced_name import parse_namespaced_name
 from konverge.client.in_cluster import SERVICE_ACCOUNT_FOLDER
+from konverge.errors import ConfigurationError
 from konverge.operator import RunOptions
 from konverge.runtime.election import LeaderElection, Sharding
 from konverge.runtime.serving import ServingOptions
+from konverge.runtime.serving.addresses import Address, parse_address
 from konverge.runtime.webhooks import ServiceReference, WebhookOptions
 
 __all__ = ["RunFlags", "run_flags"]
@@ -20,16 +26,28 @@ __all__ = ["RunFlags", "run_flags"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OFF = "0"
+_LEASE_SECONDS = 15
+_MAX_GRACE_SECONDS = 86_400
+
+
+def _at_most_a_day(ctx: click.Context, parameter: click.Parameter, seconds: float) -> float:
+    """Refuse also "nan", which is neither above nor below anything."""
+    if not 0 <= seconds <= _MAX_GRACE_SECONDS:
+        raise click.BadParameter(f"expected a number from 0 to {_MAX_GRACE_SECONDS}, found {seconds:g}", ctx, parameter)
+    return seconds
+
+
 _FLAGS = (
     click.option("--namespace", "namespaces", multiple=True, help="Look after this namespace alone; repeatable."),
     click.option("--grace", "grace_seconds", type=float, default=30.0, show_default=True, metavar="SECONDS",
+                 callback=_at_most_a_day,
                  help="How long passes under way may take to end."),
     click.option("--leader-elect", is_flag=True, help="Of several replicas one works, the others stand by."),
     click.option("--shards", type=click.IntRange(1, 256), help="Several replicas divide the owners in so many parts."),
     click.option("--lease-name", help="The Lease's name; the operator's when not given."),
     click.option("--lease-namespace", help="The Lease's namespace; the Pod's, or default."),
-    click.option("--lease-seconds", type=click.IntRange(2, 3600), default=15, show_default=True,
-                 help="After so long without a renewal another replica takes over."),
+    click.option("--lease-seconds", type=click.IntRange(2, 3600),
+                 help=f"After so long without a renewal another replica takes over; {_LEASE_SECONDS} when not given."),
     click.option("--metrics", "metrics_address", default=_OFF, metavar="ADDRESS",
                  help="Serve /metrics, for example at :8080."),
     click.option("--probes", "probe_address", default=_OFF, metavar="ADDRESS",
@@ -39,9 +57,12 @@ _FLAGS = (
     click.option("--metrics-certificate", type=click.Path(path_type=Path), metavar="FOLDER",
                  help="Serve metrics over HTTPS with tls.crt and tls.key of that folder."),
     click.option("--debug-page", is_flag=True, help="Serve /debug/ beside the metrics; needs authentication."),
-    click.option("--webhooks", "webhook_address", metavar="HOST:PORT", help="Serve the operator's webhooks there."),
+    click.option("--webhooks", "webhook_address", default=_OFF, metavar="ADDRESS",
+                 help="Serve the operator's webhooks, for example at :9443."),
     click.option("--webhook-certificate", type=click.Path(path_type=Path), metavar="FOLDER",
                  help="With tls.crt and tls.key of that folder; with a certificate of their own when not given."),
+    click.option("--webhook-secret", metavar="NAMESPACE/NAME",
+                 help="With a certificate that replicas share in that Secret, made and renewed there."),
     click.option("--webhook-service", metavar="NAMESPACE/NAME", help="The Service through which the API server calls."),
     click.option("--register-webhooks", is_flag=True, help="Tell the API server of the webhooks."),
     click.option("--events/--no-events", "records_events", default=True, show_default=True,
@@ -50,6 +71,12 @@ _FLAGS = (
     click.option("--permission-check/--no-permission-check", "checks_permissions", default=True, show_default=True,
                  help="Say at start what the API server would refuse."),
 )  # fmt: skip
+
+
+# What needs another option beside it.
+_OF_LEASES = ("--lease-name", "--lease-namespace", "--lease-seconds")
+_OF_METRICS = ("--metrics-auth", "--metrics-token-file", "--metrics-certificate", "--debug-page")
+_OF_WEBHOOKS = ("--webhook-certificate", "--webhook-secret", "--webhook-service", "--register-webhooks")
 
 
 def run_flags(command: F) -> F:
@@ -77,9 +104,10 @@ class RunFlags:
             konverge.errors.ConfigurationError: A value cannot be used.
         """
         flags = self._flags
-        home = flags["lease_namespace"] or _own_namespace()
+        self._check_partners()
+        home = _own_namespace() if flags["lease_namespace"] is None else flags["lease_namespace"]
         return RunOptions(
-            namespaces=flags["namespaces"],
+            namespaces=tuple(dict.fromkeys(flags["namespaces"])),
             grace=timedelta(seconds=flags["grace_seconds"]),
             leases=self._leases(operator, home),
             serving=self._serving(),
@@ -91,14 +119,25 @@ class RunFlags:
             home=home,
         )
 
+    def _check_partners(self) -> None:
+        flags = self._flags
+        for partner, is_there, options in (
+            ("--leader-elect or --shards", flags["leader_elect"] or flags["shards"], _OF_LEASES),
+            ("--metrics", _address("--metrics", flags["metrics_address"]), _OF_METRICS),
+            ("--webhooks", _address("--webhooks", flags["webhook_address"]), _OF_WEBHOOKS),
+        ):
+            given = [name for name in options if flags[_parameter(name)] not in (None, False)]
+            if given and not is_there:
+                raise click.UsageError(f"{', '.join(given)}: does nothing without {partner}")
+
     def _leases(self, operator: str, home: str) -> LeaderElection | Sharding | None:
         flags = self._flags
         if flags["leader_elect"] and flags["shards"]:
             raise click.UsageError("--leader-elect and --shards exclude each other: one replica works, or all do")
         if not (flags["leader_elect"] or flags["shards"]):
             return None
-        name = flags["lease_name"] or operator
-        duration = timedelta(seconds=flags["lease_seconds"])
+        name = operator if flags["lease_name"] is None else flags["lease_name"]
+        duration = timedelta(seconds=flags["lease_seconds"] or _LEASE_SECONDS)
         deadline, retry = duration * 2 / 3, duration * 2 / 15  # the proportions of client-go's 15, 10 and 2 seconds
         if flags["shards"]:
             shards = flags["shards"]
@@ -107,7 +146,7 @@ class RunFlags:
 
     def _serving(self) -> ServingOptions | None:
         flags = self._flags
-        if flags["metrics_address"] == _OFF and flags["probe_address"] == _OFF:
+        if not (_address("--metrics", flags["metrics_address"]) or _address("--probes", flags["probe_address"])):
             return None
         return ServingOptions(
             flags["metrics_address"],
@@ -120,21 +159,36 @@ class RunFlags:
 
     def _webhooks(self) -> WebhookOptions | None:
         flags = self._flags
-        address = flags["webhook_address"]
+        address = _address("--webhooks", flags["webhook_address"])
         if address is None:
             return None
-        host, _, port = address.rpartition(":")
-        if not port.isdecimal():
-            raise click.UsageError(f"--webhooks: expected HOST:PORT, found {address!r}")
-        service = None
+        service = secret = None
         if flags["webhook_service"] is not None:
-            namespace, slash, name = flags["webhook_service"].partition("/")
-            if not slash:
-                raise click.UsageError(
-                    f"--webhook-service: expected NAMESPACE/NAME, found {flags['webhook_service']!r}"
-                )
-            service = ServiceReference(namespace, name)
-        return WebhookOptions(host, int(port), certificate_folder=flags["webhook_certificate"], service=service)
+            key = parse_namespaced_name("--webhook-service", flags["webhook_service"])
+            service = ServiceReference(key.namespace, key.name)
+        if flags["webhook_secret"] is not None:
+            if flags["webhook_certificate"] is not None:
+                raise click.UsageError("--webhook-certificate and --webhook-secret exclude each other: choose one")
+            secret = parse_namespaced_name("--webhook-secret", flags["webhook_secret"])
+        return WebhookOptions(
+            address.host,
+            address.port,
+            certificate_folder=flags["webhook_certificate"],
+            certificate_secret=secret,
+            service=service,
+        )
+
+
+def _address(option: str, text: str) -> Address | None:
+    try:
+        return parse_address(text)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{option}: {error}") from error
+
+
+def _parameter(option: str) -> str:
+    """The name under which click hands an option over that has no name of its own."""
+    return option.removeprefix("--").replace("-", "_")
 
 
 def _own_namespace() -> str:

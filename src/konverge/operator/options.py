@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from konverge.errors import ConfigurationError
+from konverge.kube import ObjectKey
+from konverge.kube.names import dns_label_mistakes, dns_subdomain_mistakes
 from konverge.operator.permissions import Facilities
 from konverge.runtime.election import LeaderElection, Sharding
 
@@ -14,6 +18,8 @@ if TYPE_CHECKING:  # the servers bring the HTTP library with them, which whoever
     from konverge.runtime.webhooks import WebhookOptions
 
 __all__ = ["RunOptions"]
+
+_LAST_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,10 @@ class RunOptions:
         traces: Make OpenTelemetry spans, for the program's global tracer provider.
         checks_permissions: Ask the API server at start what it would refuse, and log each missing rule.
         home: The operator's own namespace, where Leases are.
+
+    Raises:
+        ConfigurationError: A namespace or another name is none (an empty one is not "all"), `grace` is below zero, or
+            the address of the webhooks cannot be.
     """
 
     namespaces: tuple[str, ...] = ()
@@ -45,6 +55,21 @@ class RunOptions:
     checks_permissions: bool = False
     home: str = "default"
 
+    def __post_init__(self) -> None:
+        if isinstance(self.namespaces, str):
+            raise ConfigurationError(f"namespaces: expected a tuple of names, found the text {self.namespaces!r}")
+        mistakes = [
+            f"namespace {namespace!r}: {mistake}"
+            for namespace in (*self.namespaces, self.home)
+            for mistake in dns_label_mistakes(namespace)
+        ]
+        if self.grace < timedelta():
+            mistakes.append(f"grace: expected zero or more, found {self.grace.total_seconds():g} s")
+        if self.webhooks is not None:
+            mistakes += _webhook_mistakes(self.webhooks)
+        if mistakes:
+            raise ConfigurationError("; ".join(mistakes))
+
     @property
     def facilities(self) -> Facilities:
         """What of this needs permissions."""
@@ -56,3 +81,26 @@ class RunOptions:
             registers_webhooks=self.webhooks is not None and self.registers_webhooks,
             keeps_certificate=self.webhooks is not None and self.webhooks.certificate_secret is not None,
         )
+
+
+def _webhook_mistakes(options: WebhookOptions) -> list[str]:
+    """What of it cannot be: asyncio takes a port modulo 65,536, and the API server would call another host."""
+    mistakes = []
+    if not 0 <= options.port <= _LAST_PORT:
+        mistakes.append(f"the port of the webhooks: expected 0 to {_LAST_PORT}, found {options.port}")
+    if any(letter.isspace() or letter in "/[]" for letter in options.host):
+        mistakes.append(f"the host of the webhooks: expected a name or an IP address, found {options.host!r}")
+    if (service := options.service) is not None:
+        mistakes += _name_mistakes("Service", ObjectKey(service.namespace, service.name), dns_label_mistakes)
+    if (secret := options.certificate_secret) is not None:
+        mistakes += _name_mistakes("Secret", secret, dns_subdomain_mistakes)
+        if options.certificate_folder is not None:
+            mistakes.append("the certificate of the webhooks: a folder and a Secret exclude each other")
+    return mistakes
+
+
+def _name_mistakes(kind: str, key: ObjectKey, mistakes_in: Callable[[str], list[str]]) -> Iterator[str]:
+    for mistake in dns_label_mistakes(key.namespace):
+        yield f"the {kind} of the webhooks: namespace {key.namespace!r}: {mistake}"
+    for mistake in mistakes_in(key.name):
+        yield f"the {kind} of the webhooks: name {key.name!r}: {mistake}"

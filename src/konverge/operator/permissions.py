@@ -5,16 +5,19 @@ it uses besides. Components are made by functions of an owner, so they are built
 whatever the schema says can differ; the verbs are those that the engine sends for each option (`konverge.component`).
 What could not be found out is told (`Permissions.gaps`), never assumed.
 
-Everything here is pure, and the same declaration gives the same bytes.
+Everything here is pure but for the functions of the author's that it calls, and the same declaration gives the same
+bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from konverge.apply import builtin_schema
+from konverge.clock import Clock, SystemClock
 from konverge.component import Component
 from konverge.component.options import Mode
 from konverge.crd import decode, definition_of, sample_objects
@@ -29,6 +32,9 @@ __all__ = [
     "Permissions",
     "permissions_of",
 ]
+
+FACTORY_SECONDS = 30.0
+"""How long the author's functions may take, all of them together; one that never returns is the caller's to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +115,21 @@ def permissions_of(
     facilities: Facilities | None = None,
     *,
     samples: Sequence[Object] = (),
+    clock: Clock | None = None,
 ) -> Permissions:
     """The least that the operator needs.
 
     The author's functions that build components run, for up to `konverge.crd.samples.DEFAULT_LIMIT` sample owners of
-    each class; one that fails for a sample is passed over.
+    each class; one that fails for a sample is passed over, and after `FACTORY_SECONDS` no further one is called.
 
     Args:
         declaration: The operator.
         facilities: How it runs.
         samples: More objects to build components for, where those made from the schema do not show everything.
+        clock: Measures how long the functions take.
     """
+    clock = clock or SystemClock()
+    ends = clock.monotonic() + FACTORY_SECONDS
     gaps: list[str] = []
     own = {definition_of(owner.cls).gvk: Use.of(owner.cls, READ) for owner in declaration.owners}
     uses = [*_runtime_uses(declaration, facilities or Facilities()), *declaration.uses]
@@ -127,7 +137,7 @@ def permissions_of(
     found = list(declaration.watched)
     for owner in declaration.owners:
         uses += _owner_uses(owner)
-        for gvk, use in _component_uses(owner, samples, gaps):
+        for gvk, use in _component_uses(owner, samples, gaps, lambda: clock.monotonic() < ends):
             found.append(gvk)
             uses.append(replace(own[gvk], verbs=use.verbs) if gvk in own else use)
         if not owner.factories and not declaration.uses:
@@ -180,7 +190,7 @@ def _owner_uses(owner: DeclaredOwner) -> Iterator[Use]:
 
 
 def _component_uses(
-    owner: DeclaredOwner, given: Sequence[Object], gaps: list[str]
+    owner: DeclaredOwner, given: Sequence[Object], gaps: list[str], has_time: Callable[[], bool]
 ) -> list[tuple[GroupVersionKind, Use]]:
     definition = definition_of(owner.cls)
     if not owner.factories:
@@ -202,17 +212,41 @@ def _component_uses(
     for factory in owner.factories:
         name = getattr(factory, "__name__", repr(factory))
         failures: list[str] = []
-        for instance in readable:
+        for built, instance in enumerate(readable):
+            if not has_time():
+                gaps.append(
+                    f"{name} was called for {built} of {len(readable)} sample objects of {definition.gvk.kind} only: "
+                    f"building components took more than {FACTORY_SECONDS:g} s"
+                )
+                break
             try:
-                uses.update(dict.fromkeys(_uses_of(factory(instance))))
-            except Exception as error:  # noqa: BLE001  # the author's code, for an owner that nobody made
-                failures.append(describe(error).splitlines()[0])
+                uses.update(dict.fromkeys(_uses_of(_built(factory, instance))))
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001  # the author's code, for an owner that nobody made: sys.exit too
+                failures.append(_first_line(error))
         if failures:
             gaps.append(
                 f"{name} builds no component for {len(failures)} of {len(readable)} sample objects of "
                 f"{definition.gvk.kind} ({failures[0]}); give a sample object for what it would use there"
             )
     return list(uses)
+
+
+def _built(factory: Callable[[Any], Any], instance: Any) -> Component:
+    found = factory(instance)
+    if inspect.iscoroutine(found):
+        found.close()
+        raise TypeError("it is a coroutine function, expected a plain one")
+    if not isinstance(found, Component):
+        raise TypeError(f"it returned a {type(found).__name__}, expected a Component")
+    return found
+
+
+def _first_line(error: BaseException) -> str:
+    """What an error says, whatever the author made of its text."""
+    lines = (line.strip() for line in describe(error).splitlines())
+    return next((line for line in lines if line), type(error).__name__)
 
 
 def _uses_of(component: Component) -> Iterator[tuple[GroupVersionKind, Use]]:

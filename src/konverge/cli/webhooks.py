@@ -1,0 +1,78 @@
+"""``konverge webhooks``: how an API server is told of an operator's webhooks, for whoever deploys it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from konverge.cli.authors_code import printing_to_stderr
+from konverge.cli.crd import output_option, render
+from konverge.cli.namespaced_name import parse_namespaced_name
+from konverge.cli.operator_file import load_operator, parse_reference
+from konverge.cli.program import verbose_option
+from konverge.crd import crd_manifest, definition_of
+from konverge.errors import ConfigurationError
+from konverge.kube import Object
+from konverge.operator import Operator
+from konverge.runtime.webhooks import Endpoint, ServiceReference, conversion_config, webhook_manifests
+
+__all__ = ["webhooks"]
+
+_MAX_BUNDLE_BYTES = 1024 * 1024
+
+
+@click.command()
+@click.argument("file", metavar="FILE.py[:OPERATOR]")
+@click.option(
+    "--service", required=True, metavar="NAMESPACE/NAME", help="The Service through which the API server calls."
+)
+@click.option("--port", type=click.IntRange(1, 65535), default=443, show_default=True, help="The Service's port.")
+@click.option(
+    "--ca-bundle",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Whom the API server is to trust, in PEM; when not given, somebody else has to write it there.",
+)
+@output_option
+@verbose_option
+def webhooks(file: str, service: str, port: int, ca_bundle: Path | None, output: Literal["yaml", "json"]) -> None:
+    """Print the webhook configurations of the operator in FILE.py, for a run without --register-webhooks.
+
+    With them come the CustomResourceDefinitions of which other versions are made by its handlers. Apply them with:
+    konverge webhooks FILE.py --service NAMESPACE/NAME --ca-bundle ca.crt | kubectl apply --server-side -f -
+    """
+    key = parse_namespaced_name("--service", service)
+    endpoint = Endpoint(ServiceReference(key.namespace, key.name, port), _bundle(ca_bundle) if ca_bundle else b"")
+    with printing_to_stderr():
+        found = _manifests(load_operator(parse_reference(file)), endpoint)
+    if not found:
+        raise ConfigurationError(f"{file}: the operator has no handlers of webhooks")
+    click.echo(render(found, output), nl=False)
+
+
+def _manifests(operator: Operator, endpoint: Endpoint) -> list[Object]:
+    hooks = operator.registered.webhooks.hooks()
+    found = webhook_manifests(operator.name, hooks, endpoint)
+    for cls in operator.custom_resources:
+        config = conversion_config(definition_of(cls).mapping, hooks, endpoint)
+        if config is not None:
+            found.append(crd_manifest(cls, conversion=config))
+    return found
+
+
+def _bundle(file: Path) -> bytes:
+    """The certificates of a file."""
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(_MAX_BUNDLE_BYTES + 1)
+    except OSError as error:
+        raise ConfigurationError(f"{file}: {error.strerror}") from error
+    if len(content) > _MAX_BUNDLE_BYTES:
+        raise ConfigurationError(f"{file}: larger than {_MAX_BUNDLE_BYTES >> 20} MiB, expected certificates in PEM")
+    if b"-----BEGIN CERTIFICATE-----" not in content:
+        raise ConfigurationError(f"{file}: expected certificates in PEM")
+    if b"PRIVATE KEY-----" in content:
+        raise ConfigurationError(f"{file}: has a private key, which is for nobody else; expected certificates alone")
+    return content

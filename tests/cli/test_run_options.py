@@ -1,0 +1,103 @@
+"""What `konverge run` makes of its options, and which it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import pytest
+
+from konverge.cli.run_options import RunFlags, run_flags
+from konverge.errors import ConfigurationError
+from konverge.kube import ObjectKey
+from konverge.operator import RunOptions
+
+
+def options(*arguments: str) -> RunOptions:
+    """The options of a run with these arguments."""
+
+    @click.command()
+    @run_flags
+    def flagged(**flags: Any) -> RunOptions:
+        return RunFlags(**flags).options("webapp")
+
+    found = flagged.main(list(arguments), standalone_mode=False)
+    assert isinstance(found, RunOptions)
+    return found
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--register-webhooks",),
+        ("--webhook-certificate", "/certificates"),
+        ("--webhook-secret", "a/b"),
+        ("--webhook-service", "a/b", "--webhooks", "0"),
+        ("--metrics-token-file", "/token"),
+        ("--metrics-auth",),
+        ("--metrics-certificate", "/certificates"),
+        ("--debug-page", "--probes", ":8081"),
+        ("--lease-name", "web"),
+        ("--lease-namespace", "demo"),
+        ("--lease-seconds", "15"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_an_option_that_would_do_nothing_is_refused(arguments: tuple[str, ...]) -> None:
+    with pytest.raises(click.UsageError, match=rf"{arguments[0]}: does nothing without --"):
+        options(*arguments)
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "1e308", "-5", "-inf"])
+def test_a_grace_that_is_no_time_is_refused(seconds: str) -> None:
+    with pytest.raises(click.BadParameter, match="expected a number from 0 to 86400"):
+        options("--grace", seconds)
+
+
+@pytest.mark.parametrize("address", [":99999", ":\u00b2", "localhost", "a b:1"])
+@pytest.mark.parametrize("option", ["--webhooks", "--metrics", "--probes"])
+def test_an_address_that_is_none_is_refused_by_the_name_of_its_option(option: str, address: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"{option}: an address is host:port"):
+        options(option, address)
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "port"), [(":9443", "", 9443), ("9443", "127.0.0.1", 9443), ("[::1]:0", "::1", 0)]
+)
+def test_webhooks_are_served_where_other_servers_would_be(address: str, host: str, port: int) -> None:
+    webhooks = options("--webhooks", address).webhooks
+
+    assert webhooks is not None
+    assert (webhooks.host, webhooks.port) == (host, port)
+
+
+def test_the_certificate_of_the_webhooks_may_be_in_a_secret() -> None:
+    webhooks = options("--webhooks", ":9443", "--webhook-secret", "demo/webapp").webhooks
+
+    assert webhooks is not None
+    assert webhooks.certificate_secret == ObjectKey("demo", "webapp")
+    with pytest.raises(click.UsageError, match="exclude each other"):
+        options("--webhooks", ":9443", "--webhook-secret", "demo/webapp", "--webhook-certificate", "/certificates")
+
+
+@pytest.mark.parametrize("option", ["--webhook-service", "--webhook-secret"])
+@pytest.mark.parametrize("name", ["a/", "/", "a/../../b", "A/b"])
+def test_what_is_no_name_of_an_object_is_refused(option: str, name: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"{option}: "):
+        options("--webhooks", ":9443", option, name)
+
+
+@pytest.mark.parametrize("namespace", ["", "UPPER case", "../../kube-system", "a.b"])
+def test_a_namespace_that_is_none_is_refused_and_never_means_all(namespace: str) -> None:
+    with pytest.raises(ConfigurationError, match="namespace "):
+        options("--namespace", "default", "--namespace", namespace)
+
+
+@pytest.mark.parametrize("option", ["--lease-name", "--lease-namespace"])
+def test_an_empty_name_of_a_lease_is_not_taken_for_none(option: str) -> None:
+    with pytest.raises(ConfigurationError):
+        options("--leader-elect", option, "")
+
+
+def test_a_namespace_that_is_given_twice_is_watched_once() -> None:
+    assert options("--namespace", "a", "--namespace", "a").namespaces == ("a",)
