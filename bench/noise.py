@@ -80,14 +80,14 @@ async def _create(client: Client, count: int) -> int:
 
 async def _change(client: Client, objects: int, per_second: float, seconds: float) -> int:
     """Change one after the other, so many in a second as far as the server keeps up."""
-    begin, done, numbers = time.monotonic(), 0, itertools.count()
+    begin, done, numbers, run = time.monotonic(), 0, itertools.count(), time.monotonic_ns()
 
     async def work() -> None:
         nonlocal done
         while (due := begin + (number := next(numbers)) / per_second) < begin + seconds:
             await asyncio.sleep(max(0.0, due - time.monotonic()))
             key = ObjectKey("noise", f"noise-{number * 7919 % objects:05}")
-            await client.patch(CONFIG_MAP, key, {"data": {"number": str(number)}}, patch_type="merge")
+            await client.patch(CONFIG_MAP, key, {"data": {"number": f"{run}-{number}"}}, patch_type="merge")
             done += 1
 
     async with asyncio.TaskGroup() as workers:
