@@ -776,3 +776,21 @@ async def test_the_collector_runs_again_after_a_list() -> None:
         await world.informers.started(CONFIG_MAP)
 
     assert gc.isenabled()
+
+
+async def test_several_may_widen_at_once_while_the_watch_is_being_left() -> None:
+    noted = {"web"}
+    listed = [line("ADDED", config_map(7)), line("ADDED", config_map(8, "other"))]
+    world = Set(synced(*listed), *(synced(*listed, at=20 + number) for number in range(3)), keep=keep_noted(noted))
+    async with world.informers:
+        informer = await world.informers.started(CONFIG_MAP)
+        noted.add("other")
+
+        async def widen(turns: int) -> None:
+            for _ in range(turns):
+                await asyncio.sleep(0)  # noqa: TID251  # the next turn of the loop, at the same time
+            await informer.widen()
+
+        await asyncio.gather(*(widen(turns) for turns in range(6)))
+
+        assert key("other") in informer.store

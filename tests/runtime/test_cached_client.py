@@ -1,5 +1,6 @@
 """Reads and writes of a pass while the watch lags far behind."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -259,3 +260,43 @@ async def test_a_delete_whose_answer_was_lost_is_seen_by_the_next_read(desk: Des
 
     with pytest.raises(NotFoundError):
         await client.get(CONFIG_MAP, KEY)
+
+
+async def test_two_who_read_a_forgotten_list_at_once_both_see_all_of_it(desk: Desk) -> None:
+    first = desk.client()
+    assert await first.list(CONFIG_MAP, namespace="default", labels={"app": "web"}) == []
+    desk.clients.reads.finish(ME, complete=True)
+    desk.clients.reads.forget(ME)
+    obj = config_map(colour="blue")
+    obj["metadata"]["labels"] = {"app": "web"}
+    await desk.admin.create(obj)
+    await settled()  # the watch has brought it, and nobody wanted it
+
+    found = await asyncio.gather(
+        *(desk.client(who).list(CONFIG_MAP, namespace="default", labels={"app": "web"}) for who in (ME, OTHER))
+    )
+
+    assert [len(objects) for objects in found] == [1, 1]
+
+
+async def test_what_was_created_under_a_name_of_the_servers_wakes_its_owner(desk: Desk) -> None:
+    client = desk.client()
+    obj = config_map(colour="blue")
+    obj["metadata"] = {"generateName": "note-", "namespace": "default"}
+    made = ObjectKey.of(await client.create(obj))
+    await settled()
+    desk.woken.clear()
+    await desk.admin.delete(CONFIG_MAP, made)
+    await settled()
+
+    assert desk.woken == ["me"]
+
+
+async def test_what_can_only_be_created_is_created(desk: Desk) -> None:
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}},
+    }
+
+    assert (await desk.client().create(review))["status"]["allowed"] is True

@@ -385,3 +385,38 @@ async def test_asking_for_another_pass_at_once_for_ever_is_slowed_down(caplog: p
 
     assert len(recorder.runs) <= 101
     assert "because: its own requeue_after of 0 s" in caplog.text
+
+
+async def test_a_pass_that_is_abandoned_before_its_first_step_frees_its_key() -> None:
+    recorder = Recorder(seconds=1)
+    loop = asyncio.get_running_loop()
+    async with running(recorder, workers=1) as controller:
+        await CLOCK.sleep(1)
+        controller.wake(A)
+        # Queued behind the controller's own step: the task is made, and has not begun.
+        loop.call_soon(controller.abandon, lambda key: True)
+        await CLOCK.sleep(5)
+        assert controller.queue.in_flight() == []
+        controller.wake(A)
+        controller.wake(B)
+        await CLOCK.sleep(5)
+
+    assert {name for _, name in recorder.runs} == {"a", "b"}
+
+
+async def test_a_pass_that_is_abandoned_again_while_it_cleans_up_frees_its_key() -> None:
+    async def reconcile(key: ObjectKey) -> None:
+        try:
+            await CLOCK.sleep(100)
+        finally:
+            await CLOCK.sleep(1)
+
+    async with running(reconcile, workers=1) as controller:
+        controller.wake(A)
+        await CLOCK.sleep(1)
+        controller.abandon(lambda key: True)
+        await CLOCK.sleep(0.5)
+        controller.abandon(lambda key: True)
+        await CLOCK.sleep(10)
+
+        assert controller.queue.in_flight() == []

@@ -152,8 +152,10 @@ class Collection:
             The number of the list that `in_place` can wait for.
         """
         number = self._reflector.widen()
-        if self._reflector.leaves_watch and self._interruption is not None:
-            self._interruption.reschedule(asyncio.get_running_loop().time())
+        interruption = self._interruption
+        # One that is expiring cannot be moved any more: the watch is being left as it is.
+        if self._reflector.leaves_watch and interruption is not None and not interruption.expired():
+            interruption.reschedule(asyncio.get_running_loop().time())
         return number
 
     async def in_place(self, number: int, timeout_seconds: float) -> None:

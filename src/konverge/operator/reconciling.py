@@ -127,7 +127,8 @@ def components_reconciler(factories: Sequence[ComponentFactory[T]], condition_ty
                     errors.append(error)
                     told = describe(error)
                     unbuilt.append(f"{getattr(factory, '__name__', factory)}: {told}")
-                    if place in types:
+                    # Other owners may have it under another type.
+                    if place in types and ctx.condition(types[place]) is not None:
                         ctx.stage(_failed(ctx, types[place], told))
                     continue
                 types[place] = component.condition_type

@@ -205,9 +205,11 @@ class _Run:
             if not self._options.registers_webhooks:
                 yield
                 return
-            await register(self.client, self._webhook_manifests(server))
+            applied = self._webhook_manifests(server)
+            await register(self.client, applied)
             keeping = asyncio.create_task(
-                server.keep_registered(self.client, lambda: self._webhook_manifests(server)), name="webhooks' manifests"
+                server.keep_registered(self.client, lambda: self._webhook_manifests(server), applied=applied),
+                name="webhooks' manifests",
             )
             try:
                 yield

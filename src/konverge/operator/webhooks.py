@@ -10,12 +10,13 @@ nothing.
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 from konverge.crd import decode, definition_of, encode
 from konverge.errors import BuildError, DecodeError
@@ -37,6 +38,7 @@ from konverge.runtime.webhooks import (
     Violation,
     carried_over,
     json_patch,
+    strict_json,
 )
 
 __all__ = ["AdmissionRequest", "Defaulter", "Validator", "WebhookRegistry"]
@@ -63,6 +65,7 @@ class AdmissionRequest(Generic[T]):
         self._cls = cls
         self._review = review
         self._warnings: list[str] = []
+        self._shown: dict[Literal["object", "old_object"], Object | None] = {}
 
     @property
     def operation(self) -> Operation:
@@ -91,15 +94,16 @@ class AdmissionRequest(Generic[T]):
 
     @property
     def object(self) -> Object:
-        """The JSON that the handler's object was read from: for a deletion, of the object that is to go."""
-        review = self._review
-        found = review.old_object if review.operation == "DELETE" else review.object
-        return found or {}
+        """The JSON that the handler's object was read from: for a deletion, of the object that is to go.
+
+        It is there to be read: a handler that changes it has failed.
+        """
+        return self._copy("old_object" if self.operation == "DELETE" else "object") or {}
 
     @property
     def old_object(self) -> Object | None:
-        """The JSON of the object as it is stored; None for a creation."""
-        return self._review.old_object
+        """The JSON of the object as it is stored, to be read; None for a creation."""
+        return self._copy("old_object")
 
     @property
     def old(self) -> T | None:
@@ -127,6 +131,11 @@ class AdmissionRequest(Generic[T]):
         The API server cuts warnings that are longer than 4,096 characters together.
         """
         self._warnings.append(str(text))
+
+    def _copy(self, name: Literal["object", "old_object"]) -> Object | None:
+        if name not in self._shown:
+            self._shown[name] = copy.deepcopy(getattr(self._review, name))
+        return self._shown[name]
 
 
 Complaint: TypeAlias = str | Violation
@@ -362,7 +371,8 @@ async def _defaulted(cls: type[Any], handlers: Sequence[_Handler], review: Admis
                 _check_metadata(before, after, handler)
     except Denied as denied:
         return Verdict.denied(denied).with_warnings(request.warnings)
-    patch = json_patch(request.object, carried_over(request.object, before, after))
+    held = review.object or {}
+    patch = json_patch(held, carried_over(held, before, after))
     return Verdict(patch=tuple(patch)).with_warnings(request.warnings)
 
 
@@ -395,7 +405,9 @@ async def _called(handler: _Handler, resource: Any, request: AdmissionRequest[An
         found = handler.call(resource, request)
         found = await found if inspect.isawaitable(found) else found
         # A generator has not done anything yet: what it raises is the handler's.
-        return _listed(found) if inspect.isgenerator(found) else found
+        found = _listed(found) if inspect.isgenerator(found) else found
+        _check_untouched(request, handler)
+        return found
     except (Denied, HandlerError):
         raise
     except Exception as error:
@@ -403,6 +415,14 @@ async def _called(handler: _Handler, resource: Any, request: AdmissionRequest[An
         raise HandlerError(
             f"{handler.name} failed with {type(error).__name__}; the operator's log says more"
         ) from error
+
+
+def _check_untouched(request: AdmissionRequest[Any], handler: _Handler) -> None:
+    for name, shown in request._shown.items():
+        if shown != getattr(request._review, name):
+            raise HandlerError(
+                f"{handler.name} changed request.{name}, which is only to be read: change the object that it was given"
+            )
 
 
 def _listed(found: Iterable[Any]) -> list[Any]:
@@ -439,7 +459,9 @@ def _checked(returned: Any, cls: type[Any], handler: _Handler) -> Any:
 
 def _encoded(resource: Any, handler: _Handler) -> Object:
     try:
-        return encode(resource)
+        encoded = encode(resource)
+        strict_json(encoded)
+        return encoded
     except Exception as error:
         raise HandlerError(
             f"{handler.name} made of the object what has no form in JSON ({type(error).__name__})"

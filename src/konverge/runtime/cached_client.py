@@ -6,6 +6,7 @@ Informers start on the first read of a kind. Each read is noted, so that a later
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -13,13 +14,15 @@ from typing import Any
 from konverge.cache import Informer, Informers
 from konverge.client import Applied, Client, PatchType
 from konverge.client.permits import WritePermit
-from konverge.errors import ConnectionFailedError, NotConnectedError, NotFoundError
+from konverge.errors import ConnectionFailedError, KonvergeError, NotConnectedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
 from konverge.kube.selectors import LabelSelector
 from konverge.runtime.reads import Reader, ReadList, ReadObject, Reads
 from konverge.runtime.routing import Routing
 
 __all__ = ["CachedClient", "CachedClients"]
+
+_log = logging.getLogger("konverge.runtime")
 
 _EVERYTHING = LabelSelector.parse("")
 
@@ -161,6 +164,9 @@ class CachedClient:
             found = await self._client.list(gvk, namespace=namespace, label_selector=str(selector))
             return found.items
         informer = await self._noted(ReadList(gvk, namespace, selector))
+        if self._doubts_absence:
+            for obj in (await self._client.list(gvk, namespace=namespace, label_selector=str(selector))).items:
+                informer.record_write(obj)
         return informer.list(namespace=namespace, labels=selector)
 
     async def apply(self, obj: Object, *, field_manager: str) -> Applied:
@@ -179,9 +185,9 @@ class CachedClient:
             konverge.errors.ConflictError: There is one of that name.
         """
         gvk = GroupVersionKind.of(obj)
-        await self._follow(gvk, ObjectKey.of(obj))
         with self._doubting_a_lost_answer(gvk, ObjectKey.of(obj)):
             answer = await self._client.create(obj)
+        await self._follow(gvk, ObjectKey.of(answer))  # only the answer has the name that the server made
         self._record(gvk, answer)
         return answer
 
@@ -237,15 +243,21 @@ class CachedClient:
         return held
 
     async def _follow(self, gvk: GroupVersionKind, key: ObjectKey) -> None:
-        """Have the object watched from before it is written: otherwise nobody would hear of its end."""
-        if self._shared.covers(key):
-            self._shared.reads.note(self._reader, ReadObject(gvk, key))
+        """Have the object watched: otherwise nobody would hear of its end. That it cannot be stops no write."""
+        if not self._shared.covers(key) or "watch" not in (await self._client.mapping(gvk)).verbs:
+            return
+        self._shared.reads.note(self._reader, ReadObject(gvk, key))
+        try:
             await self._shared.started(gvk)
+        except KonvergeError as error:
+            _log.debug("%s is not watched: %s", gvk, error)
 
     async def _noted(self, read: ReadList) -> Informer:
         """The informer of a list that is noted, with all in it that the list names."""
         shared = self._shared
-        is_complete = shared.reads.is_noted(read) and read in shared.complete_lists
+        if not shared.reads.is_noted(read):
+            shared.complete_lists.discard(read)  # what came while nobody read it was dropped
+        is_complete = read in shared.complete_lists
         shared.reads.note(self._reader, read)
         informer = await shared.started(read.gvk)
         if not is_complete:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TypeAlias
 
 from konverge.clock import Clock, Entropy
@@ -158,9 +159,13 @@ class Controller:
 
     def abandon(self, keys: Callable[[ObjectKey], bool]) -> None:
         """Cancel the passes over such keys that are under way; they are not tried again before something changes."""
-        for key in [key for key in self._tasks if keys(key)]:
+        for key in [key for key in self._tasks if keys(key) and key not in self._abandoned]:
             self._abandoned.add(key)
             self._tasks[key].cancel()
+
+    def calm(self, key: ObjectKey) -> None:
+        """Forget how often the key was reconciled: what follows is another story."""
+        self._breaker.forget(key)
 
     def stop(self) -> None:
         """Start no further pass; `run` returns when those under way have ended."""
@@ -186,7 +191,17 @@ class Controller:
             key = self.queue.take(self._clock.monotonic())
             if key is None:
                 return
-            self._tasks[key] = passes.create_task(self._run_pass(key), name=f"reconcile {self.name} {key}")
+            task = passes.create_task(self._run_pass(key), name=f"reconcile {self.name} {key}")
+            self._tasks[key] = task
+            task.add_done_callback(partial(self._free, key))
+
+    def _free(self, key: ObjectKey, task: asyncio.Task[None]) -> None:
+        """A task that was cancelled before its first step has never told the queue that it is over."""
+        if self._tasks.get(key) is task:
+            del self._tasks[key]
+            self._abandoned.discard(key)
+            self.queue.done(key, self._clock.monotonic())
+            self._changed.set()
 
     async def _run_pass(self, key: ObjectKey) -> None:
         started = self._begin(key)

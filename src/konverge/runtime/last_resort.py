@@ -52,15 +52,23 @@ class LastResort:
             self._timer = None
 
     def _fire(self) -> None:
+        try:
+            self._say_why()
+        finally:
+            self._exit_process(HELD_UP_EXIT_CODE)
+
+    def _say_why(self) -> None:
         assert self._loop is not None
-        names = sorted(task.get_name() for task in asyncio.all_tasks(self._loop) if not task.done())
         frame = sys._current_frames().get(self._main)
         # Where, not with what: no values (invariant 7).
         place = "".join(traceback.format_stack(frame, limit=8)) if frame is not None else "nowhere"
+        try:
+            names = sorted(task.get_name() for task in asyncio.all_tasks(self._loop) if not task.done())
+        except RuntimeError:  # the loop goes on making tasks while they are counted
+            names = ["too many to tell"]
         _log.critical(
             "the process does not end by itself and is ended (code %d). Tasks: %s. The main thread is at\n%s",
             HELD_UP_EXIT_CODE,
             ", ".join(names[:_MOST_TASKS]) or "none",
             place,
         )
-        self._exit_process(HELD_UP_EXIT_CODE)

@@ -19,10 +19,10 @@ from datetime import timedelta
 from types import FrameType, MappingProxyType, TracebackType
 from typing import Any, Self, TypeAlias
 
-from konverge.cache import CacheOptions, Informers
+from konverge.cache import CacheOptions, Informer, Informers
 from konverge.client import Client
 from konverge.clock import Clock, Entropy
-from konverge.errors import ConfigurationError, KindNotServedError, KonvergeError
+from konverge.errors import ConfigurationError, ForbiddenError, KindNotServedError, KonvergeError, describe
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.kube.metadata import ObjectMeta
 from konverge.runtime.cached_client import CachedClients
@@ -46,6 +46,8 @@ _COLD_START_PRIORITY = -100
 _SWEEP_SECONDS = 60.0
 # Of so many owners of a kind, a stand-by looks which kinds their passes will read.
 _WARM_OWNERS = 100
+# How often it looks whether there are new ones.
+_WARM_SECONDS = 5.0
 # How often to look whether a watched kind that was not served is served now.
 _ABSENT_SECONDS = 10.0
 _WIDEN_RETRY_SECONDS = 2.0
@@ -184,19 +186,29 @@ class Process:
             keys = [meta.key for meta in self.informers.running[gvk].store.all_metadata() if part(meta.uid)]
             self._owners[gvk].took_over(keys)
             for key in keys:
+                controller.calm(key)
                 controller.wake(key, priority=_COLD_START_PRIORITY, reason="the operator took over")
 
     async def widen(self) -> None:
         """More owners are to be held than before: return when they are, and what belongs to them."""
-        for informer in tuple(self.informers.running.values()):
-            while True:
-                try:
-                    await informer.widen()
-                except KonvergeError as error:
-                    _log.warning("%s cannot be listed for the owners that were taken over: %s", informer.gvk, error)
-                    await self._clock.sleep(_WIDEN_RETRY_SECONDS)
-                else:
-                    break
+        async with asyncio.TaskGroup() as widening:
+            for informer in tuple(self.informers.running.values()):
+                widening.create_task(self._widen(informer), name=f"widen {informer.gvk}")
+
+    async def _widen(self, informer: Informer) -> None:
+        while self.informers.running.get(informer.gvk) is informer:
+            try:
+                await informer.widen()
+            except (KindNotServedError, ForbiddenError) as error:
+                _log.warning("%s cannot be listed for the owners that were taken over: %s", informer.gvk, error)
+                return  # a pass that needs it will say so; the other kinds do not wait
+            except Exception as error:  # noqa: BLE001  # one kind must not keep a replica from its owners
+                _log.warning(
+                    "%s is listed again for the owners that were taken over: %s", informer.gvk, describe(error)
+                )
+                await self._clock.sleep(_WIDEN_RETRY_SECONDS)
+            else:
+                return
 
     async def released(self, part: Part) -> None:
         """These owners are not this process's any more: return when no pass over one of them is under way."""
@@ -206,6 +218,7 @@ class Process:
 
     def lost(self, part: Part) -> None:
         """Somebody else may reconcile these owners already: cancel the passes over them."""
+        self._warm |= self._reads.kinds()  # it may be ours again, and should then be as warm as it was
         for gvk, controller in self._controllers.items():
             controller.abandon(self._keys(gvk, part))
         self._sift()
@@ -286,16 +299,24 @@ class Process:
 
     async def _warm_up(self) -> None:
         """Start the informers that the passes will need, as far as that can be told before any has run."""
-        for owner_kind in self._kinds:
-            if owner_kind.kinds_of is None:
-                continue
-            store = self.informers.running[owner_kind.gvk].store
-            for key in itertools.islice([meta.key for meta in store.all_metadata()], _WARM_OWNERS):
-                owner = store.get(key)
-                for gvk in () if owner is None else owner_kind.kinds_of(owner):
-                    if gvk not in self._warm:
-                        self._warm.add(gvk)
-                        await self._warm_kind(gvk)
+        looked_at: set[Reader] = set()
+        while True:
+            for owner_kind in self._kinds:
+                await self._warm_for(owner_kind, looked_at)
+            await self._clock.sleep(_WARM_SECONDS)
+
+    async def _warm_for(self, kind: OwnerKind, looked_at: set[Reader]) -> None:
+        if kind.kinds_of is None:
+            return
+        store = self.informers.running[kind.gvk].store
+        fresh = (meta.key for meta in store.all_metadata() if Reader(kind.gvk, meta.key) not in looked_at)
+        for key in list(itertools.islice(fresh, max(0, _WARM_OWNERS - len(looked_at)))):
+            looked_at.add(Reader(kind.gvk, key))
+            owner = store.get(key)
+            for gvk in () if owner is None else kind.kinds_of(owner):
+                if gvk not in self._warm:
+                    self._warm.add(gvk)
+                    await self._warm_kind(gvk)
 
     async def _warm_kind(self, gvk: GroupVersionKind) -> None:
         try:
@@ -312,6 +333,8 @@ class Process:
             running = self.informers.running
             found = {gvk for gvk in running if not (gvk in read or gvk in self._warm or self._routing.stays_open(gvk))}
             for gvk in found & unread:
+                if gvk in self._reads.kinds():
+                    continue  # it has come to be read while another one was stopped
                 _log.debug("nobody reads %s any more: its watch ends", gvk)
                 self._routing.close(gvk)
                 await self.informers.stop(gvk)
@@ -332,7 +355,15 @@ class Process:
 
     def _changed(self, gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
         for owner, reason in self._routing.concerned(gvk, old, new).items():
+            if self._is_others(owner):
+                continue  # whoever takes it over looks at it then
             self._controllers[owner.gvk].wake(owner.key, reason=reason)
+
+    def _is_others(self, owner: Reader) -> bool:
+        if self._tenure is None:
+            return False
+        uid = self.uid_of(owner.gvk, owner.key)
+        return bool(uid) and not self._tenure.is_ours(uid)
 
     def _keys(self, gvk: GroupVersionKind, part: Part) -> Callable[[ObjectKey], bool]:
         """The keys of the owners of a part. One that is gone may have been of any part."""

@@ -91,10 +91,11 @@ class LeaderTenure:
         self._entropy = entropy
         self._in_thread = in_thread
         self._leadership = Leadership("")
+        self._has_taken_over = False
 
     def is_ours(self, uid: str) -> bool:
-        """Tell whether this process leads."""
-        return self._leadership.is_held
+        """Tell whether this process leads, and has taken over."""
+        return self._has_taken_over and self._leadership.is_held
 
     def holds(self, uid: str) -> bool:
         """Everything is held, to be ready."""
@@ -133,8 +134,10 @@ class LeaderTenure:
     async def _terms(self, process: Process) -> None:
         while True:
             await self._leadership.wait_until_held()
+            self._has_taken_over = True
             process.taken(_all)
             await self._leadership.wait_until_lost()
+            self._has_taken_over = False
             process.lost(_all)
 
 
@@ -161,16 +164,18 @@ class ShardTenure:
         self._process: Process | None = None
         self._new: set[int] = set()
         self._has_new = asyncio.Event()
+        self._taken_over: set[int] = set()
         self._handing_over: set[int] = set()
 
     def is_ours(self, uid: str) -> bool:
-        """Tell whether the owner's shard is held and is not being handed over."""
+        """Tell whether the owner's shard has been taken over and is not being handed over."""
         shard = shard_of(uid, self._options.shards)
-        return shard in self._assignment.held and shard not in self._handing_over
+        return shard in self._taken_over and shard in self._assignment.held and shard not in self._handing_over
 
     def holds(self, uid: str) -> bool:
-        """Tell whether the owner's shard is held."""
-        return self._assignment.holds(uid)
+        """Tell whether the owner's shard is held and is to stay."""
+        shard = shard_of(uid, self._options.shards)
+        return shard in self._assignment.held and shard not in self._handing_over
 
     def permit(self, uid: str) -> WritePermit:
         """The permission of the shard's present term."""
@@ -220,12 +225,14 @@ class ShardTenure:
     def lost(self, shard: int) -> None:
         """The shard is not ours any more."""
         self._handing_over.discard(shard)
+        self._taken_over.discard(shard)
         if self._process is not None:
             self._process.lost(self._part({shard}))
 
     async def release(self, shard: int) -> None:
         """Let the passes of the shard end."""
         self._handing_over.add(shard)
+        self._taken_over.discard(shard)
         if self._process is not None:
             await self._process.released(self._part({shard}))
 
@@ -236,6 +243,8 @@ class ShardTenure:
             self._has_new.clear()
             new, self._new = self._new, set()
             await process.widen()
+            # Only now: a pass before would take what is not listed yet for absent.
+            self._taken_over |= new & self._assignment.held
             process.taken(self._part(new))
 
     async def _watch_the_renewal(self) -> None:

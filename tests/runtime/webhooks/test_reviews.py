@@ -309,3 +309,61 @@ async def test_another_kind_is_not_converted() -> None:
 
     with pytest.raises(BadRequestError, match=r"objects\[0\]: expected a WebApp of the group webhooks.konverge.test"):
         await answer_conversion(CONVERSION, sent(a_conversion(secret)), 5)
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        Verdict.invalid("WebApp \udc00", [Violation("spec.\ud800", "\ud800 is no letter")]),
+        Verdict.failed("\ud800"),
+        Verdict(warnings=("\ud800 is no letter",)),
+    ],
+)
+async def test_a_text_that_has_no_form_in_utf8_is_told_with_question_marks(verdict: Verdict) -> None:
+    async def review(_: AdmissionReview) -> Verdict:
+        return verdict
+
+    answer = await answer_admission(a_hook(review), sent(an_admission()), 10)
+
+    assert response(answer)["allowed"] is verdict.allowed
+    assert b"?" in answer
+
+
+@pytest.mark.parametrize("value", ["\ud800", float("nan"), float("inf"), {1, 2}])
+async def test_a_patch_that_has_no_form_in_json_is_a_refusal(value: Any, caplog: pytest.LogCaptureFixture) -> None:
+    async def review(_: AdmissionReview) -> Verdict:
+        return Verdict(patch=({"op": "add", "path": "/spec/x", "value": value},))
+
+    found = response(await answer_admission(a_hook(review, Purpose.DEFAULT, handlers="fill"), sent(an_admission()), 10))
+
+    assert found["allowed"] is False
+    assert "fill made of the object what has no form in JSON" in found["status"]["message"]
+    assert "has no form in JSON" in caplog.text
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), BaseExceptionGroup("", [asyncio.CancelledError()])])
+async def test_a_cancellation_of_the_handlers_own_is_a_refusal(error: BaseException) -> None:
+    async def review(_: AdmissionReview) -> Verdict:
+        raise error
+
+    async def convert(obj: Object, api_version: str) -> Object:
+        raise error
+
+    admission = response(await answer_admission(a_hook(review, handlers="check"), sent(an_admission()), 10))
+    question = sent(a_conversion(a_web_app(), to="x/v2"))
+    conversion = response(await answer_conversion(ConversionHook(MAPPING, convert), question, 10))
+
+    told = f"failed with {type(error).__name__}; the operator's log says more"
+    assert (admission["allowed"], admission["status"]["message"]) == (False, f"check {told}")
+    assert told in conversion["result"]["message"]
+
+
+async def test_an_object_without_a_form_in_json_is_not_converted(caplog: pytest.LogCaptureFixture) -> None:
+    async def convert(obj: Object, api_version: str) -> Object:
+        return {**obj, "apiVersion": api_version, "spec": {"ratio": float("nan")}}
+
+    question = sent(a_conversion(a_web_app(), to="x/v2"))
+    found = response(await answer_conversion(ConversionHook(MAPPING, convert), question, 10))
+
+    assert found["result"]["status"] == "Failure"
+    assert "has no form in JSON" in caplog.text

@@ -30,7 +30,7 @@ from konverge.runtime.webhooks.registration import (
     unregister,
     webhook_manifests,
 )
-from konverge.runtime.webhooks.reviews import AdmissionReview, ConversionReview, Operation, UserInfo
+from konverge.runtime.webhooks.reviews import AdmissionReview, ConversionReview, Operation, UserInfo, strict_json
 from konverge.runtime.webhooks.verdicts import Denied, Verdict, Violation
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ __all__ = [
     "conversion_config",
     "json_patch",
     "register",
+    "strict_json",
     "unregister",
     "webhook_manifests",
 ]

@@ -29,6 +29,12 @@ __all__ = ["HandlerError", "answer_admission", "answer_conversion"]
 _log = logging.getLogger("konverge.webhooks")
 
 
+# A CancelledError may be the handler's own, of a task that it awaited; a group may hold one.
+_FAILURES = (Exception, asyncio.CancelledError, BaseExceptionGroup)
+# RecursionError is a RuntimeError; UnicodeEncodeError a ValueError.
+_NO_JSON = (ValueError, TypeError, RecursionError)
+
+
 class HandlerError(ConfigurationError):
     """A handler broke its contract, for example by what it returned; the message holds no value of an object."""
 
@@ -49,7 +55,12 @@ async def answer_admission(hook: AdmissionHook, body: bytes, timeout_seconds: fl
     verdict = await _verdict(hook, review, timeout_seconds)
     if verdict.patch and hook.purpose is not Purpose.DEFAULT:
         verdict = Verdict.failed(f"{hook.name}: a validating handler returned a patch")
-    return admission_answer(review.uid, verdict)
+    try:
+        return admission_answer(review.uid, verdict)
+    except _NO_JSON as error:
+        _log.error("%s: what %s made for %s has no form in JSON", hook.name, hook.handlers, review.key, exc_info=error)
+        told = f"{hook.handlers} made of the object what has no form in JSON ({type(error).__name__})"
+        return admission_answer(review.uid, Verdict.failed(told))
 
 
 async def answer_conversion(hook: ConversionHook, body: bytes, timeout_seconds: float) -> bytes:
@@ -77,9 +88,16 @@ async def answer_conversion(hook: ConversionHook, body: bytes, timeout_seconds: 
             return _unconverted(hook, review, len(converted), error)
         told = f"converting {len(review.objects)} objects took longer than {timeout_seconds:g} s"
         return conversion_failure(review.uid, told)
-    except Exception as error:  # noqa: BLE001  # an author's code: the server is to hear of it, whatever it is
+    except _FAILURES as error:  # an author's code: the server is to hear of it, whatever it is
+        if _is_being_cancelled():
+            raise
         return _unconverted(hook, review, len(converted), error)
-    return conversion_answer(review.uid, converted)
+    try:
+        return conversion_answer(review.uid, converted)
+    except _NO_JSON as error:
+        _log.error("%s: a converted object has no form in JSON", hook.path, exc_info=error)
+        told = f"a function returned what has no form in JSON ({type(error).__name__})"
+        return conversion_failure(review.uid, told)
 
 
 async def _verdict(hook: AdmissionHook, review: AdmissionReview, timeout_seconds: float) -> Verdict:
@@ -89,7 +107,9 @@ async def _verdict(hook: AdmissionHook, review: AdmissionReview, timeout_seconds
             return await hook.review(review)
     except Denied as denied:
         return Verdict.denied(denied)
-    except Exception as error:  # noqa: BLE001  # an author's code: whoever waits for the answer is to hear of it
+    except _FAILURES as error:  # an author's code: whoever waits for the answer is to hear of it
+        if _is_being_cancelled():
+            raise
         if isinstance(error, TimeoutError) and deadline.expired():
             told = f"{hook.handlers} took longer than {timeout_seconds:g} s"
             return Verdict.failed(told, reason="Timeout", code=504)
@@ -97,7 +117,13 @@ async def _verdict(hook: AdmissionHook, review: AdmissionReview, timeout_seconds
         return Verdict.failed(_told(hook.handlers, error))
 
 
-def _unconverted(hook: ConversionHook, review: ConversionReview, place: int, error: Exception) -> bytes:
+def _is_being_cancelled() -> bool:
+    """Tell whether nobody waits for the answer any more."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _unconverted(hook: ConversionHook, review: ConversionReview, place: int, error: BaseException) -> bytes:
     obj = review.objects[place]
     wanted = f"{obj['kind']} {ObjectKey.of(obj)} cannot be converted to {review.desired_api_version}"
     if isinstance(error, DecodeError):
@@ -110,7 +136,7 @@ def _unconverted(hook: ConversionHook, review: ConversionReview, place: int, err
     return conversion_failure(review.uid, f"{wanted}: {told}")
 
 
-def _told(who: str, error: Exception) -> str:
+def _told(who: str, error: BaseException) -> str:
     """What failed, without the error's own text: it may hold a value that is nobody's business."""
     if isinstance(error, HandlerError):
         return str(error)

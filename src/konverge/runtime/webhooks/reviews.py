@@ -9,6 +9,7 @@ objects as came in.
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeAlias
@@ -29,6 +30,7 @@ __all__ = [
     "conversion_failure",
     "read_admission",
     "read_conversion",
+    "strict_json",
 ]
 
 Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE"]
@@ -156,6 +158,19 @@ _admission = msgspec.json.Decoder(_Admission)
 _conversion = msgspec.json.Decoder(_Conversion)
 
 
+def strict_json(value: Any) -> bytes:
+    """A value that an author's code made, as JSON that says just that.
+
+    msgspec would write null for a number that JSON does not have (NaN, the infinities).
+
+    Raises:
+        ValueError: It has no form in JSON: such a number, a lone surrogate in a text, an object within itself.
+        TypeError: It has one of another type.
+        RecursionError: It nests too deeply.
+    """
+    return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
+
+
 def read_admission(body: bytes) -> AdmissionReview:
     """The question in the body of a request.
 
@@ -187,28 +202,33 @@ def read_admission(body: bytes) -> AdmissionReview:
 
 
 def admission_answer(uid: str, verdict: Verdict) -> bytes:
-    """The body of the answer: an AdmissionReview with the verdict as its response."""
+    """The body of the answer: an AdmissionReview with the verdict as its response.
+
+    Raises:
+        ValueError, TypeError, RecursionError: The patch has no form in JSON.
+    """
     response: Object = {"uid": uid, "allowed": verdict.allowed}
     if not verdict.allowed:
         status: Object = {
             "status": "Failure",
-            "message": verdict.message,
-            "reason": verdict.reason,
+            "message": _sayable(verdict.message),
+            "reason": _sayable(verdict.reason),
             "code": verdict.code,
         }
         if verdict.causes:
             status["details"] = {
                 "causes": [
-                    {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in verdict.causes
+                    {"reason": cause.reason, "message": _sayable(cause.message), "field": _sayable(cause.field)}
+                    for cause in verdict.causes
                 ]
             }
         response["status"] = status
     elif verdict.patch:
         # A type without a patch is refused as much as a patch without a type.
         response["patchType"] = "JSONPatch"
-        response["patch"] = base64.b64encode(_encode(verdict.patch)).decode("ascii")
+        response["patch"] = base64.b64encode(strict_json(verdict.patch)).decode("ascii")
     if warnings := bounded_warnings(verdict.warnings):
-        response["warnings"] = warnings
+        response["warnings"] = [_sayable(text) for text in warnings]
     return _encode({"apiVersion": _ADMISSION, "kind": "AdmissionReview", "response": response})
 
 
@@ -230,15 +250,24 @@ def read_conversion(body: bytes) -> ConversionReview:
 
 
 def conversion_answer(uid: str, objects: Sequence[Object]) -> bytes:
-    """The body of the answer with every object converted, in the order of the question."""
+    """The body of the answer with every object converted, in the order of the question.
+
+    Raises:
+        ValueError, TypeError, RecursionError: An object has no form in JSON.
+    """
     response = {"uid": uid, "result": {"status": "Success"}, "convertedObjects": list(objects)}
-    return _encode({"apiVersion": _CONVERSION, "kind": "ConversionReview", "response": response})
+    return strict_json({"apiVersion": _CONVERSION, "kind": "ConversionReview", "response": response})
 
 
 def conversion_failure(uid: str, message: str) -> bytes:
     """The body of the answer when not all objects could be converted: none is, and the server passes the message on."""
-    response = {"uid": uid, "result": {"status": "Failure", "message": message[:_MESSAGE_CHARACTERS]}}
+    response = {"uid": uid, "result": {"status": "Failure", "message": _sayable(message[:_MESSAGE_CHARACTERS])}}
     return _encode({"apiVersion": _CONVERSION, "kind": "ConversionReview", "response": response})
+
+
+def _sayable(text: str) -> str:
+    """The text with a question mark for each lone surrogate, which has no form in UTF-8."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _read(decoder: msgspec.json.Decoder[Any], body: bytes, api_version: str, kind: str) -> Any:

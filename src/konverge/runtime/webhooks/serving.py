@@ -151,7 +151,12 @@ class WebhookServer:
         return conversion_config(mapping, self._hooks, self.endpoint)
 
     async def keep_registered(
-        self, client: Client, manifests: Callable[[], Sequence[Object]], *, look_seconds: float = 10.0
+        self,
+        client: Client,
+        manifests: Callable[[], Sequence[Object]],
+        *,
+        applied: Sequence[Object] | None = None,
+        look_seconds: float = 10.0,
     ) -> None:
         """Apply the manifests, and again whenever they change with the certificate's authorities; until cancelled.
 
@@ -160,13 +165,15 @@ class WebhookServer:
         Args:
             client: The cluster.
             manifests: Makes them, for example with `manifests` and `konverge.crd.crd_manifest`.
+            applied: What was applied already; None applies them at once.
             look_seconds: How often it is looked whether they have changed.
 
         Raises:
-            KonvergeError: The first time, a manifest cannot be applied.
+            KonvergeError: Nothing was applied already, and the first time a manifest cannot be.
         """
-        applied = manifests()
-        await register(client, applied)
+        if applied is None:
+            applied = manifests()
+            await register(client, applied)
         while True:
             await self._clock.sleep(look_seconds)
             try:
