@@ -6,9 +6,10 @@ import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from msgspec import Meta
 
 from konverge.crd import Metadata, custom_resource, definition_of
 from konverge.errors import BuildError, DecodeError
@@ -443,3 +444,47 @@ def test_functions_lead_between_versions_of_one_kind(registry: WebhookRegistry) 
         registry.converts(First, Site)(lambda old: old)
     with pytest.raises(BuildError, match="v1alpha1 to v1 has a function already"):
         registry.converts(First, Stored)(lambda old: Stored(old.metadata, old.spec))
+
+
+@pytest.mark.parametrize("value", ["\ud800", float("nan")])
+async def test_a_default_without_a_form_in_json_names_its_handler(registry: WebhookRegistry, value: Any) -> None:
+    @registry.defaults(Site)
+    def fill(site: Any, request: AdmissionRequest[Any]) -> None:
+        site.spec.image = value
+
+    with pytest.raises(HandlerError, match="fill made of the object what has no form in JSON"):
+        await answered(registry, a_review(a_site()))
+
+
+@pytest.mark.parametrize("purpose", list(Purpose))
+async def test_the_json_of_the_request_is_only_to_be_read(registry: WebhookRegistry, purpose: Purpose) -> None:
+    def clear(site: Any, request: AdmissionRequest[Any]) -> None:
+        request.object.clear()
+
+    (registry.defaults if purpose is Purpose.DEFAULT else registry.validates)(Site)(clear)
+    obj = a_site(image="a")
+
+    with pytest.raises(HandlerError, match=r"clear changed request\.object, which is only to be read"):
+        await answered(registry, a_review(obj))
+
+    assert obj == a_site(image="a")
+
+
+@dataclass
+class HostSpec:
+    host: Annotated[str, Meta(pattern=r"^([a-z0-9]+-?)+$")]
+
+
+@custom_resource(group=GVK.group, version=GVK.version, kind="Site", plural="sites")
+@dataclass
+class Host:
+    metadata: Metadata
+    spec: HostSpec
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("purpose", list(Purpose))
+async def test_no_pattern_is_matched_before_the_api_server_has(registry: WebhookRegistry, purpose: Purpose) -> None:
+    (registry.defaults if purpose is Purpose.DEFAULT else registry.validates)(Host)(lambda host, request: None)
+
+    assert (await answered(registry, a_review(a_site(host="a" * 60 + "!")))).allowed
