@@ -8,9 +8,13 @@ from datetime import timedelta
 
 import pytest
 
+from konverge.clock import SystemEntropy
+from konverge.kube import GroupVersionKind
 from konverge.operator import Operator, RunOptions
+from konverge.operator.running import new_process
+from konverge.runtime import Process
 from konverge.runtime.election import LeaderElection, Sharding
-from tests.operator.shops import CONFIG_MAP, Shop, Town, pages, settings
+from tests.operator.shops import CONFIG_MAP, SHOP, Shop, Town, pages, settings
 
 pytestmark = pytest.mark.anyio
 
@@ -20,11 +24,16 @@ LEASE = timedelta(seconds=4)
 class Replica:
     """One process of the operator, as far as a test can have one: a client and a run of its own."""
 
-    def __init__(self, town: Town, name: str, task: asyncio.Task[None], reconciled: list[str]) -> None:
+    def __init__(self, town: Town, name: str, process: Process) -> None:
         self._town = town
         self.name = name
-        self.task = task
-        self.reconciled = reconciled
+        self.process = process
+        self.task = asyncio.create_task(process.run(), name=name)
+
+    def held(self, gvk: GroupVersionKind) -> set[str]:
+        """The names of the objects of a kind that it holds in memory."""
+        informer = self.process.informers.running.get(gvk)
+        return set() if informer is None else {meta.name for meta in informer.store.all_metadata()}
 
     def writes(self) -> list[str]:
         """The paths that it has written to; Leases and events aside, and what the server did not do."""
@@ -56,8 +65,8 @@ async def replica(town: Town, name: str, leases: LeaderElection | Sharding) -> A
     operator.manages(Shop, settings, pages)
     client = town.cluster.new_client(name)
     options = RunOptions((town.namespace,), leases=leases)
-    task = asyncio.create_task(operator.run(client, options, clock=town.clock), name=name)
-    running = Replica(town, name, task, [])
+    process = new_process(operator.registered, client, options, clock=town.clock, entropy=SystemEntropy())
+    running = Replica(town, name, process)
     try:
         yield running
     finally:
@@ -142,7 +151,15 @@ async def test_shards_share_the_owners_out_and_hold_only_their_own(town: Town) -
         for name in names:
             await town.open(name, replicas=0)
         await town.until_ready(*names)
-        await town.clock.sleep(10.0)  # a hand-over, if there was one, is over
+        one, other = replicas
+
+        def is_shared_out() -> bool:
+            held = one.held(SHOP), other.held(SHOP)
+            return held[0] | held[1] == set(names) and not held[0] & held[1] and all(held)
+
+        await town.cluster.eventually(is_shared_out, describe="each holds its own part, and no other")
+        for running in replicas:
+            assert running.held(CONFIG_MAP) == {f"{name}-settings" for name in running.held(SHOP)}
         for name in names:
             await town.change(name, greeting="Ahoy")
         for name in names:
@@ -155,3 +172,17 @@ async def test_shards_share_the_owners_out_and_hold_only_their_own(town: Town) -
             await town.until_data(f"{name}-settings", greeting="Ahoy")
 
     assert all(running.writes() for running in replicas)
+
+
+async def test_a_stand_by_that_was_there_before_any_owner_is_warm_too(town: Town) -> None:
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(replica(town, "replica-1", election(town, "one")))
+        await town.cluster.eventually(lambda: first.process.controllers, describe="the first one works")
+        second = await stack.enter_async_context(replica(town, "replica-2", election(town, "two")))
+        await town.open("corner")
+        await town.until_ready("corner")
+
+        await town.cluster.eventually(
+            lambda: second.held(CONFIG_MAP) >= {"corner-settings"}, describe="the stand-by holds what belongs to it"
+        )
+        assert second.writes() == []
