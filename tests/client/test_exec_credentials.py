@@ -240,6 +240,21 @@ def _is_zombie(pid: int) -> bool:
         return True
 
 
+async def test_a_child_that_keeps_the_pipe_delays_nothing_and_does_not_stay(programs: Programs) -> None:
+    noted = programs.folder / "child"
+    found = credentials_of(
+        programs.write(SPAWN_AND_WAIT.removesuffix("time.sleep(60)") + "answer(token='t')", "leaving"),
+        args=[str(noted)],
+    )
+    await token_of(credentials_of(programs.write("answer(token='t')", "quiet")))  # what the loop opens only once
+    before = len(os.listdir("/proc/self/fd"))
+
+    async with asyncio.timeout(SECONDS / 2):
+        assert await token_of(found) == "t"
+    await until(lambda: not is_running(int(noted.read_text())) or _is_zombie(int(noted.read_text())))
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
 async def test_a_program_that_takes_too_long_is_ended(programs: Programs) -> None:
     error = await failing(credentials_of(programs.write("time.sleep(60)"), timeout_seconds=0.5))
 

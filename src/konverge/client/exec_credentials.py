@@ -7,7 +7,9 @@ import os
 import shutil
 import signal
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Callable
+from contextlib import suppress
 
 from konverge.client.credentials import Credentials, Identity
 from konverge.client.exec_plugin import ExecPlugin, issued_by, told_to, without_secrets
@@ -20,6 +22,11 @@ __all__ = ["ExecCredentials"]
 # Shorter than a verb's deadline: so the message is of the program, and not of a server that was never asked.
 _TIMEOUT_SECONDS = 25.0
 _MAX_OUTPUT_BYTES = 1024 * 1024
+
+# Once a program has ended, what it printed is read at once, unless somebody else still holds the pipe.
+_LAST_WORDS_SECONDS = 1.0
+
+_STDOUT, _STDERR = 1, 2
 
 
 class ExecCredentials:
@@ -78,8 +85,10 @@ async def _printed(plugin: ExecPlugin, has_terminal: bool, timeout_seconds: floa
     if program is None:
         hint = f". {plugin.install_hint}" if plugin.install_hint else ": install it, or correct the command"
         raise ConfigurationError(f"{plugin.name} is not there{hint}")
+    loop = asyncio.get_running_loop()
     try:
-        process = await asyncio.create_subprocess_exec(
+        transport, running = await loop.subprocess_exec(
+            _Running,
             program,
             *plugin.arguments,
             env={**plugin.environment, "KUBERNETES_EXEC_INFO": told_to(plugin, interactive=has_terminal)},
@@ -90,49 +99,80 @@ async def _printed(plugin: ExecPlugin, has_terminal: bool, timeout_seconds: floa
         )
     except OSError as error:
         raise ConfigurationError(f"cannot run {plugin.name}: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigurationError(f"cannot run {plugin.name}: {error}") from error
     try:
         async with asyncio.timeout(timeout_seconds):
-            async with asyncio.TaskGroup() as tasks:
-                output = tasks.create_task(_read(process.stdout))
-                complaint = tasks.create_task(_read(process.stderr))
-            code = await process.wait()
+            await running.ended.wait()
     except TimeoutError:
         raise NotConnectedError(f"{plugin.name} did not end within {timeout_seconds:g} s") from None
     finally:
-        await _end(process, has_group=not has_terminal)
+        await _end(transport, running, has_group=not has_terminal)
+    code = transport.get_returncode()
     if code != 0:
-        words = without_secrets(complaint.result() or b"", plugin)
+        words = without_secrets(running.printed(_STDERR) or b"", plugin)
         raise NotConnectedError(f"{plugin.name} failed (exit code {code}){': ' if words else ''}{words}")
-    printed = output.result()
+    printed = running.printed(_STDOUT)
     if printed is None:
         raise ConfigurationError(f"{plugin.name} printed more than {_MAX_OUTPUT_BYTES} bytes")
     return printed
 
 
-async def _read(stream: asyncio.StreamReader | None) -> bytes | None:
-    """All that comes; None when that is too much, of which nothing is kept."""
-    pieces: list[bytes] = []
-    size = 0
-    while stream is not None and (piece := await stream.read(65536)):
-        size += len(piece)
-        if size > _MAX_OUTPUT_BYTES:
-            pieces.clear()
+class _Running(asyncio.SubprocessProtocol):
+    """A program that runs: what it has printed, and how far it is.
+
+    That it has ended does not mean that its pipes have: a child that it left behind may hold them for as long as it
+    likes. So neither waits for the other.
+    """
+
+    def __init__(self) -> None:
+        self.ended = asyncio.Event()
+        self.silent = asyncio.Event()
+        """Nobody can print any more, and all that was printed is here."""
+        self._pieces: dict[int, list[bytes]] = {_STDOUT: [], _STDERR: []}
+        self._sizes = {_STDOUT: 0, _STDERR: 0}
+
+    def printed(self, pipe: int) -> bytes | None:
+        """What came through that pipe; None when it was too much, of which nothing is kept."""
+        return b"".join(self._pieces[pipe]) if self._sizes[pipe] <= _MAX_OUTPUT_BYTES else None
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self._sizes[fd] += len(data)
+        if self._sizes[fd] > _MAX_OUTPUT_BYTES:
+            self._pieces[fd].clear()
         else:
-            pieces.append(piece)
-    return b"".join(pieces) if size <= _MAX_OUTPUT_BYTES else None
+            self._pieces[fd].append(data)
+
+    def process_exited(self) -> None:
+        self.ended.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.silent.set()  # called when the program has ended and all pipes are closed
 
 
-async def _end(process: Process, *, has_group: bool) -> None:
-    """End a program that still runs, with all that it started, and wait until it has ended."""
-    if process.returncode is None:
-        try:
-            if has_group and hasattr(os, "killpg"):
-                os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
-        except ProcessLookupError:
-            pass  # it was faster
-    await process.wait()
+async def _end(transport: asyncio.SubprocessTransport, running: _Running, *, has_group: bool) -> None:
+    """End a program that still runs, and in any case what it has left behind; give back its pipes."""
+    if has_group and hasattr(os, "killpg"):
+        # Also when it has ended well: a child that stays is one more with each renewal. What means to stay, an agent
+        # for example, has made a session of its own.
+        _kill(lambda: os.killpg(transport.get_pid(), signal.SIGKILL))
+    elif not running.ended.is_set():
+        _kill(transport.kill)
+    try:
+        await running.ended.wait()
+        # What the program printed last may still be in the pipe. Whoever else holds that is not waited for.
+        async with asyncio.timeout(_LAST_WORDS_SECONDS):
+            await running.silent.wait()
+    except TimeoutError:
+        pass
+    finally:
+        transport.close()
+    await running.silent.wait()
+
+
+def _kill(kill: Callable[[], None]) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # nobody is left (macOS says so with the other one)
+        kill()
 
 
 def _is_terminal() -> bool:
