@@ -83,14 +83,32 @@ async def test_the_last_token_serves_while_the_file_cannot_be_read(file: Path, c
     assert await sent(credentials) == "Bearer first"
 
 
+async def test_the_last_token_serves_while_the_file_holds_none(
+    file: Path, clock: StandingClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    credentials = TokenFile(file, clock)
+    await sent(credentials)
+    rewrite(file, "s3cret\r\nX-Evil: 1")
+    clock.seconds = 100.0
+    found = [await sent(credentials)]
+    rewrite(file, "third")
+    clock.seconds = 200.0
+    found.append(await sent(credentials))
+
+    assert found == ["Bearer first", "Bearer third"]
+    assert "stays as it was: the file holds characters that no token has" in caplog.text
+    assert "s3cret" not in caplog.text
+
+
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
         (lambda path: path.unlink(), "cannot read .*: No such file"),
         (lambda path: path.write_bytes(b""), "is empty"),
         (lambda path: path.write_bytes(b"\xff"), "not text"),
+        (lambda path: path.write_bytes(b"a\r\nX-Evil: 1"), "characters that no token has"),
     ],
-    ids=["missing", "empty", "binary"],
+    ids=["missing", "empty", "binary", "two lines"],
 )
 async def test_a_file_without_a_token_is_told(
     file: Path, clock: StandingClock, spoil: Callable[[Path], object], words: str

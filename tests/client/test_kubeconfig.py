@@ -273,7 +273,24 @@ def test_a_file_that_is_being_written_changes_nothing(write: Any) -> None:
         (document({"server": "http://[::1"}), r"must be an http\(s\) URL"),
         (document(user={"token": "a\nb"}), "characters that no token has"),
         (document({"server": "ftp://one"}), r"server must be an http\(s\) URL"),
+        (document({"server": f"http://{'a' * 70}.example"}), "no name that a name service could know"),
+        (document({"server": "http://ann:hunter2@one"}), 'found "http://one": it holds a user or a password'),
+        (document({"server": "http://ann:hunter2"}), r'found "http://ann:\.\.\."'),
         (document({"proxy-url": "socks5://proxy"}), "proxy-url must start with"),
+        (document({"proxy-url": "http://["}), "its host or its port is not written as in a URL"),
+        (document({"proxy-url": "http://ann:hunter2:3128"}), "its host or its port is not written as in a URL"),
+        (document({"certificate-authority": "a\0b"}), "certificate-authority is no path"),
+        (document(user={"token": "Ωmega"}), "characters that no token has"),
+        (document(user={"as": "ann\r\nX-Evil: 1"}), "Impersonate-User has characters that no header may have"),
+        (document(user={"exec": EXEC | {"args": ["a\0b"]}}), "must hold no NUL"),
+        (document(user={"exec": EXEC | {"env": [{"name": "a", "value": "\0"}]}}), "must hold no NUL"),
+        (document(user={"exec": EXEC | {"env": [{"name": "a=b", "value": "c"}]}}), "a name of env no ="),
+        (document(user=oidc({"idp-issuer-url": "http://["})), "idp-issuer-url must be"),
+        (document(user=oidc({"idp-certificate-authority-data": data("x")})), "oidc of user .* is not PEM"),
+        (document(user=oidc({"idp-certificate-authority": "a\0b"})), "idp-certificate-authority is no path"),
+        ("[" * 100_000, "is not YAML near line 1"),
+        ("{a: " * 100_000, "is not YAML near line 1"),
+        ("a: 2024-13-45", "is not YAML that can be used"),
         (document({"insecure-skip-tls-verify": True, "certificate-authority-data": data("x")}), "keep one of them"),
         (document({"certificate-authority-data": "%%"}), "certificate-authority-data is not base64"),
         (
@@ -316,6 +333,13 @@ def test_what_cannot_be_used_is_told_in_one_line(write: Any, content: Any, words
     with pytest.raises(ConfigurationError, match=words) as raised:
         load(write(content))
     assert "\n" not in str(raised.value)
+    assert "hunter2" not in str(raised.value)
+
+
+def test_the_name_of_an_extra_is_escaped_as_a_header_wants_it(write: Any) -> None:
+    found = load(write(document(user={"as": "ann", "as-user-extra": {"example.org/a b": ["x"]}})))
+
+    assert found.impersonation[1:] == (("Impersonate-Extra-example.org%2Fa%20b", "x"),)
 
 
 def test_an_unknown_context_is_told_with_those_that_exist(write: Any) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import json
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ class Issuer:
 
     url: str = ""
     says_it_is: str = ""
+    token_endpoint: str = ""
     takes_basic: bool = True
     failure: tuple[int, dict[str, str]] | None = None
     refresh_token: str = "r0"
@@ -54,7 +55,8 @@ class Issuer:
 
     async def answer(self, request: web.Request) -> web.Response:
         if request.path == "/issuer/.well-known/openid-configuration":
-            return web.json_response({"issuer": self.says_it_is or self.url, "token_endpoint": f"{self.url}/token"})
+            endpoint = self.token_endpoint or f"{self.url}/token"
+            return web.json_response({"issuer": self.says_it_is or self.url, "token_endpoint": endpoint})
         form = {str(name): str(value) for name, value in (await request.post()).items()}
         self.asked.append(form)
         by_header = request.headers.get("authorization") == BASIC
@@ -171,6 +173,7 @@ async def test_without_a_refresh_token_somebody_must_log_in(issuer: Issuer) -> N
     ("answer", "kind", "words"),
     [
         ((400, {"error": "invalid_grant"}), ConfigurationError, "does not refresh the token: invalid_grant. Log in"),
+        ((403, {"error": "r0 is not known\nERROR"}), ConfigurationError, "the token: HTTP status 403. Log in"),
         ((503, {}), NotConnectedError, "cannot refresh the token now: HTTP status 503"),
         ((429, {}), NotConnectedError, "cannot refresh the token now: HTTP status 429"),
         ((200, {"access_token": "s3cret"}), ConfigurationError, "answered without an id_token"),
@@ -198,6 +201,22 @@ async def test_a_provider_of_another_authority_is_not_trusted(issuer: Issuer) ->
     with pytest.raises(NotConnectedError, match=r"issuer of user \"ann\" does not answer: .*verify failed"):
         await credentials(issuer, authority=Authority("another").certificate).identity()
     assert issuer.asked == []
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["https://[", "https://a:99999/", "https:///x", f"https://{'a' * 70}.x/", "https://a/\0"]
+)
+async def test_a_token_endpoint_that_is_no_url_is_told(issuer: Issuer, endpoint: str) -> None:
+    issuer.token_endpoint = endpoint
+
+    with pytest.raises(ConfigurationError, match="names no token endpoint that can be used"):
+        await credentials(issuer).identity()
+
+
+async def test_a_token_that_expired_in_the_year_1_is_refreshed(issuer: Issuer) -> None:
+    found = credentials(issuer, id_token=token(datetime(1, 1, 1, tzinfo=UTC)))
+
+    assert await token_of(found) == issuer.issued[0]
 
 
 def test_a_kubeconfig_says_all_that_is_needed(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ class ClusterConfig:
     tls: Tls = Tls()
     credentials: Credentials = field(default_factory=Anonymous)
     impersonation: tuple[tuple[str, str], ...] = ()
-    proxy_url: str = ""
+    proxy_url: str = field(default="", repr=False)
 
 
 def _content(file: Path | None) -> bytes:

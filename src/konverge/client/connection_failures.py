@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from konverge.client.addresses import shown_address
 from konverge.client.certificates import expiry
 from konverge.client.cluster import ClusterConfig
 from konverge.errors import ConnectionFailedError, NotConnectedError, UnauthorizedError, UntrustedServerError
@@ -53,12 +54,12 @@ def connection_failure(
             return _tls_failure(cause, config, now)
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return NotConnectedError(
-            f"the proxy {_shown(config.proxy_url)} did not connect to {server}: it answered with HTTP status "
+            f"the proxy {shown_address(config.proxy_url)} did not connect to {server}: it answered with HTTP status "
             f"{error.status} ({source}). Check proxy-url or HTTPS_PROXY"
         )
     if isinstance(error, aiohttp.ClientProxyConnectionError):
         return NotConnectedError(
-            f"cannot reach the proxy {_shown(config.proxy_url)} on the way to {server}: {_system_words(error)} "
+            f"cannot reach the proxy {shown_address(config.proxy_url)} on the way to {server}: {_system_words(error)} "
             f"({source}). Check proxy-url or HTTPS_PROXY"
         )
     if isinstance(error, aiohttp.ClientConnectorDNSError):
@@ -157,9 +158,3 @@ def _system_words(error: aiohttp.ClientConnectorError) -> str:
     if found.errno == errno.ECONNREFUSED:
         return "connection refused"
     return found.strerror or str(found) or "the connection was closed"
-
-
-def _shown(url: str) -> str:
-    """A proxy's URL without the password that it may hold."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")

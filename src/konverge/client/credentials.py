@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,9 @@ from typing import Protocol
 from konverge.clock import Clock
 from konverge.errors import ConfigurationError
 
-__all__ = ["Anonymous", "BasicAuth", "Credentials", "Identity", "Token", "TokenFile"]
+__all__ = ["Anonymous", "BasicAuth", "Credentials", "Identity", "Token", "TokenFile", "is_header_value"]
+
+_logger = logging.getLogger(__name__)
 
 _REREAD_SECONDS = 60.0
 """The kubelet renews a projected token when 80 % of its life are over, which leaves two minutes at the very least."""
@@ -38,7 +41,13 @@ class Identity:
 
     @classmethod
     def of_token(cls, token: str) -> Identity:
-        """Whoever bears that token."""
+        """Whoever bears that token.
+
+        Raises:
+            konverge.errors.ConfigurationError: No token has such characters; a header with them could not be sent.
+        """
+        if not _is_token(token):
+            raise ConfigurationError("a token has characters that no token has, or several lines")
         return cls({"authorization": f"Bearer {token}"})
 
 
@@ -102,7 +111,10 @@ class BasicAuth(_Constant):
     """A user name and a password."""
 
     def __init__(self, username: str, password: str, description: str = "the password") -> None:
-        encoded = base64.b64encode(f"{username}:{password}".encode()).decode("ascii")
+        try:
+            encoded = base64.b64encode(f"{username}:{password}".encode()).decode("ascii")
+        except UnicodeEncodeError:
+            raise ConfigurationError(f"{description} cannot be used: it is not text") from None
         super().__init__(Identity({"authorization": f"Basic {encoded}"}), description)
 
 
@@ -134,14 +146,19 @@ class TokenFile:
         if self._read_at is None or now - self._read_at >= _REREAD_SECONDS:
             try:
                 read = (await asyncio.to_thread(self._path.read_text, "ascii")).strip()
-            except (OSError, UnicodeDecodeError) as error:
+            except (OSError, ValueError) as error:
                 if not self._token:
                     raise ConfigurationError(f"cannot read {self.description}: {_why(error)}") from error
             else:
                 # Whoever writes a file in place empties it first.
                 if not read and not self._token:
                     raise ConfigurationError(f"cannot use {self.description}: the file is empty")
-                if read and read != self._token:
+                if not _is_token(read):
+                    # A rotation that went wrong: the one before may be good for a while yet.
+                    if not self._token:
+                        raise ConfigurationError(f"cannot use {self.description}: it has characters that no token has")
+                    _logger.warning("%s stays as it was: the file holds characters that no token has", self.description)
+                elif read and read != self._token:
                     self._token, self._identity = read, Identity.of_token(read)
             self._read_at = now
         return self._identity
@@ -157,5 +174,20 @@ class TokenFile:
         return TokenFile(self._path, self._clock, token=self._token, description=self.description)
 
 
-def _why(error: OSError | UnicodeDecodeError) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else "it is not text"
+def is_header_value(text: str) -> bool:
+    """Tell whether a header can carry it: text without control characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return not any(letter < " " or letter == "\x7f" for letter in text)
+
+
+def _is_token(text: str) -> bool:
+    return text.isascii() and text.isprintable()
+
+
+def _why(error: OSError | ValueError) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return "it is not text" if isinstance(error, UnicodeDecodeError) else str(error)

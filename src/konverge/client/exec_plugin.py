@@ -18,6 +18,7 @@ import msgspec
 
 from konverge.client.credentials import Identity
 from konverge.client.decoding import UNREADABLE
+from konverge.client.redaction import redacted, secret_values
 from konverge.client.renewal import Issued
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
@@ -30,14 +31,7 @@ _MODES = ("Never", "IfAvailable", "Always")
 
 _MAX_COMPLAINT = 400
 
-# A shorter value is in every other word: hiding it would hide the message.
-_SHORTEST_SECRET = 4
 _SECRET_OPTION = re.compile(r"(?i)(secret|token|password|passphrase|key)")
-_LOOKS_SECRET = (
-    re.compile(r"eyJ[\w-]+\.[\w-]+(\.[\w-]*)?"),  # a JSON web token
-    re.compile(r"""(?i)(?<=bearer )[^\s"']+"""),
-    re.compile(r"""(?i)(?<=secret[=:])[^\s"']+|(?<=token[=:])[^\s"']+|(?<=password[=:])[^\s"']+"""),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +101,30 @@ def parse_exec_plugin(
         if not isinstance(entry, Mapping) or not entry.get("name"):
             raise ConfigurationError(f"{where} ({command}): each of env must have a name and a value")
         added[str(entry["name"])] = str(entry.get("value") or "")
-    return ExecPlugin(
+    environment = {**env, **added}
+    if not all(map(_is_passable, (command, *arguments, *environment, *environment.values()))) or "=" in "".join(added):
+        raise ConfigurationError(
+            f"{where} ({_one_line(command)}): command, args and env must hold no NUL and nothing else that no program "
+            "can be given, and a name of env no ="
+        )
+    plugin = ExecPlugin(
         whose=whose,
         command=str(folder / command) if os.sep in command else command,
         arguments=arguments,
-        environment={**env, **added},
+        environment=environment,
         api_version=api_version,
         install_hint=_one_line(str(fields.get("installHint") or "")),
         interactive_mode=mode or "IfAvailable",
         cluster=cluster if fields.get("provideClusterInfo") is True else None,
-        secrets=frozenset(_secret_arguments(arguments)) | frozenset(added.values()),
+        secrets=frozenset((*_secret_arguments(arguments), *added.values(), *secret_values(environment))),
     )
+    try:
+        told_to(plugin, interactive=False)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        raise ConfigurationError(
+            f"{where} ({command}): what it is to be told of the cluster cannot be written as JSON"
+        ) from None
+    return plugin
 
 
 def told_to(plugin: ExecPlugin, *, interactive: bool) -> str:
@@ -180,13 +187,7 @@ def _expiration(plugin: ExecPlugin, written: object) -> datetime | None:
 
 def without_secrets(complaint: bytes, plugin: ExecPlugin) -> str:
     """The end of what a program had to say, on one line, without what must stay secret."""
-    text = complaint.decode("utf-8", "replace")
-    for secret in sorted(plugin.secrets, key=len, reverse=True):
-        if len(secret) >= _SHORTEST_SECRET:
-            text = text.replace(secret, "***")
-    for pattern in _LOOKS_SECRET:
-        text = pattern.sub("***", text)
-    text = _one_line(text)
+    text = _one_line(redacted(complaint.decode("utf-8", "replace"), plugin.secrets))
     return text if len(text) <= _MAX_COMPLAINT else f"... {text[-_MAX_COMPLAINT:]}"
 
 
@@ -202,6 +203,14 @@ def _secret_arguments(arguments: tuple[str, ...]) -> list[str]:
         elif position + 1 < len(arguments):
             found.append(arguments[position + 1])
     return found
+
+
+def _is_passable(text: str) -> bool:
+    """Tell whether a program can be given it as an argument or a variable."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def _one_line(text: str) -> str:

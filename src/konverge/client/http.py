@@ -20,13 +20,20 @@ from aiohttp.abc import AbstractStreamWriter
 from multidict import CIMultiDict
 from yarl import URL
 
+from konverge.client.addresses import address_mistake, shown_address
 from konverge.client.cluster import ClusterConfig
 from konverge.client.connection_failures import connection_failure, refused_credentials
 from konverge.client.credentials import Identity
 from konverge.client.decoding import UNREADABLE
 from konverge.client.tls import TlsContexts
 from konverge.clock import Clock, SystemClock
-from konverge.errors import ConnectionFailedError, NotConnectedError, UntrustedServerError
+from konverge.errors import (
+    ConfigurationError,
+    ConnectionFailedError,
+    KonvergeError,
+    NotConnectedError,
+    UntrustedServerError,
+)
 
 __all__ = ["HttpTransport"]
 
@@ -70,6 +77,10 @@ class HttpTransport:
         self._config = config
         self._clock = clock or SystemClock()
         self._tls = TlsContexts(config.tls, config.source, self._clock) if config.server.startswith("https:") else None
+        for url, may_have_user in ((config.server, False), (config.proxy_url, True)):
+            mistake = address_mistake(url, may_have_user=may_have_user) if url else ""
+            if mistake:
+                raise ConfigurationError(f"cannot use {shown_address(url)} ({config.source}): {mistake}")
         self._base = URL(config.server)
         self._sessions: tuple[aiohttp.ClientSession, aiohttp.ClientSession] | None = None
         self._is_closed = False
@@ -189,6 +200,12 @@ class HttpTransport:
                 if is_distrust and await self._has_newer_certificates(context):
                     continue
                 raise failure from cause
+            except Exception as error:
+                # Nothing that is known of, so whether it was sent is not known either. Its words might quote a header.
+                raise ConnectionFailedError(
+                    f"{method} {path}: cannot be sent to the API server {self._config.server}: {type(error).__name__} "
+                    f"({self._config.source})"
+                ) from error
             if found.status != _UNAUTHORIZED or not may_try_again:
                 return found
             if not (self._config.credentials.refused(identity) or await self._has_newer_certificates(context)):
@@ -206,6 +223,12 @@ class HttpTransport:
                 f"{credentials.description} did not come within {timeout_seconds:g} s ({self._config.source}): "
                 "nothing was sent"
             ) from None
+        except KonvergeError:
+            raise
+        except Exception as error:  # whoever sends expects what is in the tree of errors, whatever credentials raise
+            raise NotConnectedError(
+                f"{credentials.description} cannot be had ({self._config.source}): {type(error).__name__}"
+            ) from error
 
     async def _has_newer_certificates(self, used: ssl.SSLContext | bool) -> bool:
         return self._tls is not None and isinstance(used, ssl.SSLContext) and await self._tls.look_again(used)

@@ -7,27 +7,28 @@ first one to say something wins; else it is ``~/.kube/config``. A relative path 
 from __future__ import annotations
 
 import base64
-import binascii
 import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote
 
 import msgspec
 
+from konverge.client.addresses import address_mistake, shown_address
 from konverge.client.cluster import ClusterConfig, Tls
-from konverge.client.credentials import Anonymous, BasicAuth, Credentials, Token, TokenFile
+from konverge.client.credentials import Anonymous, BasicAuth, Credentials, Token, TokenFile, is_header_value
 from konverge.client.decoding import UNREADABLE
 from konverge.client.exec_credentials import ExecCredentials
 from konverge.client.exec_plugin import parse_exec_plugin
 from konverge.client.oidc import OidcCredentials, parse_oidc_provider
-from konverge.client.proxies import proxy_from_environment
+from konverge.client.proxies import usable_proxy
 from konverge.clock import Clock, SystemClock
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
+from konverge.kube.yaml_depth import check_yaml_depth
 
 __all__ = ["kubeconfig_paths", "load_kubeconfig"]
 
@@ -35,6 +36,10 @@ _MAX_FILE_BYTES = 16 * 1024 * 1024
 
 # Where a cluster says what is for its users' exec plug-ins.
 _PLUGIN_EXTENSION = "client.authentication.k8s.io/exec"
+
+
+# What a header's name may hold besides letters and digits (RFC 9110, 5.6.2); the server decodes %xx in such a name.
+_HEADER_NAME_PUNCTUATION = "!#$&'*+-.^_`|~"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,8 @@ class _Entry:
     def path(self, name: str) -> Path | None:
         """A field that names a file, resolved."""
         written = self.text(name)
+        if "\0" in written:
+            raise ConfigurationError(f"{self.file}: {name} is no path: it holds a NUL")
         return self.file.parent / written if written else None
 
 
@@ -161,12 +168,15 @@ def _decoded(file: Path, text: bytes) -> Any:
     import yaml  # not at the top: a program in a Pod reads no such file
 
     try:
+        check_yaml_depth(text)
         return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:
         # The parser's own words quote the file, which holds keys: say where, not what.
         mark = getattr(error, "problem_mark", None)
         place = f" near line {mark.line + 1}" if mark is not None else ""
         raise ConfigurationError(f"the kubeconfig {file} is not YAML{place}") from None
+    except (ValueError, OverflowError, RecursionError):  # a date of the 32nd of a month, a number without end
+        raise ConfigurationError(f"the kubeconfig {file} is not YAML that can be used") from None
 
 
 def _resolve(merged: _Merged, name: str, chosen: _Entry, env: Mapping[str, str], clock: Clock) -> ClusterConfig:
@@ -192,7 +202,7 @@ def _resolve(merged: _Merged, name: str, chosen: _Entry, env: Mapping[str, str],
         namespace=chosen.text("namespace") or "default",
         tls=_tls(cluster, cluster_name, user, user_name),
         impersonation=_impersonation(user),
-        proxy_url=_proxy(cluster, cluster_name) or _environment_proxy(server, env),
+        proxy_url=_proxy(cluster, cluster_name) or usable_proxy(server, env),
     )
     return replace(found, credentials=_credentials(user, user_name, found, cluster, env, clock))
 
@@ -203,38 +213,21 @@ def _server(cluster: _Entry, name: str) -> str:
         raise ConfigurationError(f'cluster "{name}" of {cluster.file} has no server')
     if "://" not in server:
         server = f"https://{server}"
-    if not _is_address(server):
+    if mistake := address_mistake(server):
         raise ConfigurationError(
-            f'cluster "{name}" of {cluster.file}: server must be an http(s) URL (found "{server}")'
+            f'cluster "{name}" of {cluster.file}: server must be an http(s) URL '
+            f'(found "{shown_address(server)}": {mistake})'
         )
     return server
 
 
-def _is_address(server: str) -> bool:
-    try:
-        parts = urlsplit(server)
-        # Reading the port is what refuses one that is none.
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and server.isprintable()
-    except ValueError:
-        return False
-
-
 def _proxy(cluster: _Entry, name: str) -> str:
     proxy = cluster.text("proxy-url")
-    if proxy and urlsplit(proxy).scheme not in ("http", "https"):
+    mistake = address_mistake(proxy, may_have_user=True) if proxy else ""
+    if mistake:  # which is not quoted: it may hold a password
         raise ConfigurationError(
-            f'cluster "{name}" of {cluster.file}: proxy-url must start with http:// or https://; '
-            "other kinds of proxies are not supported"
-        )
-    return proxy
-
-
-def _environment_proxy(server: str, env: Mapping[str, str]) -> str:
-    proxy = proxy_from_environment(server, env)
-    if proxy and urlsplit(proxy).scheme not in ("http", "https"):
-        raise ConfigurationError(
-            f"the proxy that HTTPS_PROXY or HTTP_PROXY names for {server} must start with http:// or https://; "
-            "other kinds of proxies are not supported. NO_PROXY names the servers that are reached without it"
+            f'cluster "{name}" of {cluster.file}: proxy-url must start with http:// or https:// and be a URL '
+            f"({mistake}); other kinds of proxies are not supported"
         )
     return proxy
 
@@ -269,7 +262,7 @@ def _content(entry: _Entry, whose: str, name: str) -> tuple[bytes, Path | None]:
     if data := entry.text(f"{name}-data"):
         try:
             return base64.b64decode(data, validate=True), None
-        except binascii.Error:
+        except ValueError:
             raise ConfigurationError(f"{whose} of {entry.file}: {name}-data is not base64") from None
     path = entry.path(name)
     if path is None:
@@ -288,7 +281,7 @@ def _credentials(
     token, token_file = user.text("token"), user.path("tokenFile")
     if token_file is not None:
         return TokenFile(token_file, clock, token=token, description=f"the token of {whose} in {token_file}")
-    if not token.isprintable():
+    if not (token.isascii() and token.isprintable()):
         raise ConfigurationError(f"the token of {whose} has characters that no token has")
     if token:
         return Token(token, f"the token of {whose}")
@@ -353,5 +346,11 @@ def _impersonation(user: _Entry) -> tuple[tuple[str, str], ...]:
     headers += [("Impersonate-Group", str(group)) for group in (groups if isinstance(groups, list) else [])]
     extra = user.fields.get("as-user-extra")
     for key, values in extra.items() if isinstance(extra, Mapping) else ():
-        headers += [(f"Impersonate-Extra-{key}", str(value)) for value in (values if isinstance(values, list) else [])]
+        escaped = quote(str(key), safe=_HEADER_NAME_PUNCTUATION, errors="replace")
+        headers += [
+            (f"Impersonate-Extra-{escaped}", str(value)) for value in (values if isinstance(values, list) else [])
+        ]
+    for header, written in headers:
+        if not is_header_value(written):
+            raise ConfigurationError(f"the user of {user.file}: {header} has characters that no header may have")
     return tuple(headers)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -20,10 +20,14 @@ from urllib.parse import quote_plus, urlsplit
 
 import msgspec
 
+from konverge.client.addresses import address_mistake, shown_address
+from konverge.client.cluster import Tls
 from konverge.client.credentials import Credentials, Identity
 from konverge.client.decoding import UNREADABLE
-from konverge.client.proxies import proxy_from_environment
+from konverge.client.proxies import usable_proxy
+from konverge.client.redaction import redacted
 from konverge.client.renewal import Issued, Renewal
+from konverge.client.tls import ssl_context
 from konverge.clock import Clock
 from konverge.errors import ConfigurationError, NotConnectedError
 
@@ -34,6 +38,7 @@ __all__ = ["OidcCredentials", "OidcProvider", "parse_oidc_provider"]
 
 _TIMEOUT_SECONDS = 25.0
 _MAX_ANSWER_BYTES = 1024 * 1024
+_ERROR_CODE = re.compile("[a-z_]{1,64}")
 _DISCOVERY = "/.well-known/openid-configuration"
 
 
@@ -59,7 +64,7 @@ class OidcProvider:
     id_token: str = field(default="", repr=False)
     refresh_token: str = field(default="", repr=False)
     authority: bytes = field(default=b"", repr=False)
-    proxy_url: str = ""
+    proxy_url: str = field(default="", repr=False)
 
 
 @dataclass(slots=True)
@@ -88,13 +93,19 @@ def parse_oidc_provider(fields: Mapping[str, Any], *, whose: str, folder: Path, 
 
     issuer = text("idp-issuer-url").rstrip("/")
     where = f"the auth-provider oidc of {whose}"
-    parts = urlsplit(issuer)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigurationError(f'{where}: idp-issuer-url must be an http(s) URL (found "{issuer}")')
+    if mistake := address_mistake(issuer):
+        raise ConfigurationError(
+            f'{where}: idp-issuer-url must be an http(s) URL (found "{shown_address(issuer)}": {mistake})'
+        )
     if not text("client-id"):
         raise ConfigurationError(f"{where} has no client-id")
     if not (text("id-token") or text("refresh-token")):
         raise ConfigurationError(f"{where} has neither an id-token nor a refresh-token: log in first")
+    if not text("id-token").isascii() or not text("id-token").isprintable():
+        raise ConfigurationError(f"{where}: the id-token has characters that no token has")
+    authority = _authority(text("idp-certificate-authority-data"), text("idp-certificate-authority"), where, folder)
+    if authority:
+        ssl_context(Tls(authority), where)  # or it would be found out an hour from now
     return OidcProvider(
         whose=whose,
         issuer=issuer,
@@ -102,8 +113,8 @@ def parse_oidc_provider(fields: Mapping[str, Any], *, whose: str, folder: Path, 
         client_secret=text("client-secret"),
         id_token=text("id-token"),
         refresh_token=text("refresh-token"),
-        authority=_authority(text("idp-certificate-authority-data"), text("idp-certificate-authority"), where, folder),
-        proxy_url=proxy_from_environment(issuer, env),
+        authority=authority,
+        proxy_url=usable_proxy(issuer, env),
     )
 
 
@@ -177,8 +188,8 @@ class _Exchange:
                 aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as session,
             ):
                 return await self._ask(session, refresh_token)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            words = str(error) or type(error).__name__
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            words = redacted(str(error), (refresh_token, provider.client_secret)) or type(error).__name__
             raise NotConnectedError(f"{self._where} does not answer: {words}") from error
 
     async def _ask(self, session: aiohttp.ClientSession, refresh_token: str) -> _Tokens:
@@ -190,7 +201,7 @@ class _Exchange:
             raise ConfigurationError(f"{self._where} says that it is another one. Check idp-issuer-url")
         endpoint = str(document.get("token_endpoint") or "")
         # What a password goes to is encrypted if the provider is.
-        if urlsplit(endpoint).scheme not in ("https", urlsplit(provider.issuer).scheme):
+        if address_mistake(endpoint) or urlsplit(endpoint).scheme not in ("https", urlsplit(provider.issuer).scheme):
             raise ConfigurationError(f"{self._where} names no token endpoint that can be used")
         form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
         # Providers take the client's secret in a header or in the form, and not all say which.
@@ -200,7 +211,7 @@ class _Exchange:
         if status != 200:
             if status >= 500 or status == 429:
                 raise NotConnectedError(f"{self._where} cannot refresh the token now: HTTP status {status}")
-            reason = str(answer.get("error") or f"HTTP status {status}")[:80]
+            reason = _reason(answer.get("error"), (refresh_token, provider.client_secret)) or f"HTTP status {status}"
             raise ConfigurationError(f"{self._where} does not refresh the token: {reason}. Log in again")
         id_token = answer.get("id_token")
         if not (isinstance(id_token, str) and id_token and id_token.isascii() and id_token.isprintable()):
@@ -239,9 +250,14 @@ class _Exchange:
     def _trust(self) -> ssl.SSLContext:
         if not self._provider.authority:
             return ssl.create_default_context()
-        context = ssl.create_default_context(cadata=self._provider.authority.decode("ascii", "replace"))
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # as for the API server's
-        return context
+        return ssl_context(Tls(self._provider.authority), self._where)
+
+
+def _reason(error: object, secrets: tuple[str, ...]) -> str:
+    """The provider's code for what is wrong (RFC 6749, 5.2); whatever is none may be what it was sent."""
+    if not (isinstance(error, str) and _ERROR_CODE.fullmatch(error)):
+        return ""
+    return "" if any(secret and secret in error for secret in secrets) else error
 
 
 def _expiry_of(token: str) -> datetime | None:
@@ -260,7 +276,7 @@ def _authority(data: str, path: str, where: str, folder: Path) -> bytes:
     if data:
         try:
             return base64.b64decode(data, validate=True)
-        except binascii.Error:
+        except ValueError:
             raise ConfigurationError(f"{where}: idp-certificate-authority-data is not base64") from None
     if not path:
         return b""
@@ -268,3 +284,5 @@ def _authority(data: str, path: str, where: str, folder: Path) -> bytes:
         return (folder / path).read_bytes()
     except OSError as error:
         raise ConfigurationError(f"{where}: cannot read idp-certificate-authority {path}: {error.strerror}") from error
+    except ValueError:
+        raise ConfigurationError(f"{where}: idp-certificate-authority is no path") from None

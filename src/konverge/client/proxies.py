@@ -6,7 +6,27 @@ import ipaddress
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-__all__ = ["proxy_from_environment"]
+from konverge.client.addresses import address_mistake
+from konverge.errors import ConfigurationError
+
+__all__ = ["proxy_from_environment", "usable_proxy"]
+
+
+def usable_proxy(server: str, env: Mapping[str, str]) -> str:
+    """The same as `proxy_from_environment`, of a kind that can be used.
+
+    Raises:
+        konverge.errors.ConfigurationError: It cannot. The proxy is not quoted, since it may hold a password.
+    """
+    proxy = proxy_from_environment(server, env)
+    mistake = address_mistake(proxy, may_have_user=True) if proxy else ""
+    if mistake:
+        raise ConfigurationError(
+            f"the proxy that HTTPS_PROXY or HTTP_PROXY names for {server} must start with http:// or https:// and be "
+            f"a URL ({mistake}); other kinds of proxies are not supported. NO_PROXY names the servers that are reached "
+            "without it"
+        )
+    return proxy
 
 
 def proxy_from_environment(server: str, env: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from konverge.client.credentials import Identity
 from konverge.clock import Clock
@@ -29,6 +29,8 @@ _FAILURE_SECONDS = 5.0
 
 # So soon after a renewal that a refusal had brought about, another refusal brings about none.
 _REFUSAL_SECONDS = 10.0
+
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 _logger = logging.getLogger(__name__)
 
@@ -74,7 +76,8 @@ class Renewal:
         self._failure: tuple[float, str, type[ConfigurationError] | type[NotConnectedError]] | None = None
         if first is not None:
             self._issued = first
-            self._due = first.expires and first.expires - _AT_LEAST
+            # Whatever it says: no date is before the first that there is.
+            self._due = first.expires and max(first.expires, _EARLIEST) - _AT_LEAST
 
     async def current(self) -> Identity:
         """What to show now.

@@ -116,7 +116,7 @@ def ssl_context(tls: Tls, source: str) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the cluster's own authority, and no other
         try:
             context.load_verify_locations(cadata=tls.authority.decode("ascii"))
-        except (ssl.SSLError, UnicodeDecodeError):
+        except (ssl.SSLError, ValueError):
             raise ConfigurationError(f"the certificate-authority of {source} is not PEM") from None
     else:
         context = ssl.create_default_context()

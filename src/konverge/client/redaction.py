@@ -1,0 +1,63 @@
+"""Hiding what looks secret in the words of others: of a program's complaint, of a library's error.
+
+Rather a harmless word hidden than a secret shown: it is recognised by how it looks and by what is in front of it.
+Patterns start at a fixed word and run for a bounded length, so that a megabyte of text takes no longer than it should.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+__all__ = ["redacted", "secret_values"]
+
+_HIDDEN = "***"
+
+# A shorter value is in every other word: hiding it would hide the message.
+_SHORTEST_SECRET = 4
+
+_NAMED_SECRET = (
+    r"secret|token|passw(?:or)?d|passphrase|passcode|credential|assertion|api[_-]?key|access[_-]?key|private[_-]?key"
+)
+_SECRET_NAME = re.compile(rf"(?i){_NAMED_SECRET}|(?:^|_)key(?:_|$)|(?:^|_)pass(?:_|$)|(?:^|_)pwd(?:_|$)")
+
+# Of a secret these say where it is, not what.
+_PLACE = re.compile(r"(?i)(file|path|dir|ur[il]|sock|endpoint)$")
+_ORDINARY = frozenset({"true", "false", "none", "null"})
+
+_QUOTE = r"""(?:\\?["'])?"""
+_VALUE = r"""(?:\\"[^"]*(?:\\"|"|$)|"(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s"']+)"""
+
+_PATTERNS = (
+    re.compile(r"-----BEGIN [A-Z ]{1,40}-----.*?(?:-----END [A-Z ]{1,40}-----|\Z)", re.DOTALL),
+    re.compile(r"(?<![\w-])eyJ[\w-]+\.[\w-]+(\.[\w-]*)?"),  # a JSON web token
+    re.compile(rf"(?i)(?P<kept>(?:authorization|cookie){_QUOTE}\s{{0,8}}[:=]\s{{0,8}}{_QUOTE})[^\s\"'][^\r\n\"']*"),
+    re.compile(r"""(?i)(?P<kept>\b(?:bearer|basic)\s{1,8})[^\s"']+"""),
+    # `token: x`, `"token": "x"`, `CLIENT_SECRET=x`, `{\"token\": \"x\"}`, and `--token x`
+    re.compile(rf"(?i)(?P<kept>(?:{_NAMED_SECRET})[\w-]{{0,64}}{_QUOTE}\s{{0,8}}(?:=>|[:=])\s{{0,8}}){_VALUE}"),
+    re.compile(rf"(?i)(?P<kept>--(?:[a-z0-9]{{1,20}}-){{0,4}}(?:{_NAMED_SECRET})[\w-]{{0,64}}\s{{1,8}}){_VALUE}"),
+    re.compile(r"""(?P<kept>://)[^\s"'<>@]{1,256}(?=@)"""),  # the user and the password of a URL
+)
+_URL_PASSWORD = re.compile(r"://[^\s:/@]*:([^\s@]+)@")
+
+
+def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+    """The text without those secrets, and without what looks like one."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= _SHORTEST_SECRET:
+            text = text.replace(secret, _HIDDEN)
+    for pattern in _PATTERNS:
+        text = pattern.sub(_hide, text)
+    return text
+
+
+def secret_values(environment: Mapping[str, str]) -> Iterator[str]:
+    """The values of the variables whose names say that they are secret, and the passwords in URLs."""
+    for name, value in environment.items():
+        if _SECRET_NAME.search(name) and not _PLACE.search(name) and value.lower() not in _ORDINARY:
+            yield value
+        yield from _URL_PASSWORD.findall(value)
+
+
+def _hide(found: re.Match[str]) -> str:
+    return found.groupdict().get("kept", "") + _HIDDEN

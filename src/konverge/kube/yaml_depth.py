@@ -1,0 +1,38 @@
+"""YAML from outside: how deep it may nest, decided before it is loaded.
+
+libyaml builds what it reads by recursion in C: a hundred thousand opening brackets end the process, and no exception
+can be caught. Its parser alone, which is asked here, does not recurse.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["MAX_YAML_DEPTH", "check_yaml_depth"]
+
+MAX_YAML_DEPTH = 500
+"""Deeper than any object or configuration, and far from what ends a process."""
+
+
+def check_yaml_depth(text: str | bytes) -> None:
+    """Look at how deep a text nests; call it before any ``yaml.load`` of what somebody else has written.
+
+    Args:
+        text: One or several documents.
+
+    Raises:
+        yaml.YAMLError: It nests deeper than `MAX_YAML_DEPTH`, or it is no YAML; as loading itself raises it.
+    """
+    import yaml  # not at the top: a program in a Pod reads none
+
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    depth = 0
+    for event in yaml.parse(text, Loader=loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_YAML_DEPTH:
+                mark: Any = event.start_mark
+                problem = f"it nests deeper than {MAX_YAML_DEPTH} levels"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
