@@ -300,3 +300,20 @@ async def test_what_can_only_be_created_is_created(desk: Desk) -> None:
     }
 
     assert (await desk.client().create(review))["status"]["allowed"] is True
+
+
+async def test_each_new_list_asks_for_its_own_objects_alone(desk: Desk) -> None:
+    for number in range(6):
+        obj = config_map(number=str(number))
+        obj["metadata"] |= {"name": f"note-{number}", "labels": {"app": f"app-{number}"}}
+        await desk.admin.create(obj)
+    client = desk.client()
+    with pytest.raises(NotFoundError):
+        await client.get(CONFIG_MAP, ObjectKey("default", "another"))  # starts the informer, which drops the notes
+    lists = desk.clients.informers.running[CONFIG_MAP].statistics.lists
+
+    for number in range(6):
+        (found,) = await desk.client().list(CONFIG_MAP, labels={"app": f"app-{number}"})
+        assert found["metadata"]["name"] == f"note-{number}"
+
+    assert desk.clients.informers.running[CONFIG_MAP].statistics.lists == lists, "the kind is not listed again"

@@ -104,3 +104,18 @@ def test_a_list_that_is_read_no_more_concerns_nobody() -> None:
     assert not reads.is_noted(everything)
     assert not reads.is_read(SECRET, meta("any"))
     assert reads.kinds() == {SECRET}
+
+
+def test_lists_of_many_owners_are_found_by_their_label() -> None:
+    reads = Reads()
+    owners = [Reader(WEB_APP, ObjectKey("default", f"app-{number}")) for number in range(50)]
+    for owner in owners:
+        complete_pass(reads, owner, ReadList(SECRET, "", LabelSelector.from_labels({"app": owner.key.name})))
+    complete_pass(reads, ME, ReadList(SECRET, "", LabelSelector.parse("app,tier in (a, b)")))
+
+    assert set(reads.readers_of(SECRET, [meta("new", app="app-7")])) == {owners[7]}
+    assert set(reads.readers_of(SECRET, [meta("new", app="app-7", tier="a")])) == {owners[7], ME}
+    assert not set(reads.readers_of(SECRET, [meta("new", tier="a")]))
+    for owner in (*owners, ME):
+        reads.forget(owner)
+    assert reads._lists == {}

@@ -33,7 +33,8 @@ from konverge.errors import (
     describe,
 )
 from konverge.kube import GroupVersionKind, Object, ObjectKey, identity
-from konverge.kube.metadata import ObjectMeta
+from konverge.kube.metadata import ObjectMeta, revision_of
+from konverge.kube.selectors import LabelSelector
 
 __all__ = ["Callback", "Collection"]
 
@@ -47,6 +48,10 @@ _BLOCK = 250
 
 # How long a write of unknown outcome is doubted: far longer than a request may take, and a watch lag.
 _DOUBT_SECONDS = 300.0
+
+# How often a list of a few objects is tried before all of the kind is listed, and how long that may take.
+_FILL_ATTEMPTS = 3
+_FILL_SECONDS = 30.0
 
 Callback: TypeAlias = Callable[[GroupVersionKind, ObjectMeta | None, ObjectMeta | None], None]
 """Hears of each change: the kind, the metadata before (None: added) and after (None: gone). It must not raise."""
@@ -161,6 +166,19 @@ class Collection:
     async def in_place(self, number: int, timeout_seconds: float) -> None:
         """Wait until the list of that number has replaced what was held, and was told. Raises as `ready` does."""
         await self._wait_for(lambda: self._reflector.lists_done >= number and not self._untold, timeout_seconds)
+
+    async def fill(self, namespace: str, labels: LabelSelector) -> None:
+        """What is kept has become more by these: read those that were dropped."""
+        for _ in range(_FILL_ATTEMPTS):
+            if not self.store.has_dropped:
+                return
+            found = await self._client.list(self._gvk, namespace=namespace, label_selector=str(labels))
+            if revision_of(found.resource_version) < revision_of(self.store.resource_version):
+                continue  # the watch was faster: it may have told already of something newer, which was dropped
+            for obj in found.items:
+                self.store.record_read(obj)
+            return
+        await self.in_place(self.widen(), _FILL_SECONDS)
 
     def sift(self) -> None:
         """What is kept has become less: drop the rest."""

@@ -234,6 +234,23 @@ class Informer:
         for each, number in numbers.items():
             await each.in_place(number, max(0.0, deadline - self._clock.monotonic()))
 
+    async def fill(self, *, namespace: str = "", labels: LabelSelector) -> None:
+        """`keep` says yes to these objects too: returns when they are held; asks the server for no others.
+
+        Nobody is told of those that had been dropped before: nothing has happened to them.
+
+        Args:
+            namespace: Narrows it to one; empty for all.
+            labels: Narrows it by labels.
+
+        Raises:
+            konverge.errors.KonvergeError: The server refuses, or cannot be reached.
+        """
+        for covered, each in self._collections.items():
+            if covered and namespace and covered != namespace:
+                continue
+            await each.fill(namespace or covered, labels)
+
     def sift(self) -> None:
         """`keep` says yes to less than before: drop what it refuses. Nobody is told; a read asks the server again."""
         for each in self._collections.values():

@@ -15,6 +15,7 @@ from konverge.cli.operator_file import load_operator, parse_reference
 from konverge.cli.program import verbose_option
 from konverge.errors import ConfigurationError
 from konverge.kube import Object, ObjectKey
+from konverge.kube.yaml_depth import check_yaml_depth
 from konverge.operator.permissions import FACTORY_SECONDS, Facilities, permissions_of
 from konverge.operator.roles import manifests
 
@@ -135,10 +136,12 @@ def _objects_in(file: Path) -> list[Object]:
             raise ConfigurationError(
                 f"{file}: larger than {_MAX_SAMPLE_BYTES >> 20} MiB, expected a few sample objects"
             )
-        found: list[Any] = [obj for obj in yaml.safe_load_all(file.read_text(encoding="utf-8")) if obj is not None]
+        text = file.read_text(encoding="utf-8")
+        check_yaml_depth(text)
+        found: list[Any] = [obj for obj in yaml.safe_load_all(text) if obj is not None]
     except OSError as error:
         raise ConfigurationError(f"{file}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise ConfigurationError(f"{file}: no YAML: {' '.join(str(error).split())}") from error
     for obj in found:
         if not isinstance(obj, dict):

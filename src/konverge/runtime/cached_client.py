@@ -261,7 +261,7 @@ class CachedClient:
         shared.reads.note(self._reader, read)
         informer = await shared.started(read.gvk)
         if not is_complete:
-            await informer.widen()
+            await informer.fill(namespace=read.namespace, labels=read.labels)
             shared.complete_lists = {known for known in shared.complete_lists if shared.reads.is_noted(known)}
             shared.complete_lists.add(read)
         return informer

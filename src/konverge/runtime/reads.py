@@ -44,6 +44,9 @@ class ReadList(NamedTuple):
 
 Read: TypeAlias = ReadObject | ReadList
 
+# Where lists stand that no one label is common to.
+_ANY_LABEL = ("", "")
+
 
 class Reads:
     """The reads of all owners, both ways round."""
@@ -51,8 +54,9 @@ class Reads:
     def __init__(self) -> None:
         self._by_reader: dict[Reader, set[Read]] = {}
         self._readers: dict[Read, set[Reader]] = {}
-        # Lists are few and must be matched one by one; objects are many and are found by their key.
-        self._lists: dict[GroupVersionKind, set[ReadList]] = {}
+        # Objects are found by their key. Lists are matched one by one, but only those of which a label fits: each owner
+        # may have a list of its own.
+        self._lists: dict[GroupVersionKind, dict[tuple[str, str], set[ReadList]]] = {}
         self._times_read: dict[GroupVersionKind, int] = {}
         self._under_way: dict[Reader, set[Read]] = {}
 
@@ -68,7 +72,7 @@ class Reads:
             readers = self._readers[read] = set()
             self._times_read[read.gvk] = self._times_read.get(read.gvk, 0) + 1
             if isinstance(read, ReadList):
-                self._lists.setdefault(read.gvk, set()).add(read)
+                self._lists.setdefault(read.gvk, {}).setdefault(_label_of(read), set()).add(read)
         readers.add(reader)
         self._by_reader.setdefault(reader, set()).add(read)
 
@@ -87,15 +91,12 @@ class Reads:
         """The owners that a change of an object from one of these states to another concerns; some more than once."""
         for meta in states:
             yield from self._readers.get(ReadObject(gvk, meta.key), ())
-            for read in self._lists.get(gvk, ()):
-                if read.matches(meta):
-                    yield from self._readers[read]
+            for read in self._matching(gvk, meta):
+                yield from self._readers[read]
 
     def is_read(self, gvk: GroupVersionKind, meta: ObjectMeta) -> bool:
         """Tell whether anybody reads the object."""
-        return ReadObject(gvk, meta.key) in self._readers or any(
-            read.matches(meta) for read in self._lists.get(gvk, ())
-        )
+        return ReadObject(gvk, meta.key) in self._readers or any(self._matching(gvk, meta))
 
     def is_noted(self, read: Read) -> bool:
         """Tell whether anybody has read just that."""
@@ -122,6 +123,27 @@ class Reads:
         if not self._times_read[read.gvk]:
             del self._times_read[read.gvk]
         if isinstance(read, ReadList):
-            self._lists[read.gvk].discard(read)
-            if not self._lists[read.gvk]:
+            lists, label = self._lists[read.gvk], _label_of(read)
+            lists[label].discard(read)
+            if not lists[label]:
+                del lists[label]
+            if not lists:
                 del self._lists[read.gvk]
+
+    def _matching(self, gvk: GroupVersionKind, meta: ObjectMeta) -> Iterator[ReadList]:
+        lists = self._lists.get(gvk)
+        if lists is None:
+            return
+        for label in (_ANY_LABEL, *meta.labels.items()):
+            for read in lists.get(label, ()):
+                if read.matches(meta):
+                    yield read
+
+
+def _label_of(read: ReadList) -> tuple[str, str]:
+    """A label that everything in the list has, to find the list by."""
+    for requirement in read.labels.requirements:
+        if requirement.operator == "in" and len(requirement.values) == 1:
+            (value,) = requirement.values
+            return requirement.key, value
+    return _ANY_LABEL

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import yaml
 
+from konverge.kube.yaml_depth import check_yaml_depth
+
 __all__ = ["merged_yaml"]
 
 
@@ -29,6 +31,7 @@ def merged_yaml(text: str, patch: str, key: str) -> str:
 
 def _composed(text: str, what: str) -> yaml.Node | None:
     try:
+        check_yaml_depth(text)
         found: yaml.Node | None = yaml.compose(text, Loader=yaml.CSafeLoader)
     except yaml.YAMLError as error:
         raise ValueError(f"{what} not one YAML document: {error}") from error
