@@ -10,10 +10,14 @@ from konverge.mutation.editors import (
     ConfigMapDataEditor,
     ContainerEditor,
     ContentEditor,
+    CronJobSpecEditor,
+    DaemonSetSpecEditor,
     DeploymentSpecEditor,
     Editor,
+    JobSpecEditor,
     ObjectMetaEditor,
     PodSpecEditor,
+    ReplicaSetSpecEditor,
     SecretDataEditor,
     ServiceSpecEditor,
     StatefulSetSpecEditor,
@@ -31,7 +35,7 @@ from konverge.mutation.selectors import (
     containers_named,
     containers_not_named,
 )
-from konverge.mutation.workload import WorkloadMutator
+from konverge.mutation.workload import PodSpecMutator, PodTemplateMutator, WorkloadMutator
 
 __all__ = [
     "Category",
@@ -39,13 +43,19 @@ __all__ = [
     "ContainerEditor",
     "ContainerSelector",
     "ContentEditor",
+    "CronJobSpecEditor",
+    "DaemonSetSpecEditor",
     "DeploymentSpecEditor",
     "Edit",
     "Editor",
+    "JobSpecEditor",
     "Mutation",
     "Mutator",
     "ObjectMetaEditor",
     "PodSpecEditor",
+    "PodSpecMutator",
+    "PodTemplateMutator",
+    "ReplicaSetSpecEditor",
     "SecretDataEditor",
     "ServiceSpecEditor",
     "StatefulSetSpecEditor",

@@ -32,13 +32,15 @@ class Category(IntEnum):
     OBJECT_METADATA = 1
     CONTENT = 2
     """The kind's own part: its spec, data, rules or subjects."""
-    POD_TEMPLATE_METADATA = 3
-    POD_SPEC = 4
-    CONTAINER_PRESENCE = 5
-    CONTAINER_EDITS = 6
-    INIT_CONTAINER_PRESENCE = 7
-    INIT_CONTAINER_EDITS = 8
-    VOLUME_CLAIM_TEMPLATES = 9
+    JOB_SPEC = 3
+    """The spec of the Jobs that a CronJob makes."""
+    POD_TEMPLATE_METADATA = 4
+    POD_SPEC = 5
+    CONTAINER_PRESENCE = 6
+    CONTAINER_EDITS = 7
+    INIT_CONTAINER_PRESENCE = 8
+    INIT_CONTAINER_EDITS = 9
+    VOLUME_CLAIM_TEMPLATES = 10
 
 
 _category = itemgetter(0)

@@ -1,7 +1,9 @@
-"""The editing surface that all kinds with a pod template share.
+"""The editing surfaces that kinds with pods share: a pod's spec, a template of it, and workloads that keep running.
 
-A mutation written against `WorkloadMutator` fits a Deployment, a StatefulSet and whatever else runs pods: the same
-tracing sidecar for all of them is one function.
+A mutation written against `WorkloadMutator` fits a Deployment, a StatefulSet and a DaemonSet: the same tracing sidecar
+for all of them is one function. A type checker refuses it on a ReplicaSet, a Pod, a Job or a CronJob, which can be
+changed only in part or have to end: a sidecar that goes on for ever would keep a Job from completing. What is meant
+for those as well says so, and is written against `PodTemplateMutator` or `PodSpecMutator`.
 """
 
 from __future__ import annotations
@@ -17,30 +19,27 @@ from konverge.mutation.fields import list_at, mapping_at, name_of, named, put_it
 from konverge.mutation.mutator import Category, Edit, Mutator
 from konverge.mutation.selectors import ContainerSelector, all_containers
 
-__all__ = ["WorkloadMutator"]
+__all__ = ["PodSpecMutator", "PodTemplateMutator", "WorkloadMutator"]
 
 _ContainerEdit: TypeAlias = tuple[ContainerSelector, Edit[ContainerEditor]]
 
 
-class WorkloadMutator(Mutator):
-    """Edits the pod template and its containers, wherever the kind keeps it.
+class PodSpecMutator(Mutator):
+    """Edits a pod's spec and its containers, wherever the kind keeps it.
 
     A None given as a selector or an edit is ignored.
     """
 
-    pod_template: ClassVar[tuple[str, ...]] = ("spec", "template")
+    pod_spec: ClassVar[tuple[str, ...]] = ("spec",)
+    """Where it is kept."""
 
     def __init__(self) -> None:
         super().__init__()
         self._container_edits: dict[str, list[_ContainerEdit]] = {}
 
-    def edit_pod_template_metadata(self, edit: Edit[ObjectMetaEditor] | None) -> None:
-        """Edit the labels and annotations of the pods."""
-        self._edit(Category.POD_TEMPLATE_METADATA, ObjectMetaEditor, (*self.pod_template, "metadata"), edit)
-
     def edit_pod_spec(self, edit: Edit[PodSpecEditor] | None) -> None:
         """Edit what the containers share: volumes, tolerations, the service account."""
-        self._edit(Category.POD_SPEC, PodSpecEditor, (*self.pod_template, "spec"), edit)
+        self._edit(Category.POD_SPEC, PodSpecEditor, self.pod_spec, edit)
 
     def edit_containers(self, selector: ContainerSelector | None, edit: Edit[ContainerEditor] | None) -> None:
         """Edit the selected containers, as they are after all containers were ensured and removed."""
@@ -124,7 +123,21 @@ class WorkloadMutator(Mutator):
         edits.append((selector, edit))
 
     def _pod_spec(self, obj: Object) -> Object:
-        return mapping_at(obj, *self.pod_template, "spec")
+        return mapping_at(obj, *self.pod_spec)
+
+
+class PodTemplateMutator(PodSpecMutator):
+    """Edits the pod template too, of kinds that make their pods from one."""
+
+    pod_spec: ClassVar[tuple[str, ...]] = ("spec", "template", "spec")
+
+    def edit_pod_template_metadata(self, edit: Edit[ObjectMetaEditor] | None) -> None:
+        """Edit the labels and annotations of the pods."""
+        self._edit(Category.POD_TEMPLATE_METADATA, ObjectMetaEditor, (*self.pod_spec[:-1], "metadata"), edit)
+
+
+class WorkloadMutator(PodTemplateMutator):
+    """What mutations of a Deployment, a StatefulSet and a DaemonSet share."""
 
 
 def _edit_selected(pod_spec: Object, field: str, edits: list[_ContainerEdit]) -> None:

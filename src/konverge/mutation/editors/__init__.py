@@ -8,10 +8,14 @@ copied on their way in.
 from konverge.mutation.editors.config_map_data import ConfigMapDataEditor
 from konverge.mutation.editors.container import ContainerEditor
 from konverge.mutation.editors.content import ContentEditor
+from konverge.mutation.editors.cron_job_spec import CronJobSpecEditor
+from konverge.mutation.editors.daemon_set_spec import DaemonSetSpecEditor
 from konverge.mutation.editors.deployment_spec import DeploymentSpecEditor
 from konverge.mutation.editors.editor import Editor
+from konverge.mutation.editors.job_spec import JobSpecEditor
 from konverge.mutation.editors.object_meta import ObjectMetaEditor
 from konverge.mutation.editors.pod_spec import PodSpecEditor
+from konverge.mutation.editors.replica_set_spec import ReplicaSetSpecEditor
 from konverge.mutation.editors.secret_data import SecretDataEditor
 from konverge.mutation.editors.service_spec import ServiceSpecEditor
 from konverge.mutation.editors.stateful_set_spec import StatefulSetSpecEditor
@@ -20,10 +24,14 @@ __all__ = [
     "ConfigMapDataEditor",
     "ContainerEditor",
     "ContentEditor",
+    "CronJobSpecEditor",
+    "DaemonSetSpecEditor",
     "DeploymentSpecEditor",
     "Editor",
+    "JobSpecEditor",
     "ObjectMetaEditor",
     "PodSpecEditor",
+    "ReplicaSetSpecEditor",
     "SecretDataEditor",
     "ServiceSpecEditor",
     "StatefulSetSpecEditor",

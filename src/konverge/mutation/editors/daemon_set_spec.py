@@ -1,0 +1,33 @@
+"""The spec of a DaemonSet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from konverge.mutation.editors.editor import Editor
+from konverge.mutation.fields import json_copy
+
+__all__ = ["DaemonSetSpecEditor"]
+
+
+class DaemonSetSpecEditor(Editor):
+    """Edits a DaemonSet's ``spec`` outside the pod template."""
+
+    __slots__ = ()
+
+    def set_update_strategy(self, strategy: Mapping[str, Any]) -> None:
+        """Replace the update strategy: ``{"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}``.
+
+        The server refuses to make a live object ``OnDelete`` whose ``rollingUpdate`` it filled in itself, because no
+        apply can take away what it does not own: apply an explicit ``rollingUpdate`` first.
+        """
+        self._fields["updateStrategy"] = json_copy(strategy)
+
+    def set_min_ready_seconds(self, seconds: int) -> None:
+        """Set how long a pod must be ready before it counts as available."""
+        self._fields["minReadySeconds"] = seconds
+
+    def set_revision_history_limit(self, limit: int) -> None:
+        """Set how many old revisions are kept."""
+        self._fields["revisionHistoryLimit"] = limit
