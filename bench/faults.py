@@ -240,6 +240,8 @@ class FaultProxy:
                 await asyncio.wait({pumping, told}, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 self._watches.discard(watch)
+                if answer.connection is not None and answer.connection.transport is not None:
+                    answer.connection.transport.abort()  # a goodbye over TLS would outlive the proxy
                 told.cancel()
                 pumping.cancel()
                 (problem,) = await asyncio.gather(pumping, return_exceptions=True)

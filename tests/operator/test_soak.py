@@ -20,12 +20,7 @@ from konverge.testing import Cluster
 from konverge.testing.controlplane import RealCluster
 from konverge.testing.servers import RealServer
 
-# The proxy cuts connections in their middle, TLS hand-shakes too: what asyncio finds of them unclosed is its own.
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.real,
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
 FAULTS = Faults(drop_watches_seconds=1.0, expire_watches_seconds=3.0, busy_every=50, cut_every=20)
 

@@ -121,10 +121,10 @@ class HttpTransport:
             async with asyncio.timeout_at(deadline):
                 answer = _Response(found.status, _lower(found.headers), await _read(found, _MAX_BODY_BYTES))
         except _FAILURES as error:
-            found.close()
+            _drop(found)
             raise self._failure(error, method, path, timeout_seconds) from error
         except BaseException:
-            found.close()  # cancelled, or too long: the connection is of no use to others
+            _drop(found)  # cancelled, or too long: the connection is of no use to others
             raise
         if answer.status == _UNAUTHORIZED:
             raise refused_credentials(self._shown(), _message(answer.body), self._clock.now())
@@ -155,7 +155,7 @@ class HttpTransport:
                 raise refused_credentials(self._shown(), _message(await answer.body()), self._clock.now())
             yield answer
         finally:
-            found.close()  # not released: what is still coming would have to be read first
+            _drop(found)  # not released: what is still coming would have to be read first
 
     async def close(self) -> None:
         """Close all connections; what is sent afterwards fails."""
@@ -210,7 +210,7 @@ class HttpTransport:
                 return found
             if not (self._config.credentials.refused(identity) or await self._has_newer_certificates(context)):
                 return found
-            found.close()
+            _drop(found)
         raise AssertionError("the second attempt ends in one way or another")
 
     async def _identity(self, deadline: float, timeout_seconds: float) -> Identity:
@@ -370,13 +370,25 @@ def _socket(address: tuple[Any, ...]) -> socket.socket:
     return made
 
 
+def _drop(found: aiohttp.ClientResponse) -> None:
+    """Let go of an answer that has not ended, and of its connection at once.
+
+    To close a TLS connection politely is to wait half a minute for the other side's goodbye, which a dead link never
+    carries: it would outlive its client, and each watch that broke would hold a socket for so long.
+    """
+    transport = found.connection.transport if found.connection is not None else None
+    found.close()
+    if transport is not None:
+        transport.abort()
+
+
 async def _read(found: aiohttp.ClientResponse, limit: int) -> bytes:
     pieces: list[bytes] = []
     size = 0
     while piece := await found.content.readany():
         size += len(piece)
         if size > limit:
-            found.close()
+            _drop(found)
             raise ConnectionFailedError(f"{found.method} {found.url.path}: the answer is longer than {limit} bytes")
         pieces.append(piece)
     return b"".join(pieces)

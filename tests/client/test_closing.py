@@ -1,0 +1,96 @@
+"""What is left of a client's connections when its event loop ends right after it was closed."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+import ssl
+import threading
+import warnings
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from konverge.client import ClusterConfig, HttpTransport, Tls
+from tests.client.certificates import Authority
+
+pytestmark = pytest.mark.real_time
+
+_HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"
+
+
+class SilentServer:
+    """Begins an answer over TLS, then neither ends it nor answers a goodbye, as a server behind a dead link."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._context = context
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._accepted: list[ssl.SSLSocket] = []
+        self.url = f"https://127.0.0.1:{self._listening.getsockname()[1]}"
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+        self._thread.join(5)
+        for connection in self._accepted:
+            connection.close()
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                plain, _ = self._listening.accept()
+                connection = self._context.wrap_socket(plain, server_side=True)
+                self._accepted.append(connection)
+                connection.recv(65536)
+                connection.sendall(_HEAD)
+
+
+@pytest.fixture
+def authority() -> Authority:
+    return Authority()
+
+
+@pytest.fixture
+def silent(tmp_path: Path, authority: Authority) -> Iterator[SilentServer]:
+    pair = authority.issue()
+    certificate, key = tmp_path / "server.crt", tmp_path / "server.key"
+    certificate.write_bytes(pair.certificate)
+    key.write_bytes(pair.key)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    server = SilentServer(context)
+    yield server
+    server.stop()
+
+
+async def leave_a_stream(transport: HttpTransport) -> None:
+    async with transport.stream("GET", "/watch", connect_timeout_seconds=5) as stream:
+        await anext(stream.chunks())
+    await transport.close()
+
+
+async def leave_a_request(transport: HttpTransport) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0.3):
+            await transport.request("GET", "/slow", timeout_seconds=5)
+    await transport.close()
+
+
+@pytest.mark.parametrize("leave", [leave_a_stream, leave_a_request])
+def test_no_connection_outlives_a_loop_that_ends_as_soon_as_the_client_is_closed(
+    silent: SilentServer, authority: Authority, leave: Callable[[HttpTransport], Coroutine[Any, Any, None]]
+) -> None:
+    tls = Tls(authority=authority.certificate)
+    gc.collect()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ResourceWarning)
+        asyncio.run(leave(HttpTransport(ClusterConfig(silent.url, "the test", tls=tls))))
+        gc.collect()
+
+    assert [str(warning.message) for warning in told if issubclass(warning.category, ResourceWarning)] == []
