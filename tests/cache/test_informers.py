@@ -169,6 +169,40 @@ async def test_what_vanished_during_an_outage_is_told() -> None:
     assert world.told == [("", "7"), ("", "8"), ("7", "15"), ("8", "")]
 
 
+async def test_an_own_write_is_unconfirmed_until_the_watch_has_come_so_far() -> None:
+    stream = synced()
+    world = Set(stream)
+    async with world.informers:
+        informer = await world.informers.started(CONFIG_MAP)
+        informer.record_write(config_map(11))
+        await world.clock.sleep(3)
+        informer.record_write(config_map(13))
+        before = informer.unconfirmed_writes, informer.own_write_lag_seconds
+        stream.send(line("ADDED", config_map(11)))
+        await world.clock.sleep(2)
+        between = informer.unconfirmed_writes, informer.own_write_lag_seconds
+        stream.send(bookmark(14))
+        await world.settle()
+        after = informer.unconfirmed_writes, informer.own_write_lag_seconds
+
+    assert before == pytest.approx((2, 3), abs=0.1)
+    assert between == pytest.approx((1, 2), abs=0.1)
+    assert after == (0, 0.0)
+
+
+async def test_the_age_of_a_list_grows_while_the_watch_tells_news() -> None:
+    stream = synced()
+    world = Set(stream)
+    async with world.informers:
+        informer = await world.informers.started(CONFIG_MAP)
+        await world.clock.sleep(100)
+        stream.send(line("ADDED", config_map(11)))
+        await world.settle()
+        ages = informer.list_age_seconds, informer.age_seconds
+
+    assert ages == pytest.approx((100, 0), abs=1)
+
+
 async def test_reads_are_answered_during_an_outage() -> None:
     first = synced(line("ADDED", config_map(7)))
     world = Set(first)
@@ -342,6 +376,7 @@ async def test_when_more_is_kept_all_of_it_is_held_once_widened() -> None:
     world = Set(stream, again, keep=keep_noted(noted))
     async with world.informers:
         informer = await world.informers.started(CONFIG_MAP)
+        dropped_before = informer.dropped
         noted.add("other")
         await asyncio.gather(informer.widen(), informer.widen())
         held = [obj["metadata"]["name"] for obj in informer.list()]
@@ -349,6 +384,7 @@ async def test_when_more_is_kept_all_of_it_is_held_once_widened() -> None:
         await world.settle()
 
     assert held == ["other", "web"]
+    assert (dropped_before, informer.dropped) == (1, 0)
     assert world.told == [("", "7"), ("", "8"), ("7", "21")]
     assert len(world.transport.asked) == 2, "one more list for all who asked"
     assert stream.closed

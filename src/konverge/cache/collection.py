@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from konverge.cache.options import CacheOptions
+from konverge.cache.own_writes import OwnWrites
 from konverge.cache.reflector import OpenWatch, ReadPage, Reflector, Wait
 from konverge.cache.statistics import Statistics
 from konverge.cache.store import Change, Store
@@ -98,6 +99,7 @@ class Collection:
         # Writes of unknown outcome: a number for each, and when.
         self._doubts: dict[ObjectKey, tuple[int, float]] = {}
         self._last_doubt = 0
+        self._own_writes = OwnWrites()
         # Ends the watch that is open, when something else is to be done.
         self._interruption: asyncio.Timeout | None = None
         self._hurried = asyncio.Event()
@@ -123,6 +125,20 @@ class Collection:
         """How long ago the server last proved that what is held is up to date; None before the first list."""
         proven_at = self._reflector.proven_at
         return None if proven_at is None else self._clock.monotonic() - proven_at
+
+    @property
+    def list_age_seconds(self) -> float | None:
+        """How long ago the last whole list was asked for; None before the first."""
+        listed_at = self._reflector.listed_at
+        return None if listed_at is None else self._clock.monotonic() - listed_at
+
+    @property
+    def own_writes(self) -> OwnWrites:
+        """The answers to own writes that the watch has not shown yet."""
+        listed_at = self._reflector.listed_at
+        if listed_at is not None:
+            self._own_writes.confirm(revision_of(self.store.resource_version), listed_at)
+        return self._own_writes
 
     async def run(self) -> None:
         """Keep the collection up to date until cancelled; failures are retried, with growing pauses, for ever."""
@@ -170,7 +186,7 @@ class Collection:
     async def fill(self, namespace: str, labels: LabelSelector) -> None:
         """What is kept has become more by these: read those that were dropped."""
         for _ in range(_FILL_ATTEMPTS):
-            if not self.store.has_dropped:
+            if not self.store.dropped:
                 return
             found = await self._client.list(self._gvk, namespace=namespace, label_selector=str(labels))
             if revision_of(found.resource_version) < revision_of(self.store.resource_version):
@@ -207,7 +223,10 @@ class Collection:
         """The answer to an own write."""
         key = ObjectKey.of(obj)
         self._doubts.pop(key, None)
-        self._tell(key, self.store.record_write(obj))
+        change = self.store.record_write(obj)
+        if change is not None:
+            self.own_writes.made(revision_of(obj["metadata"]["resourceVersion"]), self._clock.monotonic())
+        self._tell(key, change)
 
     def record_delete(self, key: ObjectKey, uid: str) -> None:
         """An own delete after which nothing holds the object any more."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -111,13 +111,29 @@ class Informer:
     @property
     def age_seconds(self) -> float | None:
         """How long ago the server last proved that what is held is up to date; None before the first list."""
-        oldest = 0.0
-        for each in self._collections.values():
-            age = each.age_seconds
-            if age is None:
-                return None
-            oldest = max(oldest, age)
-        return oldest
+        return _oldest(each.age_seconds for each in self._collections.values())
+
+    @property
+    def list_age_seconds(self) -> float | None:
+        """How long ago the last whole list was asked for; None before the first."""
+        return _oldest(each.list_age_seconds for each in self._collections.values())
+
+    @property
+    def dropped(self) -> int:
+        """How many objects exist that are not held, since `keep` refuses them."""
+        return sum(each.store.dropped for each in self._collections.values())
+
+    @property
+    def unconfirmed_writes(self) -> int:
+        """How many own writes the watch has not shown yet: creates and changes; up to 10,000 in each namespace."""
+        return sum(len(each.own_writes) for each in self._collections.values())
+
+    @property
+    def own_write_lag_seconds(self) -> float:
+        """How long ago the oldest of them was answered; 0 for none."""
+        answered = (each.own_writes.oldest_at for each in self._collections.values())
+        oldest = min((at for at in answered if at is not None), default=None)
+        return 0.0 if oldest is None else self._clock.monotonic() - oldest
 
     async def run(self) -> None:
         """Keep it up to date until cancelled; failures are retried, with growing pauses, for ever."""
@@ -258,3 +274,13 @@ class Informer:
 
     def _collection_of(self, key: ObjectKey) -> Collection | None:
         return self._collections.get("") or self._collections.get(key.namespace)
+
+
+def _oldest(ages: Iterable[float | None]) -> float | None:
+    """The highest age; None while there is none for one of them."""
+    oldest = 0.0
+    for age in ages:
+        if age is None:
+            return None
+        oldest = max(oldest, age)
+    return oldest

@@ -186,6 +186,8 @@ class Reflector:
         """The last failure, None since something has worked."""
         self.proven_at: float | None = None
         """When the server last said something that proves the store's state; None before the first list."""
+        self.listed_at: float | None = None
+        """When the list that is in place was asked for; None before the first."""
 
     @property
     def store(self) -> Store:
@@ -342,7 +344,7 @@ class Reflector:
         Returns:
             The number of the list (`lists_done`) that has it all.
         """
-        if self._replacement is None and self._lists_done and not self._store.has_dropped:
+        if self._replacement is None and self._lists_done and not self._store.dropped:
             return self._lists_done
         self._list_wanted = True
         return self._lists_begun + 1
@@ -406,6 +408,7 @@ class Reflector:
         self._statistics.list_seconds += now - replacement.started
         self._statistics.items_listed += len(replacement)
         self._lists_done = self._lists_begun
+        self.listed_at = replacement.started
         self._listing = False
         self._pages_this_time = False
         self.synced = True

@@ -86,9 +86,9 @@ class Store:
         return self._resource_version
 
     @property
-    def has_dropped(self) -> bool:
-        """Tell whether objects exist that are not held."""
-        return bool(self._dropped)
+    def dropped(self) -> int:
+        """How many objects exist that are not held."""
+        return len(self._dropped)
 
     def __len__(self) -> int:
         return len(self._entries)

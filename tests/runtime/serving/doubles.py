@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from konverge.cache import Statistics
 from konverge.errors import KonvergeError
 from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.runtime import Moment
@@ -14,26 +15,19 @@ DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 
 
 @dataclass
-class Statistics:
-    lists: int = 1
-    list_seconds: float = 0.5
-    items_listed: int = 7
-    watches: int = 2
-    short_watches: int = 0
-    watch_seconds: float = 300.0
-    events: int = 40
-    last_resource_version: str = "1234567890123456789"
-
-
-@dataclass
 class Informer:
     gvk: GroupVersionKind = DEPLOYMENT
     synced: bool = True
     age_seconds: float | None = 3.0
+    list_age_seconds: float | None = 300.0
     problem: KonvergeError | None = None
     store: list[Any] = field(default_factory=lambda: ["one", "two"])
-    statistics: Statistics = field(default_factory=Statistics)
+    statistics: Statistics = field(
+        default_factory=lambda: Statistics(lists=1, events=40, last_resource_version="1234567890123456789")
+    )
     dropped: int = 5
+    unconfirmed_writes: int = 2
+    own_write_lag_seconds: float = 0.25
 
 
 @dataclass

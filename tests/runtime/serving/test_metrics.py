@@ -241,7 +241,10 @@ async def test_an_informer_is_read_as_it_is() -> None:
     assert value(metrics, "konverge_informer_synced", **kind) == 1
     assert value(metrics, "konverge_informer_age_seconds", **kind) == 3
     assert value(metrics, "konverge_informer_objects", **kind) == 2
+    assert value(metrics, "konverge_informer_since_list_seconds", **kind) == 300
     assert value(metrics, "konverge_informer_dropped_objects", **kind) == 5
+    assert value(metrics, "konverge_informer_unconfirmed_writes", **kind) == 2
+    assert value(metrics, "konverge_informer_own_write_lag_seconds", **kind) == 0.25
     assert value(metrics, "konverge_informer_lists_total", **kind) == 1
     assert value(metrics, "konverge_informer_events_total", **kind) == 40
     assert value(metrics, "konverge_informer_last_resource_version", **kind) == 567890123456789
@@ -254,7 +257,9 @@ async def test_of_a_kind_in_two_namespaces_the_worse_state_and_the_sum_of_object
     kind = {"group": "apps", "version": "v1", "kind": "Deployment"}
     assert value(metrics, "konverge_informer_synced", **kind) == 0
     assert value(metrics, "konverge_informer_age_seconds", **kind) == 90
+    assert value(metrics, "konverge_informer_own_write_lag_seconds", **kind) == 0.25
     assert value(metrics, "konverge_informer_objects", **kind) == 4
+    assert value(metrics, "konverge_informer_unconfirmed_writes", **kind) == 4
 
 
 async def test_a_source_that_fails_costs_nothing_but_itself(caplog: pytest.LogCaptureFixture) -> None:

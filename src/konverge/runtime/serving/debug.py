@@ -149,19 +149,18 @@ def _key(controller: ObservedController, key: ObjectKey) -> Row:
 
 
 def _informer(informer: ObservedInformer) -> Row:
-    age = informer.age_seconds
-    problem = informer.problem
-    statistics = getattr(informer, "statistics", None)
+    age, problem, statistics = informer.age_seconds, informer.problem, informer.statistics
     return {
         "kind": str(informer.gvk),
         "synced": informer.synced,
         "age seconds": None if age is None else round(age, 1),
         "objects": len(informer.store),
-        "dropped": getattr(informer, "dropped", None),
-        "resource version": str(getattr(statistics, "last_resource_version", "")),
-        "lists": getattr(statistics, "lists", None),
-        "watches": getattr(statistics, "watches", None),
-        "events": getattr(statistics, "events", None),
+        "dropped": informer.dropped,
+        "unconfirmed writes": informer.unconfirmed_writes,
+        "resource version": statistics.last_resource_version,
+        "lists": statistics.lists,
+        "watches": statistics.watches,
+        "events": statistics.events,
         "problem": "" if problem is None else str(problem),
     }
 

@@ -231,7 +231,7 @@ INFORMER_AGE = Family(
 INFORMER_OBJECTS = Family("konverge_informer_objects", "gauge", "Objects held in memory", _KIND)
 INFORMER_DROPPED = Family("konverge_informer_dropped_objects", "gauge", "Objects that exist and are not held", _KIND)
 INFORMER_UNCONFIRMED = Family(
-    "konverge_informer_unconfirmed_writes", "gauge", "Own writes that the watch has not shown yet", _KIND
+    "konverge_informer_unconfirmed_writes", "gauge", "Own creates and changes that the watch has not shown yet", _KIND
 )
 INFORMER_WRITE_LAG = Family(
     "konverge_informer_own_write_lag_seconds", "gauge", "Age of the oldest own write not shown yet; 0 for none", _KIND
@@ -241,7 +241,9 @@ INFORMER_LIST_SECONDS = Family(
     "konverge_informer_list_seconds_total", "counter", "Seconds spent on reading whole lists", _KIND
 )
 INFORMER_ITEMS = Family("konverge_informer_items_listed_total", "counter", "Objects in the lists read", _KIND)
-INFORMER_LISTED = Family("konverge_informer_since_list_seconds", "gauge", "Since the last whole list", _KIND)
+INFORMER_LISTED = Family(
+    "konverge_informer_since_list_seconds", "gauge", "Since the last whole list was asked for", _KIND
+)
 INFORMER_WATCHES = Family("konverge_informer_watches_total", "counter", "Watches opened", _KIND)
 INFORMER_SHORT_WATCHES = Family(
     "konverge_informer_short_watches_total", "counter", "Watches that ended at once without an event", _KIND

@@ -6,8 +6,8 @@ A source that fails costs its own series and a line in the log; the others are e
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from konverge.kube.metadata import revision_of
 from konverge.runtime.serving import families
@@ -22,27 +22,6 @@ T = TypeVar("T")
 _log = logging.getLogger("konverge.runtime.serving")
 
 _MAX_PRIORITIES = 25
-
-# What an informer may count (`Informer.statistics`) and what else it may offer, by the family that exports it. One that
-# does not is left out.
-_STATISTICS: Mapping[str, Family] = {
-    "lists": families.INFORMER_LISTS,
-    "list_seconds": families.INFORMER_LIST_SECONDS,
-    "items_listed": families.INFORMER_ITEMS,
-    "watches": families.INFORMER_WATCHES,
-    "short_watches": families.INFORMER_SHORT_WATCHES,
-    "watch_seconds": families.INFORMER_WATCH_SECONDS,
-    "events": families.INFORMER_EVENTS,
-    "stale_events": families.INFORMER_STALE_EVENTS,
-    "left_out": families.INFORMER_LEFT_OUT,
-}
-_ATTRIBUTES: Mapping[str, Family] = {
-    "age_seconds": families.INFORMER_AGE,
-    "list_age_seconds": families.INFORMER_LISTED,
-    "dropped": families.INFORMER_DROPPED,
-    "unconfirmed_writes": families.INFORMER_UNCONFIRMED,
-    "own_write_lag_seconds": families.INFORMER_WRITE_LAG,
-}
 
 
 class Readings:
@@ -117,33 +96,40 @@ class _Rows:
 
 
 def _informer(informer: ObservedInformer, rows: _Rows) -> None:
-    gvk = informer.gvk
+    gvk, statistics = informer.gvk, informer.statistics
     labels = (gvk.group, gvk.version, gvk.kind)
     rows.add(families.INFORMER_SYNCED, labels, informer.synced, min)
-    rows.add(families.INFORMER_OBJECTS, labels, len(informer.store))
-    for name, family in _ATTRIBUTES.items():
-        value = _number(informer, name)
-        if value is not None:
-            is_count = family in (families.INFORMER_DROPPED, families.INFORMER_UNCONFIRMED)
-            rows.add(family, labels, value, sum if is_count else max)
-    statistics = getattr(informer, "statistics", None)
-    for name, family in _STATISTICS.items():
-        value = _number(statistics, name)
-        if value is not None:
-            rows.add(family, labels, value)
-    revision = revision_of(str(getattr(statistics, "last_resource_version", "")))
+    ages = {
+        families.INFORMER_AGE: informer.age_seconds,
+        families.INFORMER_LISTED: informer.list_age_seconds,
+        families.INFORMER_WRITE_LAG: informer.own_write_lag_seconds,
+    }
+    for family, age in ages.items():
+        if age is not None:
+            rows.add(family, labels, age, max)
+    counts = {
+        families.INFORMER_OBJECTS: len(informer.store),
+        families.INFORMER_DROPPED: informer.dropped,
+        families.INFORMER_UNCONFIRMED: informer.unconfirmed_writes,
+        families.INFORMER_LISTS: statistics.lists,
+        families.INFORMER_LIST_SECONDS: statistics.list_seconds,
+        families.INFORMER_ITEMS: statistics.items_listed,
+        families.INFORMER_WATCHES: statistics.watches,
+        families.INFORMER_SHORT_WATCHES: statistics.short_watches,
+        families.INFORMER_WATCH_SECONDS: statistics.watch_seconds,
+        families.INFORMER_EVENTS: statistics.events,
+        families.INFORMER_STALE_EVENTS: statistics.stale_events,
+        families.INFORMER_LEFT_OUT: statistics.left_out,
+    }
+    for family, count in counts.items():
+        rows.add(family, labels, count)
     # A number of Prometheus' is exact up to 15 digits.
-    rows.add(families.INFORMER_REVISION, labels, revision % 10**15, max)
+    rows.add(families.INFORMER_REVISION, labels, revision_of(statistics.last_resource_version) % 10**15, max)
 
 
 def _certificate(certificate: ObservedCertificate, rows: _Rows) -> None:
     rows.add(families.CERTIFICATE_READS, (), certificate.reads)
     rows.add(families.CERTIFICATE_ERRORS, (), certificate.read_errors)
-
-
-def _number(source: Any, name: str) -> float | None:
-    value = getattr(source, name, None)
-    return float(value) if isinstance(value, int | float) else None
 
 
 def _each(items: Callable[[], Iterable[T]], read: Callable[[T], None]) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from konverge.cache import Statistics
 from konverge.errors import KonvergeError
 from konverge.kube import GroupVersionKind, ObjectKey
 
@@ -78,10 +79,7 @@ class ObservedController(Protocol):
 
 
 class ObservedInformer(Protocol):
-    """One collection in memory.
-
-    What else it counts (`konverge.runtime.serving.readings` has the names) is exported when it is there.
-    """
+    """One kind in memory; `konverge.cache.Informer` is one."""
 
     @property
     def gvk(self) -> GroupVersionKind:
@@ -94,6 +92,26 @@ class ObservedInformer(Protocol):
     @property
     def age_seconds(self) -> float | None:
         """How long ago the server last proved that what is held is up to date; None before the first list."""
+
+    @property
+    def list_age_seconds(self) -> float | None:
+        """How long ago the last whole list was asked for; None before the first."""
+
+    @property
+    def dropped(self) -> int:
+        """How many objects exist that are not held."""
+
+    @property
+    def unconfirmed_writes(self) -> int:
+        """How many own writes the watch has not shown yet."""
+
+    @property
+    def own_write_lag_seconds(self) -> float:
+        """How long ago the oldest of them was answered; 0 for none."""
+
+    @property
+    def statistics(self) -> Statistics:
+        """What its upkeep has cost so far."""
 
     @property
     def problem(self) -> KonvergeError | None:
