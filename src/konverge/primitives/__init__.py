@@ -11,8 +11,11 @@ mutator. What kinds share lives in `primitive` (every kind), `categories` (which
 
 from konverge.primitives.categories import IntegrationKind, StaticKind, TaskKind, WorkloadKind
 from konverge.primitives.config_map import ConfigMap, ConfigMapMutator
+from konverge.primitives.cron_job import CronJob, CronJobMutator
+from konverge.primitives.daemon_set import DaemonSet, DaemonSetMutator
 from konverge.primitives.deployment import Deployment, DeploymentMutator
 from konverge.primitives.generic import ContentMutator, Integration, Static, Task, Workload
+from konverge.primitives.job import Job, JobMutator
 from konverge.primitives.lifecycle import (
     UNBLOCKED,
     Convergence,
@@ -27,7 +30,9 @@ from konverge.primitives.lifecycle import (
     SuspensionStatus,
     blocked,
 )
+from konverge.primitives.pod import Pod, PodMutator
 from konverge.primitives.primitive import DesiredObject, Extractor, Handlers, Primitive
+from konverge.primitives.replica_set import ReplicaSet, ReplicaSetMutator
 from konverge.primitives.secret import Secret, SecretMutator
 from konverge.primitives.service import Service, ServiceMutator
 from konverge.primitives.stateful_set import StatefulSet, StatefulSetMutator
@@ -39,6 +44,10 @@ __all__ = [
     "ContentMutator",
     "Convergence",
     "ConvergingStatus",
+    "CronJob",
+    "CronJobMutator",
+    "DaemonSet",
+    "DaemonSetMutator",
     "Deployment",
     "DeploymentMutator",
     "DesiredObject",
@@ -50,8 +59,14 @@ __all__ = [
     "Handlers",
     "Integration",
     "IntegrationKind",
+    "Job",
+    "JobMutator",
     "Operation",
+    "Pod",
+    "PodMutator",
     "Primitive",
+    "ReplicaSet",
+    "ReplicaSetMutator",
     "Resource",
     "Secret",
     "SecretMutator",

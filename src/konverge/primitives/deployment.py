@@ -9,9 +9,11 @@ from konverge.primitives.lifecycle import Convergence, Grace, Operation, Suspens
 from konverge.primitives.reading import boolean_at, integer_at
 from konverge.primitives.replicas import (
     Replicas,
+    replica_failure,
     replicas_converging_status,
     replicas_grace_status,
     replicas_suspension_status,
+    reported,
     wanted_replicas,
 )
 
@@ -50,7 +52,11 @@ class Deployment(WorkloadKind["DeploymentMutator"]):
 
 def _replicas(live: Object) -> Replicas:
     return Replicas(
-        "Deployment", wanted_replicas(live), integer_at(live, "status", "readyReplicas"), _pending_rollout(live)
+        "Deployment",
+        wanted_replicas(live),
+        integer_at(live, "status", "readyReplicas"),
+        _pending_rollout(live),
+        failure=_failure(live),
     )
 
 
@@ -64,6 +70,12 @@ def _pending_rollout(live: Object) -> str:
         return f"Waiting for rollout: {updated}/{desired} replicas updated"
     old = integer_at(live, "status", "replicas") - updated
     return f"Waiting for rollout: {old} old replicas pending termination" if old > 0 else ""
+
+
+def _failure(live: Object) -> str:
+    # The deadline last: when pods cannot be created, it passes because of that.
+    found = (replica_failure(live), reported(live, "Progressing", "False"))
+    return "; ".join(failure for failure in found if failure)
 
 
 class DeploymentMutator(WorkloadMutator):

@@ -5,6 +5,9 @@ Converging and grace judge by the same three questions, so grace never says Heal
 1. Has the kind's controller seen the latest spec? Until then the status speaks of an older one.
 2. Are exactly the wanted replicas ready? More than wanted is not ready either: a scale-down is still going on.
 3. Is the rollout finished? What that means differs by kind; the kind says what is pending.
+
+None of them answers Failing: a cluster goes on trying. But what its controllers report as failed is told with the
+reason, because "0/3 ready" alone sends nobody to the quota that is used up.
 """
 
 from __future__ import annotations
@@ -21,16 +24,22 @@ from konverge.primitives.lifecycle import (
     Suspension,
     SuspensionStatus,
 )
-from konverge.primitives.reading import integer_at
+from konverge.primitives.reading import condition_at, integer_at, text_at
 
 __all__ = [
+    "ALL_READY",
     "Replicas",
+    "reported",
+    "replica_failure",
     "replicas_converging_status",
     "replicas_grace_status",
     "replicas_suspension_status",
     "unobserved",
     "wanted_replicas",
 ]
+
+
+ALL_READY = "All replicas are ready"
 
 
 class Replicas(NamedTuple):
@@ -42,6 +51,13 @@ class Replicas(NamedTuple):
     ready: int
     pending_rollout: str
     """What the rollout waits for; empty when it is finished, or when the kind's settings say not to wait."""
+    failure: str = ""
+    """What the kind's controller reports as failed, told where the replicas are not ready."""
+    healthy_reason: str = ALL_READY
+
+    def explain(self, waiting: str) -> str:
+        """What is waited for and, in parentheses, what failed."""
+        return f"{waiting} ({self.failure})" if self.failure else waiting
 
 
 def wanted_replicas(live: Object) -> int:
@@ -56,6 +72,19 @@ def unobserved(live: Object, kind: str) -> str:
     return f"Waiting for {kind.lower()} controller to observe latest spec"
 
 
+def reported(live: Object, condition_type: str, status: str) -> str:
+    """``<reason>: <message>`` of the condition of that type if it has that status; empty otherwise."""
+    condition = condition_at(live, condition_type)
+    if text_at(condition, "status") != status:
+        return ""
+    return ": ".join(part for part in (text_at(condition, "reason"), text_at(condition, "message")) if part)
+
+
+def replica_failure(live: Object) -> str:
+    """Why pods cannot be created or deleted: a quota that is used up, an admission webhook that says no."""
+    return reported(live, "ReplicaFailure", "True")
+
+
 def replicas_converging_status(live: Object, operation: Operation, replicas: Replicas) -> Convergence:
     """Judge the live object by the three questions, in their order."""
     in_progress = ConvergingStatus.CREATING if operation is Operation.CREATED else ConvergingStatus.UPDATING
@@ -64,23 +93,23 @@ def replicas_converging_status(live: Object, operation: Operation, replicas: Rep
     if replicas.ready != replicas.desired:
         # Nothing was written in this pass, so the numbers differ because somebody or something scales.
         status = ConvergingStatus.SCALING if operation is Operation.NONE else in_progress
-        return Convergence(status, f"Waiting for replicas: {replicas.ready}/{replicas.desired} ready")
+        return Convergence(status, replicas.explain(f"Waiting for replicas: {replicas.ready}/{replicas.desired} ready"))
     if replicas.pending_rollout:
-        return Convergence(in_progress, replicas.pending_rollout)
-    return Convergence(ConvergingStatus.HEALTHY, "All replicas are ready")
+        return Convergence(in_progress, replicas.explain(replicas.pending_rollout))
+    return Convergence(ConvergingStatus.HEALTHY, replicas.healthy_reason)
 
 
 def replicas_grace_status(live: Object, replicas: Replicas) -> Grace:
     """Grade the live object: Down only when nothing serves although something should."""
     if replicas.ready == 0 and replicas.desired > 0:
-        return Grace(GraceStatus.DOWN, "No replicas are ready")
+        return Grace(GraceStatus.DOWN, replicas.explain("No replicas are ready"))
     if waiting := unobserved(live, replicas.kind):
         return Grace(GraceStatus.DEGRADED, waiting)
     if replicas.ready != replicas.desired:
-        return Grace(GraceStatus.DEGRADED, f"{replicas.kind} partially available")
+        return Grace(GraceStatus.DEGRADED, replicas.explain(f"{replicas.kind} partially available"))
     if replicas.pending_rollout:
-        return Grace(GraceStatus.DEGRADED, replicas.pending_rollout)
-    return Grace(GraceStatus.HEALTHY, "All replicas are ready")
+        return Grace(GraceStatus.DEGRADED, replicas.explain(replicas.pending_rollout))
+    return Grace(GraceStatus.HEALTHY, replicas.healthy_reason)
 
 
 def replicas_suspension_status(live: Object, kind: str) -> Suspension:

@@ -1,0 +1,69 @@
+"""CronJob: makes Jobs by a schedule."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from konverge.kube import GroupVersionKind, Object
+from konverge.mutation import Category, CronJobSpecEditor, Edit, JobSpecEditor, PodTemplateMutator
+from konverge.primitives.categories import IntegrationKind
+from konverge.primitives.lifecycle import (
+    Convergence,
+    ConvergingStatus,
+    Grace,
+    GraceStatus,
+    Operation,
+    Suspension,
+    SuspensionStatus,
+)
+from konverge.primitives.reading import boolean_at, items_at
+
+__all__ = ["CronJob", "CronJobMutator"]
+
+
+class CronJob(IntegrationKind["CronJobMutator"]):
+    """A ``batch/v1`` CronJob. Suspension keeps it from making Jobs and waits for those that run."""
+
+    gvk = GroupVersionKind("batch", "v1", "CronJob")
+
+    def new_mutator(self) -> CronJobMutator:
+        """What the callbacks of this kind's mutations get."""
+        return CronJobMutator()
+
+    @staticmethod
+    def default_converging_status(live: Object, operation: Operation) -> Convergence:
+        """Operational: to exist is all that it takes, and its schedule may be due next year."""
+        return Convergence(ConvergingStatus.OPERATIONAL, "CronJob is scheduled")
+
+    @staticmethod
+    def default_grace_status(live: Object) -> Grace:
+        """Healthy, always."""
+        return Grace(GraceStatus.HEALTHY, "CronJob is scheduled")
+
+    @staticmethod
+    def default_suspend(mutator: CronJobMutator) -> None:
+        """Make no more Jobs."""
+        mutator.edit_cron_job_spec(lambda spec: spec.raw().update(suspend=True))
+
+    @staticmethod
+    def default_suspension_status(live: Object) -> Suspension:
+        """Suspended when the CronJob is told to be and no Job of it is active."""
+        if not boolean_at(live, "spec", "suspend"):
+            return Suspension(SuspensionStatus.SUSPENDING, "Waiting for CronJob to be suspended")
+        if active := len(items_at(live, "status", "active")):
+            return Suspension(SuspensionStatus.SUSPENDING, f"Waiting for {active} active Job(s) to finish")
+        return Suspension(SuspensionStatus.SUSPENDED, "CronJob suspended")
+
+
+class CronJobMutator(PodTemplateMutator):
+    """Records edits of a CronJob."""
+
+    pod_spec: ClassVar[tuple[str, ...]] = ("spec", "jobTemplate", "spec", "template", "spec")
+
+    def edit_cron_job_spec(self, edit: Edit[CronJobSpecEditor] | None) -> None:
+        """Edit the spec outside the job template."""
+        self._edit(Category.CONTENT, CronJobSpecEditor, ("spec",), edit)
+
+    def edit_job_spec(self, edit: Edit[JobSpecEditor] | None) -> None:
+        """Edit the spec of the Jobs, outside their pod template."""
+        self._edit(Category.JOB_SPEC, JobSpecEditor, ("spec", "jobTemplate", "spec"), edit)

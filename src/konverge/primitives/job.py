@@ -1,0 +1,64 @@
+"""Job: a task whose pods run until enough of them have succeeded."""
+
+from __future__ import annotations
+
+from konverge.kube import GroupVersionKind, Object
+from konverge.mutation import Category, Edit, JobSpecEditor, PodTemplateMutator
+from konverge.primitives.categories import TaskKind
+from konverge.primitives.lifecycle import Convergence, ConvergingStatus, Operation, Suspension, SuspensionStatus
+from konverge.primitives.reading import boolean_at, condition_at, integer_at, text_at
+
+__all__ = ["Job", "JobMutator"]
+
+
+class Job(TaskKind["JobMutator"]):
+    """A ``batch/v1`` Job. Suspension stops its pods, then deletes it: resumed, it runs anew, also when it was complete.
+
+    It is not graded: a Job may take as long as it takes.
+    """
+
+    gvk = GroupVersionKind("batch", "v1", "Job")
+    deletes_on_suspend_by_default = True
+
+    def new_mutator(self) -> JobMutator:
+        """What the callbacks of this kind's mutations get."""
+        return JobMutator()
+
+    @staticmethod
+    def default_converging_status(live: Object, operation: Operation) -> Convergence:
+        """Completed or TaskFailing by the Job's own verdict; until then TaskRunning while pods run."""
+        if _is_true(live, "Complete"):
+            return Convergence(ConvergingStatus.COMPLETED, "Job completed")
+        if _is_true(live, "Failed"):
+            failed = condition_at(live, "Failed")
+            why = text_at(failed, "message") or text_at(failed, "reason")
+            return Convergence(ConvergingStatus.TASK_FAILING, f"Job failed: {why}")
+        if (active := integer_at(live, "status", "active")) > 0:
+            return Convergence(ConvergingStatus.TASK_RUNNING, f"Job has {active} active pod(s)")
+        return Convergence(ConvergingStatus.TASK_PENDING, "Job has no active pods")
+
+    @staticmethod
+    def default_suspend(mutator: JobMutator) -> None:
+        """Stop the pods."""
+        mutator.edit_job_spec(lambda spec: spec.raw().update(suspend=True))
+
+    @staticmethod
+    def default_suspension_status(live: Object) -> Suspension:
+        """Suspended when the Job is told to be and no pod is active."""
+        if not boolean_at(live, "spec", "suspend"):
+            return Suspension(SuspensionStatus.SUSPENDING, "Waiting for Job to be suspended")
+        if (active := integer_at(live, "status", "active")) > 0:
+            return Suspension(SuspensionStatus.SUSPENDING, f"Waiting for {active} active pod(s) to stop")
+        return Suspension(SuspensionStatus.SUSPENDED, "Job suspended")
+
+
+def _is_true(live: Object, condition_type: str) -> bool:
+    return text_at(condition_at(live, condition_type), "status") == "True"
+
+
+class JobMutator(PodTemplateMutator):
+    """Records edits of a Job."""
+
+    def edit_job_spec(self, edit: Edit[JobSpecEditor] | None) -> None:
+        """Edit the spec outside the pod template."""
+        self._edit(Category.CONTENT, JobSpecEditor, ("spec",), edit)
