@@ -18,6 +18,7 @@ from konverge.errors import ConfigurationError, ForbiddenError, InvalidError, Se
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator import Operator, OwnerContext, RunOptions
 from konverge.operator.webhooks import AdmissionRequest
+from konverge.runtime.events import ClusterEvents
 from konverge.runtime.serving import ServingOptions
 from konverge.runtime.webhooks import ServiceReference, WebhookOptions
 from tests.operator.shops import LOOSE_SHOP, SECRET, SHOP, LooseShop, Shop, ShopSpec, Town, settings
@@ -192,6 +193,27 @@ async def test_probes_alone_need_no_library(town: Town, monkeypatch: pytest.Monk
         await town.until_ready("corner")
         async with session.get(f"http://{probes}/livez") as answer:
             assert answer.status == 200
+
+
+@pytest.mark.real_time
+async def test_an_operator_whose_events_are_sent_no_longer_is_not_live(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(events: ClusterEvents) -> None:
+        raise RuntimeError("a mistake that nobody foresaw")
+
+    monkeypatch.setattr(ClusterEvents, "run", broken)
+    probes = free_address()
+    serving = ServingOptions("0", probes)
+    async with (
+        town.looked_after_by(an_operator(), RunOptions((town.namespace,), serving=serving)),
+        aiohttp.ClientSession() as session,
+    ):
+        await town.open("corner")
+        await town.until_ready("corner")
+        async with session.get(f"http://{probes}/livez") as answer:
+            assert answer.status == 500
+            assert "[-]tasks failed: ended, and nobody asked for it: events" in await answer.text()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -101,6 +101,8 @@ class _Run:
             # A renewal in a thread lives in real time; in simulated time it shares the loop.
             in_thread = isinstance(clock, SystemClock)
             self.tenure = tenure_of(options.leases, client, clock=clock, entropy=entropy, in_thread=in_thread)
+        # Of these nobody awaits the end before the operator's own: the probe of liveness looks whether they still run.
+        self._lasting: list[asyncio.Task[None]] = []
         self._events: ClusterEvents | None = None
         if options.records_events:
             from konverge.runtime.events import ClusterEvents
@@ -185,7 +187,7 @@ class _Run:
         from konverge.runtime.serving import Serving, Sources
 
         assert self._options.serving is not None
-        sources = Sources.of(process)
+        sources = replace(Sources.of(process), tasks=lambda: self._lasting)
         if self.tenure is not None:
             sources = replace(sources, leases=self._leases)
         if webhooks is not None:
@@ -193,6 +195,11 @@ class _Run:
         client = self.client
         async with Serving(self._options.serving, sources, metrics=self.metrics, client=client, clock=self._clock):
             yield
+
+    def _started(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        task = asyncio.create_task(work, name=name)
+        self._lasting.append(task)
+        return task
 
     def _leases(self) -> dict[str, bool]:
         return {} if self.tenure is None else self.tenure.leases
@@ -207,9 +214,9 @@ class _Run:
                 return
             applied = self._webhook_manifests(server)
             await register(self.client, applied)
-            keeping = asyncio.create_task(
+            keeping = self._started(
                 server.keep_registered(self.client, lambda: self._webhook_manifests(server), applied=applied),
-                name="webhooks' manifests",
+                "webhooks' manifests",
             )
             try:
                 yield
@@ -250,7 +257,7 @@ class _Run:
     @asynccontextmanager
     async def _sending_events(self, process: Process) -> AsyncIterator[None]:
         assert self._events is not None
-        sending = asyncio.create_task(self._events.run(), name="events")
+        sending = self._started(self._events.run(), "events")
         try:
             yield
             self._events.stop()
