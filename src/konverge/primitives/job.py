@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from konverge.kube import GroupVersionKind, Object
+from konverge.kube import Condition, GroupVersionKind, Object, find_condition
 from konverge.mutation import Category, Edit, JobSpecEditor, PodTemplateMutator
 from konverge.primitives.categories import TaskKind
 from konverge.primitives.lifecycle import Convergence, ConvergingStatus, Operation, Suspension, SuspensionStatus
-from konverge.primitives.reading import boolean_at, condition_at, integer_at, text_at
+from konverge.primitives.reading import boolean_at, integer_at
 
 __all__ = ["Job", "JobMutator"]
 
@@ -27,12 +27,10 @@ class Job(TaskKind["JobMutator"]):
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
         """Completed or TaskFailing by the Job's own verdict; until then TaskRunning while pods run."""
-        if _is_true(live, "Complete"):
+        if _verdict(live, "Complete"):
             return Convergence(ConvergingStatus.COMPLETED, "Job completed")
-        if _is_true(live, "Failed"):
-            failed = condition_at(live, "Failed")
-            why = text_at(failed, "message") or text_at(failed, "reason")
-            return Convergence(ConvergingStatus.TASK_FAILING, f"Job failed: {why}")
+        if failed := _verdict(live, "Failed"):
+            return Convergence(ConvergingStatus.TASK_FAILING, f"Job failed: {failed.message or failed.reason}")
         if (active := integer_at(live, "status", "active")) > 0:
             return Convergence(ConvergingStatus.TASK_RUNNING, f"Job has {active} active pod(s)")
         return Convergence(ConvergingStatus.TASK_PENDING, "Job has no active pods")
@@ -52,8 +50,9 @@ class Job(TaskKind["JobMutator"]):
         return Suspension(SuspensionStatus.SUSPENDED, "Job suspended")
 
 
-def _is_true(live: Object, condition_type: str) -> bool:
-    return text_at(condition_at(live, condition_type), "status") == "True"
+def _verdict(live: Object, condition_type: str) -> Condition | None:
+    found = find_condition(live, condition_type)
+    return found if found is not None and found.status == "True" else None
 
 
 class JobMutator(PodTemplateMutator):

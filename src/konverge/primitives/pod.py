@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from konverge.kube import GroupVersionKind, Object
+from konverge.kube import GroupVersionKind, Object, find_condition
 from konverge.mutation import PodSpecMutator
 from konverge.primitives.categories import WorkloadKind
 from konverge.primitives.lifecycle import (
@@ -17,7 +17,7 @@ from konverge.primitives.lifecycle import (
     Suspension,
     SuspensionStatus,
 )
-from konverge.primitives.reading import boolean_at, condition_at, integer_at, items_at, text_at
+from konverge.primitives.reading import boolean_at, integer_at, items_at, text_at
 
 __all__ = ["Pod", "PodMutator"]
 
@@ -98,9 +98,9 @@ def _obstacle(live: Object) -> str:
     """Why the pod is evicted, not scheduled, or a container not started, in parentheses."""
     if reason := text_at(live, "status", "reason"):
         return f" ({reason})"
-    scheduled = condition_at(live, "PodScheduled")
-    if text_at(scheduled, "status") == "False":
-        return f" ({text_at(scheduled, 'reason')}: {text_at(scheduled, 'message')})"
+    scheduled = find_condition(live, "PodScheduled")
+    if scheduled is not None and scheduled.status == "False":
+        return f" ({scheduled.reason}: {scheduled.message})"
     for container in _container_statuses(live):
         if reason := text_at(container, "state", "waiting", "reason"):
             return f" ({text_at(container, 'name')}: {reason})"

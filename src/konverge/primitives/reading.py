@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["boolean_at", "condition_at", "entries_at", "integer_at", "items_at", "text_at"]
+__all__ = ["boolean_at", "entries_at", "integer_at", "items_at", "text_at"]
 
 
 def _value_at(obj: Mapping[str, Any], path: tuple[str, ...]) -> Any:
@@ -49,11 +49,3 @@ def entries_at(obj: Mapping[str, Any], *path: str) -> list[tuple[str, Any]]:
     """The keys and values of the mapping under these fields, in its order."""
     found = _value_at(obj, path)
     return list(found.items()) if isinstance(found, Mapping) else []
-
-
-def condition_at(obj: Mapping[str, Any], condition_type: str) -> Mapping[str, Any]:
-    """The first condition of that type in ``status.conditions``, as it is there; empty when there is none."""
-    for condition in items_at(obj, "status", "conditions"):
-        if condition.get("type") == condition_type:
-            return condition
-    return {}

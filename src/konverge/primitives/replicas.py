@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from konverge.kube import Object
+from konverge.kube import Object, find_condition
 from konverge.primitives.lifecycle import (
     Convergence,
     ConvergingStatus,
@@ -24,16 +24,16 @@ from konverge.primitives.lifecycle import (
     Suspension,
     SuspensionStatus,
 )
-from konverge.primitives.reading import condition_at, integer_at, text_at
+from konverge.primitives.reading import integer_at
 
 __all__ = [
     "ALL_READY",
     "Replicas",
-    "reported",
     "replica_failure",
     "replicas_converging_status",
     "replicas_grace_status",
     "replicas_suspension_status",
+    "reported",
     "unobserved",
     "wanted_replicas",
 ]
@@ -74,10 +74,10 @@ def unobserved(live: Object, kind: str) -> str:
 
 def reported(live: Object, condition_type: str, status: str) -> str:
     """``<reason>: <message>`` of the condition of that type if it has that status; empty otherwise."""
-    condition = condition_at(live, condition_type)
-    if text_at(condition, "status") != status:
+    condition = find_condition(live, condition_type)
+    if condition is None or condition.status != status:
         return ""
-    return ": ".join(part for part in (text_at(condition, "reason"), text_at(condition, "message")) if part)
+    return ": ".join(part for part in (condition.reason, condition.message) if part)
 
 
 def replica_failure(live: Object) -> str:
