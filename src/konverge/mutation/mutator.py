@@ -14,13 +14,13 @@ from typing import TypeAlias, TypeVar
 
 from konverge.errors import KonvergeError
 from konverge.kube import Object
-from konverge.mutation.editors.editor import Editor
+from konverge.mutation.editors.editor import Editor, ListEditor
 from konverge.mutation.editors.object_meta import ObjectMetaEditor
 from konverge.mutation.fields import mapping_at
 
 __all__ = ["Category", "Edit", "Mutator"]
 
-E = TypeVar("E", bound=Editor)
+E = TypeVar("E", bound=Editor | ListEditor)
 
 Edit: TypeAlias = Callable[[E], object]
 """Gets an editor and uses it; its answer is ignored, so that ``lambda spec: spec.raw().pop("paused")`` is one."""

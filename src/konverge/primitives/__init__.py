@@ -5,16 +5,21 @@ A primitive is a value made from a desired object and its author's functions; wh
 cluster, keeps state between calls, or raises because a server sent something odd.
 
 One module a kind, each in the same order: the class with its defaults for health, grace and suspension, then the
-mutator. What kinds share lives in `primitive` (every kind), `categories` (which answers a kind gives) and `replicas`
-(kinds that keep a number of replicas). `Static`, `Workload`, `Task` and `Integration` serve any other kind.
+mutator. What kinds share lives in `primitive` (every kind), `categories` (which answers a kind gives), `replicas`
+(kinds that keep a number of replicas) and `load_balancer` (kinds that wait for an address). `Static`,
+`Workload`, `Task` and `Integration` serve any other kind.
 """
 
 from konverge.primitives.categories import IntegrationKind, StaticKind, TaskKind, WorkloadKind
+from konverge.primitives.cluster_role import ClusterRole, ClusterRoleMutator
+from konverge.primitives.cluster_role_binding import ClusterRoleBinding, ClusterRoleBindingMutator
 from konverge.primitives.config_map import ConfigMap, ConfigMapMutator
 from konverge.primitives.cron_job import CronJob, CronJobMutator
 from konverge.primitives.daemon_set import DaemonSet, DaemonSetMutator
 from konverge.primitives.deployment import Deployment, DeploymentMutator
 from konverge.primitives.generic import ContentMutator, Integration, Static, Task, Workload
+from konverge.primitives.horizontal_pod_autoscaler import HorizontalPodAutoscaler, HorizontalPodAutoscalerMutator
+from konverge.primitives.ingress import Ingress, IngressMutator
 from konverge.primitives.job import Job, JobMutator
 from konverge.primitives.lifecycle import (
     UNBLOCKED,
@@ -30,15 +35,26 @@ from konverge.primitives.lifecycle import (
     SuspensionStatus,
     blocked,
 )
+from konverge.primitives.network_policy import NetworkPolicy, NetworkPolicyMutator
+from konverge.primitives.persistent_volume import PersistentVolume, PersistentVolumeMutator
+from konverge.primitives.persistent_volume_claim import PersistentVolumeClaim, PersistentVolumeClaimMutator
 from konverge.primitives.pod import Pod, PodMutator
+from konverge.primitives.pod_disruption_budget import PodDisruptionBudget, PodDisruptionBudgetMutator
 from konverge.primitives.primitive import DesiredObject, Extractor, Handlers, Primitive
 from konverge.primitives.replica_set import ReplicaSet, ReplicaSetMutator
+from konverge.primitives.role import Role, RoleMutator
+from konverge.primitives.role_binding import RoleBinding, RoleBindingMutator
 from konverge.primitives.secret import Secret, SecretMutator
 from konverge.primitives.service import Service, ServiceMutator
+from konverge.primitives.service_account import ServiceAccount, ServiceAccountMutator
 from konverge.primitives.stateful_set import StatefulSet, StatefulSetMutator
 
 __all__ = [
     "UNBLOCKED",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "ClusterRoleBindingMutator",
+    "ClusterRoleMutator",
     "ConfigMap",
     "ConfigMapMutator",
     "ContentMutator",
@@ -57,20 +73,38 @@ __all__ = [
     "GuardResult",
     "GuardStatus",
     "Handlers",
+    "HorizontalPodAutoscaler",
+    "HorizontalPodAutoscalerMutator",
+    "Ingress",
+    "IngressMutator",
     "Integration",
     "IntegrationKind",
     "Job",
     "JobMutator",
+    "NetworkPolicy",
+    "NetworkPolicyMutator",
     "Operation",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "PersistentVolumeClaimMutator",
+    "PersistentVolumeMutator",
     "Pod",
+    "PodDisruptionBudget",
+    "PodDisruptionBudgetMutator",
     "PodMutator",
     "Primitive",
     "ReplicaSet",
     "ReplicaSetMutator",
     "Resource",
+    "Role",
+    "RoleBinding",
+    "RoleBindingMutator",
+    "RoleMutator",
     "Secret",
     "SecretMutator",
     "Service",
+    "ServiceAccount",
+    "ServiceAccountMutator",
     "ServiceMutator",
     "StatefulSet",
     "StatefulSetMutator",

@@ -14,11 +14,10 @@ from konverge.primitives.lifecycle import (
     Suspension,
     SuspensionStatus,
 )
-from konverge.primitives.reading import items_at, text_at
+from konverge.primitives.load_balancer import ADDRESS_ASSIGNED, AWAITING_ADDRESS, has_address
+from konverge.primitives.reading import text_at
 
 __all__ = ["Service", "ServiceMutator"]
-
-_AWAITING = "Awaiting load balancer IP/hostname assignment"
 
 
 class Service(IntegrationKind["ServiceMutator"]):
@@ -35,15 +34,15 @@ class Service(IntegrationKind["ServiceMutator"]):
         """Operational, but a load balancer only when it has an address."""
         if not _is_load_balancer(live):
             return Convergence(ConvergingStatus.OPERATIONAL, "Service is operational")
-        if not _has_address(live):
-            return Convergence(ConvergingStatus.OPERATION_PENDING, _AWAITING)
-        return Convergence(ConvergingStatus.OPERATIONAL, "Load balancer IP/hostname assigned")
+        if not has_address(live):
+            return Convergence(ConvergingStatus.OPERATION_PENDING, AWAITING_ADDRESS)
+        return Convergence(ConvergingStatus.OPERATIONAL, ADDRESS_ASSIGNED)
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
         """Degraded without the address: inside the cluster the Service works."""
-        if _is_load_balancer(live) and not _has_address(live):
-            return Grace(GraceStatus.DEGRADED, _AWAITING)
+        if _is_load_balancer(live) and not has_address(live):
+            return Grace(GraceStatus.DEGRADED, AWAITING_ADDRESS)
         return Grace(GraceStatus.HEALTHY, "Service is operational")
 
     @staticmethod
@@ -54,11 +53,6 @@ class Service(IntegrationKind["ServiceMutator"]):
 
 def _is_load_balancer(live: Object) -> bool:
     return text_at(live, "spec", "type") == "LoadBalancer"
-
-
-def _has_address(live: Object) -> bool:
-    entries = items_at(live, "status", "loadBalancer", "ingress")
-    return any(text_at(entry, "ip") or text_at(entry, "hostname") for entry in entries)
 
 
 class ServiceMutator(Mutator):

@@ -5,22 +5,31 @@ method. ``set_`` overwrites, ``ensure_`` adds or replaces, ``remove_`` tolerates
 copied on their way in.
 """
 
+from konverge.mutation.editors.binding_subjects import BindingSubjectsEditor
 from konverge.mutation.editors.config_map_data import ConfigMapDataEditor
 from konverge.mutation.editors.container import ContainerEditor
 from konverge.mutation.editors.content import ContentEditor
 from konverge.mutation.editors.cron_job_spec import CronJobSpecEditor
 from konverge.mutation.editors.daemon_set_spec import DaemonSetSpecEditor
 from konverge.mutation.editors.deployment_spec import DeploymentSpecEditor
-from konverge.mutation.editors.editor import Editor
+from konverge.mutation.editors.editor import Editor, ListEditor
+from konverge.mutation.editors.horizontal_pod_autoscaler_spec import HorizontalPodAutoscalerSpecEditor
+from konverge.mutation.editors.ingress_spec import IngressSpecEditor
 from konverge.mutation.editors.job_spec import JobSpecEditor
+from konverge.mutation.editors.network_policy_spec import NetworkPolicySpecEditor
 from konverge.mutation.editors.object_meta import ObjectMetaEditor
+from konverge.mutation.editors.persistent_volume_claim_spec import PersistentVolumeClaimSpecEditor
+from konverge.mutation.editors.persistent_volume_spec import PersistentVolumeSpecEditor
+from konverge.mutation.editors.pod_disruption_budget_spec import PodDisruptionBudgetSpecEditor
 from konverge.mutation.editors.pod_spec import PodSpecEditor
+from konverge.mutation.editors.policy_rules import PolicyRulesEditor
 from konverge.mutation.editors.replica_set_spec import ReplicaSetSpecEditor
 from konverge.mutation.editors.secret_data import SecretDataEditor
 from konverge.mutation.editors.service_spec import ServiceSpecEditor
 from konverge.mutation.editors.stateful_set_spec import StatefulSetSpecEditor
 
 __all__ = [
+    "BindingSubjectsEditor",
     "ConfigMapDataEditor",
     "ContainerEditor",
     "ContentEditor",
@@ -28,9 +37,17 @@ __all__ = [
     "DaemonSetSpecEditor",
     "DeploymentSpecEditor",
     "Editor",
+    "HorizontalPodAutoscalerSpecEditor",
+    "IngressSpecEditor",
     "JobSpecEditor",
+    "ListEditor",
+    "NetworkPolicySpecEditor",
     "ObjectMetaEditor",
+    "PersistentVolumeClaimSpecEditor",
+    "PersistentVolumeSpecEditor",
+    "PodDisruptionBudgetSpecEditor",
     "PodSpecEditor",
+    "PolicyRulesEditor",
     "ReplicaSetSpecEditor",
     "SecretDataEditor",
     "ServiceSpecEditor",

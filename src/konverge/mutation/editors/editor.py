@@ -1,10 +1,13 @@
-"""What all editors share: the mapping under them."""
+"""What all editors share: the mapping, or the list, under them."""
 
 from __future__ import annotations
 
-from konverge.kube import Object
+from typing import Any, ClassVar
 
-__all__ = ["Editor"]
+from konverge.kube import Object
+from konverge.mutation.fields import list_at
+
+__all__ = ["Editor", "ListEditor"]
 
 
 class Editor:
@@ -18,3 +21,27 @@ class Editor:
     def raw(self) -> Object:
         """The plain mapping itself; changing it changes the object."""
         return self._fields
+
+
+class ListEditor:
+    """Edits one list in place, and nothing beside it: what else its object holds is out of reach.
+
+    Args:
+        parent: The mapping that holds the list, or will.
+    """
+
+    __slots__ = ("_parent",)
+
+    field: ClassVar[str]
+    """Where in the mapping the list is."""
+
+    def __init__(self, parent: Object) -> None:
+        self._parent = parent
+
+    def raw(self) -> list[Any]:
+        """The plain list itself, made when it is absent; changing it changes the object."""
+        return list_at(self._parent, self.field)
+
+    def _drop_when_empty(self) -> None:
+        if self._parent.get(self.field) == []:
+            del self._parent[self.field]

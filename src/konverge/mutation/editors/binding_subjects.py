@@ -1,0 +1,47 @@
+"""The subjects of a RoleBinding or ClusterRoleBinding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from konverge.mutation.editors.editor import ListEditor
+from konverge.mutation.fields import name_of, put_item, remove_items
+
+__all__ = ["BindingSubjectsEditor"]
+
+
+class BindingSubjectsEditor(ListEditor):
+    """Edits the ``subjects`` of a binding. Its role is out of reach: the API lets nobody change it."""
+
+    __slots__ = ()
+
+    field = "subjects"
+
+    def ensure_subject(self, subject: Mapping[str, Any]) -> None:
+        """Replace the subject of that kind, name and namespace, else append it: ``{"kind": "User", "name": "ada"}``.
+
+        Raises:
+            ValueError: It has no name.
+        """
+        is_same = _same(subject.get("kind"), name_of(subject), subject.get("namespace"))
+        put_item(self._parent, self.field, subject, is_same)
+
+    def remove_subject(self, kind: str, name: str, namespace: str = "") -> None:
+        """Remove the subjects of that kind, name and namespace; users and groups have no namespace."""
+        remove_items(self._parent, self.field, _same(kind, name, namespace))
+
+    def ensure_service_account(self, name: str, namespace: str) -> None:
+        """Bind this service account, too."""
+        self.ensure_subject({"kind": "ServiceAccount", "name": name, "namespace": namespace})
+
+    def remove_service_account(self, name: str, namespace: str) -> None:
+        """No longer bind this service account."""
+        self.remove_subject("ServiceAccount", name, namespace)
+
+
+def _same(kind: Any, name: str, namespace: Any) -> Callable[[Any], bool]:
+    wanted = (kind, name, namespace or "")
+    return lambda found: (
+        isinstance(found, Mapping) and (found.get("kind"), found.get("name"), found.get("namespace") or "") == wanted
+    )

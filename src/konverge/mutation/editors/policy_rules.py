@@ -1,0 +1,35 @@
+"""The rules of a Role or ClusterRole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from konverge.mutation.editors.editor import ListEditor
+from konverge.mutation.fields import json_copy
+
+__all__ = ["PolicyRulesEditor"]
+
+
+class PolicyRulesEditor(ListEditor):
+    """Edits the ``rules`` of a role. A rule has no key: one is found by its place."""
+
+    __slots__ = ()
+
+    field = "rules"
+
+    def add_rule(self, rule: Mapping[str, Any]) -> None:
+        """Append a rule: ``{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}``."""
+        self.raw().append(json_copy(rule))
+
+    def remove_rule_by_index(self, index: int) -> None:
+        """Remove the rule at that place, counted from 0; none when there is no such place."""
+        rules = self.raw()
+        if 0 <= index < len(rules):
+            del rules[index]
+        self._drop_when_empty()
+
+    def clear(self) -> None:
+        """Remove all rules."""
+        self.raw().clear()
+        self._drop_when_empty()

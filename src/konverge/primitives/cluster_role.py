@@ -1,0 +1,42 @@
+"""ClusterRole: static, cluster-scoped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from konverge.kube import GroupVersionKind, Object
+from konverge.mutation import Category, json_copy
+from konverge.primitives.categories import StaticKind
+from konverge.primitives.role import RoleMutator
+
+__all__ = ["ClusterRole", "ClusterRoleMutator"]
+
+
+class ClusterRole(StaticKind["ClusterRoleMutator"]):
+    """An ``rbac.authorization.k8s.io/v1`` ClusterRole: ready once applied, left alone by suspension.
+
+    Who writes a role must hold its permissions, or the verb ``escalate`` on cluster roles.
+    """
+
+    gvk = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")
+    is_cluster_scoped = True
+
+    def new_mutator(self) -> ClusterRoleMutator:
+        """What the callbacks of this kind's mutations get."""
+        return ClusterRoleMutator()
+
+
+class ClusterRoleMutator(RoleMutator):
+    """Records edits of a ClusterRole."""
+
+    def set_aggregation_rule(self, rule: Mapping[str, Any]) -> None:
+        """Replace which cluster roles are gathered into this one: ``{"clusterRoleSelectors": [{"matchLabels": …}]}``.
+
+        A controller of the cluster then writes ``rules``: leave them out.
+        """
+
+        def change(obj: Object) -> None:
+            obj["aggregationRule"] = json_copy(rule)
+
+        self._record(Category.CONTENT, change)

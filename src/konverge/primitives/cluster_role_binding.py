@@ -1,0 +1,35 @@
+"""ClusterRoleBinding: static, cluster-scoped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from konverge.kube import GroupVersionKind
+from konverge.primitives.categories import StaticKind
+from konverge.primitives.role_binding import RoleBindingMutator, role_ref_mistakes
+
+__all__ = ["ClusterRoleBinding", "ClusterRoleBindingMutator"]
+
+
+class ClusterRoleBinding(StaticKind["ClusterRoleBindingMutator"]):
+    """An ``rbac.authorization.k8s.io/v1`` ClusterRoleBinding: ready once applied, left alone by suspension.
+
+    Its role cannot be changed, neither by a mutation nor on the server. Who writes a binding must hold the role's
+    permissions, or the verb ``bind`` on the role.
+    """
+
+    gvk = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding")
+    is_cluster_scoped = True
+
+    def new_mutator(self) -> ClusterRoleBindingMutator:
+        """What the callbacks of this kind's mutations get."""
+        return ClusterRoleBindingMutator()
+
+    def kind_mistakes(self, obj: Mapping[str, Any]) -> Iterator[str]:
+        """A role that is not fully named."""
+        return role_ref_mistakes(obj)
+
+
+class ClusterRoleBindingMutator(RoleBindingMutator):
+    """Records edits of a ClusterRoleBinding."""

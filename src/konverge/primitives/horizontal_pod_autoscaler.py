@@ -1,0 +1,80 @@
+"""HorizontalPodAutoscaler: an integration, because its metrics come from outside."""
+
+from __future__ import annotations
+
+from konverge.kube import GroupVersionKind, Object, find_condition
+from konverge.mutation import Category, Edit, HorizontalPodAutoscalerSpecEditor, Mutator
+from konverge.primitives.categories import IntegrationKind
+from konverge.primitives.lifecycle import (
+    Convergence,
+    ConvergingStatus,
+    Grace,
+    GraceStatus,
+    Operation,
+    Suspension,
+    SuspensionStatus,
+)
+
+__all__ = ["HorizontalPodAutoscaler", "HorizontalPodAutoscalerMutator"]
+
+
+class HorizontalPodAutoscaler(IntegrationKind["HorizontalPodAutoscalerMutator"]):
+    """An ``autoscaling/v2`` HorizontalPodAutoscaler.
+
+    Suspension deletes it: left in place, it would scale a suspended workload up again. What it scales should leave
+    ``spec.replicas`` out, or the two take turns in writing it.
+    """
+
+    gvk = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
+    deletes_on_suspend_by_default = True
+
+    def new_mutator(self) -> HorizontalPodAutoscalerMutator:
+        """What the callbacks of this kind's mutations get."""
+        return HorizontalPodAutoscalerMutator()
+
+    @staticmethod
+    def default_converging_status(live: Object, operation: Operation) -> Convergence:
+        """Operational when it scales; failing when it cannot reach its target or has no metrics."""
+        return Convergence(*_judged(live))
+
+    @staticmethod
+    def default_grace_status(live: Object) -> Grace:
+        """Down when it cannot scale, Degraded while its controller has not said."""
+        status, reason = _judged(live)
+        return Grace(_GRACE[status], reason)
+
+    @staticmethod
+    def default_suspension_status(live: Object) -> Suspension:
+        """Suspended: what is left is to delete it."""
+        return Suspension(SuspensionStatus.SUSPENDED, "HorizontalPodAutoscaler deleted on suspend")
+
+
+_GRACE = {
+    ConvergingStatus.OPERATIONAL: GraceStatus.HEALTHY,
+    ConvergingStatus.OPERATION_FAILING: GraceStatus.DOWN,
+    ConvergingStatus.OPERATION_PENDING: GraceStatus.DEGRADED,
+}
+
+
+def _judged(live: Object) -> tuple[ConvergingStatus, str]:
+    able = find_condition(live, "AbleToScale")
+    if able is not None and able.status == "False":
+        return ConvergingStatus.OPERATION_FAILING, able.message or "Autoscaler is unable to scale its target"
+    active = find_condition(live, "ScalingActive")
+    if active is None:
+        return ConvergingStatus.OPERATION_PENDING, "Waiting for autoscaler to report on its metrics"
+    match active.status:
+        case "True":
+            return ConvergingStatus.OPERATIONAL, active.message or "Autoscaler is active"
+        case "False":
+            return ConvergingStatus.OPERATION_FAILING, active.message or "Autoscaler is not active"
+        case _:
+            return ConvergingStatus.OPERATION_PENDING, active.message or "Autoscaler does not know its metrics"
+
+
+class HorizontalPodAutoscalerMutator(Mutator):
+    """Records edits of a HorizontalPodAutoscaler."""
+
+    def edit_horizontal_pod_autoscaler_spec(self, edit: Edit[HorizontalPodAutoscalerSpecEditor] | None) -> None:
+        """Edit the spec."""
+        self._edit(Category.CONTENT, HorizontalPodAutoscalerSpecEditor, ("spec",), edit)

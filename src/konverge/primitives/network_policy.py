@@ -1,0 +1,27 @@
+"""NetworkPolicy: static."""
+
+from __future__ import annotations
+
+from konverge.kube import GroupVersionKind
+from konverge.mutation import Category, Edit, Mutator, NetworkPolicySpecEditor
+from konverge.primitives.categories import StaticKind
+
+__all__ = ["NetworkPolicy", "NetworkPolicyMutator"]
+
+
+class NetworkPolicy(StaticKind["NetworkPolicyMutator"]):
+    """A ``networking.k8s.io/v1`` NetworkPolicy: ready once applied, left alone by suspension."""
+
+    gvk = GroupVersionKind("networking.k8s.io", "v1", "NetworkPolicy")
+
+    def new_mutator(self) -> NetworkPolicyMutator:
+        """What the callbacks of this kind's mutations get."""
+        return NetworkPolicyMutator()
+
+
+class NetworkPolicyMutator(Mutator):
+    """Records edits of a NetworkPolicy."""
+
+    def edit_network_policy_spec(self, edit: Edit[NetworkPolicySpecEditor] | None) -> None:
+        """Edit the spec."""
+        self._edit(Category.CONTENT, NetworkPolicySpecEditor, ("spec",), edit)

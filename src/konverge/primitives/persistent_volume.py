@@ -1,0 +1,72 @@
+"""PersistentVolume: an integration, because what it stands for is outside; cluster-scoped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from konverge.kube import GroupVersionKind, Object
+from konverge.mutation import Category, Edit, Mutator, PersistentVolumeSpecEditor
+from konverge.primitives.categories import IntegrationKind
+from konverge.primitives.lifecycle import Convergence, ConvergingStatus, Grace, GraceStatus, Operation
+from konverge.primitives.reading import text_at
+
+__all__ = ["PersistentVolume", "PersistentVolumeMutator"]
+
+
+class PersistentVolume(IntegrationKind["PersistentVolumeMutator"]):
+    """A core ``v1`` PersistentVolume. Suspension changes nothing about it."""
+
+    gvk = GroupVersionKind("", "v1", "PersistentVolume")
+    is_cluster_scoped = True
+
+    def new_mutator(self) -> PersistentVolumeMutator:
+        """What the callbacks of this kind's mutations get."""
+        return PersistentVolumeMutator()
+
+    @staticmethod
+    def default_converging_status(live: Object, operation: Operation) -> Convergence:
+        """Operational when a claim can have it or has it; failing when its claim is gone or its reclaim failed."""
+        match text_at(live, "status", "phase"):
+            case "Available" | "Bound":
+                return Convergence(ConvergingStatus.OPERATIONAL, _reason(live))
+            case "Released" | "Failed":
+                return Convergence(ConvergingStatus.OPERATION_FAILING, _reason(live))
+            case _:
+                return Convergence(ConvergingStatus.OPERATION_PENDING, _reason(live))
+
+    @staticmethod
+    def default_grace_status(live: Object) -> Grace:
+        """Down when no claim can have it any more, Degraded while none can have it yet."""
+        match text_at(live, "status", "phase"):
+            case "Available" | "Bound":
+                return Grace(GraceStatus.HEALTHY, _reason(live))
+            case "Released" | "Failed":
+                return Grace(GraceStatus.DOWN, _reason(live))
+            case _:
+                return Grace(GraceStatus.DEGRADED, _reason(live))
+
+
+def _reason(live: Object) -> str:
+    reason = f"PersistentVolume is {text_at(live, 'status', 'phase').lower() or 'in no phase yet'}"
+    message = text_at(live, "status", "message")
+    return f"{reason}: {message}" if message else reason
+
+
+class PersistentVolumeMutator(Mutator):
+    """Records edits of a PersistentVolume."""
+
+    def edit_persistent_volume_spec(self, edit: Edit[PersistentVolumeSpecEditor] | None) -> None:
+        """Edit the spec."""
+        self._edit(Category.CONTENT, PersistentVolumeSpecEditor, ("spec",), edit)
+
+    def set_storage_class_name(self, name: str) -> None:
+        """Set the storage class."""
+        self.edit_persistent_volume_spec(lambda spec: spec.set_storage_class_name(name))
+
+    def set_reclaim_policy(self, policy: str) -> None:
+        """Set what becomes of it when its claim is gone: ``Retain`` or ``Delete``."""
+        self.edit_persistent_volume_spec(lambda spec: spec.set_persistent_volume_reclaim_policy(policy))
+
+    def set_mount_options(self, options: Iterable[str]) -> None:
+        """Replace the options that it is mounted with."""
+        self.edit_persistent_volume_spec(lambda spec: spec.set_mount_options(options))

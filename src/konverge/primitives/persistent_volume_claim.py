@@ -1,0 +1,79 @@
+"""PersistentVolumeClaim: an integration, because its volume comes from outside."""
+
+from __future__ import annotations
+
+from konverge.kube import GroupVersionKind, Object
+from konverge.mutation import Category, Edit, Mutator, PersistentVolumeClaimSpecEditor
+from konverge.primitives.categories import IntegrationKind
+from konverge.primitives.lifecycle import (
+    Convergence,
+    ConvergingStatus,
+    Grace,
+    GraceStatus,
+    Operation,
+    Suspension,
+    SuspensionStatus,
+)
+from konverge.primitives.reading import text_at
+
+__all__ = ["PersistentVolumeClaim", "PersistentVolumeClaimMutator"]
+
+_BOUND = "PersistentVolumeClaim is bound"
+_LOST = "PersistentVolumeClaim has lost its volume"
+
+
+class PersistentVolumeClaim(IntegrationKind["PersistentVolumeClaimMutator"]):
+    """A core ``v1`` PersistentVolumeClaim. Suspension leaves it in place, and with it the data.
+
+    A storage class may wait for the first pod before it binds a claim. The claim is pending until then, which holds
+    back no resource after it; a guard that waits for ``Bound`` would wait forever.
+    """
+
+    gvk = GroupVersionKind("", "v1", "PersistentVolumeClaim")
+
+    def new_mutator(self) -> PersistentVolumeClaimMutator:
+        """What the callbacks of this kind's mutations get."""
+        return PersistentVolumeClaimMutator()
+
+    @staticmethod
+    def default_converging_status(live: Object, operation: Operation) -> Convergence:
+        """Operational when bound; failing when the volume it was bound to is gone."""
+        match text_at(live, "status", "phase"):
+            case "Bound":
+                return Convergence(ConvergingStatus.OPERATIONAL, _BOUND)
+            case "Lost":
+                return Convergence(ConvergingStatus.OPERATION_FAILING, _LOST)
+            case phase:
+                return Convergence(ConvergingStatus.OPERATION_PENDING, _awaiting(phase))
+
+    @staticmethod
+    def default_grace_status(live: Object) -> Grace:
+        """Down when its volume is gone, Degraded while it has none yet."""
+        match text_at(live, "status", "phase"):
+            case "Bound":
+                return Grace(GraceStatus.HEALTHY, _BOUND)
+            case "Lost":
+                return Grace(GraceStatus.DOWN, _LOST)
+            case phase:
+                return Grace(GraceStatus.DEGRADED, _awaiting(phase))
+
+    @staticmethod
+    def default_suspension_status(live: Object) -> Suspension:
+        """Suspended: there is nothing to wait for."""
+        return Suspension(SuspensionStatus.SUSPENDED, "PersistentVolumeClaim stays in place while suspended")
+
+
+def _awaiting(phase: str) -> str:
+    return f"Waiting for PersistentVolumeClaim to be bound (phase {phase or 'unknown'})"
+
+
+class PersistentVolumeClaimMutator(Mutator):
+    """Records edits of a PersistentVolumeClaim."""
+
+    def edit_persistent_volume_claim_spec(self, edit: Edit[PersistentVolumeClaimSpecEditor] | None) -> None:
+        """Edit the spec."""
+        self._edit(Category.CONTENT, PersistentVolumeClaimSpecEditor, ("spec",), edit)
+
+    def set_storage_request(self, storage: str) -> None:
+        """Set how much is asked for, for example ``10Gi``."""
+        self.edit_persistent_volume_claim_spec(lambda spec: spec.set_storage_request(storage))

@@ -1,0 +1,37 @@
+"""Role: static."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from konverge.kube import GroupVersionKind
+from konverge.mutation import Category, Edit, Mutator, PolicyRulesEditor
+from konverge.primitives.categories import StaticKind
+
+__all__ = ["Role", "RoleMutator"]
+
+
+class Role(StaticKind["RoleMutator"]):
+    """An ``rbac.authorization.k8s.io/v1`` Role: ready once applied, left alone by suspension.
+
+    Who writes a role must hold its permissions, or the verb ``escalate`` on roles.
+    """
+
+    gvk = GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role")
+
+    def new_mutator(self) -> RoleMutator:
+        """What the callbacks of this kind's mutations get."""
+        return RoleMutator()
+
+
+class RoleMutator(Mutator):
+    """Records edits of a Role; a mutation that asks for no more than this fits a ClusterRole, too."""
+
+    def edit_rules(self, edit: Edit[PolicyRulesEditor] | None) -> None:
+        """Edit the rules."""
+        self._edit(Category.CONTENT, PolicyRulesEditor, (), edit)
+
+    def add_rule(self, rule: Mapping[str, Any]) -> None:
+        """Append a rule: ``{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}``."""
+        self.edit_rules(lambda rules: rules.add_rule(rule))
