@@ -14,7 +14,7 @@ updates name the UID or the resource version that they are based on, and an appl
 `leadership` is what the runtime sees.
 """
 
-from konverge.runtime.election.keyspace import hash_of, range_of, shard_of, shard_selector
+from konverge.runtime.election.keyspace import hash_of, range_of, shard_of
 from konverge.runtime.election.leadership import (
     Leadership,
     ShardAssignment,
@@ -36,6 +36,5 @@ __all__ = [
     "leader_election",
     "range_of",
     "shard_of",
-    "shard_selector",
     "sharding",
 ]

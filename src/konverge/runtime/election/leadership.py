@@ -16,7 +16,7 @@ from konverge.client.permits import WritePermit
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
 from konverge.errors import KonvergeError
 from konverge.runtime.election.campaigns import Campaign, LeaderCampaign, Listener, ShardCampaign, ShardClient
-from konverge.runtime.election.keyspace import shard_of, shard_selector
+from konverge.runtime.election.keyspace import shard_of
 from konverge.runtime.election.options import LeaderElection, Sharding, new_identity
 from konverge.runtime.election.thread import OwnClient, RenewalThread
 
@@ -70,15 +70,6 @@ class ShardAssignment:
     def held(self) -> frozenset[int]:
         """The shards that are ours. A shard that is being handed over is, until its passes have ended."""
         return frozenset(self._permits)
-
-    @property
-    def selector(self) -> str:
-        """The ``shardSelector`` for lists of owners; empty when all shards are held.
-
-        Raises:
-            ValueError: None is held.
-        """
-        return shard_selector(self.held, self.shards)
 
     def shard_of(self, uid: str) -> int:
         """The shard of an owner."""
