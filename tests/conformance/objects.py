@@ -22,6 +22,7 @@ CUSTOM_RESOURCE_DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "Cus
 IMAGE = "konverge.test/app:1"
 SLOW_IMAGE = "konverge.test/slow:1"
 NEVER_READY_IMAGE = "konverge.test/never-ready:1"
+FAILING_IMAGE = "konverge.test/failing:1"
 
 
 def new(gvk: GroupVersionKind, namespace: str, name: str, **rest: Any) -> Object:

@@ -13,6 +13,7 @@ from tests.conformance.objects import (
     DAEMON_SET,
     DEPLOYMENT,
     ENDPOINT_SLICE,
+    FAILING_IMAGE,
     JOB,
     NEVER_READY_IMAGE,
     POD,
@@ -119,6 +120,22 @@ async def test_a_slow_image_runs_before_it_is_ready(cluster: Cluster) -> None:
     pod = await cluster.eventually(running)
     assert conditions(pod)["Ready"] == ("False", "ContainersNotReady")
     assert pod["status"]["containerStatuses"][0]["ready"] is False
+
+
+async def test_an_image_that_fails_crashes_again_and_again(cluster: Cluster) -> None:
+    await cluster.client.create(new(POD, cluster.namespace, "broken", spec=pod_spec(FAILING_IMAGE)))
+    key = ObjectKey(cluster.namespace, "broken")
+
+    async def running() -> bool:
+        return bool((await cluster.client.get(POD, key))["status"]["phase"] == "Running")
+
+    await cluster.eventually(running)
+    await cluster.clock.sleep(4)
+    pod = await cluster.client.get(POD, key)
+    (container,) = pod["status"]["containerStatuses"]
+    assert conditions(pod)["Ready"] == ("False", "ContainersNotReady")
+    assert container["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+    assert container["lastState"]["terminated"]["exitCode"] == 1
 
 
 async def test_a_deleted_pod_is_gone_soon(cluster: Cluster) -> None:
@@ -399,6 +416,18 @@ async def test_a_job_runs_to_its_end(cluster: Cluster) -> None:
     live = await cluster.eventually(complete)
     assert live["status"]["succeeded"] == 1
     assert live["status"]["completionTime"]
+    assert "active" not in live["status"]
+
+
+async def test_a_job_whose_pods_fail_is_given_up(cluster: Cluster) -> None:
+    await cluster.client.create(job(cluster.namespace, image=FAILING_IMAGE, backoffLimit=0))
+
+    async def failed() -> Object | None:
+        live = await cluster.client.get(JOB, ObjectKey(cluster.namespace, "import"))
+        return live if conditions(live).get("Failed") == ("True", "BackoffLimitExceeded") else None
+
+    live = await cluster.eventually(failed)
+    assert live["status"]["failed"] == 1
     assert "active" not in live["status"]
 
 

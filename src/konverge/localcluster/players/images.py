@@ -1,10 +1,11 @@
 """What becomes of a container, decided by its image: ready at once, ready later, never, or crashing.
 
 Nothing is ever pulled or run. A test says by image pattern how the containers of that image behave, and may change its
-mind while the cluster runs. Two patterns are always there, as last resort:
+mind while the cluster runs. Three patterns are always there, as last resort:
 
     konverge.test/never-ready*    never becomes ready (its image cannot be pulled)
     konverge.test/slow*           becomes ready after 3 seconds
+    konverge.test/failing*        starts and exits with 1
 """
 
 from __future__ import annotations
@@ -36,7 +37,11 @@ READY = Fate("ready")
 NEVER_READY = Fate("never-ready")
 FAILING = Fate("failing")
 
-_BUILT_IN = (("konverge.test/never-ready*", NEVER_READY), ("konverge.test/slow*", Fate("ready", 3.0)))
+_BUILT_IN = (
+    ("konverge.test/never-ready*", NEVER_READY),
+    ("konverge.test/slow*", Fate("ready", 3.0)),
+    ("konverge.test/failing*", FAILING),
+)
 
 
 class ImageRules:
