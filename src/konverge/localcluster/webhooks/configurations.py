@@ -67,7 +67,6 @@ class Webhook:
         is_exact: Whether only the versions that the rules name count, and not others of the same resource.
         timeout_seconds: How long it may take.
         is_reinvoked: Whether it wants to see what later webhooks changed.
-        conditions: Expressions (CEL) that must hold, by name.
     """
 
     name: str
@@ -80,7 +79,6 @@ class Webhook:
     is_exact: bool
     timeout_seconds: int
     is_reinvoked: bool
-    conditions: tuple[tuple[str, str], ...]
 
     def resource_asked(
         self, operation: Operation, resource: Resource, subresource: str, versions: Iterable[Resource]
@@ -163,7 +161,6 @@ def _read(webhook: Mapping[str, Any], configuration: str) -> Webhook:
         is_exact=webhook.get("matchPolicy") == "Exact",
         timeout_seconds=webhook.get("timeoutSeconds") or 10,
         is_reinvoked=webhook.get("reinvocationPolicy") == "IfNeeded",
-        conditions=tuple((each["name"], each["expression"]) for each in webhook.get("matchConditions") or ()),
     )
 
 
