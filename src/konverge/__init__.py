@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         BooleanGate,
         Gate,
         VersionGate,
+        VersionRange,
     )
     from konverge.kube import (
         Condition,
@@ -124,6 +125,7 @@ _HOMES = {
         "BooleanGate",
         "Gate",
         "VersionGate",
+        "VersionRange",
     ),
     "konverge.kube": (
         "Condition",
@@ -191,6 +193,7 @@ __all__ = [
     "Sharding",
     "TerminalError",
     "VersionGate",
+    "VersionRange",
     "Violation",
     "WebhookOptions",
     "WorkloadMutator",

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-HEAVY = ["aiohttp", "asyncio", "click", "msgspec", "rich", "yaml"]
+HEAVY = ["aiohttp", "asyncio", "click", "msgspec", "nodesemver", "rich", "yaml"]
 
 
 def loaded_by(statement: str) -> set[str]:
@@ -23,8 +23,8 @@ def test_importing_konverge_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("package", ["kube", "apply", "feature", "mutation", "primitives", "component"])
-def test_the_engine_brings_neither_http_nor_a_command_line(package: str) -> None:
-    assert loaded_by(f"import konverge.{package}").isdisjoint({"aiohttp", "click", "rich"})
+def test_the_engine_brings_no_http_no_command_line_and_no_version_ranges(package: str) -> None:
+    assert loaded_by(f"import konverge.{package}").isdisjoint({"aiohttp", "click", "nodesemver", "rich"})
 
 
 @pytest.mark.parametrize("package", ["client", "cache", "runtime", "operator", "localcluster"])

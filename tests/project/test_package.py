@@ -23,11 +23,11 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), str(path))
 
 
-def test_core_dependencies_are_exactly_four() -> None:
+def test_core_dependencies_are_exactly_five() -> None:
     required = metadata.requires("konverge") or []
     core = {re.split(r"[^\w-]", line, maxsplit=1)[0].lower() for line in required if "extra ==" not in line}
 
-    assert core == {"aiohttp", "msgspec", "pyyaml", "click"}
+    assert core == {"aiohttp", "msgspec", "node-semver", "pyyaml", "click"}
 
 
 def test_the_package_is_typed() -> None:

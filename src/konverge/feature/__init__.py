@@ -4,9 +4,11 @@ A gate is asked, never told: a component, a resource or a mutation carries one, 
 comes in is what the author knows when the gate is made (a version, the values of a spec), what goes out is one boolean
 or an error. A gate keeps no state; combining one gives a new one.
 
-Version ranges are the author's: bring a `VersionConstraint` over whatever scheme the versions follow.
+A `VersionRange` understands semantic versions and the usual syntax of ranges; for any other scheme bring a
+`VersionConstraint` of your own.
 """
 
 from konverge.feature.gates import BooleanGate, Gate, VersionConstraint, VersionGate, is_enabled
+from konverge.feature.versions import VersionRange
 
-__all__ = ["BooleanGate", "Gate", "VersionConstraint", "VersionGate", "is_enabled"]
+__all__ = ["BooleanGate", "Gate", "VersionConstraint", "VersionGate", "VersionRange", "is_enabled"]

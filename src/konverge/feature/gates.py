@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+from konverge.feature.versions import VersionRange
+
 __all__ = ["BooleanGate", "Gate", "VersionConstraint", "VersionGate", "is_enabled"]
 
 
@@ -18,7 +20,7 @@ class Gate(Protocol):
 
 
 class VersionConstraint(Protocol):
-    """A set of versions, for example "from 8.5 on"."""
+    """A set of versions, for example "from 8.5 on"; `konverge.feature.VersionRange` is one for semantic versions."""
 
     def enabled(self, version: str) -> bool:
         """Tell whether the version is in the set; may raise, for example on a version it cannot read."""
@@ -55,6 +57,19 @@ class VersionGate:
         self._current = current
         self._constraints = tuple(constraint for constraint in constraints if constraint is not None)
         self._value = True
+
+    @classmethod
+    def within(cls, current: str, text: str) -> VersionGate:
+        """A gate that is on for the versions in one range, for example ``VersionGate.within("8.5.1", ">=8.5 <9")``.
+
+        Args:
+            current: The version at hand. It is read when the gate is asked.
+            text: The range, see `konverge.feature.VersionRange`.
+
+        Raises:
+            KonvergeError: The text is no range.
+        """
+        return cls(current, [VersionRange(text)])
 
     def __repr__(self) -> str:
         return f"VersionGate({self._current!r}, {list(self._constraints)!r}).when({self._value})"
