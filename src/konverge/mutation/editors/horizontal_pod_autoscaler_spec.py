@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from konverge.mutation.editors.editor import Editor
-from konverge.mutation.fields import json_copy, json_text, put_item, remove_items
+from konverge.mutation.fields import json_copy, put_item, remove_items
 
 __all__ = ["HorizontalPodAutoscalerSpecEditor"]
 
@@ -66,7 +66,7 @@ class HorizontalPodAutoscalerSpecEditor(Editor):
             self._fields["behavior"] = json_copy(behavior)
 
 
-def _identity(metric: Any) -> tuple[str, str, bytes] | None:
+def _identity(metric: Any) -> tuple[str, str, Any] | None:
     """Type, name, and everything else that tells the metric from others; None when it has no type or name."""
     metric_type = metric.get("type") if isinstance(metric, Mapping) else None
     if not isinstance(metric_type, str) or metric_type not in _SOURCES:
@@ -75,9 +75,11 @@ def _identity(metric: Any) -> tuple[str, str, bytes] | None:
     source = metric.get(field)
     if not isinstance(source, Mapping):
         return None
-    named = source if field in ("resource", "containerResource") else source.get("metric")
-    name = named.get("name") if isinstance(named, Mapping) else None
+    # What is measured of resources has its name in the source itself; all else is a named metric, perhaps selected.
+    measured = source if field in ("resource", "containerResource") else source.get("metric")
+    if not isinstance(measured, Mapping):
+        return None
+    name = measured.get("name")
     if not isinstance(name, str) or not name:
         return None
-    selector = named.get("selector") if named is not source else None
-    return metric_type, name, json_text([selector, *(source.get(each) for each in distinguishing)])
+    return metric_type, name, json_copy([measured.get("selector"), *(source.get(each) for each in distinguishing)])
