@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
-
-import msgspec
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 
 from konverge.client.endpoint import Endpoint
 from konverge.client.listing import (
@@ -19,10 +18,11 @@ from konverge.client.listing import (
     narrowed,
 )
 from konverge.client.pod_logs import MAX_LOG_LINE_BYTES, PodLog
+from konverge.client.transport import StreamingResponse
 from konverge.client.watch import Watch
 from konverge.client.writes import POD
 from konverge.errors import ConnectionFailedError, ExpiredError
-from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
 
 __all__ = ["ReadVerbs"]
 
@@ -81,28 +81,20 @@ class ReadVerbs:
             metadata_only: Leave everything out but each object's apiVersion, kind and metadata.
             limit: How many objects a page holds.
         """
+        narrowing = narrowed(label_selector, field_selector, shard_selector)
+        collection = _Collection(gvk, namespace, narrowing, metadata_only)
         for page_limit in (limit, 0):
             items: list[Object] = []
-            token = ""
+            page: ListPage | None = None
             try:
-                while True:
-                    page = await self.list_page(
-                        gvk,
-                        namespace=namespace,
-                        label_selector=label_selector,
-                        field_selector=field_selector,
-                        shard_selector=shard_selector,
-                        metadata_only=metadata_only,
-                        limit=page_limit,
-                        continue_token=token,
-                    )
-                    items += (_decoded(item, gvk, metadata_only) for item in page.items)
-                    token = page.continue_token
-                    if not token:
-                        return ObjectList(items, page.resource_version, page.shard_selector)
+                async for page in self._pages(collection, page_limit):
+                    items += collection.decoded(page)
             except ExpiredError:
-                if not token:
+                if page is None:
                     raise
+            else:
+                assert page is not None, "a list has a first page"
+                return ObjectList(items, page.resource_version, page.shard_selector)
         raise ConnectionFailedError(f"listing {gvk}: a list without a limit came in pages that expired")
 
     async def items(
@@ -128,33 +120,23 @@ class ReadVerbs:
             konverge.errors.ExpiredError: Going through it took longer than the server keeps its history (5 minutes by
                 default). What comes after another start may repeat what there was, so it is for the caller to decide.
         """
-        token, count = "", 0
-        while True:
-            try:
-                page = await self.list_page(
-                    gvk,
-                    namespace=namespace,
-                    label_selector=label_selector,
-                    field_selector=field_selector,
-                    shard_selector=shard_selector,
-                    metadata_only=metadata_only,
-                    limit=limit,
-                    continue_token=token,
-                )
-            except ExpiredError as error:
-                if not token:
-                    raise
-                raise ExpiredError(
-                    f"listing {gvk}: the list expired after {count} objects, since going through them took too long. "
-                    "Start again, take larger pages, or use list()",
-                    details=error.details,
-                ) from error
-            for item in page.items:
-                yield _decoded(item, gvk, metadata_only)
-            count += len(page.items)
-            token = page.continue_token
-            if not token:
-                return
+        narrowing = narrowed(label_selector, field_selector, shard_selector)
+        collection = _Collection(gvk, namespace, narrowing, metadata_only)
+        page: ListPage | None = None
+        count = 0
+        try:
+            async for page in self._pages(collection, limit):
+                for obj in collection.decoded(page):
+                    yield obj
+                count += len(page.items)
+        except ExpiredError as error:
+            if page is None:
+                raise
+            raise ExpiredError(
+                f"listing {gvk}: the list expired after {count} objects, since going through them took too long. "
+                "Start again, take larger pages, or use list()",
+                details=error.details,
+            ) from error
 
     async def list_page(
         self,
@@ -187,15 +169,8 @@ class ReadVerbs:
         Raises:
             konverge.errors.ExpiredError: The continue token is too old: start again.
         """
-        mapping = await self._endpoint.mapping(gvk)
-        query = narrowed(label_selector, field_selector, shard_selector) | {"continue": continue_token}
-        if limit:
-            query["limit"] = str(limit)
-        path = mapping.path(namespace=namespace)
-        headers = {"accept": METADATA_LIST} if metadata_only else {}
-        async with self._endpoint.explaining_absence(mapping):
-            answer = await self._endpoint.sender.send("GET", path, query=query, headers=headers)
-        return decode_page(answer.body, path, continue_token)
+        narrowing = narrowed(label_selector, field_selector, shard_selector)
+        return await self._page(_Collection(gvk, namespace, narrowing, metadata_only), limit, continue_token)
 
     @asynccontextmanager
     async def watch(
@@ -247,10 +222,8 @@ class ReadVerbs:
         if initial_events:
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         headers = {"accept": METADATA_OBJECT} if metadata_only else {}
-        async with AsyncExitStack() as opened:
-            async with self._endpoint.explaining_absence(mapping):
-                stream = self._endpoint.sender.stream(mapping.path(namespace=namespace), query=query, headers=headers)
-                response = await opened.enter_async_context(stream)
+        opened = self._endpoint.sender.stream(mapping.path(namespace=namespace), query=query, headers=headers)
+        async with self._stream(opened, mapping) as response:
             yield Watch(response, idle_timeout_seconds=idle_timeout_seconds, metadata_of=gvk if metadata_only else None)
 
     @asynccontextmanager
@@ -298,13 +271,10 @@ class ReadVerbs:
         query = {"container": container}
         query |= {name: str(value) for name, value in numbers.items() if value is not None}
         query |= {name: "true" for name, value in switches.items() if value}
-        async with AsyncExitStack() as opened:
-            async with self._endpoint.explaining_absence(mapping, "log"):
-                # The log itself is plain text, and a refusal is JSON: a server asked for text alone answers 406.
-                stream = self._endpoint.sender.stream(
-                    mapping.path(key, subresource="log"), query=query, headers={"accept": "*/*"}
-                )
-                response = await opened.enter_async_context(stream)
+        # The log itself is plain text, and a refusal is JSON: a server asked for text alone answers 406.
+        headers = {"accept": "*/*"}
+        opened = self._endpoint.sender.stream(mapping.path(key, subresource="log"), query=query, headers=headers)
+        async with self._stream(opened, mapping, "log") as response:
             yield PodLog(
                 response,
                 name=f"Pod {key}",
@@ -313,7 +283,47 @@ class ReadVerbs:
                 max_line_bytes=max_line_bytes,
             )
 
+    async def _pages(self, collection: _Collection, limit: int) -> AsyncIterator[ListPage]:
+        token = ""
+        while True:
+            page = await self._page(collection, limit, token)
+            yield page
+            token = page.continue_token
+            if not token:
+                return
 
-def _decoded(item: msgspec.Raw, gvk: GroupVersionKind, metadata_only: bool) -> Object:
-    obj = decode_item(item, gvk)
-    return metadata_of(obj, gvk) if metadata_only else obj
+    async def _page(self, collection: _Collection, limit: int, continue_token: str) -> ListPage:
+        mapping = await self._endpoint.mapping(collection.gvk)
+        query = collection.query | {"continue": continue_token}
+        if limit:
+            query["limit"] = str(limit)
+        path = mapping.path(namespace=collection.namespace)
+        headers = {"accept": METADATA_LIST} if collection.metadata_only else {}
+        async with self._endpoint.explaining_absence(mapping):
+            answer = await self._endpoint.sender.send("GET", path, query=query, headers=headers)
+        return decode_page(answer.body, path, continue_token)
+
+    @asynccontextmanager
+    async def _stream(
+        self, stream: AbstractAsyncContextManager[StreamingResponse], mapping: ResourceMapping, subresource: str = ""
+    ) -> AsyncIterator[StreamingResponse]:
+        """Open a stream; only of what fails until it is open, the kind's absence can be the cause."""
+        async with AsyncExitStack() as opened:
+            async with self._endpoint.explaining_absence(mapping, subresource):
+                response = await opened.enter_async_context(stream)
+            yield response
+
+
+@dataclass(frozen=True, slots=True)
+class _Collection:
+    """What is to be listed."""
+
+    gvk: GroupVersionKind
+    namespace: str
+    query: dict[str, str]
+    metadata_only: bool
+
+    def decoded(self, page: ListPage) -> Iterator[Object]:
+        for item in page.items:
+            obj = decode_item(item, self.gvk)
+            yield metadata_of(obj, self.gvk) if self.metadata_only else obj
