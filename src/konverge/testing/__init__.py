@@ -1,4 +1,4 @@
-"""Testing operators on a cluster: the embedded one, the real one, or each test on both.
+"""Testing operators: what they render without a cluster, what they do on the embedded one, the real one, or both.
 
 `konverge.testing.pytest_plugin` has the fixture ``cluster``: a client, a namespace of the test's own, a clock, waiting
 for what a cluster does in its own time (`eventually`), and the record of what was asked of the server. Load it in the
@@ -8,10 +8,14 @@ top ``conftest.py``::
 
 A test that takes the fixture runs twice. On the embedded cluster time is simulated, so a minute's wait costs nothing;
 the real one (`konverge.testing.controlplane`) says what is true.
+
+Without a cluster, `assert_golden` compares what a component renders with a file beside the test.
 """
 
 from konverge.testing.cluster import Cluster, Server
+from konverge.testing.golden import assert_golden, compare_golden
+from konverge.testing.golden_text import serialize
 from konverge.testing.requests import Request
 from konverge.testing.waiting import eventually
 
-__all__ = ["Cluster", "Request", "Server", "eventually"]
+__all__ = ["Cluster", "Request", "Server", "assert_golden", "compare_golden", "eventually", "serialize"]

@@ -1,4 +1,4 @@
-"""The fixture ``cluster``: each test that takes it runs on the embedded and on the real cluster.
+"""The fixture ``cluster``: each test that takes it runs on the embedded and on the real cluster; and golden files.
 
 Load it with ``pytest_plugins = ["konverge.testing.pytest_plugin"]``. It is no entry point: it overrides anyio's fixture
 ``anyio_backend``, which nobody should get by merely installing konverge.
@@ -6,6 +6,9 @@ Load it with ``pytest_plugins = ["konverge.testing.pytest_plugin"]``. It is no e
 Choose with the markers: ``-m embedded``, ``-m real``, ``-m "not real"``. Where the programs of the real control plane
 are absent, its cases are left out and the summary says so; with ``KONVERGE_REQUIRE_REAL=1`` or ``CI=true`` in the
 environment that is an error instead.
+
+``--update-golden`` writes the golden files of `konverge.testing.assert_golden`, ``--stale-golden`` finds those that no
+test asks for.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from konverge.clock import Clock, SeededEntropy, SimulatedClock, SimulatedLoop, 
 from konverge.localcluster import LocalCluster
 from konverge.testing.cluster import Cluster, Server
 from konverge.testing.controlplane import BinariesNotFoundError, RealCluster, find_binaries
+from konverge.testing.golden_plugin import GoldenPlugin, add_options
 from konverge.testing.servers import EmbeddedServer, RealServer
 
 __all__ = ["anyio_backend", "cluster", "cluster_kind", "real_control_plane"]
@@ -89,8 +93,14 @@ def _simulates_time(request: pytest.FixtureRequest) -> bool:
     )
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options of golden files."""
+    add_options(parser)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the markers."""
+    """Declare the markers, and keep the books of golden files."""
+    config.pluginmanager.register(GoldenPlugin(config))
     config.addinivalue_line("markers", "embedded: runs against the embedded cluster")
     config.addinivalue_line("markers", "real: runs against a real kube-apiserver")
     config.addinivalue_line(

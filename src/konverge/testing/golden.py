@@ -1,0 +1,109 @@
+"""Golden files: what a component renders, in a file beside its test, compared on each run.
+
+`assert_golden` is a test's one line. ``pytest --update-golden`` writes the files, a review of their diff decides, and
+from then on each change of what is rendered shows as one. It needs neither a cluster nor an event loop.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from pathlib import Path
+
+from konverge.testing.golden_run import current_run, read_golden
+from konverge.testing.golden_text import Rendered, serialize, without_secret_values
+
+__all__ = ["assert_golden", "check_golden_text", "compare_golden"]
+
+_CONTEXT_LINES = 3
+
+
+def assert_golden(
+    rendered: Rendered, path: str | os.PathLike[str] | None = None, *, reveal_secrets: bool = False
+) -> None:
+    """Fail unless the golden file holds what is rendered; with ``--update-golden``, write it instead.
+
+    Args:
+        rendered: A component, a primitive, an object as a mapping, or several of them.
+        path: The golden file. A relative path starts at the folder of the running test's file. Without one it is
+            ``golden/<test file>/<test>.yaml`` there, for example ``golden/test_web/test_defaults.yaml``.
+        reveal_secrets: Write the values of Secrets into the file, and show them in the diff (`serialize`).
+
+    Raises:
+        AssertionError: They differ (with the diff), or there is no such file (with the command that makes it).
+        konverge.errors.KonvergeError: It cannot be rendered, or the file cannot be read or written.
+    """
+    __tracebackhide__ = True
+    check_golden_text(serialize(rendered, reveal_secrets=reveal_secrets), path, reveal_secrets=reveal_secrets)
+
+
+def compare_golden(rendered: Rendered, path: str | os.PathLike[str], *, reveal_secrets: bool = False) -> str:
+    """The unified diff from a golden file to what is rendered, empty when there is none; for use outside of tests.
+
+    Args:
+        rendered: As for `assert_golden`.
+        path: The golden file; a relative path starts at the working directory. One that does not exist is empty.
+        reveal_secrets: Compare and show the values of Secrets.
+
+    Raises:
+        konverge.errors.KonvergeError: It cannot be rendered, or the file cannot be read.
+    """
+    golden = Path(path)
+    text = serialize(rendered, reveal_secrets=reveal_secrets)
+    return _difference(read_golden(golden), text, str(golden), reveal_secrets=reveal_secrets)
+
+
+def check_golden_text(
+    text: str, path: str | os.PathLike[str] | None, *, reveal_secrets: bool = False, why: str = ""
+) -> None:
+    """`assert_golden` for what is text already.
+
+    Args:
+        text: What the file shall hold.
+        path: As for `assert_golden`.
+        reveal_secrets: The diff may show the values of Secrets.
+        why: What to say besides when the assertion fails, as lines.
+
+    Raises:
+        AssertionError: As `assert_golden`.
+        konverge.errors.ConfigurationError: The file cannot be read or written.
+    """
+    __tracebackhide__ = True
+    run = current_run()
+    golden = run.path_of(path)
+    run.used.add(golden)
+    if run.updates:
+        run.update(golden, text)
+        return
+    expected = read_golden(golden)
+    why = f"{why}\n" if why else ""
+    if expected is None:
+        raise AssertionError(
+            f"there is no golden file {run.shown(golden)}\n{why}"
+            f"write it, and look at it before you commit it: {run.update_command}"
+        )
+    if difference := _difference(expected, text, run.shown(golden), reveal_secrets=reveal_secrets):
+        raise AssertionError(
+            f"what is rendered differs from the golden file {run.shown(golden)}\n{why}{difference}"
+            f"if it is meant to: {run.update_command}"
+        )
+
+
+def _difference(expected: str | None, text: str, golden: str, *, reveal_secrets: bool) -> str:
+    if expected == text:
+        return ""
+    shown = expected or ""
+    if not reveal_secrets:
+        shown = without_secret_values(shown)
+        if shown == text:
+            return "the file holds values of Secrets; they are not shown, and should not be in it\n"
+    # At line feeds alone: splitlines would take other characters inside a value for ends of lines.
+    lines = difflib.unified_diff(
+        shown.split("\n")[:-1],
+        text.split("\n")[:-1],
+        "/dev/null" if expected is None else f"{golden} (golden)",
+        "rendered",
+        lineterm="",
+        n=_CONTEXT_LINES,
+    )
+    return "".join(f"{line}\n" for line in lines)

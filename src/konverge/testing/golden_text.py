@@ -1,0 +1,180 @@
+"""Desired objects as the text of a golden file: the same objects give the same text, on any machine.
+
+Documents come in apply order. Inside one, ``apiVersion``, ``kind`` and ``metadata`` come first and all other keys are
+sorted: a mapping's order means nothing to Kubernetes, and a test that fails on it would cry wolf whenever a function is
+rewritten. Lists keep their order, which does mean something.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+import yaml
+
+from konverge.component import Component
+from konverge.errors import KonvergeError
+from konverge.kube import GroupVersionKind, Object, ObjectKey, identity
+from konverge.kube.yaml_depth import check_yaml_depth
+from konverge.mutation import json_copy
+from konverge.primitives.lifecycle import Resource
+
+__all__ = ["Rendered", "dump", "serialize", "without_secret_values"]
+
+Rendered: TypeAlias = Component | Resource | Mapping[str, Any] | Iterable[Component | Resource | Mapping[str, Any]]
+"""What a golden file can be of: a component, a primitive, an object, or several of them in their order."""
+
+_FIRST = ("apiVersion", "kind", "metadata")
+_NOTHING = "# no objects\n"
+_HIDDEN = "***"
+_SECRET_FIELDS = ("data", "stringData")
+_OTHER_LINE_ENDS = frozenset("\x85\u2028\u2029")
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class _Dumper(yaml.SafeDumper):
+    """PyYAML's own dumper, not libyaml's: the two fold lines differently, and not every machine has both."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write a value that occurs twice out twice."""
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    # Several lines show as such, and so do their diffs; what a block cannot hold, the emitter quotes by itself but for
+    # Unicode's own line ends, which it would write as they are and a reader would take for spaces.
+    style = '"' if _OTHER_LINE_ENDS.intersection(text) else "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def serialize(rendered: Rendered, *, reveal_secrets: bool = False) -> str:
+    """The text of a golden file: YAML documents in apply order, with line feeds for line ends and one at the end.
+
+    What a server sets is left out: ``creationTimestamp`` in metadata, and a status that is null or empty. A component
+    is rendered by `Component.preview`: its managed objects, mutations and all, without guards and unsuspended.
+
+    Args:
+        rendered: A component, a primitive, an object, or several.
+        reveal_secrets: Write the values of Secrets out. Without it each shows as ``***``, and a test sees which keys
+            there are. No digest stands for a value: golden files are in a repository, and whoever reads a digest of a
+            short or guessable value has the value.
+
+    Raises:
+        konverge.errors.KonvergeError: It cannot be rendered: a gate or mutation fails, an object names no kind, or
+            something in it is no JSON.
+    """
+    objects = [_cleaned(obj) for obj in _objects(rendered)]
+    if not reveal_secrets:
+        objects = [_hidden(obj) for obj in objects]
+    return dump(map(_sorted, objects)) if objects else _NOTHING
+
+
+def dump(documents: Iterable[Any]) -> str:
+    """YAML documents, keys in the order in which they come."""
+    return yaml.dump_all(
+        documents,
+        Dumper=_Dumper,
+        sort_keys=False,
+        explicit_start=True,
+        allow_unicode=True,
+        default_flow_style=False,
+        width=sys.maxsize,  # a folded line would move its neighbours when a word changes
+    )
+
+
+def without_secret_values(text: str) -> str:
+    """The text of a golden file, safe to show: as it is, or rendered again without the values that it should not hold.
+
+    A file may have been written with `reveal_secrets`, or by hand. What is no YAML is taken for harmless only if it
+    does not say ``Secret``.
+    """
+    if "Secret" not in text:
+        return text
+    try:
+        check_yaml_depth(text)
+        found = [document for document in yaml.safe_load_all(text) if document is not None]
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return "# no YAML, and it may hold a Secret: not shown\n"
+    hidden = [_hidden(document) for document in found]
+    return text if hidden == found else dump(hidden)
+
+
+def _objects(rendered: Rendered) -> list[Object]:
+    if isinstance(rendered, Component):
+        return rendered.preview()
+    if isinstance(rendered, Mapping):
+        return [dict(rendered)]
+    if callable(getattr(rendered, "desired", None)):
+        resource: Any = rendered  # a protocol that is no class cannot be asked for
+        return [resource.desired()]
+    if isinstance(rendered, Iterable) and not isinstance(rendered, str | bytes):
+        return [obj for part in rendered for obj in _objects(part)]
+    raise KonvergeError(
+        f"a golden file cannot be made of a {type(rendered).__name__}: expected a component, a primitive, an object "
+        "as a mapping, or several of them"
+    )
+
+
+def _cleaned(obj: Object) -> Object:
+    """A copy without what a server sets, as JSON."""
+    try:
+        gvk = GroupVersionKind.of(obj)
+    except ValueError as error:
+        raise KonvergeError(f"a golden file cannot be made of object {ObjectKey.of(obj)}: {error}") from None
+    try:
+        copied: Object = json_copy(obj)
+    except (TypeError, ValueError, RecursionError) as error:
+        # A ValueError quotes the text that is no Unicode; a TypeError names a type.
+        reason = str(error) if isinstance(error, TypeError) else type(error).__name__
+        raise KonvergeError(f"{identity(gvk, ObjectKey.of(obj))} is no JSON object: {reason}") from None
+    if not copied.get("status"):
+        copied.pop("status", None)
+    if isinstance(metadata := copied.get("metadata"), dict):
+        metadata.pop("creationTimestamp", None)
+    cleaned: Object = _without_null_timestamps(copied)
+    return cleaned
+
+
+def _without_null_timestamps(value: Any) -> Any:
+    """The value without the ``creationTimestamp: null`` that Go's tools leave in the metadata of templates."""
+    if isinstance(value, list):
+        return [_without_null_timestamps(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    found = {key: _without_null_timestamps(item) for key, item in value.items()}
+    metadata = found.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("creationTimestamp", "") is None:
+        del metadata["creationTimestamp"]
+    return found
+
+
+def _hidden(value: Any) -> Any:
+    """The value without the values of the Secrets that it is or holds: a List's items, another object's template."""
+    if isinstance(value, list):
+        return [_hidden(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if not (value.get("kind") == "Secret" and value.get("apiVersion") == "v1"):
+        return {key: _hidden(item) for key, item in value.items()}
+    found = dict(value)
+    for field in _SECRET_FIELDS:
+        if found.get(field):
+            entries = found[field]
+            found[field] = dict.fromkeys(entries, _HIDDEN) if isinstance(entries, dict) else _HIDDEN
+    metadata = found.get("metadata")
+    if isinstance(metadata, dict) and _LAST_APPLIED in (annotations := metadata.get("annotations") or {}):
+        found["metadata"] = {**metadata, "annotations": {**annotations, _LAST_APPLIED: _HIDDEN}}
+    return found
+
+
+def _sorted(value: Any, first: tuple[str, ...] = _FIRST) -> Any:
+    if isinstance(value, list):
+        return [_sorted(item, ()) for item in value]
+    if not isinstance(value, dict):
+        return value
+    keys = [*(key for key in first if key in value), *sorted(key for key in value if key not in first)]
+    return {key: _sorted(value[key], ()) for key in keys}
