@@ -1,9 +1,9 @@
-"""Write src/konverge/apply/builtin/*.json from a real API server's OpenAPI v3 documents.
+"""Write src/konverge/apply/builtin/*.json and src/konverge/types/ from a real API server's OpenAPI v3 documents.
 
     python tools/schemas/generate.py
 
 Starts a real control plane, asks its server, and stops it. What is written keeps the structure (types, lists and their
-keys, defaults, enums), not the descriptions.
+keys, defaults, enums), not the descriptions. The modules of TypedDicts are made by `konverge.typegen`.
 
 One thing OpenAPI does not say: which zero values survive the server's decoding and encoding. ``replicas: 0`` does,
 ``paused: false`` does not, ``resources: {}`` appears unasked. That follows from each field's Go type and JSON tag, so
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from konverge.testing.controlplane import RealCluster
+from konverge.typegen import builtin_modules
 
 GROUP_VERSIONS = (
     "v1",
@@ -42,6 +43,7 @@ GROUP_VERSIONS = (
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TARGET = REPOSITORY / "src/konverge/apply/builtin"
+TYPES = REPOSITORY / "src/konverge/types"
 SHARED = "shared"
 DROPPED = {"description", "x-kubernetes-group-version-kind", "x-kubernetes-unions"}
 REFERENCE = "#/components/schemas/"
@@ -51,7 +53,8 @@ OBJECT_META = REFERENCE + "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 def main() -> None:
     with RealCluster() as cluster:
         documents = {version: asked(cluster, document_path(version)) for version in GROUP_VERSIONS}
-    for path in write(documents):
+    kinds, definitions = read(documents)
+    for path in [*write(kinds, definitions), *write_types(builtin_modules(kinds, definitions))]:
         print(f"{path.relative_to(REPOSITORY)}  {path.stat().st_size} bytes")
 
 
@@ -168,7 +171,8 @@ def zero(node: dict[str, Any], definitions: dict[str, Any]) -> Any:
     return ZEROS.get(definitions.get(reference(node), node).get("type", ""))
 
 
-def write(documents: dict[str, Any]) -> list[Path]:
+def read(documents: dict[str, Any]) -> tuple[dict[str, dict[str, str]], dict[str, Any]]:
+    """What the documents say: by apiVersion which kind has which definition, and all definitions."""
     definitions: dict[str, Any] = {}
     kinds: dict[str, dict[str, str]] = {version: {} for version in documents}
     for version, document in documents.items():
@@ -178,10 +182,13 @@ def write(documents: dict[str, Any]) -> list[Path]:
                 of = f"{each['group']}/{each['version']}" if each["group"] else each["version"]
                 if of == version and is_object(node):
                     kinds[version][each["kind"]] = name
+    return kinds, definitions
 
+
+def write(kinds: dict[str, dict[str, str]], definitions: dict[str, Any]) -> list[Path]:
     add_zeros(definitions)
 
-    files = {version: version.replace("/", "_") for version in documents}
+    files = {version: version.replace("/", "_") for version in kinds}
     packages = {}
     for version, of in kinds.items():
         for name in of.values():
@@ -200,6 +207,17 @@ def write(documents: dict[str, Any]) -> list[Path]:
     for file, content in sorted(contents.items()):
         path = TARGET / f"{file}.json"
         path.write_text(json.dumps(content, sort_keys=True, indent=1 if file == "index" else None) + "\n")
+        written.append(path)
+    return written
+
+
+def write_types(modules: dict[str, str]) -> list[Path]:
+    for old in TYPES.glob("*_v*.py"):
+        old.unlink()
+    written = []
+    for name, text in modules.items():
+        path = TYPES / f"{name}.py"
+        path.write_text(text)
         written.append(path)
     return written
 
