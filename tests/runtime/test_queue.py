@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from konverge.clock import SeededEntropy
-from konverge.runtime.queue import Backoff, Queue
+from konverge.runtime.queue import DEFAULT_BACKOFF, Queue
 
 
 def a_queue() -> Queue[str]:
@@ -169,7 +169,7 @@ def test_superseded_places_do_not_pile_up() -> None:
 
 @given(st.integers(min_value=1, max_value=10_000), st.integers())
 def test_a_backoff_stays_within_its_bounds(failures: int, seed: int) -> None:
-    seconds = Backoff().seconds(failures, SeededEntropy(seed))
+    seconds = DEFAULT_BACKOFF.pause(failures, SeededEntropy(seed))
 
     assert 0.005 <= seconds <= 1000.0
 

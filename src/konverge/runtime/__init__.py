@@ -5,6 +5,7 @@ read and a client that reads from shared caches. Kept here: per key one pass at 
 exactly one more (invariant 3); a pass sees its own writes (2); a settled system sends no requests (1).
 """
 
+from konverge.client.retries import Backoff
 from konverge.runtime.breaker import BreakerOptions
 from konverge.runtime.cached_client import CachedClient
 from konverge.runtime.changes import Change, MapToOwners, Predicate, generation_changed, labels_changed
@@ -13,7 +14,7 @@ from konverge.runtime.observing import ControllerObserver, Outcome, PassTracer
 from konverge.runtime.owners import Finalizer, OwnerKind
 from konverge.runtime.passes import Pass, PassFilter, current_pass
 from konverge.runtime.process import Process, Service
-from konverge.runtime.queue import Backoff, Moment, Queue
+from konverge.runtime.queue import Moment, Queue
 from konverge.runtime.routing import WatchedKind
 from konverge.runtime.tenure import Tenure, tenure_of
 

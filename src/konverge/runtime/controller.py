@@ -14,13 +14,14 @@ from datetime import timedelta
 from functools import partial
 from typing import TypeAlias
 
+from konverge.client.retries import Backoff
 from konverge.clock import Clock, Entropy
 from konverge.errors import ApiError, ConnectionFailedError, KonvergeError, NoPermitError, TerminalError, describe
 from konverge.kube import ObjectKey
 from konverge.runtime.breaker import Breaker, BreakerOptions
 from konverge.runtime.observing import ControllerObserver, Outcome, PassTracer
 from konverge.runtime.passes import Pass, current_pass
-from konverge.runtime.queue import Backoff, Queue
+from konverge.runtime.queue import Queue
 
 __all__ = ["DEFAULT_TIMEOUT", "DEFAULT_WORKERS", "Controller", "FailedPassError", "Reconcile", "Result"]
 
@@ -94,7 +95,7 @@ class Controller:
         entropy: Draws identifiers and jitter.
         workers: How many keys at once.
         timeout: How long a pass may take before it is cancelled.
-        backoff: How long a key waits after a failure.
+        backoff: How long a key waits after a failure; 5 ms, doubling to 1000 s, when not given.
         breaker: When a key whose passes never come to rest is slowed down.
         observer: Hears what the controller does.
         tracer: Wraps each pass in a span.

@@ -21,9 +21,10 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from konverge.client.retries import Backoff
 from konverge.clock import Entropy
 
-__all__ = ["Backoff", "Moment", "Queue"]
+__all__ = ["DEFAULT_BACKOFF", "Moment", "Queue"]
 
 K = TypeVar("K", bound=Hashable)
 
@@ -33,22 +34,12 @@ _STALE_FACTOR = 4
 _STALE_FREE = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """How long a failed key waits: it doubles with each failure in a row, between the two bounds.
+DEFAULT_BACKOFF = Backoff(first_seconds=0.005, cap_seconds=500.0, jitter=1.0)
+"""How long a failed key waits: 5 to 10 ms at first, twice as long after each failure in a row, 500 to 1000 s at last.
 
-    Each wait is drawn from the upper half of its step, so that keys which failed together do not come back together.
-    The defaults are those that operators are used to from client-go's rate limiter.
-    """
-
-    first_seconds: float = 0.005
-    cap_seconds: float = 1000.0
-
-    def seconds(self, failures: int, entropy: Entropy) -> float:
-        """The wait after so many failures in a row, the present one included."""
-        # 2.0**64 is beyond any cap; without the bound a key that fails for years would overflow.
-        longest = min(self.cap_seconds, self.first_seconds * 2.0 ** min(failures, 64))
-        return entropy.uniform(max(self.first_seconds, longest / 2), longest)
+The bounds are those that operators are used to from client-go's rate limiter; the jitter is there so that keys which
+failed together do not come back together.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +70,13 @@ class Queue(Generic[K]):
 
     Args:
         entropy: Draws the jitter of back-offs.
-        backoff: How long failed keys wait.
+        backoff: How long failed keys wait; `DEFAULT_BACKOFF` when not given.
         story_length: How many moments of all keys together are kept for `story`.
     """
 
     def __init__(self, entropy: Entropy, *, backoff: Backoff | None = None, story_length: int = 4096) -> None:
         self._entropy = entropy
-        self._backoff = backoff or Backoff()
+        self._backoff = backoff or DEFAULT_BACKOFF
         self._entries: dict[K, _Entry] = {}
         # Heaps of (not_before, number, key) of the keys whose time has not come, (-priority, number, key) of the due.
         self._early: list[tuple[float, int, K]] = []
@@ -203,7 +194,7 @@ class Queue(Generic[K]):
         """
         entry = self._finish(key, now)
         entry.failures += 1
-        seconds = self._backoff.seconds(entry.failures, self._entropy)
+        seconds = self._backoff.pause(entry.failures, self._entropy)
         self._story.append((key, now, "failed", reason))
         self._want(key, entry, now, now + seconds, entry.priority)
         if entry.early_number is None and entry.due_number is None:
