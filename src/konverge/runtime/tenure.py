@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from functools import partial
+from typing import Protocol, TypeAlias
 
 from konverge.client import Client
 from konverge.client.permits import WritePermit
@@ -19,19 +20,33 @@ from konverge.runtime.election import (
     Leadership,
     ShardAssignment,
     Sharding,
+    ShardListener,
     leader_election,
     shard_of,
     sharding,
 )
 from konverge.runtime.election.shards import shard_lease
 
-if TYPE_CHECKING:
-    from konverge.runtime.process import Process
-
-__all__ = ["LeaderTenure", "Part", "ShardTenure", "Tenure", "tenure_of"]
+__all__ = ["LeaderTenure", "Part", "ShardTenure", "Tenure", "TenureListener", "tenure_of"]
 
 Part: TypeAlias = Callable[[str], bool]
 """A part of the owners: tells by its UID whether an owner is in it."""
+
+
+class TenureListener(Protocol):
+    """What is to be done when owners come and go; `konverge.runtime.Process` does it."""
+
+    def taken(self, part: Part) -> None:
+        """These owners are this process's to reconcile from now on."""
+
+    async def widen(self) -> None:
+        """More owners are to be held than before: return when they are, and what belongs to them."""
+
+    async def released(self, part: Part) -> None:
+        """These owners are not this process's any more: return when no pass over one of them is under way."""
+
+    def lost(self, part: Part) -> None:
+        """Somebody else may reconcile these owners already: cancel the passes over them."""
 
 
 class Tenure(Protocol):
@@ -56,40 +71,45 @@ class Tenure(Protocol):
     def leases(self) -> dict[str, bool]:
         """The names of the Leases that matter, and whether this process holds each."""
 
-    def running(self, process: Process) -> AbstractAsyncContextManager[None]:
+    def running(self, listener: TenureListener) -> AbstractAsyncContextManager[None]:
         """Take part while the block runs, and give everything back at its end.
 
-        Meanwhile `Process.taken`, `Process.released` and `Process.lost` are called.
+        Args:
+            listener: Is told meanwhile what comes and goes.
         """
 
 
 def tenure_of(
     options: LeaderElection | Sharding, client: Client, *, clock: Clock, entropy: Entropy, in_thread: bool
 ) -> Tenure:
-    """The tenure that such Leases give."""
-    kind = LeaderTenure if isinstance(options, LeaderElection) else ShardTenure
-    return kind(options, client, clock=clock, entropy=entropy, in_thread=in_thread)  # type: ignore[arg-type]
+    """The tenure that such Leases give.
+
+    Args:
+        options: The Leases.
+        client: The cluster; the Leases are renewed through connections of their own.
+        clock: The time.
+        entropy: The randomness.
+        in_thread: Renew in a thread of its own; not in simulated time.
+    """
+    new_client = client.with_own_connections
+    if isinstance(options, LeaderElection):
+        elect = partial(leader_election, new_client, options, clock=clock, entropy=entropy, in_thread=in_thread)
+        return LeaderTenure(options.name, elect)
+    share = partial(sharding, new_client, options, clock=clock, entropy=entropy, in_thread=in_thread)
+    return ShardTenure(options.name, options.shards, share)
 
 
 class LeaderTenure:
     """All owners, or none.
 
     Args:
-        options: The Lease.
-        client: The cluster; the Lease is renewed through connections of its own.
-        clock: The time.
-        entropy: The randomness.
-        in_thread: Renew in a thread of its own; not in simulated time.
+        lease: The Lease's name.
+        elect: Takes part in the election (`konverge.runtime.election.leader_election`).
     """
 
-    def __init__(
-        self, options: LeaderElection, client: Client, *, clock: Clock, entropy: Entropy, in_thread: bool = True
-    ) -> None:
-        self._options = options
-        self._client = client
-        self._clock = clock
-        self._entropy = entropy
-        self._in_thread = in_thread
+    def __init__(self, lease: str, elect: Callable[[], AbstractAsyncContextManager[Leadership]]) -> None:
+        self._lease = lease
+        self._elect = elect
         self._leadership = Leadership("")
         self._has_taken_over = False
 
@@ -112,56 +132,45 @@ class LeaderTenure:
     @property
     def leases(self) -> dict[str, bool]:
         """The one Lease."""
-        return {self._options.name: self._leadership.is_held}
+        return {self._lease: self._leadership.is_held}
 
     @asynccontextmanager
-    async def running(self, process: Process) -> AsyncIterator[None]:
+    async def running(self, listener: TenureListener) -> AsyncIterator[None]:
         """Stand by, or lead, while the block runs."""
-        election = leader_election(
-            self._client.with_own_connections,
-            self._options,
-            clock=self._clock,
-            entropy=self._entropy,
-            in_thread=self._in_thread,
-        )
-        async with election as self._leadership, asyncio.TaskGroup() as tasks:
-            terms = tasks.create_task(self._terms(process), name="terms of leadership")
+        async with self._elect() as self._leadership, asyncio.TaskGroup() as tasks:
+            terms = tasks.create_task(self._terms(listener), name="terms of leadership")
             try:
                 yield
             finally:
                 terms.cancel()
 
-    async def _terms(self, process: Process) -> None:
+    async def _terms(self, listener: TenureListener) -> None:
         while True:
             await self._leadership.wait_until_held()
             self._has_taken_over = True
-            process.taken(_all)
+            listener.taken(_all)
             await self._leadership.wait_until_lost()
             self._has_taken_over = False
-            process.lost(_all)
+            listener.lost(_all)
 
 
 class ShardTenure:
     """The owners of the shards that this process holds.
 
     Args:
-        options: The shards and their Leases.
-        client: The cluster; the Leases are renewed through connections of its own.
-        clock: The time.
-        entropy: The randomness.
-        in_thread: Renew in a thread of its own; not in simulated time.
+        name: What the Leases are named after.
+        shards: How many there are.
+        share: Takes part in sharing them out (`konverge.runtime.election.sharding`).
     """
 
     def __init__(
-        self, options: Sharding, client: Client, *, clock: Clock, entropy: Entropy, in_thread: bool = True
+        self, name: str, shards: int, share: Callable[[ShardListener], AbstractAsyncContextManager[ShardAssignment]]
     ) -> None:
-        self._options = options
-        self._client = client
-        self._clock = clock
-        self._entropy = entropy
-        self._in_thread = in_thread
-        self._assignment = ShardAssignment(options.shards, "", self)
-        self._process: Process | None = None
+        self._name = name
+        self._shards = shards
+        self._share = share
+        self._assignment = ShardAssignment(shards, "", self)
+        self._listener: TenureListener | None = None
         self._new: set[int] = set()
         self._has_new = asyncio.Event()
         self._taken_over: set[int] = set()
@@ -169,17 +178,17 @@ class ShardTenure:
 
     def is_ours(self, uid: str) -> bool:
         """Tell whether the owner's shard has been taken over and is not being handed over."""
-        shard = shard_of(uid, self._options.shards)
+        shard = shard_of(uid, self._shards)
         return shard in self._taken_over and shard in self._assignment.held and shard not in self._handing_over
 
     def holds(self, uid: str) -> bool:
         """Tell whether the owner's shard is held and is to stay."""
-        shard = shard_of(uid, self._options.shards)
+        shard = shard_of(uid, self._shards)
         return shard in self._assignment.held and shard not in self._handing_over
 
     def permit(self, uid: str) -> WritePermit:
         """The permission of the shard's present term."""
-        return self._assignment.permit(shard_of(uid, self._options.shards))
+        return self._assignment.permit(shard_of(uid, self._shards))
 
     def seconds_left(self) -> float:
         """For how long this process may write for anybody."""
@@ -190,23 +199,14 @@ class ShardTenure:
     def leases(self) -> dict[str, bool]:
         """One Lease for each shard."""
         held = self._assignment.held
-        name, shards = self._options.name, self._options.shards
-        return {shard_lease(name, shard, shards): shard in held for shard in range(shards)}
+        return {shard_lease(self._name, shard, self._shards): shard in held for shard in range(self._shards)}
 
     @asynccontextmanager
-    async def running(self, process: Process) -> AsyncIterator[None]:
+    async def running(self, listener: TenureListener) -> AsyncIterator[None]:
         """Hold a fair share of the shards while the block runs."""
-        self._process = process
-        campaign = sharding(
-            self._client.with_own_connections,
-            self._options,
-            self,
-            clock=self._clock,
-            entropy=self._entropy,
-            in_thread=self._in_thread,
-        )
-        async with campaign as self._assignment, asyncio.TaskGroup() as tasks:
-            taking = tasks.create_task(self._take(process), name="taking shards over")
+        self._listener = listener
+        async with self._share(self) as self._assignment, asyncio.TaskGroup() as tasks:
+            taking = tasks.create_task(self._take(listener), name="taking shards over")
             watching = tasks.create_task(self._watch_the_renewal(), name="watching the renewal of Leases")
             try:
                 yield
@@ -226,33 +226,33 @@ class ShardTenure:
         """The shard is not ours any more."""
         self._handing_over.discard(shard)
         self._taken_over.discard(shard)
-        if self._process is not None:
-            self._process.lost(self._part({shard}))
+        if self._listener is not None:
+            self._listener.lost(self._part({shard}))
 
     async def release(self, shard: int) -> None:
         """Let the passes of the shard end."""
         self._handing_over.add(shard)
         self._taken_over.discard(shard)
-        if self._process is not None:
-            await self._process.released(self._part({shard}))
+        if self._listener is not None:
+            await self._listener.released(self._part({shard}))
 
-    async def _take(self, process: Process) -> None:
+    async def _take(self, listener: TenureListener) -> None:
         """Take over what has come: several shards that come together cost one list, not one each."""
         while True:
             await self._has_new.wait()
             self._has_new.clear()
             new, self._new = self._new, set()
-            await process.widen()
+            await listener.widen()
             # Only now: a pass before would take what is not listed yet for absent.
             self._taken_over |= new & self._assignment.held
-            process.taken(self._part(new))
+            listener.taken(self._part(new))
 
     async def _watch_the_renewal(self) -> None:
         while True:
             await self._assignment.wait_until_changed()
 
     def _part(self, shards: set[int]) -> Part:
-        return lambda uid: shard_of(uid, self._options.shards) in shards
+        return lambda uid: shard_of(uid, self._shards) in shards
 
 
 def _all(uid: str) -> bool:
