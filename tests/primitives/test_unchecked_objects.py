@@ -13,7 +13,11 @@ from konverge.primitives import (
     Deployment,
     Grace,
     GraceStatus,
+    HorizontalPodAutoscaler,
+    Ingress,
     Operation,
+    PersistentVolume,
+    PersistentVolumeClaim,
     Resource,
     Service,
     StatefulSet,
@@ -21,7 +25,15 @@ from konverge.primitives import (
 )
 from tests.primitives.objects import named
 
-KINDS: list[Resource] = [Deployment(named()), StatefulSet(named()), Service(named())]
+KINDS: list[Resource] = [
+    Deployment(named()),
+    StatefulSet(named()),
+    Service(named()),
+    Ingress(named()),
+    PersistentVolumeClaim(named()),
+    PersistentVolume({"metadata": {"name": "web"}}),
+    HorizontalPodAutoscaler(named()),
+]
 
 FIELDS = {
     "metadata": ["generation"],
@@ -34,13 +46,20 @@ FIELDS = {
         "currentRevision",
         "updateRevision",
         "loadBalancer",
+        "phase",
+        "message",
+        "conditions",
     ],
 }
 
 leaves = (
-    st.none() | st.booleans() | st.integers(-3, 5) | st.floats() | st.sampled_from(["", "OnDelete", "LoadBalancer"])
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 5)
+    | st.floats()
+    | st.sampled_from(["", "OnDelete", "LoadBalancer", "Bound", "ScalingActive", "False"])
 )
-nested_names = st.sampled_from(["type", "rollingUpdate", "partition", "ingress", "ip", "hostname"])
+nested_names = st.sampled_from(["type", "rollingUpdate", "partition", "ingress", "ip", "hostname", "status", "message"])
 values = st.recursive(
     leaves, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(nested_names, inner, max_size=3), max_leaves=6
 )
@@ -68,6 +87,11 @@ strategies = st.sampled_from(
         {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}},
     ]
 )
+conditions = st.builds(
+    lambda of_type, status: {"type": of_type, "status": status, "reason": "Tested", "message": ""},
+    st.sampled_from(["AbleToScale", "ScalingActive"]),
+    st.sampled_from(["True", "False", "Unknown"]),
+)
 well_formed = st.fixed_dictionaries(
     {
         "metadata": st.fixed_dictionaries({"generation": counts}),
@@ -87,6 +111,9 @@ well_formed = st.fixed_dictionaries(
                 "updatedReplicas": counts,
                 "currentRevision": revisions,
                 "updateRevision": revisions,
+                "phase": st.sampled_from(["Pending", "Available", "Bound", "Released", "Failed", "Lost"]),
+                "conditions": st.lists(conditions, max_size=2),
+                "loadBalancer": st.sampled_from([{}, {"ingress": [{}]}, {"ingress": [{"ip": "192.0.2.1"}]}]),
             }
         ),
     }
