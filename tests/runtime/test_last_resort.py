@@ -10,7 +10,7 @@ from konverge.runtime.last_resort import HELD_UP_EXIT_CODE, LastResort
 
 STUBBORN = """
 import asyncio, os, signal, sys, threading, time
-from konverge.runtime.process import _signals_call
+from konverge.runtime.signals import signals_call
 
 async def swallow():
     while True:
@@ -21,7 +21,7 @@ async def swallow():
 
 async def main():
     stopped = asyncio.Event()
-    with _signals_call(stopped.set, 0.0):
+    with signals_call(stopped.set, 0.0):
         print("ready", flush=True)
         if sys.argv[1] == "blocks":
             while True:

@@ -10,29 +10,28 @@ new pass, those under way may end within the grace period, the right to reconcil
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
-import signal
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
 from datetime import timedelta
-from types import FrameType, MappingProxyType, TracebackType
-from typing import Any, Self, TypeAlias
+from types import MappingProxyType
+from typing import TypeAlias
 
 from konverge.cache import CacheOptions, Informer, Informers
 from konverge.client import Client
 from konverge.clock import Clock, Entropy
-from konverge.errors import ConfigurationError, ForbiddenError, KindNotServedError, KonvergeError, describe
+from konverge.errors import ConfigurationError, ForbiddenError, KindNotServedError, describe
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.kube.metadata import ObjectMeta
 from konverge.runtime.cached_client import CachedClients
 from konverge.runtime.controller import Controller
-from konverge.runtime.last_resort import LastResort
 from konverge.runtime.observing import ControllerObserver, PassTracer
 from konverge.runtime.owners import OwnerKind, Owners
 from konverge.runtime.reads import Reader, Reads
 from konverge.runtime.routing import OwnedKind, Routing, WatchedKind
+from konverge.runtime.signals import signals_call
 from konverge.runtime.tenure import Part, Tenure
+from konverge.runtime.upkeep import Upkeep
 
 __all__ = ["Index", "Process", "Service"]
 
@@ -42,17 +41,8 @@ _log = logging.getLogger("konverge.runtime")
 # the one that somebody edits.
 _COLD_START_PRIORITY = -100
 
-# How often to look for informers that nobody reads: one that is found twice in a row is stopped.
-_SWEEP_SECONDS = 60.0
-# Of so many owners of a kind, a stand-by looks which kinds their passes will read.
-_WARM_OWNERS = 100
-# How often it looks whether there are new ones.
-_WARM_SECONDS = 5.0
-# How often to look whether a watched kind that was not served is served now.
-_ABSENT_SECONDS = 10.0
+# How long to wait before a kind whose list failed is listed again for owners that were taken over.
 _WIDEN_RETRY_SECONDS = 2.0
-# How long passes that were cancelled may take to let go before the process is ended without them.
-_CANCELLED_SECONDS = 5.0
 
 Service: TypeAlias = Callable[["Process"], AbstractAsyncContextManager[object]]
 """Something that runs beside the controllers, from before the informers start until after they have stopped."""
@@ -115,7 +105,6 @@ class Process:
         self._controllers: dict[GroupVersionKind, Controller] = {}
         self._is_stopping = False
         self._reads = Reads()
-        self._warm: set[GroupVersionKind] = set()
         self.client = client
         """Sends the requests."""
         holds = tenure.holds if tenure is not None else _everything
@@ -125,6 +114,7 @@ class Process:
         )
         """What is held in memory."""
         self._clients = CachedClients(client, self.informers, self._reads, self._routing, namespaces=namespaces)
+        self._upkeep = Upkeep(self._clients, self._routing, clock=clock)
 
     @property
     def controllers(self) -> Mapping[GroupVersionKind, Controller]:
@@ -152,7 +142,7 @@ class Process:
             raise ConfigurationError("the operator has nothing to do: register a custom resource")
         with ExitStack() as signals:
             if stops_on_signals:
-                signals.enter_context(_signals_call(self.stop, self._grace_seconds))
+                signals.enter_context(signals_call(self.stop, self._grace_seconds))
             try:
                 async with self._deadline:
                     await self._work()
@@ -218,7 +208,7 @@ class Process:
 
     def lost(self, part: Part) -> None:
         """Somebody else may reconcile these owners already: cancel the passes over them."""
-        self._warm |= self._reads.kinds()  # it may be ours again, and should then be as warm as it was
+        self._upkeep.stay_warm()  # it may be ours again, and should then be as warm as it was
         for gvk, controller in self._controllers.items():
             controller.abandon(self._keys(gvk, part))
         self._sift()
@@ -254,8 +244,8 @@ class Process:
             for (gvk, name), values_of in self._indexes.items():
                 self.informers.add_index(gvk, name, values_of)
             await stack.enter_async_context(self.informers)
-            background = await stack.enter_async_context(_Background())
-            await self._sync(background)
+            await stack.enter_async_context(self._upkeep)
+            await self._upkeep.start((kind.gvk for kind in self._kinds), (watch.gvk for watch in self._watches))
             # Nothing is awaited from here to the subscription: what is held is queued, what comes later is told.
             for kind in self._kinds:
                 owners = self._owners[kind.gvk] = Owners(kind, self._clients, self._tenure)
@@ -263,9 +253,9 @@ class Process:
                 for key in owners.existing():
                     controller.wake(key, priority=_COLD_START_PRIORITY, reason="the operator started")
             self.informers.subscribe(self._changed)
-            background.start(self._stop_unread(), "stop unread informers")
+            self._upkeep.stop_unread()
             if self._tenure is not None:
-                background.start(self._warm_up(), "warm up")
+                self._upkeep.warm_up(self._kinds)
             if self._is_stopping:
                 return
             if self._tenure is not None:
@@ -275,70 +265,6 @@ class Process:
             async with asyncio.TaskGroup() as controllers:
                 for controller in self._controllers.values():
                     controllers.create_task(controller.run(), name=f"controller {controller.name}")
-
-    async def _sync(self, background: _Background) -> None:
-        for kind in self._kinds:
-            await self._clients.started(kind.gvk)
-        for gvk in dict.fromkeys(watch.gvk for watch in self._watches):
-            try:
-                await self._clients.started(gvk)
-            except KindNotServedError as error:
-                _log.info("%s is watched as soon as it is served: %s", gvk, error)
-                self._routing.open(gvk)
-                background.start(self._watch_when_served(gvk), f"watch {gvk} when it is served")
-
-    async def _watch_when_served(self, gvk: GroupVersionKind) -> None:
-        while True:
-            await self._clock.sleep(_ABSENT_SECONDS)
-            try:
-                await self._clients.started(gvk)
-            except KonvergeError as error:
-                _log.debug("%s cannot be watched yet: %s", gvk, error)
-            else:
-                return
-
-    async def _warm_up(self) -> None:
-        """Start the informers that the passes will need, as far as that can be told before any has run."""
-        looked_at: set[Reader] = set()
-        while True:
-            for owner_kind in self._kinds:
-                await self._warm_for(owner_kind, looked_at)
-            await self._clock.sleep(_WARM_SECONDS)
-
-    async def _warm_for(self, kind: OwnerKind, looked_at: set[Reader]) -> None:
-        if kind.kinds_of is None:
-            return
-        store = self.informers.running[kind.gvk].store
-        fresh = (meta.key for meta in store.all_metadata() if Reader(kind.gvk, meta.key) not in looked_at)
-        for key in list(itertools.islice(fresh, max(0, _WARM_OWNERS - len(looked_at)))):
-            looked_at.add(Reader(kind.gvk, key))
-            owner = store.get(key)
-            for gvk in () if owner is None else kind.kinds_of(owner):
-                if gvk not in self._warm:
-                    self._warm.add(gvk)
-                    await self._warm_kind(gvk)
-
-    async def _warm_kind(self, gvk: GroupVersionKind) -> None:
-        try:
-            await self._clients.started(gvk)
-        except KonvergeError as error:
-            _log.debug("%s cannot be read ahead: %s", gvk, error)  # a pass that needs it will say so
-
-    async def _stop_unread(self) -> None:
-        """Stop the informers of kinds that nobody reads any more: memory and watches go with what is used."""
-        unread: set[GroupVersionKind] = set()
-        while True:
-            await self._clock.sleep(_SWEEP_SECONDS)
-            read = self._reads.kinds()
-            running = self.informers.running
-            found = {gvk for gvk in running if not (gvk in read or gvk in self._warm or self._routing.stays_open(gvk))}
-            for gvk in found & unread:
-                if gvk in self._reads.kinds():
-                    continue  # it has come to be read while another one was stopped
-                _log.debug("nobody reads %s any more: its watch ends", gvk)
-                self._routing.close(gvk)
-                await self.informers.stop(gvk)
-            unread = found
 
     def _controller(self, owners: Owners) -> Controller:
         kind = owners.kind
@@ -389,55 +315,3 @@ class Process:
 
 def _everything(uid: str) -> bool:
     return True
-
-
-class _Background:
-    """Tasks that have no end of their own: they are cancelled when the block ends."""
-
-    def __init__(self) -> None:
-        self._group = asyncio.TaskGroup()
-        self._tasks: list[asyncio.Task[None]] = []
-
-    def start(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        self._tasks.append(self._group.create_task(work, name=name))
-
-    async def __aenter__(self) -> Self:
-        await self._group.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        for task in self._tasks:
-            task.cancel()
-        # An error of the block passes through by itself; given to the group, it would come out wrapped.
-        if error is None or isinstance(error, asyncio.CancelledError):
-            await self._group.__aexit__(kind, error, traceback)
-        else:
-            await self._group.__aexit__(None, None, None)
-
-
-@contextmanager
-def _signals_call(stop: Callable[[], None], grace_seconds: float) -> Iterator[None]:
-    """Let SIGTERM and SIGINT call the function within the block, and end the process if that does not end the block."""
-    loop = asyncio.get_running_loop()
-    numbers = (signal.SIGTERM, signal.SIGINT)
-    last_resort = LastResort()
-    is_first = True
-
-    def told(number: int, frame: FrameType | None) -> None:
-        nonlocal is_first
-        last_resort.arm(grace_seconds + _CANCELLED_SECONDS if is_first else _CANCELLED_SECONDS, loop)
-        is_first = False
-        loop.call_soon_threadsafe(stop)
-
-    # Not the loop's own handlers: a loop that is blocked would not call them. Those that it has would be called too.
-    for number in numbers:
-        loop.remove_signal_handler(number)
-    before = {number: signal.signal(number, told) for number in numbers}
-    try:
-        yield
-    finally:
-        last_resort.disarm()
-        for number in numbers:
-            signal.signal(number, before[number])
