@@ -27,6 +27,7 @@ __all__ = [
     "KonvergeError",
     "NoPermitError",
     "NotConnectedError",
+    "NotExtractedError",
     "NotFoundError",
     "ReconcileError",
     "ServerError",
@@ -70,6 +71,21 @@ class ReconcileError(KonvergeError):
 
 class TerminalError(ReconcileError):
     """Trying again cannot help before the owner or one of its objects changes: the key is not retried."""
+
+
+class NotExtractedError(KonvergeError):
+    """A data cell was read that nothing has filled in this pass.
+
+    Args:
+        name: The cell's name.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f'data "{name}" is not extracted: nothing has filled it in this pass. Declare it with requires= on the '
+            "resource that reads it, or read it with get()"
+        )
 
 
 class DecodeError(TerminalError):

@@ -14,6 +14,9 @@ from konverge.mutation import Mutation, Mutator, WorkloadMutator
 from konverge.primitives import (
     UNBLOCKED,
     ConfigMap,
+    Convergence,
+    ConvergingStatus,
+    Data,
     Deployment,
     DeploymentMutator,
     GuardResult,
@@ -199,17 +202,29 @@ def test_a_mutation_cannot_turn_the_object_into_another_one() -> None:
 
 
 def test_handlers_can_be_replaced_and_can_ask_the_default() -> None:
-    def patient(live: Object, operation: Operation) -> Any:
+    warming = Convergence(ConvergingStatus.SCALING, "warming up")
+
+    def patient(live: Object, operation: Operation) -> Convergence:
         found = Deployment.default_converging_status(live, operation)
-        return found if live.get("ready") else None
+        return found if live.get("ready") else warming
 
     deployment = Deployment(named(), converging_status=patient, delete_on_suspend=True)
 
-    assert deployment.converging_status({}, Operation.NONE) is None
+    assert deployment.converging_status({}, Operation.NONE) == warming
     assert deployment.converging_status({"ready": True}, Operation.NONE) == Deployment.default_converging_status(
         {}, Operation.NONE
     )
     assert deployment.deletes_on_suspend
+
+
+def test_a_health_function_without_an_answer_takes_no_part_by_no_means() -> None:
+    forgotten: Any = lambda *_: None  # noqa: E731
+    deployment = Deployment(named(), converging_status=forgotten, grace_status=forgotten)
+
+    with pytest.raises(KonvergeError, match="expected a Convergence, found None; is a return missing?"):
+        deployment.converging_status({}, Operation.NONE)
+    with pytest.raises(KonvergeError, match="expected a Grace, found None"):
+        deployment.grace_status({})
 
 
 @pytest.mark.parametrize(
@@ -225,6 +240,23 @@ def test_handlers_can_be_replaced_and_can_ask_the_default() -> None:
 )
 def test_what_suspension_means_to_a_kind(primitive: Primitive[Any], is_suspendable: bool, deletes: bool) -> None:
     assert (primitive.is_suspendable, primitive.deletes_on_suspend) == (is_suspendable, deletes)
+
+
+def test_metrics_call_a_resource_by_its_kind_unless_it_has_a_name() -> None:
+    assert Deployment(named()).metrics_identifier == "deployment"
+    assert Deployment(named(), metrics_identifier="pages").metrics_identifier == "pages"
+
+
+def test_a_primitive_knows_the_data_that_it_fills_and_reads() -> None:
+    port, host, path = Data[int]("port"), Data[str]("host"), Data[str]("path")
+    service = Service(
+        named(),
+        extract=[port.extracted_by(lambda live: 80), lambda live: None, port.extracted_by(lambda live: 81)],
+        requires=[host, host],
+        optional_data=path,
+    )
+
+    assert (service.produces, service.requires, service.optional_data) == ((port,), (host,), (path,))
 
 
 # Mistakes: collected, so that a component's builder can report them all
@@ -317,6 +349,23 @@ async def waits(*_: object) -> Any:
                 "extract: expected a function, found NoneType",
             ),
             id="functions that are none",
+        ),
+        pytest.param(
+            Deployment(named(), requires=[None], optional_data=None, extract=Data("port").extracted_by(waits)),  # type: ignore[list-item, arg-type]
+            (
+                "extract is a coroutine function: it runs inside a pass and cannot wait; expected a plain one",
+                "requires: expected Data, found NoneType",
+                "optional_data: expected Data, found NoneType",
+            ),
+            id="data cells that are none",
+        ),
+        pytest.param(
+            Deployment(named(), recreate="no", metrics_identifier=" "),  # type: ignore[arg-type]
+            (
+                "recreate: expected a bool, found str",
+                "metrics_identifier is ' ': expected a name that is the same for all owners",
+            ),
+            id="options of the wrong type",
         ),
     ],
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from konverge.component.component import Component, Entry
+from konverge.component.data_flow import cells_of, data_mistakes
 from konverge.component.options import Option, resolve
 from konverge.component.prerequisites import Prerequisite
 from konverge.errors import BuildError
@@ -120,14 +121,19 @@ class ComponentBuilder:
         elif not _CONDITION_TYPE.fullmatch(self._condition_type):
             mistakes.append(f"its condition type is {self._condition_type!r}: expected CamelCase, as 'FrontendReady'")
         mistakes += self._mistakes
+        entries = tuple(self._entries)
+        cells = cells_of(entries)
+        if cells:
+            mistakes += data_mistakes(entries)
         if mistakes:
             raise BuildError(f'component "{self._name}"', mistakes)
         return Component(
             name=self._name,
             condition_type=self._condition_type,
-            entries=tuple(self._entries),
+            entries=entries,
             gate=self._gate,
             prerequisites=tuple(self._prerequisites),
             grace_period=self._grace_period,
             is_suspended=self._is_suspended,
+            cells=cells,
         )

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from konverge.component import engine
+from konverge.component.condition import generation_of
+from konverge.component.data_flow import DataEdge, data_topology
 from konverge.component.options import Mode, Treatment
 from konverge.component.prerequisites import Prerequisite
+from konverge.component.status import Status
 from konverge.feature import Gate
-from konverge.kube import Condition, Object
+from konverge.kube import Condition, Object, find_condition
+from konverge.primitives.data import Data
 from konverge.primitives.lifecycle import Resource
 
 if TYPE_CHECKING:
@@ -47,6 +51,7 @@ class Component:
     prerequisites: tuple[Prerequisite, ...] = ()
     grace_period: timedelta = timedelta(0)
     is_suspended: bool = False
+    cells: tuple[Data[Any], ...] = ()
 
     async def reconcile(self, ctx: ReconcileContext) -> Condition:
         """Run the seven steps of the specification ("Reconciliation Lifecycle") and stage the condition on the owner.
@@ -59,6 +64,28 @@ class Component:
             asyncio.CancelledError: The pass was stopped; some objects may have been written, none half.
         """
         return await engine.reconcile(self, ctx)
+
+    def condition(self, owner: Object) -> Condition:
+        """The component's condition on the owner; one of reason ``Unknown`` before the first reconcile."""
+        found = find_condition(owner, self.condition_type)
+        if found is not None:
+            return found
+        return Condition(
+            self.condition_type,
+            Status.UNKNOWN.condition_status,
+            Status.UNKNOWN,
+            "Component has not been reconciled yet.",
+            generation_of(owner),
+        )
+
+    @property
+    def log_fields(self) -> dict[str, str]:
+        """What a log record about the component carries."""
+        return {"component": self.name, "condition": self.condition_type}
+
+    def data_topology(self) -> tuple[DataEdge, ...]:
+        """How each data cell is used, in order of its first producer."""
+        return data_topology(self.entries)
 
     def resource(self, identity: str) -> Resource | None:
         """The registered resource of that identity (managed, read-only or to be deleted), None without."""

@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 
 from konverge.component.aggregation import Verdict
 from konverge.component.status import PROGRESS, Status
-from konverge.kube import Condition
+from konverge.kube import Condition, Object
 
-__all__ = ["grace_deadline", "is_barrier_active", "is_expired", "staged", "wake_up", "with_grace"]
+__all__ = ["generation_of", "grace_deadline", "is_barrier_active", "is_expired", "staged", "wake_up", "with_grace"]
 
 # Reasons that stand for "the component was not at work". Leaving one of these groups, for whatever else, starts a fresh
 # condition: otherwise a component that is switched on again would inherit an old transition time and with
@@ -29,6 +29,12 @@ _AT_REST = {
 }
 
 _BARRIER = frozenset({Status.UNKNOWN.value, "PrerequisiteNotMet", "Disabled", "FeatureGateError"})
+
+
+def generation_of(owner: Object) -> int | None:
+    """The generation of the owner's spec, which its conditions observe; None for a kind without."""
+    generation = owner["metadata"].get("generation")
+    return generation if isinstance(generation, int) else None
 
 
 def is_barrier_active(earlier: Condition | None) -> bool:

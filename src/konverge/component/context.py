@@ -14,8 +14,9 @@ from typing import Any
 
 from konverge.clock import Clock, SystemClock
 from konverge.component.client import Client
+from konverge.component.condition import generation_of
 from konverge.component.memory import AppliedMemory
-from konverge.component.recording import ConditionMetrics, EventRecorder
+from konverge.component.recording import ApplyMetrics, ConditionMetrics, EventRecorder
 from konverge.errors import ConflictError, NotFoundError
 from konverge.kube import (
     MESSAGE_LIMIT,
@@ -46,6 +47,7 @@ class ReconcileContext:
         events: Where events go; None records none.
         metrics: Where conditions are counted after the flush; None counts none.
         memory: What earlier passes learned about the server's answers. Share one between the passes of an operator.
+        applies: Where the fate of each managed resource is counted; None counts none.
     """
 
     client: Client
@@ -54,6 +56,7 @@ class ReconcileContext:
     events: EventRecorder | None = None
     metrics: ConditionMetrics | None = None
     memory: AppliedMemory = field(default_factory=AppliedMemory)
+    applies: ApplyMetrics | None = None
     wake_at: datetime | None = field(default=None, init=False)
     _status_read: Any = field(default=None, init=False, repr=False)
     _staged_types: set[str] = field(default_factory=set, init=False, repr=False)
@@ -79,8 +82,7 @@ class ReconcileContext:
     @property
     def owner_generation(self) -> int | None:
         """The generation of the owner's spec; None for a kind without."""
-        generation = self.owner["metadata"].get("generation")
-        return generation if isinstance(generation, int) else None
+        return generation_of(self.owner)
 
     def condition(self, condition_type: str) -> Condition | None:
         """The owner's condition of that type as it stands now, staged ones included."""

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from konverge.component import writing
 from konverge.component.aggregation import Verdict, converge, grade, suspend
@@ -27,6 +27,7 @@ from konverge.component.status import Status
 from konverge.errors import ReconcileError
 from konverge.feature import is_enabled
 from konverge.kube import Condition, Object
+from konverge.primitives.data import cleared
 from konverge.primitives.lifecycle import (
     Convergence,
     ConvergingStatus,
@@ -46,7 +47,19 @@ if TYPE_CHECKING:
 
 __all__ = ["reconcile"]
 
+T = TypeVar("T")
+
 _log = logging.getLogger("konverge.component")
+
+
+# The steps at which a resource can fail, in the words of the specification's implementation.
+_GUARD = "failed to evaluate guard for resource"
+_EXISTENCE = "failed to check existence of resource"
+_MUTATE = "failed to mutate resource"
+_EXTRACT = "failed to extract data from resource"
+_CONVERGING = "failed to determine converging status of resource"
+_GRACE = "failed to determine grace status of resource"
+_SUSPENSION = "failed to determine suspension status of resource"
 
 
 async def reconcile(component: Component, ctx: ReconcileContext) -> Condition:
@@ -56,12 +69,12 @@ async def reconcile(component: Component, ctx: ReconcileContext) -> Condition:
 
 @dataclass(frozen=True, slots=True)
 class _Processed:
-    """What step 4 leaves of a resource: the object that lives in the cluster, or the reason why it is blocked."""
+    """What step 4 leaves of a resource: the object that lives in the cluster, or why it halts the component."""
 
     entry: Entry
     live: Object | None
-    operation: Operation
-    blocked_reason: str = ""
+    operation: Operation = Operation.NONE
+    halt: Convergence | None = None
 
 
 class _Pass:
@@ -73,6 +86,8 @@ class _Pass:
 
     async def run(self) -> Condition:
         component = self._component
+        if component.cells:
+            cleared(component.cells)
         try:
             enabled = is_enabled(component.gate)
         except Exception as error:
@@ -156,16 +171,20 @@ class _Pass:
 
     async def _suspend_one(self, entry: Entry) -> Suspension:
         resource = entry.resource
-        if resource.deletes_on_suspend and await writing.read(self._ctx, resource) is None:
-            return Suspension(SuspensionStatus.SUSPENDED, f"Resource {entry.identity} already deleted.")
-        live, _ = await writing.apply(self._ctx, self._component.name, resource, suspended=True)
-        with failing("failed to extract data from resource", entry.identity):
-            resource.extract(live)
-        with failing("failed to determine suspension status of resource", entry.identity):
-            suspension = resource.suspension_status(live)
-            _expect(resource, suspension, Suspension, SuspensionStatus)
+        live = await writing.read(self._ctx, resource, failed=_EXISTENCE)
+        if live is None and resource.deletes_on_suspend:
+            return _suspended(f"Resource {entry.identity} already deleted.")
+        if entry.treatment.blocks_on_foreign_controller and (other := writing.foreign_controller(self._ctx, live)):
+            return _suspended(f"Resource {entry.identity} is left alone: {other}")
+        if live is None and (empty := _empty_cells(resource)):
+            return _suspended(f"Resource {entry.identity} was never made: {empty}")
+        written = await self._apply(entry, live, suspended=True)
+        if written.live is None:
+            return Suspension(SuspensionStatus.PENDING_SUSPENSION, written.waiting)
+        self._ask(_EXTRACT, entry, resource.extract, written.live)
+        suspension = self._ask(_SUSPENSION, entry, resource.suspension_status, written.live, expected=_SUSPENSIONS)
         if suspension.status is SuspensionStatus.SUSPENDED and resource.deletes_on_suspend:
-            await writing.delete(self._ctx, resource, told="deleted on suspension")
+            await writing.delete(self._ctx, entry, told="deleted on suspension")
         return suspension
 
     # Steps 4 to 6
@@ -182,65 +201,102 @@ class _Pass:
         return self._stage(verdict)
 
     async def _processed(self) -> list[_Processed]:
-        """Process the resources in registration order; a blocked one is the last."""
+        """Process the resources in registration order; one that halts the component is the last."""
         processed: list[_Processed] = []
         for entry in self._in_mode(Mode.MANAGED, Mode.READ_ONLY):
-            resource = entry.resource
-            with failing("failed to evaluate guard for resource", entry.identity):
-                guard = resource.check_guard()
-                _expect(resource, guard, GuardResult, GuardStatus)
-            if guard.status is GuardStatus.BLOCKED:
-                reason = guard.reason or f"{entry.identity} is blocked"
-                processed.append(_Processed(entry, None, Operation.NONE, reason))
+            done = await self._process(entry)
+            if done is None:
+                continue
+            processed.append(done)
+            if done.live is None:
                 break
-            live: Object | None
-            if entry.treatment.mode is Mode.READ_ONLY:
-                live, operation = await writing.read(self._ctx, resource), Operation.NONE
-                if live is None:
-                    match entry.treatment.on_absence:
-                        case OnAbsence.BLOCK:
-                            processed.append(_Processed(entry, None, operation, f"waiting for {entry.identity}"))
-                            break
-                        case OnAbsence.IGNORE:
-                            continue
-                        case OnAbsence.FAIL:
-                            raise ReconcileError(
-                                f"failed to retrieve object for resource {entry.identity}: it does not exist"
-                            )
-            else:
-                live, operation = await writing.apply(self._ctx, self._component.name, resource)
-            with failing("failed to extract data from resource", entry.identity):
-                resource.extract(live)
-            processed.append(_Processed(entry, live, operation))
+            self._ask(_EXTRACT, entry, entry.resource.extract, done.live)
         return processed
+
+    async def _process(self, entry: Entry) -> _Processed | None:
+        """Apply or read one resource, if nothing blocks it; None for one that is absent and may be."""
+        resource = entry.resource
+        if empty := _empty_cells(resource):
+            return _blocked(entry, empty)
+        guard = self._ask(_GUARD, entry, resource.check_guard, expected=_GUARDS)
+        if guard.status is GuardStatus.BLOCKED:
+            return _blocked(entry, guard.reason or f"{entry.identity} is blocked")
+        if entry.treatment.mode is Mode.MANAGED:
+            live = await writing.read(self._ctx, resource, failed=_EXISTENCE)
+            if entry.treatment.blocks_on_foreign_controller and (other := writing.foreign_controller(self._ctx, live)):
+                return _blocked(entry, other)
+            written = await self._apply(entry, live)
+            if written.live is None:
+                return _Processed(entry, None, halt=Convergence(ConvergingStatus.UPDATING, written.waiting))
+            return _Processed(entry, written.live, written.operation)
+        live = await writing.read(self._ctx, resource)
+        if live is not None:
+            return _Processed(entry, live)
+        match entry.treatment.on_absence:
+            case OnAbsence.BLOCK:
+                return _blocked(entry, f"waiting for {entry.identity}")
+            case OnAbsence.IGNORE:
+                return None
+            case OnAbsence.FAIL:
+                raise ReconcileError(f"failed to retrieve object for resource {entry.identity}: it does not exist")
+
+    async def _apply(self, entry: Entry, live: Object | None, *, suspended: bool = False) -> writing.Written:
+        """Render and apply one managed resource, and count what came of it."""
+        resource, counted = entry.resource, self._ctx.applies
+        try:
+            desired = self._ask(_MUTATE, entry, lambda: resource.desired(suspended=suspended))
+            written = await writing.apply(self._ctx, self._component, entry, desired, live)
+        except ReconcileError:
+            if counted is not None:
+                counted.failed(**self._counted_as(resource))
+            raise
+        if counted is not None:
+            counted.applied(**self._counted_as(resource), operation=written.operation.value.lower())
+        return written
+
+    def _counted_as(self, resource: Resource) -> dict[str, str]:
+        return {
+            "owner_kind": self._ctx.owner_gvk.kind,
+            "component": self._component.name,
+            "resource": resource.metrics_identifier,
+            "kind": resource.gvk.kind,
+        }
+
+    def _ask(
+        self, failed: str, entry: Entry, function: Callable[..., T], *args: object, expected: _Expected | None = None
+    ) -> T:
+        """Call what may be the author's code, and refuse an answer of the wrong type."""
+        with failing(failed, entry.identity):
+            answer = function(*args)
+            if expected is not None:
+                expected.check(answer, entry.resource)
+            return answer
 
     def _results(self, processed: Iterable[_Processed]) -> list[Convergence]:
         results = []
         for done in processed:
-            if done.live is None:
-                results.append(Convergence(ConvergingStatus.BLOCKED, done.blocked_reason))
+            if done.halt is not None:
+                results.append(done.halt)
                 continue
             # Asked for auxiliary resources too, so that a handler that is broken shows wherever it is used.
-            with failing("failed to determine converging status of resource", done.entry.identity):
-                result = done.entry.resource.converging_status(done.live, done.operation)
-                if result is not None:
-                    _expect(done.entry.resource, result, Convergence, ConvergingStatus)
+            result = self._converging_status(done)
             if result is not None and not done.entry.treatment.is_auxiliary:
                 results.append(result)
         return results
 
+    def _converging_status(self, done: _Processed) -> Convergence | None:
+        asked = done.entry.resource.converging_status
+        return self._ask(_CONVERGING, done.entry, asked, done.live, done.operation, expected=_CONVERGENCES)
+
     def _graded(self, processed: Iterable[_Processed]) -> Verdict | None:
         grades = []
         for done in processed:
-            if done.live is None:
-                grades.append(Grace(GraceStatus.DOWN, done.blocked_reason))
+            if done.halt is not None:
+                grades.append(Grace(GraceStatus.DOWN, done.halt.reason))
                 continue
             if done.entry.treatment.is_auxiliary:
                 continue
-            with failing("failed to determine grace status of resource", done.entry.identity):
-                found = done.entry.resource.grace_status(done.live)
-                if found is not None:
-                    _expect(done.entry.resource, found, Grace, GraceStatus)
+            found = self._ask(_GRACE, done.entry, done.entry.resource.grace_status, done.live, expected=_GRADES)
             if found is not None:
                 grades.append(found)
                 self._warn_of_inconsistency(done, found)
@@ -249,13 +305,12 @@ class _Pass:
     def _warn_of_inconsistency(self, done: _Processed, found: Grace) -> None:
         if found.status is not GraceStatus.HEALTHY or not done.entry.treatment.warns_of_grace_inconsistency:
             return
-        assert done.live is not None
-        converging = done.entry.resource.converging_status(done.live, done.operation)
+        converging = self._converging_status(done)
         if converging is not None and not converging.status.is_ready:
             _log.info(
                 "grace inconsistency: the grace handler is content with a resource that has not converged",
-                extra={
-                    "component": self._component.name,
+                extra=self._component.log_fields
+                | {
                     "resource": done.entry.identity,
                     "converging_status": converging.status.value,
                     "grace_status": found.status.value,
@@ -272,7 +327,7 @@ class _Pass:
         errors: list[ReconcileError] = []
         for entry in self._in_mode(*modes):
             try:
-                await writing.delete(self._ctx, entry.resource, told=f"deleted due to {why}")
+                await writing.delete(self._ctx, entry, told=f"deleted due to {why}")
             except ReconcileError as error:
                 errors.append(error)
         for entry in self._in_mode(Mode.ORPHAN):
@@ -284,10 +339,41 @@ class _Pass:
             raise joined(errors)
 
 
-def _expect(resource: Resource, answer: object, kind: type, statuses: type[StrEnum]) -> None:
-    """Refuse an answer that is no status: it must never count as ready or suspended."""
-    status = getattr(answer, "status", None)
-    if not isinstance(answer, kind) or (type(status) is not statuses and status not in tuple(statuses)):
-        # What is no status may be a part of the object.
-        found = f"a {type(answer).__name__}" if resource.gvk.is_secret else repr(answer)
-        raise ReconcileError(f"expected a {kind.__name__} with a {statuses.__name__}, found {found}")
+def _blocked(entry: Entry, reason: str) -> _Processed:
+    return _Processed(entry, None, halt=Convergence(ConvergingStatus.BLOCKED, reason))
+
+
+def _suspended(reason: str) -> Suspension:
+    return Suspension(SuspensionStatus.SUSPENDED, reason)
+
+
+def _empty_cells(resource: Resource) -> str:
+    """What a resource waits for when a data cell that it requires is empty, else nothing."""
+    names = ", ".join(f'"{cell.name}"' for cell in resource.requires if not cell.is_set)
+    return names and f"waiting for data {names}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """What a lifecycle function is to answer. What is no status must never count as ready or suspended."""
+
+    kind: type
+    statuses: type[StrEnum]
+    may_be_none: bool = False
+
+    def check(self, answer: object, resource: Resource) -> None:
+        if answer is None and self.may_be_none:
+            return
+        status = getattr(answer, "status", None)
+        if not isinstance(answer, self.kind) or (
+            type(status) is not self.statuses and status not in tuple(self.statuses)
+        ):
+            # What is no status may be a part of the object.
+            found = f"a {type(answer).__name__}" if resource.gvk.is_secret else repr(answer)
+            raise ReconcileError(f"expected a {self.kind.__name__} with a {self.statuses.__name__}, found {found}")
+
+
+_GUARDS = _Expected(GuardResult, GuardStatus)
+_CONVERGENCES = _Expected(Convergence, ConvergingStatus, may_be_none=True)
+_GRADES = _Expected(Grace, GraceStatus, may_be_none=True)
+_SUSPENSIONS = _Expected(Suspension, SuspensionStatus)

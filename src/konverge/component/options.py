@@ -15,6 +15,7 @@ __all__ = [
     "Treatment",
     "auxiliary",
     "block_on_absence",
+    "block_on_foreign_controller",
     "delete",
     "delete_when",
     "gated_by",
@@ -23,6 +24,7 @@ __all__ = [
     "read_only",
     "resolve",
     "suppress_grace_inconsistency_warning",
+    "unowned",
 ]
 
 
@@ -36,6 +38,8 @@ class _Name(StrEnum):
     BLOCK_ON_ABSENCE = "block_on_absence()"
     IGNORE_IF_ABSENT = "ignore_if_absent()"
     SUPPRESS_GRACE_INCONSISTENCY_WARNING = "suppress_grace_inconsistency_warning()"
+    UNOWNED = "unowned()"
+    BLOCK_ON_FOREIGN_CONTROLLER = "block_on_foreign_controller()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,23 @@ def suppress_grace_inconsistency_warning() -> Option:
     return Option(_Name.SUPPRESS_GRACE_INCONSISTENCY_WARNING)
 
 
+def unowned() -> Option:
+    """Manage the object without owning it: it gets no owner reference and outlives its owner.
+
+    A reference that the owner has from before is removed, others stay. `delete`, `delete_when` and `gated_by` still
+    remove the object.
+    """
+    return Option(_Name.UNOWNED)
+
+
+def block_on_foreign_controller() -> Option:
+    """While another owner controls the object, block instead of failing.
+
+    Such an object is not touched: suspension counts it as suspended, and it is not deleted.
+    """
+    return Option(_Name.BLOCK_ON_FOREIGN_CONTROLLER)
+
+
 class Mode(Enum):
     """What the component does with the object."""
 
@@ -117,6 +138,8 @@ class Treatment:
     is_auxiliary: bool = False
     on_absence: OnAbsence = OnAbsence.FAIL
     warns_of_grace_inconsistency: bool = True
+    is_unowned: bool = False
+    blocks_on_foreign_controller: bool = False
 
 
 _MANAGED = Treatment()
@@ -157,6 +180,8 @@ def resolve(options: Sequence[Option | None]) -> tuple[Treatment, list[str]]:
         is_auxiliary=_Name.AUXILIARY in names,
         on_absence=absence,
         warns_of_grace_inconsistency=_Name.SUPPRESS_GRACE_INCONSISTENCY_WARNING not in names,
+        is_unowned=_Name.UNOWNED in names,
+        blocks_on_foreign_controller=_Name.BLOCK_ON_FOREIGN_CONTROLLER in names,
     )
     return treatment, mistakes
 
@@ -174,6 +199,10 @@ def _exclusions(names: set[_Name]) -> list[str]:
                 f"read_only() excludes {', '.join(clashing)}: what the component does not own it neither removes nor "
                 "releases. To leave a read-only resource out, use include_when"
             )
+        mistakes += [
+            f"read_only() excludes {name}: a read-only object is nobody's business but its owner's"
+            for name in sorted(names & {_Name.UNOWNED, _Name.BLOCK_ON_FOREIGN_CONTROLLER})
+        ]
     else:
         mistakes += [
             f"{name} needs read_only(): a managed resource is never absent for long"
@@ -184,6 +213,8 @@ def _exclusions(names: set[_Name]) -> list[str]:
         clashing = sorted(names & _DELETING)
         if clashing:
             mistakes.append(f"orphan_when() excludes {', '.join(clashing)}: an object is either released or removed")
+    if {_Name.ORPHAN_WHEN, _Name.UNOWNED} <= names:
+        mistakes.append("orphan_when() excludes unowned(): an unowned object has no owner reference to drop")
     if {_Name.BLOCK_ON_ABSENCE, _Name.IGNORE_IF_ABSENT} <= names:
         mistakes.append("block_on_absence() and ignore_if_absent() exclude each other")
     return mistakes

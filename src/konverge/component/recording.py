@@ -6,11 +6,15 @@ from typing import Protocol
 
 from konverge.kube import Condition, Object
 
-__all__ = ["ConditionMetrics", "EventRecorder"]
+__all__ = ["ApplyMetrics", "ConditionMetrics", "EventRecorder"]
 
 
 class EventRecorder(Protocol):
-    """What records Kubernetes events; it must not wait for the network."""
+    """What records Kubernetes events; it must not wait for the network.
+
+    All events are Normal and tell what was done. What goes wrong is in the condition, which is there for as long as it
+    is wrong; an event would be repeated with each try.
+    """
 
     def event(self, owner: Object, *, reason: str, message: str, action: str, related: Object | None = None) -> None:
         """Record a Normal event on the owner.
@@ -29,3 +33,17 @@ class ConditionMetrics(Protocol):
 
     def record(self, owner: Object, condition: Condition) -> None:
         """Note the condition's present status, reason and transition time."""
+
+
+class ApplyMetrics(Protocol):
+    """What counts the applies: one call for each managed resource in each pass that gets as far as it.
+
+    All of it is the same for many owners: the owner's kind, the component's name, what the resource is called
+    (``metrics_identifier``) and its kind.
+    """
+
+    def applied(self, *, owner_kind: str, component: str, resource: str, kind: str, operation: str) -> None:
+        """The resource is as it is wanted; the operation is ``created``, ``updated`` or ``none``."""
+
+    def failed(self, *, owner_kind: str, component: str, resource: str, kind: str) -> None:
+        """The resource could not be brought to the state wanted."""

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
 
 from konverge.apply import builtin_schema, differences, normalize
+from konverge.apply.managers import applied_entry
+from konverge.component import immutability
 from konverge.component.failure import failing
+from konverge.component.immutability import is_immutability
 from konverge.component.memory import Wish
-from konverge.errors import ConflictError, NotFoundError, ReconcileError
-from konverge.kube import Object, has_owner, is_deleting, owner_reference, without_owner
+from konverge.errors import ConflictError, InvalidError, NotFoundError, ReconcileError, TerminalError
+from konverge.kube import Object, controller_of, has_owner, is_deleting, owner_reference, without_owner
 from konverge.primitives.lifecycle import Operation, Resource
 
 if TYPE_CHECKING:
+    from konverge.component.component import Component, Entry
     from konverge.component.context import ReconcileContext
 
-__all__ = ["apply", "delete", "field_manager", "read", "release"]
+__all__ = ["Written", "apply", "delete", "field_manager", "foreign_controller", "read", "release"]
 
 _log = logging.getLogger("konverge.component")
 
@@ -33,6 +38,7 @@ _SERVER_SET = (
 )
 _MANAGER_LIMIT = 128
 _RELEASE_TRIES = 5
+_RECREATE_AFTER = timedelta(seconds=1)
 
 
 def field_manager(owner: Object, component: str) -> str:
@@ -44,42 +50,76 @@ def field_manager(owner: Object, component: str) -> str:
     return manager if len(manager) <= _MANAGER_LIMIT else hashlib.sha256(manager.encode()).hexdigest()
 
 
-async def read(ctx: ReconcileContext, resource: Resource) -> Object | None:
+async def read(
+    ctx: ReconcileContext, resource: Resource, *, failed: str = "failed to retrieve object for resource"
+) -> Object | None:
     """The live object, None when there is none."""
-    with failing("failed to retrieve object for resource", resource.identity):
+    with failing(failed, resource.identity):
         try:
             return await ctx.client.get(resource.gvk, resource.key)
         except NotFoundError:
             return None
 
 
-async def apply(
-    ctx: ReconcileContext, component: str, resource: Resource, *, suspended: bool = False
-) -> tuple[Object, Operation]:
-    """Make the live object what the resource desires, with a request only if something differs.
+def foreign_controller(ctx: ReconcileContext, live: Object | None) -> str:
+    """``controlled by <Kind> <name>`` when another owner controls the live object, else empty."""
+    controller = None if live is None else controller_of(live)
+    if controller is None or controller.get("uid") == ctx.owner_uid:
+        return ""
+    return f"controlled by {controller.get('kind')} {controller.get('name')}"
 
-    Returns:
-        The live object afterwards, and what was done to it, judged by the server's answer.
+
+class Written(NamedTuple):
+    """What an apply came to.
+
+    Args:
+        live: The live object afterwards; None when it was deleted, to be made anew in a later pass.
+        operation: What was done to it, judged by the server's answer.
+        waiting: Why there is no object.
     """
-    live = await read(ctx, resource)
-    with failing("failed to mutate resource", resource.identity):
-        desired = resource.desired(suspended=suspended)
-    is_owned = await _claim(ctx, resource, desired)
-    manager = field_manager(ctx.owner, component)
+
+    live: Object | None
+    operation: Operation
+    waiting: str = ""
+
+
+async def apply(
+    ctx: ReconcileContext, component: Component, entry: Entry, desired: Object, live: Object | None
+) -> Written:
+    """Make the live object what is desired, with a request only if something differs.
+
+    Args:
+        ctx: The pass.
+        component: Whose resource it is.
+        entry: The resource.
+        desired: What it desires; completed in place.
+        live: The object as it was read in this pass.
+    """
+    resource, is_unowned = entry.resource, entry.treatment.is_unowned
+    if resource.recreates and live is not None and is_deleting(live):
+        return Written(None, Operation.NONE, f"{entry.identity} is being deleted, to be made anew")
+    is_owned = await _claim(ctx, resource, desired, is_unowned=is_unowned)
+    manager = field_manager(ctx.owner, component.name)
     schema = builtin_schema(resource.gvk)
     with failing("failed to apply resource", resource.identity):
         wish = Wish.of(desired, manager)
-        if live is not None:
+        if live is not None and not (is_unowned and has_owner(live, ctx.owner_uid)):
             if ctx.memory.is_settled(live, wish):
-                return live, Operation.NONE
+                return Written(live, Operation.NONE)
             found = differences(desired, live, manager, schema)
             if not found or ctx.memory.explains(live["metadata"]["uid"], wish, found):
                 ctx.memory.settle(live, wish)
-                return live, Operation.NONE
-        # In the server's form, so that what we own is what is stored: a key applied as a Secret's stringData, for one,
-        # would never be removed again.
-        applied = await ctx.client.apply(normalize(desired, schema), field_manager=manager)
+                return Written(live, Operation.NONE)
+        try:
+            # In the server's form, so that what we own is what is stored: a key applied as a Secret's stringData, for
+            # one, would never be removed again.
+            applied = await ctx.client.apply(normalize(desired, schema), field_manager=manager)
+        except InvalidError as error:
+            return await _refused(ctx, entry, error, desired, live, manager)
         answer = applied.object
+        if is_unowned and has_owner(answer, ctx.owner_uid):
+            # Another manager's: the component had another name once.
+            answer = await _without_owner(ctx, resource) or answer
         ctx.memory.remember(answer["metadata"]["uid"], wish, differences(desired, answer, manager, schema))
         ctx.memory.settle(answer, wish)
     if applied.created:
@@ -89,8 +129,12 @@ async def apply(
     else:
         operation = Operation.NONE
     if operation is not Operation.NONE:
-        if not is_owned:
-            _log.info("%s is cluster-scoped and gets no reference to its namespaced owner", resource.identity)
+        if not (is_owned or is_unowned):
+            _log.info(
+                "%s is cluster-scoped and gets no reference to its namespaced owner",
+                resource.identity,
+                extra=component.log_fields,
+            )
         kind = resource.gvk.kind
         _event(
             ctx,
@@ -99,20 +143,64 @@ async def apply(
             action=operation.value.removesuffix("d"),
             related=answer,
         )
-    return answer, operation
+    return Written(answer, operation)
 
 
-async def delete(ctx: ReconcileContext, resource: Resource, *, told: str) -> None:
+async def _refused(
+    ctx: ReconcileContext, entry: Entry, error: InvalidError, desired: Object, live: Object | None, manager: str
+) -> Written:
+    """What follows from a refusal for what the object says: it is made anew where that is declared, or it is an error.
+
+    Raises:
+        konverge.errors.KonvergeError: The refusal, in words that say what to do.
+    """
+    resource = entry.resource
+    if other := foreign_controller(ctx, live):
+        if entry.treatment.is_unowned:
+            raise error
+        raise ReconcileError(
+            f"it is {other}, and an object has one controller: {ctx.owner_gvk.kind} {ctx.owner_key.name} cannot be a "
+            f"second one. Give one of the two another name, or declare unowned() or block_on_foreign_controller(). "
+            f"The server says: {error.message}"
+        ) from error
+    if live is None or not is_immutability(error):
+        raise error
+    told = immutability.told(error, desired, live, is_secret=resource.gvk.is_secret)
+    if not resource.recreates:
+        raise TerminalError(f"{told}. Declare recreate=True on the primitive, or keep the old value") from error
+    if applied_entry(live, manager) is None and not has_owner(live, ctx.owner_uid):
+        raise TerminalError(f"{told}, and recreate=True removes only what this component has made") from error
+    await ctx.client.delete(resource.gvk, resource.key, uid=live["metadata"]["uid"])
+    _event(
+        ctx,
+        reason="ResourceDeleted",
+        message=f"Resource {entry.identity} deleted to be made anew: {told}",
+        action="Delete",
+        related=live,
+    )
+    # Where no watch wakes the owner, somebody has to.
+    ctx.request_wake(ctx.clock.now() + _RECREATE_AFTER)
+    return Written(None, Operation.NONE, f"{entry.identity} is made anew: {told}")
+
+
+async def delete(ctx: ReconcileContext, entry: Entry, *, told: str) -> None:
     """Delete the object, if there is one that is not on its way out already.
 
     The request carries the UID of the object that was read: what has taken its name since is left alone (invariant 2).
     """
-    identity = resource.identity
+    identity, resource = entry.identity, entry.resource
     with failing("failed to delete resource", identity):
         try:
             live = await ctx.client.get(resource.gvk, resource.key)
             if is_deleting(live):
                 return
+            if entry.treatment.blocks_on_foreign_controller:
+                if foreign_controller(ctx, live):
+                    return
+                # What is to be spared must not be deleted by an older copy of it.
+                live = await ctx.client.get(resource.gvk, resource.key, live=True)
+                if foreign_controller(ctx, live):
+                    return
             await ctx.client.delete(resource.gvk, resource.key, uid=live["metadata"]["uid"])
         except NotFoundError:
             return
@@ -157,10 +245,11 @@ async def _without_owner(ctx: ReconcileContext, resource: Resource) -> Object | 
                 raise
 
 
-async def _claim(ctx: ReconcileContext, resource: Resource, desired: Object) -> bool:
+async def _claim(ctx: ReconcileContext, resource: Resource, desired: Object, *, is_unowned: bool) -> bool:
     """Complete the desired object, in place: its type, no server-set metadata, and the owner's controller reference.
 
-    A namespaced owner cannot own a cluster-scoped object; such an object gets no reference, and the answer is False.
+    A namespaced owner cannot own a cluster-scoped object; such an object gets no reference, and neither does one that
+    is to have none. The answer tells whether it has one.
     """
     desired["apiVersion"], desired["kind"] = resource.gvk.api_version, resource.gvk.kind
     desired.pop("status", None)
@@ -170,14 +259,17 @@ async def _claim(ctx: ReconcileContext, resource: Resource, desired: Object) -> 
     with failing("failed to determine the scope of resource", resource.identity):
         owner_namespaced = (await ctx.client.mapping(ctx.owner_gvk)).namespaced
         namespaced = (await ctx.client.mapping(resource.gvk)).namespaced
-    if owner_namespaced and not namespaced:
+    references = [found for found in metadata.get("ownerReferences") or () if found.get("uid") != ctx.owner_uid]
+    if is_unowned or (owner_namespaced and not namespaced):
+        if "ownerReferences" in metadata:
+            metadata["ownerReferences"] = references
         return False
     if owner_namespaced and resource.key.namespace != ctx.owner_key.namespace:
         raise ReconcileError(
             f"failed to apply resource {resource.identity}: an owner in namespace {ctx.owner_key.namespace!r} cannot "
-            f"own an object in namespace {resource.key.namespace!r}: the garbage collector would delete it"
+            f"own an object in namespace {resource.key.namespace!r}: the garbage collector would delete it. Declare "
+            "unowned() to manage it without owning it"
         )
-    references = [found for found in metadata.get("ownerReferences") or () if found.get("uid") != ctx.owner_uid]
     metadata["ownerReferences"] = [*references, owner_reference(ctx.owner)]
     return True
 

@@ -16,6 +16,7 @@ from konverge.primitives.cluster_role_binding import ClusterRoleBinding, Cluster
 from konverge.primitives.config_map import ConfigMap, ConfigMapMutator
 from konverge.primitives.cron_job import CronJob, CronJobMutator
 from konverge.primitives.daemon_set import DaemonSet, DaemonSetMutator
+from konverge.primitives.data import Data, Extraction
 from konverge.primitives.deployment import Deployment, DeploymentMutator
 from konverge.primitives.generic import ContentMutator, Integration, Static, Task, Workload
 from konverge.primitives.horizontal_pod_autoscaler import HorizontalPodAutoscaler, HorizontalPodAutoscalerMutator
@@ -40,7 +41,7 @@ from konverge.primitives.persistent_volume import PersistentVolume, PersistentVo
 from konverge.primitives.persistent_volume_claim import PersistentVolumeClaim, PersistentVolumeClaimMutator
 from konverge.primitives.pod import Pod, PodMutator
 from konverge.primitives.pod_disruption_budget import PodDisruptionBudget, PodDisruptionBudgetMutator
-from konverge.primitives.primitive import DesiredObject, Extractor, Handlers, Primitive
+from konverge.primitives.primitive import Common, DesiredObject, Extractor, Handlers, Primitive
 from konverge.primitives.replica_set import ReplicaSet, ReplicaSetMutator
 from konverge.primitives.role import Role, RoleMutator
 from konverge.primitives.role_binding import RoleBinding, RoleBindingMutator
@@ -55,6 +56,7 @@ __all__ = [
     "ClusterRoleBinding",
     "ClusterRoleBindingMutator",
     "ClusterRoleMutator",
+    "Common",
     "ConfigMap",
     "ConfigMapMutator",
     "ContentMutator",
@@ -64,9 +66,11 @@ __all__ = [
     "CronJobMutator",
     "DaemonSet",
     "DaemonSetMutator",
+    "Data",
     "Deployment",
     "DeploymentMutator",
     "DesiredObject",
+    "Extraction",
     "Extractor",
     "Grace",
     "GraceStatus",

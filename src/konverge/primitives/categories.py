@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from typing import ClassVar, TypeAlias, TypeVar
+from typing import ClassVar, TypeAlias, TypeVar, Unpack
 
 from konverge.kube import Object
 from konverge.mutation import Mutation, Mutator
@@ -25,12 +25,11 @@ from konverge.primitives.lifecycle import (
     Convergence,
     Grace,
     GraceStatus,
-    Guard,
     Operation,
     Suspension,
     SuspensionStatus,
 )
-from konverge.primitives.primitive import DesiredObject, Extractor, Handlers, Primitive
+from konverge.primitives.primitive import Common, DesiredObject, Handlers, Primitive
 
 __all__ = [
     "ConvergingHandler",
@@ -55,8 +54,7 @@ class StaticKind(Primitive[M]):
     Args:
         obj: The desired baseline; copied. A missing apiVersion and kind are filled in.
         mutations: One or many, in order.
-        guard: What must allow the resource before it is applied or read.
-        extract: One or many; each gets its own copy of the live object, after each apply or read.
+        **common: Guard, extractors, data cells and the rest of `Common`.
     """
 
     def __init__(
@@ -64,10 +62,9 @@ class StaticKind(Primitive[M]):
         obj: DesiredObject,
         *,
         mutations: Mutation[M] | Iterable[Mutation[M]] = (),
-        guard: Guard | None = None,
-        extract: Extractor | Iterable[Extractor] = (),
+        **common: Unpack[Common],
     ) -> None:
-        super().__init__(obj, mutations=mutations, guard=guard, extract=extract, handlers=Handlers())
+        super().__init__(obj, mutations=mutations, handlers=Handlers(), **common)
 
 
 class _SuspendableKind(Primitive[M]):
@@ -96,12 +93,11 @@ class TaskKind(_SuspendableKind[M]):
     Args:
         obj: The desired baseline; copied. A missing apiVersion and kind are filled in.
         mutations: One or many, in order.
-        guard: What must allow the resource before it is applied or read.
-        extract: One or many; each gets its own copy of the live object, after each apply or read.
         converging_status: Instead of `default_converging_status`.
         suspend: Instead of `default_suspend`.
         suspension_status: Instead of `default_suspension_status`.
         delete_on_suspend: Instead of the kind's `deletes_on_suspend_by_default`.
+        **common: Guard, extractors, data cells and the rest of `Common`.
     """
 
     def __init__(
@@ -109,12 +105,11 @@ class TaskKind(_SuspendableKind[M]):
         obj: DesiredObject,
         *,
         mutations: Mutation[M] | Iterable[Mutation[M]] = (),
-        guard: Guard | None = None,
-        extract: Extractor | Iterable[Extractor] = (),
         converging_status: ConvergingHandler | None = None,
         suspend: Callable[[M], None] | None = None,
         suspension_status: SuspensionHandler | None = None,
         delete_on_suspend: bool | None = None,
+        **common: Unpack[Common],
     ) -> None:
         handlers = Handlers(
             converging_status=converging_status or self.default_converging_status,
@@ -122,7 +117,7 @@ class TaskKind(_SuspendableKind[M]):
             suspension_status=suspension_status or self.default_suspension_status,
             delete_on_suspend=self.deletes_on_suspend_by_default if delete_on_suspend is None else delete_on_suspend,
         )
-        super().__init__(obj, mutations=mutations, guard=guard, extract=extract, handlers=handlers)
+        super().__init__(obj, mutations=mutations, handlers=handlers, **common)
 
 
 class _GradedKind(_SuspendableKind[M]):
@@ -131,13 +126,12 @@ class _GradedKind(_SuspendableKind[M]):
     Args:
         obj: The desired baseline; copied. A missing apiVersion and kind are filled in.
         mutations: One or many, in order.
-        guard: What must allow the resource before it is applied or read.
-        extract: One or many; each gets its own copy of the live object, after each apply or read.
         converging_status: Instead of `default_converging_status`.
         grace_status: Instead of `default_grace_status`.
         suspend: Instead of `default_suspend`.
         suspension_status: Instead of `default_suspension_status`.
         delete_on_suspend: Instead of the kind's `deletes_on_suspend_by_default`.
+        **common: Guard, extractors, data cells and the rest of `Common`.
     """
 
     def __init__(
@@ -145,13 +139,12 @@ class _GradedKind(_SuspendableKind[M]):
         obj: DesiredObject,
         *,
         mutations: Mutation[M] | Iterable[Mutation[M]] = (),
-        guard: Guard | None = None,
-        extract: Extractor | Iterable[Extractor] = (),
         converging_status: ConvergingHandler | None = None,
         grace_status: GraceHandler | None = None,
         suspend: Callable[[M], None] | None = None,
         suspension_status: SuspensionHandler | None = None,
         delete_on_suspend: bool | None = None,
+        **common: Unpack[Common],
     ) -> None:
         handlers = Handlers(
             converging_status=converging_status or self.default_converging_status,
@@ -160,7 +153,7 @@ class _GradedKind(_SuspendableKind[M]):
             suspension_status=suspension_status or self.default_suspension_status,
             delete_on_suspend=self.deletes_on_suspend_by_default if delete_on_suspend is None else delete_on_suspend,
         )
-        super().__init__(obj, mutations=mutations, guard=guard, extract=extract, handlers=handlers)
+        super().__init__(obj, mutations=mutations, handlers=handlers, **common)
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:

@@ -7,7 +7,7 @@ built-in kinds do.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import TypeAlias, Unpack
 
 from konverge.mutation import Category, ContentEditor, Edit, Mutation, Mutator
 from konverge.primitives.categories import (
@@ -17,8 +17,7 @@ from konverge.primitives.categories import (
     TaskKind,
     WorkloadKind,
 )
-from konverge.primitives.lifecycle import Guard
-from konverge.primitives.primitive import DesiredObject, Extractor, Handlers, Primitive
+from konverge.primitives.primitive import Common, DesiredObject, Handlers, Primitive
 
 __all__ = ["ContentMutator", "Integration", "Static", "Task", "Workload"]
 
@@ -32,8 +31,7 @@ class Static(Primitive["ContentMutator"]):
         obj: The desired baseline, with apiVersion and kind; copied.
         cluster_scoped: The kind has no namespaces.
         mutations: One or many, in order.
-        guard: What must allow the resource before it is applied or read.
-        extract: One or many; each gets its own copy of the live object, after each apply or read.
+        **common: Guard, extractors, data cells and the rest of `Common`.
     """
 
     def __init__(
@@ -42,11 +40,10 @@ class Static(Primitive["ContentMutator"]):
         *,
         cluster_scoped: bool = False,
         mutations: _Mutations = (),
-        guard: Guard | None = None,
-        extract: Extractor | Iterable[Extractor] = (),
+        **common: Unpack[Common],
     ) -> None:
         self.is_cluster_scoped = cluster_scoped
-        super().__init__(obj, mutations=mutations, guard=guard, extract=extract, handlers=Handlers())
+        super().__init__(obj, mutations=mutations, handlers=Handlers(), **common)
 
     def new_mutator(self) -> ContentMutator:
         """What the callbacks of the mutations get."""
@@ -61,11 +58,10 @@ class Task(Primitive["ContentMutator"]):
         converging_status: Answers Completed, TaskRunning, TaskPending or TaskFailing.
         cluster_scoped: The kind has no namespaces.
         mutations: One or many, in order.
-        guard: What must allow the resource before it is applied or read.
-        extract: One or many; each gets its own copy of the live object, after each apply or read.
         suspend: Records the edits that suspend it; none by default.
         suspension_status: How far it is suspended; by default at once.
         delete_on_suspend: Suspension ends in deletion.
+        **common: Guard, extractors, data cells and the rest of `Common`.
     """
 
     def __init__(
@@ -75,11 +71,10 @@ class Task(Primitive["ContentMutator"]):
         converging_status: ConvergingHandler,
         cluster_scoped: bool = False,
         mutations: _Mutations = (),
-        guard: Guard | None = None,
-        extract: Extractor | Iterable[Extractor] = (),
         suspend: Callable[[ContentMutator], None] | None = None,
         suspension_status: SuspensionHandler | None = None,
         delete_on_suspend: bool = False,
+        **common: Unpack[Common],
     ) -> None:
         self.is_cluster_scoped = cluster_scoped
         handlers = Handlers(
@@ -88,7 +83,7 @@ class Task(Primitive["ContentMutator"]):
             suspension_status=suspension_status or TaskKind.default_suspension_status,
             delete_on_suspend=delete_on_suspend,
         )
-        super().__init__(obj, mutations=mutations, guard=guard, extract=extract, handlers=handlers)
+        super().__init__(obj, mutations=mutations, handlers=handlers, **common)
         self.mistakes += _missing(converging_status)
 
     def new_mutator(self) -> ContentMutator:
@@ -104,12 +99,11 @@ class _Graded(Primitive["ContentMutator"]):
         converging_status: How far the live object is.
         cluster_scoped: The kind has no namespaces.
         mutations: One or many, in order.
-        guard: What must allow the resource before it is applied or read.
-        extract: One or many; each gets its own copy of the live object, after each apply or read.
         grace_status: How bad it is not to have converged; by default not at all.
         suspend: Records the edits that suspend it; none by default.
         suspension_status: How far it is suspended; by default at once.
         delete_on_suspend: Suspension ends in deletion.
+        **common: Guard, extractors, data cells and the rest of `Common`.
     """
 
     def __init__(
@@ -119,12 +113,11 @@ class _Graded(Primitive["ContentMutator"]):
         converging_status: ConvergingHandler,
         cluster_scoped: bool = False,
         mutations: _Mutations = (),
-        guard: Guard | None = None,
-        extract: Extractor | Iterable[Extractor] = (),
         grace_status: GraceHandler | None = None,
         suspend: Callable[[ContentMutator], None] | None = None,
         suspension_status: SuspensionHandler | None = None,
         delete_on_suspend: bool = False,
+        **common: Unpack[Common],
     ) -> None:
         self.is_cluster_scoped = cluster_scoped
         handlers = Handlers(
@@ -134,7 +127,7 @@ class _Graded(Primitive["ContentMutator"]):
             suspension_status=suspension_status or WorkloadKind.default_suspension_status,
             delete_on_suspend=delete_on_suspend,
         )
-        super().__init__(obj, mutations=mutations, guard=guard, extract=extract, handlers=handlers)
+        super().__init__(obj, mutations=mutations, handlers=handlers, **common)
         self.mistakes += _missing(converging_status)
 
     def new_mutator(self) -> ContentMutator:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.primitives.data import Data
 
 __all__ = [
     "UNBLOCKED",
@@ -154,6 +155,26 @@ class Resource(Protocol):
     @property
     def mistakes(self) -> tuple[str, ...]:
         """What is wrong with the value itself, one sentence each; the component's builder reports them all at once."""
+
+    @property
+    def produces(self) -> tuple[Data[Any], ...]:
+        """The data cells that its extractors fill."""
+
+    @property
+    def requires(self) -> tuple[Data[Any], ...]:
+        """The data cells without which it is blocked."""
+
+    @property
+    def optional_data(self) -> tuple[Data[Any], ...]:
+        """The data cells that it reads if they hold something."""
+
+    @property
+    def recreates(self) -> bool:
+        """Tell whether the object is deleted and made anew when the server refuses to change an immutable field."""
+
+    @property
+    def metrics_identifier(self) -> str:
+        """What metrics call it, the same for all owners."""
 
     def check_guard(self) -> GuardResult:
         """Ask the resource's guard with a copy of its baseline object (before mutations); unblocked without one."""

@@ -12,15 +12,18 @@ from typing import Any
 
 from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.mutation import Mutation
+from konverge.primitives.data import Data
 from konverge.primitives.reading import entries_at, text_at
 
 __all__ = [
+    "cells_of",
     "fields_of",
     "function_mistakes",
     "identity_mistakes",
     "key_of",
     "kind_of",
     "mutation_mistakes",
+    "option_mistakes",
     "value_mistakes",
 ]
 
@@ -100,6 +103,24 @@ def mutation_mistakes(mutations: Iterable[object]) -> Iterator[str]:
         yield from function_mistakes(f"mutation {mutation.name!r}: mutate", mutation.mutate)
         if mutation.gate is not None and not callable(getattr(mutation.gate, "enabled", None)):
             yield f"mutation {mutation.name!r}: its gate has no enabled(), found {type(mutation.gate).__name__}"
+
+
+def cells_of(name: str, given: object) -> tuple[tuple[Data[Any], ...], list[str]]:
+    """The data cells given under that name, one or many, each once; and what is none."""
+    listed = [*given] if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    cells = dict.fromkeys(found for found in listed if isinstance(found, Data))
+    mistakes = [
+        f"{name}: expected Data, found {type(found).__name__}" for found in listed if not isinstance(found, Data)
+    ]
+    return tuple(cells), mistakes
+
+
+def option_mistakes(recreate: object, metrics_identifier: object) -> Iterator[str]:
+    """Whether the options that are no functions are of their type."""
+    if not isinstance(recreate, bool):
+        yield f"recreate: expected a bool, found {type(recreate).__name__}"
+    if metrics_identifier is not None and not (isinstance(metrics_identifier, str) and metrics_identifier.strip()):
+        yield f"metrics_identifier is {metrics_identifier!r}: expected a name that is the same for all owners"
 
 
 def function_mistakes(name: str, function: object) -> Iterator[str]:

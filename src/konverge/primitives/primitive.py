@@ -15,13 +15,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar
 
 import msgspec
 
 from konverge.errors import BuildError, KonvergeError
 from konverge.kube import GroupVersionKind, Object, identity
 from konverge.mutation import Mutation, Mutator, apply_mutations, failure_of, firing_set, json_copy, json_text
+from konverge.primitives.data import Data, Extraction
 from konverge.primitives.lifecycle import (
     UNBLOCKED,
     Convergence,
@@ -33,18 +34,21 @@ from konverge.primitives.lifecycle import (
     SuspensionStatus,
 )
 from konverge.primitives.mistakes import (
+    cells_of,
     fields_of,
     function_mistakes,
     identity_mistakes,
     key_of,
     kind_of,
     mutation_mistakes,
+    option_mistakes,
     value_mistakes,
 )
 
-__all__ = ["DesiredObject", "Extractor", "Handlers", "Primitive"]
+__all__ = ["Common", "DesiredObject", "Extractor", "Handlers", "Primitive"]
 
 M = TypeVar("M", bound=Mutator)
+A = TypeVar("A")
 
 
 class SupportsToDict(Protocol):
@@ -59,6 +63,33 @@ DesiredObject: TypeAlias = Mapping[str, Any] | SupportsToDict
 
 Extractor: TypeAlias = Callable[[Object], object]
 """Gets a private copy of the live object and takes from it what later resources need; its answer is ignored."""
+
+
+Cells: TypeAlias = Data[Any] | Iterable[Data[Any]]
+"""One data cell or many."""
+
+
+class Common(TypedDict, total=False):
+    """What every primitive may be given by keyword, whatever its category.
+
+    Attributes:
+        guard: What must allow the resource before it is applied or read.
+        extract: One or many; each gets its own copy of the live object, after each apply or read. One made by
+            `Data.extracted_by` fills a cell for later resources.
+        requires: The data cells without which the resource cannot be made: it is blocked while one of them is empty.
+            Its guard is not asked before.
+        optional_data: The data cells that it reads if they hold something.
+        recreate: When the server refuses a change because a field is immutable, delete the object and make it anew in
+            a later pass. What belongs to it (pods, data of a volume) goes with it.
+        metrics_identifier: What metrics call the resource, the same for all owners; its kind in lower case by default.
+    """
+
+    guard: Guard | None
+    extract: Extractor | Iterable[Extractor]
+    requires: Cells
+    optional_data: Cells
+    recreate: bool
+    metrics_identifier: str
 
 
 @dataclass(frozen=True)
@@ -89,9 +120,20 @@ class Primitive(ABC, Generic[M]):
     Args:
         obj: The desired baseline; copied. A missing apiVersion and kind are filled in.
         mutations: One or many, in order.
-        guard: What must allow the resource before it is applied or read.
-        extract: One or many; each gets its own copy of the live object, after each apply or read.
         handlers: The lifecycle answers.
+        guard: See `Common`.
+        extract: See `Common`.
+        requires: See `Common`.
+        optional_data: See `Common`.
+        recreate: See `Common`.
+        metrics_identifier: See `Common`.
+
+    Attributes:
+        produces: The cells that its extractors fill.
+        requires: The cells without which it is blocked.
+        optional_data: The cells that it reads if they hold something.
+        recreates: Tell whether the object is made anew when an immutable field is to change.
+        metrics_identifier: What metrics call it.
     """
 
     gvk: GroupVersionKind
@@ -103,20 +145,29 @@ class Primitive(ABC, Generic[M]):
         obj: DesiredObject,
         *,
         mutations: Mutation[M] | Iterable[Mutation[M]] = (),
+        handlers: Handlers[M],
         guard: Guard | None = None,
         extract: Extractor | Iterable[Extractor] = (),
-        handlers: Handlers[M],
+        requires: Cells = (),
+        optional_data: Cells = (),
+        recreate: bool = False,
+        metrics_identifier: str | None = None,
     ) -> None:
         self._mutations = (mutations,) if isinstance(mutations, Mutation) else tuple(mutations)
         self._guard = guard
         self._extractors = (extract,) if callable(extract) else tuple(extract)
         self._handlers = handlers
+        self.produces = tuple({found.cell: None for found in self._extractors if isinstance(found, Extraction)})
+        self.requires, unusable_cells = cells_of("requires", requires)
+        self.optional_data, unusable_optional = cells_of("optional_data", optional_data)
+        self.recreates = recreate
         fields, unusable = fields_of(obj)
         if not hasattr(self, "gvk"):
             self.gvk = kind_of(fields)
         self.key = key_of(fields)
         self.identity = identity(self.gvk, self.key)
         """``<apiVersion>/<kind>/<namespace>/<name>``, without the namespace when cluster-scoped."""
+        self.metrics_identifier = self.gvk.kind.lower() if metrics_identifier is None else metrics_identifier
         self._baseline, unencodable = _encoded(fields, self.gvk)
         functions: list[tuple[str, object]] = [
             ("guard", guard),
@@ -126,13 +177,18 @@ class Primitive(ABC, Generic[M]):
             ("suspension_status", handlers.suspension_status),
         ]
         given = [(name, function) for name, function in functions if function is not None]
-        given += [("extract", extractor) for extractor in self._extractors]
+        given += [
+            ("extract", found.extractor if isinstance(found, Extraction) else found) for found in self._extractors
+        ]
         self.mistakes: tuple[str, ...] = (
             *(unusable or identity_mistakes(fields, self.gvk, self.key, is_cluster_scoped=self.is_cluster_scoped)),
             *self.kind_mistakes(fields),
             *unencodable,
             *mutation_mistakes(self._mutations),
             *(mistake for name, function in given for mistake in function_mistakes(name, function)),
+            *unusable_cells,
+            *unusable_optional,
+            *option_mistakes(recreate, metrics_identifier),
         )
 
     @abstractmethod
@@ -205,7 +261,7 @@ class Primitive(ABC, Generic[M]):
         if handler is None:
             return None
         with self._discreet("its converging_status"):
-            return handler(live, operation)
+            return _answered(handler(live, operation), Convergence)
 
     def grace_status(self, live: Object) -> Grace | None:
         """Grade the live object after the grace period; None when the resource has no such handler."""
@@ -213,7 +269,7 @@ class Primitive(ABC, Generic[M]):
         if handler is None:
             return None
         with self._discreet("its grace_status"):
-            return handler(live)
+            return _answered(handler(live), Grace)
 
     def suspension_status(self, live: Object) -> Suspension:
         """How far the live object is suspended; what suspension leaves alone is suspended."""
@@ -245,6 +301,13 @@ class Primitive(ABC, Generic[M]):
                 f"failed to mutate resource {self.identity}: a mutation changed the object's key to {key_of(obj)}; "
                 "make another primitive for another object"
             )
+
+
+def _answered(answer: A, expected: type) -> A:
+    """What a function said. A None would read as "takes no part", which is ready."""
+    if answer is None:
+        raise KonvergeError(f"expected a {expected.__name__}, found None; is a return missing?")
+    return answer
 
 
 def _encoded(fields: Mapping[str, Any], gvk: GroupVersionKind) -> tuple[bytes, list[str]]:
