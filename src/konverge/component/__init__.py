@@ -13,11 +13,13 @@ from konverge.component.builder import ComponentBuilder
 from konverge.component.client import Applied, Client
 from konverge.component.component import Component
 from konverge.component.context import ReconcileContext
+from konverge.component.data_flow import DataEdge
 from konverge.component.memory import AppliedMemory
 from konverge.component.options import (
     Option,
     auxiliary,
     block_on_absence,
+    block_on_foreign_controller,
     delete,
     delete_when,
     gated_by,
@@ -25,6 +27,7 @@ from konverge.component.options import (
     orphan_when,
     read_only,
     suppress_grace_inconsistency_warning,
+    unowned,
 )
 from konverge.component.owner_condition import aggregate
 from konverge.component.prerequisites import (
@@ -35,17 +38,19 @@ from konverge.component.prerequisites import (
     depends_on,
     not_met,
 )
-from konverge.component.recording import ConditionMetrics, EventRecorder
+from konverge.component.recording import ApplyMetrics, ConditionMetrics, EventRecorder
 from konverge.component.status import Status
 
 __all__ = [
     "MET",
     "Applied",
     "AppliedMemory",
+    "ApplyMetrics",
     "Client",
     "Component",
     "ComponentBuilder",
     "ConditionMetrics",
+    "DataEdge",
     "EventRecorder",
     "Option",
     "Prerequisite",
@@ -56,6 +61,7 @@ __all__ = [
     "aggregate",
     "auxiliary",
     "block_on_absence",
+    "block_on_foreign_controller",
     "delete",
     "delete_when",
     "depends_on",
@@ -65,4 +71,5 @@ __all__ = [
     "orphan_when",
     "read_only",
     "suppress_grace_inconsistency_warning",
+    "unowned",
 ]

@@ -1,0 +1,85 @@
+"""How data cells run through a component: who fills them, who reads them, and whether that can work. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from konverge.component.options import Mode
+from konverge.primitives.data import Data
+
+if TYPE_CHECKING:
+    from konverge.component.component import Entry
+
+__all__ = ["DataEdge", "cells_of", "data_mistakes", "data_topology"]
+
+# What is removed or released is not read, so it fills nothing.
+_SEEN = (Mode.MANAGED, Mode.READ_ONLY)
+
+
+@dataclass(frozen=True, slots=True)
+class DataEdge:
+    """How one data cell is used; resources are told by identity, in order of registration.
+
+    Attributes:
+        name: The cell's name.
+        producers: Who fills it; the last one that finds something wins.
+        guarded_readers: Who is blocked while it is empty.
+        optional_readers: Who reads it if it holds something.
+    """
+
+    name: str
+    producers: tuple[str, ...]
+    guarded_readers: tuple[str, ...]
+    optional_readers: tuple[str, ...]
+
+
+def cells_of(entries: Sequence[Entry]) -> tuple[Data[Any], ...]:
+    """Every cell that a resource declares, each once: first those that are filled, in order of their producers."""
+    produced = [cell for entry in entries for cell in entry.resource.produces]
+    read = [cell for entry in entries for cell in (*entry.resource.requires, *entry.resource.optional_data)]
+    return tuple(dict.fromkeys((*produced, *read)))
+
+
+def data_topology(entries: Sequence[Entry]) -> tuple[DataEdge, ...]:
+    """How each cell is used, in order of its first producer; a resource that is removed or released still counts."""
+    return tuple(
+        DataEdge(
+            cell.name,
+            producers=tuple(entry.identity for entry in entries if cell in entry.resource.produces),
+            guarded_readers=tuple(entry.identity for entry in entries if cell in entry.resource.requires),
+            optional_readers=tuple(entry.identity for entry in entries if cell in entry.resource.optional_data),
+        )
+        for cell in cells_of(entries)
+    )
+
+
+def data_mistakes(entries: Sequence[Entry]) -> Iterator[str]:
+    """What cannot work: cells of one name, and readers before whom nobody fills the cell."""
+    names = [cell.name for cell in cells_of(entries)]
+    if not all(name.strip() for name in names):
+        yield "a data cell has no name: conditions and errors refer to it"
+    for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+        yield f'two data cells are named "{name}": conditions and errors refer to the name'
+    for place, entry in enumerate(entries):
+        if entry.treatment.mode not in _SEEN:
+            continue
+        for cell in entry.resource.requires:
+            found = [other for other in entries[:place] if cell in other.resource.produces]
+            if not any(other.treatment.mode in _SEEN for other in found):
+                yield f'{entry.identity}: it requires data "{cell.name}", {_why_empty(cell, found, entries)}'
+        for cell in entry.resource.optional_data:
+            # One that is removed today leaves the cell empty, which is what "optional" allows for.
+            if not any(cell in other.resource.produces for other in entries[:place]):
+                yield f'{entry.identity}: it reads data "{cell.name}", {_why_empty(cell, (), entries)}'
+
+
+def _why_empty(cell: Data[Any], earlier: Sequence[Entry], entries: Sequence[Entry]) -> str:
+    if earlier:
+        producer = earlier[0]
+        return f"which {producer.identity} would fill, but that one is not applied ({producer.treatment.mode.value})"
+    later = next((entry for entry in entries if cell in entry.resource.produces), None)
+    if later is None:
+        return "which no resource fills: expected extract=cell.extracted_by(...) on an earlier one"
+    return f"which only {later.identity} fills: expected that one to be registered before"

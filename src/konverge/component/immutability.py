@@ -1,0 +1,63 @@
+"""What an API server refuses because a field cannot change any more, and what it says then. Pure.
+
+There is no reason or code of its own for it: the answer is 422 ``Invalid`` like any other, and each validation has its
+words. The table holds those of Kubernetes' own kinds; rules of custom resources are known by the word "immutable".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from konverge.errors import InvalidError
+from konverge.kube import Object
+
+__all__ = ["is_immutability", "told"]
+
+_SAID = (
+    "immutable",  # most: "field is immutable", "spec is immutable after creation except ..."
+    "may not change once set",  # Service spec.clusterIPs
+    "may not be unset",  # likewise, when it is taken away
+    "cannot change roleref",  # bindings
+    "updates to statefulset spec for fields other than",
+    "pod updates may not change fields other than",
+    "updates to persistentvolume source",
+)
+_VALUE_LIMIT = 60
+
+
+def is_immutability(error: InvalidError) -> bool:
+    """Tell whether every mistake that the server found is a change of a field that cannot change.
+
+    Every one: an object that has another mistake too could be deleted, but not made anew.
+    """
+    causes = error.causes
+    return bool(causes) and all(
+        cause.reason in ("FieldValueInvalid", "FieldValueForbidden")
+        and any(said in cause.message.lower() for said in _SAID)
+        for cause in causes
+    )
+
+
+def told(error: InvalidError, desired: Object, live: Object, *, is_secret: bool) -> str:
+    """Which fields cannot change, from what to what, where that is short enough to be read."""
+    fields = dict.fromkeys(cause.field for cause in error.causes)
+    return ", ".join(f"{field} is immutable{_values(field, desired, live, is_secret)}" for field in fields)
+
+
+def _values(field: str, desired: Object, live: Object, is_secret: bool) -> str:
+    was, now = _text(_at(live, field)), _text(_at(desired, field))
+    if is_secret or was == now or max(len(was), len(now)) > _VALUE_LIMIT:
+        return ""
+    return f" (was {was}, now {now})"
+
+
+def _at(obj: Any, field: str) -> Any:
+    for name in field.split("."):
+        obj = obj.get(name) if isinstance(obj, dict) else None
+    return obj
+
+
+def _text(value: Any) -> str:
+    return "absent" if value is None else msgspec.json.encode(value).decode()
