@@ -6,8 +6,9 @@ cluster, keeps state between calls, or raises because a server sent something od
 
 One module a kind, each in the same order: the class with its defaults for health, grace and suspension, then the
 mutator. What kinds share lives in `primitive` (every kind), `categories` (which answers a kind gives), `replicas`
-(kinds that keep a number of replicas) and `load_balancer` (kinds that wait for an address). `Static`,
-`Workload`, `Task` and `Integration` serve any other kind.
+(kinds that keep a number of replicas), `load_balancer` (kinds that wait for an address) and `reported` (kinds that
+are judged by conditions on their latest spec). `Custom` judges any other kind by the conditions that most kinds have
+(`kstatus`); `Static`, `Workload`, `Task` and `Integration` leave the judgement to the author.
 """
 
 from konverge.primitives.categories import IntegrationKind, StaticKind, TaskKind, WorkloadKind
@@ -15,11 +16,15 @@ from konverge.primitives.cluster_role import ClusterRole, ClusterRoleMutator
 from konverge.primitives.cluster_role_binding import ClusterRoleBinding, ClusterRoleBindingMutator
 from konverge.primitives.config_map import ConfigMap, ConfigMapMutator
 from konverge.primitives.cron_job import CronJob, CronJobMutator
+from konverge.primitives.custom import Custom
+from konverge.primitives.custom_resource_definition import CustomResourceDefinition
 from konverge.primitives.daemon_set import DaemonSet, DaemonSetMutator
 from konverge.primitives.data import Data, Extraction
 from konverge.primitives.deployment import Deployment, DeploymentMutator
+from konverge.primitives.gateway import Gateway
 from konverge.primitives.generic import ContentMutator, Integration, Static, Task, Workload
 from konverge.primitives.horizontal_pod_autoscaler import HorizontalPodAutoscaler, HorizontalPodAutoscalerMutator
+from konverge.primitives.http_route import HTTPRoute
 from konverge.primitives.ingress import Ingress, IngressMutator
 from konverge.primitives.job import Job, JobMutator
 from konverge.primitives.lifecycle import (
@@ -36,6 +41,7 @@ from konverge.primitives.lifecycle import (
     SuspensionStatus,
     blocked,
 )
+from konverge.primitives.namespace import Namespace
 from konverge.primitives.network_policy import NetworkPolicy, NetworkPolicyMutator
 from konverge.primitives.persistent_volume import PersistentVolume, PersistentVolumeMutator
 from konverge.primitives.persistent_volume_claim import PersistentVolumeClaim, PersistentVolumeClaimMutator
@@ -64,6 +70,8 @@ __all__ = [
     "ConvergingStatus",
     "CronJob",
     "CronJobMutator",
+    "Custom",
+    "CustomResourceDefinition",
     "DaemonSet",
     "DaemonSetMutator",
     "Data",
@@ -72,10 +80,12 @@ __all__ = [
     "DesiredObject",
     "Extraction",
     "Extractor",
+    "Gateway",
     "Grace",
     "GraceStatus",
     "GuardResult",
     "GuardStatus",
+    "HTTPRoute",
     "Handlers",
     "HorizontalPodAutoscaler",
     "HorizontalPodAutoscalerMutator",
@@ -85,6 +95,7 @@ __all__ = [
     "IntegrationKind",
     "Job",
     "JobMutator",
+    "Namespace",
     "NetworkPolicy",
     "NetworkPolicyMutator",
     "Operation",
