@@ -1,0 +1,201 @@
+"""The kinds that run pods, in a component: made, suspended, resumed, failing, and left alone when they are settled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from konverge import primitives
+from konverge.component import AppliedMemory, Component, ComponentBuilder
+from konverge.kube import Condition, GroupVersionKind, Object
+from konverge.primitives import (
+    CronJob,
+    DaemonSet,
+    Deployment,
+    Job,
+    Pod,
+    Primitive,
+    ReplicaSet,
+    StatefulSet,
+)
+from tests.component.app import App
+
+pytestmark = pytest.mark.anyio
+
+IMAGE = "konverge.test/app:1"
+FAILING_IMAGE = "konverge.test/failing:1"
+NEVER_READY_IMAGE = "konverge.test/never-ready:1"
+RESOURCE_QUOTA = GroupVersionKind("", "v1", "ResourceQuota")
+
+
+def pod_spec(image: str = IMAGE, **fields: Any) -> Object:
+    return {"containers": [{"name": "main", "image": image}], **fields}
+
+
+def templated(image: str = IMAGE, **fields: Any) -> Object:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": pod_spec(image)}
+    return {"selector": {"matchLabels": labels}, "template": template, **fields}
+
+
+def task(image: str = IMAGE, **fields: Any) -> Object:
+    return {"template": {"spec": pod_spec(image, restartPolicy="Never")}, **fields}
+
+
+def component(app: App, kind: type[Primitive[Any]], spec: Object, *, suspended: bool = False) -> Component:
+    """A component of one object named ``web``."""
+    made: Any = kind
+    web = made({"metadata": {"name": "web", "namespace": app.key.namespace}, "spec": spec})
+    builder = ComponentBuilder("frontend", condition_type="FrontendReady").with_resource(web)
+    return builder.suspend(suspended).build()
+
+
+class Case(NamedTuple):
+    """What becomes of a kind in a component.
+
+    Args:
+        spec: What is wanted.
+        ready: The condition's reason when it is ready.
+        asleep: Fields of its spec while it is suspended; None when it is deleted.
+    """
+
+    spec: Object
+    ready: str
+    asleep: Object | None
+
+
+CASES: dict[type[Primitive[Any]], Case] = {
+    Deployment: Case(templated(replicas=2), "Healthy", {"replicas": 0}),
+    StatefulSet: Case(templated(replicas=2, serviceName="web"), "Healthy", {"replicas": 0}),
+    ReplicaSet: Case(templated(replicas=2), "Healthy", {"replicas": 0}),
+    DaemonSet: Case(templated(), "Healthy", None),
+    Pod: Case(pod_spec(), "Healthy", None),
+    Job: Case(task(), "Completed", None),
+    CronJob: Case({"schedule": "0 0 1 1 *", "jobTemplate": {"spec": task()}}, "Operational", {"suspend": True}),
+}
+kinds = pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind.__name__)
+
+
+@kinds
+async def test_it_becomes_ready_sleeps_and_wakes(app: App, kind: type[Primitive[Any]]) -> None:
+    case = CASES[kind]
+    awake, asleep = component(app, kind, case.spec), component(app, kind, case.spec, suspended=True)
+
+    await app.until(case.ready, awake)
+    ready = await app.find(kind.gvk, "web")
+    suspended = await app.until("Suspended", asleep)
+    if case.asleep is None:
+        await app.gone(kind.gvk, "web")
+    sleeping = await app.find(kind.gvk, "web")
+    await app.until(case.ready, awake)
+    resumed = await app.find(kind.gvk, "web")
+
+    assert ready is not None
+    assert resumed is not None
+    assert (suspended.status, suspended.message) == ("True", "All resources are suspended.")
+    assert fields_of(sleeping, case.asleep) == case.asleep
+    assert (resumed["metadata"]["uid"] == ready["metadata"]["uid"]) is (case.asleep is not None)
+    assert fields_of(resumed, case.asleep) == fields_of(ready, case.asleep)
+
+
+def fields_of(obj: Object | None, like: Object | None) -> Object | None:
+    """Those fields of its spec that the other has."""
+    return None if obj is None or like is None else {field: obj["spec"].get(field) for field in like}
+
+
+@kinds
+async def test_absent_and_suspended_it_does_not_run(app: App, kind: type[Primitive[Any]]) -> None:
+    case = CASES[kind]
+    await app.until("Suspended", component(app, kind, case.spec, suspended=True))
+    assert fields_of(await app.find(kind.gvk, "web"), case.asleep) == case.asleep
+
+
+async def until_told(app: App, of: Component, *texts: str) -> Condition:
+    """Passes until the condition's message has these texts."""
+
+    async def told() -> Condition:
+        condition = await app.reconcile(of)
+        for text in texts:
+            assert text in condition.message
+        return condition
+
+    return await app.cluster.eventually(told, describe=f"the message has {texts}")
+
+
+async def test_a_pod_that_crashes_fails(app: App) -> None:
+    condition = await app.until("Failing", component(app, Pod, pod_spec(FAILING_IMAGE)))
+    assert condition.message == "Container main is in CrashLoopBackOff"
+
+
+async def test_a_pod_that_does_not_start_says_why(app: App) -> None:
+    condition = await until_told(app, component(app, Pod, pod_spec(NEVER_READY_IMAGE)), "ImagePullBackOff")
+    assert condition.reason == "Creating"
+
+
+async def test_a_job_that_fails_says_why(app: App) -> None:
+    condition = await app.until("TaskFailing", component(app, Job, task(FAILING_IMAGE, backoffLimit=0)))
+    assert condition.message == "Job failed: Job has reached the specified backoff limit"
+
+
+async def test_a_job_that_runs_says_so_and_is_stopped_before_it_is_deleted(app: App) -> None:
+    running = await app.until("TaskRunning", component(app, Job, task(NEVER_READY_IMAGE)))
+    await app.until("Suspended", component(app, Job, task(NEVER_READY_IMAGE), suspended=True))
+    await app.gone(Job.gvk, "web")
+    assert running.message == "Job has 1 active pod(s)"
+
+
+async def test_a_daemon_set_without_nodes_is_healthy(app: App) -> None:
+    nowhere = templated()
+    nowhere["template"]["spec"]["nodeSelector"] = {"no": "where"}
+    condition = await app.until("Healthy", component(app, DaemonSet, nowhere))
+    assert condition.status == "True"
+
+
+async def test_a_deployment_whose_deadline_is_over_says_so(app: App) -> None:
+    late = component(app, Deployment, templated(NEVER_READY_IMAGE, progressDeadlineSeconds=1))
+    condition = await until_told(app, late, "Waiting for replicas: 0/1 ready (ProgressDeadlineExceeded: ReplicaSet ")
+    assert condition.reason == "Creating"
+
+
+# The embedded cluster enforces no quotas.
+@pytest.mark.parametrize("cluster_kind", [pytest.param("real", marks=pytest.mark.real)])
+@pytest.mark.parametrize("kind", [Deployment, ReplicaSet], ids=lambda kind: kind.__name__)
+async def test_replicas_that_a_quota_forbids_are_told_with_the_reason(app: App, kind: type[Primitive[Any]]) -> None:
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {"pods": "1"}}}
+    await app.cluster.client.create({**quota, "metadata": {"name": "few", "namespace": app.key.namespace}})
+
+    async def counted() -> bool:
+        quotas = await app.cluster.client.list(RESOURCE_QUOTA, namespace=app.key.namespace)
+        return "used" in quotas.items[0].get("status", {})
+
+    await app.cluster.eventually(counted, describe="the quota counts")
+    web = component(app, kind, templated(replicas=2))
+    condition = await until_told(app, web, "Waiting for replicas: 1/2 ready (FailedCreate: pods ", "quota: few")
+    before = len(app.writes())
+    again = await app.reconcile(web)
+
+    assert again == condition
+    assert app.writes()[before:] == []
+
+
+RICH: dict[str, dict[str, Object]] = yaml.safe_load(Path(__file__).with_name("rich_workloads.yaml").read_text())
+RICH_CASES = [(kind, variant) for kind, variants in RICH.items() if kind[0] != "." for variant in variants]
+
+
+@pytest.mark.parametrize(("kind", "variant"), RICH_CASES)
+async def test_one_apply_is_all_that_it_takes(app: App, kind: str, variant: str) -> None:
+    """While its controllers work on it, too, and with a restart before each pass."""
+    of_kind: type[Primitive[Any]] = getattr(primitives, kind)
+    rich = component(app, of_kind, RICH[kind][variant]["spec"])
+
+    async def settled() -> bool:
+        before = len(app.writes())
+        app.memory = AppliedMemory()
+        await app.reconcile(rich)
+        return app.writes()[before:] == []
+
+    await app.cluster.eventually(settled, describe="a pass after a restart writes nothing")
+    assert [entry.verb for entry in app.writes() if entry.path.endswith("/web")] == ["patch"]
