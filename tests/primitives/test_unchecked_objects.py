@@ -10,11 +10,16 @@ from hypothesis import strategies as st
 from konverge.kube import Object
 from konverge.primitives import (
     Convergence,
+    Custom,
+    CustomResourceDefinition,
     Deployment,
+    Gateway,
     Grace,
     GraceStatus,
     HorizontalPodAutoscaler,
+    HTTPRoute,
     Ingress,
+    Namespace,
     Operation,
     PersistentVolume,
     PersistentVolumeClaim,
@@ -23,7 +28,7 @@ from konverge.primitives import (
     StatefulSet,
     Suspension,
 )
-from tests.primitives.objects import named
+from tests.primitives.objects import named, widget
 
 KINDS: list[Resource] = [
     Deployment(named()),
@@ -33,11 +38,17 @@ KINDS: list[Resource] = [
     PersistentVolumeClaim(named()),
     PersistentVolume({"metadata": {"name": "web"}}),
     HorizontalPodAutoscaler(named()),
+    Custom(widget()),
+    Custom(widget(), required_conditions=("Ready", "Accepted")),
+    Gateway(named()),
+    HTTPRoute(named()),
+    Namespace({"metadata": {"name": "web"}}),
+    CustomResourceDefinition({"metadata": {"name": "web"}}),
 ]
 
 FIELDS = {
-    "metadata": ["generation"],
-    "spec": ["replicas", "paused", "type", "updateStrategy"],
+    "metadata": ["generation", "deletionTimestamp"],
+    "spec": ["replicas", "paused", "type", "updateStrategy", "parentRefs"],
     "status": [
         "observedGeneration",
         "replicas",
@@ -49,6 +60,8 @@ FIELDS = {
         "phase",
         "message",
         "conditions",
+        "listeners",
+        "parents",
     ],
 }
 
@@ -57,9 +70,11 @@ leaves = (
     | st.booleans()
     | st.integers(-3, 5)
     | st.floats()
-    | st.sampled_from(["", "OnDelete", "LoadBalancer", "Bound", "ScalingActive", "False"])
+    | st.sampled_from(["", "OnDelete", "LoadBalancer", "Bound", "ScalingActive", "Accepted", "True", "False"])
 )
-nested_names = st.sampled_from(["type", "rollingUpdate", "partition", "ingress", "ip", "hostname", "status", "message"])
+nested_names = st.sampled_from(
+    "type rollingUpdate partition ingress ip hostname status message conditions observedGeneration parentRef name".split()
+)
 values = st.recursive(
     leaves, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(nested_names, inner, max_size=3), max_leaves=6
 )
@@ -88,19 +103,27 @@ strategies = st.sampled_from(
     ]
 )
 conditions = st.builds(
-    lambda of_type, status: {"type": of_type, "status": status, "reason": "Tested", "message": ""},
-    st.sampled_from(["AbleToScale", "ScalingActive"]),
+    lambda of_type, status, seen: {"type": of_type, "status": status, "reason": "Tested", "message": ""} | seen,
+    st.sampled_from(
+        "AbleToScale ScalingActive Ready Stalled Reconciling Accepted Programmed ResolvedRefs Conflicted Established "
+        "NamesAccepted".split()
+    ),
     st.sampled_from(["True", "False", "Unknown"]),
+    st.just({}) | st.fixed_dictionaries({"observedGeneration": counts}),
 )
+listed = st.lists(conditions, max_size=4)
 well_formed = st.fixed_dictionaries(
     {
-        "metadata": st.fixed_dictionaries({"generation": counts}),
+        "metadata": st.fixed_dictionaries(
+            {"generation": counts}, optional={"deletionTimestamp": st.just("2026-01-01T00:00:00Z")}
+        ),
         "spec": st.fixed_dictionaries(
             {
                 "replicas": counts,
                 "paused": st.booleans(),
                 "type": st.sampled_from(["ClusterIP", "LoadBalancer"]),
                 "updateStrategy": strategies,
+                "parentRefs": st.sampled_from([[], [{"name": "web"}]]),
             }
         ),
         "status": st.fixed_dictionaries(
@@ -111,8 +134,12 @@ well_formed = st.fixed_dictionaries(
                 "updatedReplicas": counts,
                 "currentRevision": revisions,
                 "updateRevision": revisions,
-                "phase": st.sampled_from(["Pending", "Available", "Bound", "Released", "Failed", "Lost"]),
-                "conditions": st.lists(conditions, max_size=2),
+                "phase": st.sampled_from(["Pending", "Available", "Bound", "Released", "Failed", "Lost", "Active"]),
+                "conditions": listed,
+                "listeners": st.lists(st.fixed_dictionaries({"conditions": listed}), max_size=1),
+                "parents": st.lists(
+                    st.fixed_dictionaries({"parentRef": st.just({"name": "web"}), "conditions": listed}), max_size=1
+                ),
                 "loadBalancer": st.sampled_from([{}, {"ingress": [{}]}, {"ingress": [{"ip": "192.0.2.1"}]}]),
             }
         ),
