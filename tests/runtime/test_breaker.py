@@ -60,6 +60,16 @@ def test_probes_of_a_loop_that_goes_on_do_not_close_it() -> None:
         assert breaker.passed("a", now, "loop") is None
 
 
+def test_an_edit_passes_an_open_breaker_at_once_but_a_loop_of_edits_does_not() -> None:
+    breaker = Breaker[str](OPTIONS)
+    spend(breaker, "a", 10, now=0.0)
+
+    delays = [breaker.delay_seconds("a", now, is_edit=True) for now in (1.0, 2.0, 5.9, 6.0, 7.0)]
+
+    assert delays == [0.0, 30.0, 30.0, 0.0, 30.0]
+    assert breaker.delay_seconds("a", 20.0) == 30.0, "what is no edit waits as ever"
+
+
 def test_a_slow_and_steady_key_is_left_alone() -> None:
     breaker = Breaker[str](OPTIONS)
     for now in range(1000):

@@ -319,6 +319,24 @@ async def test_a_key_that_never_comes_to_rest_is_slowed_down(caplog: pytest.LogC
     assert "99 of them because: ConfigMap default/a changed" in line
 
 
+async def test_an_edit_by_somebody_else_does_not_wait_for_the_end_of_a_loop() -> None:
+    runs = []
+
+    async def reconcile(key: ObjectKey) -> None:
+        runs.append(CLOCK.monotonic())
+        await CLOCK.sleep(0.01)
+        controller.wake(key, reason="an own write", is_edit=True)
+
+    async with running(reconcile) as controller:
+        controller.wake(A, reason="it came")
+        await CLOCK.sleep(10)
+        before = len(runs)
+        controller.wake(A, reason="somebody has edited it", is_edit=True)
+        await CLOCK.sleep(1)
+
+    assert (before, len(runs)) == (100, 101), "one for the edit, and none for what that one wrote"
+
+
 async def test_an_author_who_asks_to_be_woken_often_is_not_slowed_down() -> None:
     recorder = Recorder(result=Result(requeue_after=timedelta(seconds=0.1)))
     async with running(recorder) as controller:

@@ -5,7 +5,8 @@ changes something each time (or if two controllers undo each other's work) it wo
 
 Each key has a bucket of passes that refills slowly. A pass takes one out; an empty bucket opens the breaker: the key
 gets one pass now and then, until nothing has called for it for a while. A pass that nothing but the key's own
-`Result.requeue_after` called for is free: its author chose the pace.
+`Result.requeue_after` called for is free: its author chose the pace. Who edits the object meanwhile does not wait for
+the loop: an edit passes at once, as long as edits are not a loop themselves.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from math import inf
 from typing import Generic, TypeVar
 
 __all__ = ["Breaker", "BreakerOptions", "Opening"]
@@ -35,12 +37,14 @@ class BreakerOptions:
         probe: How often a key whose breaker is open gets a pass.
         calm: The breaker closes when nothing has called for the key for so long; more than `probe`, or each probe of
             a loop would close it.
+        edit: How often a key whose breaker is open gets a pass at once because somebody else has edited its object.
     """
 
     burst: int = 100
     refill: timedelta = timedelta(seconds=1)
     probe: timedelta = timedelta(seconds=30)
     calm: timedelta = timedelta(seconds=60)
+    edit: timedelta = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,7 @@ class _Bucket:
     sources: Counter[str] = field(default_factory=Counter)
     is_open: bool = False
     wanted_at: float = 0.0
+    edited_at: float = -inf
 
 
 class Breaker(Generic[K]):
@@ -101,8 +106,14 @@ class Breaker(Generic[K]):
         loudest, share = bucket.sources.most_common(1)[0]
         return Opening(bucket.passes, now - bucket.since, loudest, share)
 
-    def delay_seconds(self, key: K, now: float) -> float:
-        """Something calls for the key: how long its pass must wait at least; 0 while its breaker is closed."""
+    def delay_seconds(self, key: K, now: float, *, is_edit: bool = False) -> float:
+        """Something calls for the key: how long its pass must wait at least; 0 while its breaker is closed.
+
+        Args:
+            key: The key.
+            now: Monotonic seconds.
+            is_edit: Whether it is that somebody else wants something else of the object.
+        """
         bucket = self._buckets.get(key)
         if bucket is None or not bucket.is_open:
             return 0.0
@@ -110,6 +121,9 @@ class Breaker(Generic[K]):
             del self._buckets[key]
             return 0.0
         bucket.wanted_at = now
+        if is_edit and now - bucket.edited_at >= self._options.edit.total_seconds():
+            bucket.edited_at = now
+            return 0.0
         return self._options.probe.total_seconds()
 
     def forget(self, key: K) -> None:

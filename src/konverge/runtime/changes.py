@@ -15,6 +15,7 @@ __all__ = [
     "MapToOwners",
     "Predicate",
     "generation_changed",
+    "is_edit",
     "labels_changed",
 ]
 
@@ -79,7 +80,11 @@ MapToOwners: TypeAlias = Callable[[Change], Iterable[ObjectKey]]
 
 def generation_changed(change: Change) -> bool:
     """Let pass what changes the spec, comes, goes or begins to go; not what changes status or metadata alone."""
-    old, new = change.old, change.new
+    return is_edit(change.old, change.new)
+
+
+def is_edit(old: ObjectMeta | None, new: ObjectMeta | None) -> bool:
+    """Tell whether something else is wanted of an object than before, by its metadata before and after."""
     if old is None or new is None:
         return True
     return old.generation != new.generation or old.is_deleting != new.is_deleting

@@ -134,17 +134,21 @@ class Controller:
         self._changed = asyncio.Event()
         self._waiting_for_end: list[asyncio.Future[None]] = []
 
-    def wake(self, key: ObjectKey, *, priority: int = 0, reason: str = "") -> None:
+    def wake(self, key: ObjectKey, *, priority: int = 0, reason: str = "", is_edit: bool = False) -> None:
         """Ask for a pass over the key as soon as a worker is free; for use in the loop that runs the controller.
 
         Args:
             key: The object.
             priority: Higher goes first.
             reason: Why, for the key's story, and to name it when there is no end of it.
+            is_edit: Whether something else is wanted of the object than before. While its pass is under way that counts
+                as the pass's own doing: an answer to a write comes before the pass ends, and so does what a faster
+                watch tells of it.
         """
         now = self._clock.monotonic()
         self._sources[key] = reason
-        self._add(key, now, priority=priority, not_before=now + self._breaker.delay_seconds(key, now), reason=reason)
+        seconds = self._breaker.delay_seconds(key, now, is_edit=is_edit and key not in self._started_at)
+        self._add(key, now, priority=priority, not_before=now + seconds, reason=reason)
 
     def run_seconds(self) -> dict[ObjectKey, float]:
         """How long each pass that is under way has taken so far."""

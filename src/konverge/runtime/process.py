@@ -24,6 +24,7 @@ from konverge.errors import ConfigurationError, ForbiddenError, KindNotServedErr
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.kube.metadata import ObjectMeta
 from konverge.runtime.cached_client import CachedClients
+from konverge.runtime.changes import is_edit
 from konverge.runtime.controller import Controller
 from konverge.runtime.observing import ControllerObserver, PassTracer
 from konverge.runtime.owners import OwnerKind, Owners
@@ -283,7 +284,9 @@ class Process:
         for owner, reason in self._routing.concerned(gvk, old, new).items():
             if self._is_others(owner):
                 continue  # whoever takes it over looks at it then
-            self._controllers[owner.gvk].wake(owner.key, reason=reason)
+            meta = new or old
+            is_edit_of_it = meta is not None and owner == Reader(gvk, meta.key) and is_edit(old, new)
+            self._controllers[owner.gvk].wake(owner.key, reason=reason, is_edit=is_edit_of_it)
 
     def _is_others(self, owner: Reader) -> bool:
         if self._tenure is None:
