@@ -200,6 +200,34 @@ def test_an_empty_list_that_merges_by_item_asks_for_nothing() -> None:
     assert differences(wanted, live, "us") == ()
 
 
+def test_an_empty_list_that_is_stored_as_null_is_no_difference() -> None:
+    role: Object = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "r"},
+        "rules": [],
+    }
+    assert differences(role, {**applied(role), "rules": None}, "us") == ()
+    assert differences(role, {**applied(role), "rules": [{"verbs": ["get"]}]}, "us") != ()
+
+
+def test_what_a_service_is_given_for_a_zero_is_no_difference() -> None:
+    service: Object = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web"},
+        "spec": {"type": "NodePort", "clusterIP": "", "ports": [{"port": 80, "nodePort": 0}]},
+    }
+    live = applied(service)
+    live["spec"]["clusterIP"] = "10.0.0.9"
+    live["spec"]["ports"][0]["nodePort"] = 30000
+    assert differences(service, live, "us") == ()
+    service["spec"]["ports"][0]["nodePort"] = 30001
+    assert [found.path for found in differences(service, live, "us")] == [
+        '.spec.ports[port=80,protocol="TCP"].nodePort'
+    ]
+
+
 def test_what_belongs_to_the_server_does_not_count() -> None:
     live = applied(deployment())
     wanted = deployment()

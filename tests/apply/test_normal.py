@@ -41,6 +41,18 @@ def test_plain_text_of_a_secret_becomes_data() -> None:
     assert normalize(secret) == {"apiVersion": "v1", "kind": "Secret", "data": {"a": "w7w=", "b": "eA=="}}
 
 
+def test_bytes_get_their_one_spelling() -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "data": {"a": "YWJj\nZGVm\n", "b": "YWJ=", "c": "no base64"}}
+    assert normalize(secret)["data"] == {"a": "YWJjZGVm", "b": "YWI=", "c": "no base64"}
+
+
+def test_of_an_account_s_secrets_only_the_names_stay() -> None:
+    account: Object = {"apiVersion": "v1", "kind": "ServiceAccount"}
+    secrets = [{"name": "a", "namespace": "b"}, {"name": "c"}]
+    assert normalize({**account, "secrets": secrets})["secrets"] == [{"name": "a"}, {"name": "c"}]
+    assert normalize({**account, "secrets": "odd"})["secrets"] == "odd"
+
+
 def test_fields_are_not_added_where_they_merge_one_by_one() -> None:
     wanted = pod(containers=[{"name": "a", "image": "b", "ports": [{"containerPort": 80}]}])
     assert normalize(wanted) == wanted

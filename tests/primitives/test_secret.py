@@ -137,8 +137,8 @@ def test_text_that_is_no_unicode_is_a_mistake_that_does_not_quote_it() -> None:
 
 
 def test_the_hash_is_the_same_for_what_is_sent_and_what_is_stored() -> None:
-    sent: Object = named(data={"a": "eA==", "b": "eQ=="}, stringData={"b": "z"})
-    stored: Object = named(data={"b": "eg==", "a": "eA=="})
+    sent: Object = named(data={"a": "eA==", "b": "eQ==", "c": "YWJj\nZGVm\n"}, stringData={"b": "z"})
+    stored: Object = named(data={"b": "eg==", "a": "eA==", "c": "YWJjZGVm"})
     assert Secret.data_hash(sent) == Secret.data_hash(stored)
     assert Secret(sent).desired_hash() == Secret.data_hash(stored)
 

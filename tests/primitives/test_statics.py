@@ -117,6 +117,14 @@ def test_the_last_aggregation_rule_counts() -> None:
     assert desired["aggregationRule"] == {"clusterRoleSelectors": [{"matchLabels": {"a": "last"}}]}
 
 
+@pytest.mark.parametrize("rules", [[], [READ]])
+def test_rules_beside_an_aggregation_rule_are_a_mistake(rules: list[Object]) -> None:
+    selectors = {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}
+    (mistake,) = ClusterRole(cluster_wide(aggregationRule=selectors, rules=rules)).mistakes
+    assert mistake == "rules: leave them out beside aggregationRule, a controller of the cluster writes them"
+    assert ClusterRole(cluster_wide(aggregationRule=selectors, rules=None)).mistakes == ()
+
+
 def bind_account(m: RoleBindingMutator) -> None:
     m.edit_subjects(lambda subjects: subjects.ensure_service_account("web", "default"))
 

@@ -226,6 +226,16 @@ def _secret(secret: dict[str, Any]) -> None:
     secret.setdefault("type", "Opaque")
 
 
+def _service_account(account: dict[str, Any]) -> None:
+    if isinstance(account.get("secrets"), list):
+        account["secrets"] = [_name_alone(each) for each in account["secrets"]]
+
+
+def _name_alone(reference: Any) -> Any:
+    """What the server keeps of a reference to a Secret."""
+    return {"name": reference["name"]} if isinstance(reference, dict) and "name" in reference else reference
+
+
 def _base64(text: Any) -> Any:
     return base64.b64encode((text or "").encode()).decode() if isinstance(text, str) or text is None else text
 
@@ -358,6 +368,7 @@ _RULES: Mapping[str, Callable[[dict[str, Any]], None]] = {
     _CORE + "Pod": _pod,
     _CORE + "PodSpec": _pod_spec,
     _CORE + "Secret": _secret,
+    _CORE + "ServiceAccount": _service_account,
     _CORE + "ServiceSpec": _service_spec,
     _CORE + "ServicePort": _service_port,
     _CORE + "Volume": _volume,

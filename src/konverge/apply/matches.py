@@ -84,6 +84,8 @@ def _branch(owned: Mapping[str, Any], element: str) -> Mapping[str, Any]:
     return below if isinstance(below, dict) else {}
 
 
+# What a Service may leave to the server.
+_ALLOCATED = frozenset({"f:clusterIP", "f:healthCheckNodePort", "f:nodePort"})
 # The admission plug-in DefaultTolerationSeconds, which is on unless somebody turns it off.
 _ADDED_TOLERATIONS = [
     {"key": f"node.kubernetes.io/{why}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
@@ -176,11 +178,18 @@ class _Walk:
                 return
         elif desired is None and not below and schema is not None and is_granular(schema, live):
             return  # To apply null to it changes nothing.
-        if not same_value(desired, live) and not self._is_admitted((*path, element), desired, live):
+        if live is None and self._is_typed and isinstance(desired, dict | list) and not desired:
+            return  # The server's storage does not tell an empty one from none.
+        if not same_value(desired, live) and not self._is_added((*path, element), desired, live):
             self._report("changed", (*path, element), desired, live)
 
-    def _is_admitted(self, path: Path, desired: Any, live: Any) -> bool:
-        """Tell whether only admission made the difference: it adds tolerations to every Pod, in a list that is ours."""
+    def _is_added(self, path: Path, desired: Any, live: Any) -> bool:
+        """Tell whether only the server made the difference, in a field that is ours all the same.
+
+        It allocates what a Service asks for with a zero, and admission adds tolerations to every Pod.
+        """
+        if self._kind == "Service" and path[-1] in _ALLOCATED:
+            return not desired
         if self._kind != "Pod" or path != ("f:spec", "f:tolerations") or not isinstance(live, list):
             return False
         ours = [each for each in live if each not in _ADDED_TOLERATIONS or each in desired]

@@ -1,8 +1,8 @@
 """The trip of a built-in object through the server's own types: decoded, defaulted, and written back.
 
 What comes back is what the server stores. Nulls are gone, zero values of fields that do not tell zero from absent are
-gone, others appear unasked (``resources: {}``), quantities and times have their one spelling. The schema data says
-which field does what; it was read from the types themselves.
+gone, others appear unasked (``resources: {}``), quantities, times and bytes have their one spelling. The schema data
+says which field does what; it was read from the types themselves.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from konverge.apply.schema import Schema
+from konverge.kube.binary import canonical_base64
 from konverge.kube.quantities import canonical_quantity
 from konverge.kube.times import format_micro_time, format_time, parse_time
 
@@ -48,6 +49,8 @@ def round_trip(value: Any, schema: Schema, default: Defaulter | None = None) -> 
         return _quantity(value, milli=False)
     if isinstance(value, str) and schema.format == "date-time":
         return _time(value, micro=schema.name == _META + "MicroTime")
+    if isinstance(value, str) and schema.format == "byte":
+        return _bytes(value)
     if isinstance(value, float) and schema.type == "integer" and value.is_integer():
         return int(value)
     return value
@@ -98,6 +101,13 @@ def _is_zero(value: Any, schema: Schema | None) -> bool:
 def _quantity(value: Any, *, milli: bool) -> Any:
     try:
         return canonical_quantity(value, milli=milli) if isinstance(value, str | int | float) else value
+    except ValueError:
+        return value
+
+
+def _bytes(value: str) -> str:
+    try:
+        return canonical_base64(value)
     except ValueError:
         return value
 

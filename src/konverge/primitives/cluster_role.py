@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from konverge.kube import GroupVersionKind, Object
@@ -25,6 +25,11 @@ class ClusterRole(StaticKind["ClusterRoleMutator"]):
     def new_mutator(self) -> ClusterRoleMutator:
         """What the callbacks of this kind's mutations get."""
         return ClusterRoleMutator()
+
+    def kind_mistakes(self, obj: Mapping[str, Any]) -> Iterator[str]:
+        """Rules beside an aggregation rule, even none: both sides would write them, turn by turn, for ever."""
+        if obj.get("aggregationRule") is not None and obj.get("rules") is not None:
+            yield "rules: leave them out beside aggregationRule, a controller of the cluster writes them"
 
 
 class ClusterRoleMutator(RoleMutator):

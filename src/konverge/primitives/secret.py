@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import binascii
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from konverge.kube import GroupVersionKind
+from konverge.kube.binary import canonical_base64
 from konverge.mutation import Category, Edit, Mutator, SecretDataEditor
 from konverge.primitives.categories import StaticKind
 from konverge.primitives.hashing import content_hash
@@ -47,7 +47,8 @@ class Secret(StaticKind["SecretMutator"]):
         guesses against it: it does not protect values that are easy to guess.
         """
         text = {key: b64encode(value.encode()).decode() for key, value in (obj.get("stringData") or {}).items()}
-        return content_hash({**(obj.get("data") or {}), **text})
+        data = {key: _stored(value) for key, value in (obj.get("data") or {}).items()}
+        return content_hash({**data, **text})
 
     def desired_hash(self) -> str:
         """`data_hash` of the desired object."""
@@ -56,11 +57,14 @@ class Secret(StaticKind["SecretMutator"]):
 
 def _is_base64(text: str) -> bool:
     try:
-        # The API server ignores line breaks inside base64.
-        binascii.a2b_base64(text.replace("\n", "").replace("\r", ""), strict_mode=True)
+        canonical_base64(text)
     except ValueError:
         return False
     return True
+
+
+def _stored(value: Any) -> Any:
+    return canonical_base64(value) if isinstance(value, str) and _is_base64(value) else value
 
 
 class SecretMutator(Mutator):
