@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import given, settings
@@ -10,8 +11,10 @@ from hypothesis import strategies as st
 from konverge.kube import Object
 from konverge.primitives import (
     Convergence,
+    CronJob,
     Custom,
     CustomResourceDefinition,
+    DaemonSet,
     Deployment,
     Gateway,
     Grace,
@@ -19,10 +22,13 @@ from konverge.primitives import (
     HorizontalPodAutoscaler,
     HTTPRoute,
     Ingress,
+    Job,
     Namespace,
     Operation,
     PersistentVolume,
     PersistentVolumeClaim,
+    Pod,
+    ReplicaSet,
     Resource,
     Service,
     StatefulSet,
@@ -30,9 +36,13 @@ from konverge.primitives import (
 )
 from tests.primitives.objects import named, widget
 
-KINDS: list[Resource] = [
+GRADED: list[Resource] = [
     Deployment(named()),
     StatefulSet(named()),
+    DaemonSet(named()),
+    ReplicaSet(named()),
+    Pod(named()),
+    CronJob(named()),
     Service(named()),
     Ingress(named()),
     PersistentVolumeClaim(named()),
@@ -45,6 +55,7 @@ KINDS: list[Resource] = [
     Namespace({"metadata": {"name": "web"}}),
     CustomResourceDefinition({"metadata": {"name": "web"}}),
 ]
+KINDS: list[Resource] = [*GRADED, Job(named())]
 
 FIELDS = {
     "metadata": ["generation", "deletionTimestamp"],
@@ -72,9 +83,8 @@ leaves = (
     | st.floats()
     | st.sampled_from(["", "OnDelete", "LoadBalancer", "Bound", "ScalingActive", "Accepted", "True", "False"])
 )
-nested_names = st.sampled_from(
-    "type rollingUpdate partition ingress ip hostname status message conditions observedGeneration parentRef name".split()
-)
+nested_names = st.sampled_from(["type", "rollingUpdate", "partition", "ingress", "ip", "hostname", "status", "message"])
+nested_names |= st.sampled_from(["conditions", "observedGeneration", "parentRef", "name"])
 values = st.recursive(
     leaves, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(nested_names, inner, max_size=3), max_leaves=6
 )
@@ -89,7 +99,7 @@ live_objects = st.fixed_dictionaries(
 def test_default_handlers_never_raise(live: dict[str, Any], operation: Operation) -> None:
     for kind in KINDS:
         assert isinstance(kind.converging_status(live, operation), Convergence)
-        assert isinstance(kind.grace_status(live), Grace)
+        assert isinstance(kind.grace_status(live), Grace | None)
         assert isinstance(kind.suspension_status(live), Suspension)
 
 
@@ -102,16 +112,38 @@ strategies = st.sampled_from(
         {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}},
     ]
 )
-conditions = st.builds(
-    lambda of_type, status, seen: {"type": of_type, "status": status, "reason": "Tested", "message": ""} | seen,
-    st.sampled_from(
-        "AbleToScale ScalingActive Ready Stalled Reconciling Accepted Programmed ResolvedRefs Conflicted Established "
-        "NamesAccepted".split()
-    ),
-    st.sampled_from(["True", "False", "Unknown"]),
-    st.just({}) | st.fixed_dictionaries({"observedGeneration": counts}),
+CONDITIONS = [
+    "Accepted",
+    "AbleToScale",
+    "Conflicted",
+    "Established",
+    "NamesAccepted",
+    "Programmed",
+    "Ready",
+    "Reconciling",
+    "ResolvedRefs",
+    "ScalingActive",
+    "Stalled",
+]
+said = st.fixed_dictionaries(
+    {"status": st.sampled_from(["True", "False", "Unknown"]), "reason": st.just("Tested"), "message": st.just("")},
+    optional={"observedGeneration": counts},
 )
-listed = st.lists(conditions, max_size=4)
+conditions = st.fixed_dictionaries({}, optional=dict.fromkeys(CONDITIONS, said)).map(
+    lambda found: [{"type": name, **fields} for name, fields in found.items()]
+)
+container_states = st.sampled_from(
+    [
+        {"running": {}},
+        {"waiting": {"reason": "CrashLoopBackOff"}},
+        {"waiting": {"reason": "ImagePullBackOff"}},
+        {"terminated": {"exitCode": 0}},
+        {"terminated": {"exitCode": 1}},
+    ]
+)
+containers = st.builds(
+    lambda ready, state: {"name": "main", "ready": ready, "state": state}, st.booleans(), container_states
+)
 well_formed = st.fixed_dictionaries(
     {
         "metadata": st.fixed_dictionaries(
@@ -134,11 +166,13 @@ well_formed = st.fixed_dictionaries(
                 "updatedReplicas": counts,
                 "currentRevision": revisions,
                 "updateRevision": revisions,
-                "phase": st.sampled_from(["Pending", "Available", "Bound", "Released", "Failed", "Lost", "Active"]),
-                "conditions": listed,
-                "listeners": st.lists(st.fixed_dictionaries({"conditions": listed}), max_size=1),
+                "phase": st.sampled_from(
+                    ["Pending", "Running", "Available", "Bound", "Released", "Failed", "Lost", "Active"]
+                ),
+                "conditions": conditions,
+                "listeners": st.lists(st.fixed_dictionaries({"conditions": conditions}), max_size=1),
                 "parents": st.lists(
-                    st.fixed_dictionaries({"parentRef": st.just({"name": "web"}), "conditions": listed}), max_size=1
+                    st.fixed_dictionaries({"parentRef": st.just({"name": "web"}), "conditions": conditions}), max_size=1
                 ),
                 "loadBalancer": st.sampled_from([{}, {"ingress": [{}]}, {"ingress": [{"ip": "192.0.2.1"}]}]),
             }
@@ -147,10 +181,31 @@ well_formed = st.fixed_dictionaries(
 )
 
 
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Each mapping and list inside with each of its keys and indexes."""
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        yield value, key
+        if isinstance(inner, dict | list):
+            yield from places(inner)
+
+
+@settings(deadline=None)
+@given(live=well_formed, odd=leaves | values, operation=st.sampled_from(Operation), data=st.data())
+def test_no_field_of_another_type_makes_a_default_handler_raise(
+    live: Object, odd: Any, operation: Operation, data: st.DataObject
+) -> None:
+    parent, key = data.draw(st.sampled_from(list(places(live))))
+    parent[key] = odd
+    for kind in KINDS:
+        assert isinstance(kind.converging_status(live, operation), Convergence)
+        assert isinstance(kind.grace_status(live), Grace | None)
+        assert isinstance(kind.suspension_status(live), Suspension)
+
+
 @settings(deadline=None)
 @given(live=well_formed, operation=st.sampled_from(Operation))
 def test_grace_is_healthy_exactly_where_converging_is_ready(live: Object, operation: Operation) -> None:
-    for kind in KINDS:
+    for kind in GRADED:
         converging, grace = kind.converging_status(live, operation), kind.grace_status(live)
         assert converging is not None
         assert grace is not None
