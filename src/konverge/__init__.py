@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         aggregate,
         auxiliary,
         block_on_absence,
+        block_on_foreign_controller,
         delete,
         delete_when,
         depends_on,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         orphan_when,
         read_only,
         suppress_grace_inconsistency_warning,
+        unowned,
     )
     from konverge.crd import (
         Metadata,
@@ -98,6 +100,7 @@ _HOMES = {
         "aggregate",
         "auxiliary",
         "block_on_absence",
+        "block_on_foreign_controller",
         "delete",
         "delete_when",
         "depends_on",
@@ -106,6 +109,7 @@ _HOMES = {
         "orphan_when",
         "read_only",
         "suppress_grace_inconsistency_warning",
+        "unowned",
     ),
     "konverge.crd": (
         "Metadata",

@@ -27,7 +27,7 @@ from konverge.component import (
 )
 from konverge.errors import NotFoundError, ReconcileError, TerminalError
 from konverge.feature import BooleanGate
-from konverge.kube import GroupVersionKind, Object, ObjectKey, has_owner
+from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.mutation import Mutation
 from konverge.primitives import ConfigMap, Deployment, Secret, Service, Static
 from konverge.primitives.lifecycle import UNBLOCKED, GuardResult, blocked
@@ -221,26 +221,6 @@ async def test_a_cluster_scoped_object_gets_no_reference_to_a_namespaced_owner(a
     assert condition.reason == "Healthy"
     assert "ownerReferences" not in child["metadata"]
     await app.cluster.client.delete(gvk, ObjectKey("", name))
-
-
-async def test_an_object_in_another_namespace_is_an_error(app: App) -> None:
-    desired = {"metadata": {"name": "settings", "namespace": "default"}, "data": {}}
-    with pytest.raises(ReconcileError, match="the garbage collector would delete it"):
-        await app.reconcile(frontend().with_resource(ConfigMap(desired)).build())
-    assert (await app.condition("FrontendReady")).reason == "Error"
-
-
-async def test_two_owners_that_claim_one_object_end_in_an_error(new_app: NewApp) -> None:
-    first, second = await new_app("first"), await new_app("second")
-    await first.reconcile(frontend().with_resource(ConfigMap(first.config())).build())
-
-    with pytest.raises(ReconcileError, match="failed to apply resource v1/ConfigMap/"):
-        await second.reconcile(frontend().with_resource(ConfigMap(second.config())).build())
-
-    child = await first.find(CONFIG_MAP, "settings")
-    assert child is not None
-    assert has_owner(child, (await first.owner())["metadata"]["uid"])
-    assert (await second.condition("FrontendReady")).reason == "Error"
 
 
 async def test_a_component_of_static_resources_only_is_healthy(app: App) -> None:

@@ -87,7 +87,7 @@ async def test_tasks_that_share_a_cell_do_not_see_each_others_values() -> None:
         await both.wait()
         return before, cell.require()
 
-    seen = await asyncio.gather(use("one"), use("two"))
+    seen = list(await asyncio.gather(use("one"), use("two")))
 
     assert seen == [("the maker's", "one"), ("the maker's", "two")]
     assert cell.require() == "the maker's"
