@@ -59,7 +59,7 @@ KINDS: list[Resource] = [*GRADED, Job(named())]
 
 FIELDS = {
     "metadata": ["generation", "deletionTimestamp"],
-    "spec": ["replicas", "paused", "type", "updateStrategy", "parentRefs"],
+    "spec": ["replicas", "paused", "type", "updateStrategy", "suspend", "parentRefs"],
     "status": [
         "observedGeneration",
         "replicas",
@@ -73,6 +73,13 @@ FIELDS = {
         "conditions",
         "listeners",
         "parents",
+        "desiredNumberScheduled",
+        "numberReady",
+        "updatedNumberScheduled",
+        "active",
+        "reason",
+        "containerStatuses",
+        "initContainerStatuses",
     ],
 }
 
@@ -115,12 +122,17 @@ strategies = st.sampled_from(
 CONDITIONS = [
     "Accepted",
     "AbleToScale",
+    "Complete",
     "Conflicted",
     "Established",
+    "Failed",
     "NamesAccepted",
+    "PodScheduled",
     "Programmed",
+    "Progressing",
     "Ready",
     "Reconciling",
+    "ReplicaFailure",
     "ResolvedRefs",
     "ScalingActive",
     "Stalled",
@@ -155,6 +167,7 @@ well_formed = st.fixed_dictionaries(
                 "paused": st.booleans(),
                 "type": st.sampled_from(["ClusterIP", "LoadBalancer"]),
                 "updateStrategy": strategies,
+                "suspend": st.booleans(),
                 "parentRefs": st.sampled_from([[], [{"name": "web"}]]),
             }
         ),
@@ -170,6 +183,12 @@ well_formed = st.fixed_dictionaries(
                     ["Pending", "Running", "Available", "Bound", "Released", "Failed", "Lost", "Active"]
                 ),
                 "conditions": conditions,
+                "desiredNumberScheduled": counts,
+                "numberReady": counts,
+                "updatedNumberScheduled": counts,
+                "active": counts,
+                "containerStatuses": st.lists(containers, max_size=2),
+                "initContainerStatuses": st.lists(containers, max_size=1),
                 "listeners": st.lists(st.fixed_dictionaries({"conditions": conditions}), max_size=1),
                 "parents": st.lists(
                     st.fixed_dictionaries({"parentRef": st.just({"name": "web"}), "conditions": conditions}), max_size=1
