@@ -204,6 +204,7 @@ __all__ = [
     "aggregate",
     "auxiliary",
     "block_on_absence",
+    "block_on_foreign_controller",
     "class_rules",
     "custom_resource",
     "delete",
@@ -218,6 +219,7 @@ __all__ = [
     "orphan_when",
     "read_only",
     "suppress_grace_inconsistency_warning",
+    "unowned",
 ]
 
 
