@@ -313,7 +313,8 @@ async def test_an_outage_is_one_line_in_the_log_not_one_a_retry(caplog: pytest.L
             first.fail(ConnectionFailedError("broke"))
             await world.clock.sleep(600)
 
-    assert [record.getMessage() for record in caplog.records] == ["v1/ConfigMap: its changes do not arrive now: broke"]
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert told == "v1/ConfigMap: its changes do not arrive now: the script is used up"
 
 
 async def test_a_mistake_is_logged_once_and_following_goes_on(caplog: pytest.LogCaptureFixture) -> None:

@@ -285,7 +285,7 @@ def test_bookmarks_alone_move_where_a_watch_is_resumed() -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        ConnectionFailedError("broke"),
+        NotConnectedError("connection refused"),
         ServerError("etcd has no leader"),
         TooManyRequestsError("slow down"),
         ForbiddenError("no"),
@@ -364,6 +364,41 @@ def test_a_watch_that_is_cut_as_soon_as_it_is_open_is_asked_for_with_pauses() ->
     run.fail(ConnectionFailedError("a load balancer closed it"))
 
     assert isinstance(run.step(), Wait)
+
+
+def test_a_watch_that_is_cut_each_time_it_has_brought_something_is_resumed_every_second() -> None:
+    run = Run().watching()
+    begun = run.now
+    for version in range(11, 41):
+        step = run.after_waiting()
+        assert isinstance(step, OpenWatch)
+        assert step.resource_version == str(version - 1)
+        run.reflector.opened(run.now)
+        run.lines(line("MODIFIED", config_map(version)))
+        run.now += 0.01
+        run.fail(ConnectionFailedError("a load balancer closed it"))
+
+    assert len(run.told) == 30
+    assert 28 <= run.now - begun <= 30
+
+
+@pytest.mark.parametrize("ends_well", [True, False])
+def test_watches_that_open_but_bring_nothing_are_asked_for_with_pauses_of_a_few_seconds(ends_well: bool) -> None:
+    run = Run().watching()
+    found = []
+    for _ in range(9):
+        run.reflector.opened(run.now)
+        if ends_well:
+            run.reflector.ended(run.now)
+        else:
+            run.fail(ConnectionFailedError("a load balancer closed it"))
+        step = run.step()
+        assert isinstance(step, Wait)
+        found.append(step.seconds)
+        run.after_waiting()
+
+    bounds = [0.8, 1.6, 3.2, 3.2, 3.2, 3.2, 3.2, 3.2, 3.2]
+    assert all(low <= pause <= 1.5 * low for low, pause in zip(bounds, found, strict=True))
 
 
 def test_a_watch_that_always_ends_at_once_is_asked_for_with_pauses() -> None:

@@ -72,6 +72,11 @@ _BACKOFF = Backoff(first_seconds=0.8, cap_seconds=30.0)
 _FORGIVING_SECONDS = 3.0
 _MOST_FAILURES = 7  # more do not make the pause longer
 
+# A server that lets a watch be opened is up and not busy: that the connection broke at once is rather the doing of
+# something on the way. One request in 3 to 5 s does no harm, and who waits longer (client-go does, up to 30 s) is blind
+# for nothing.
+_MOST_FAILURES_ONCE_OPEN = 3
+
 # When watches have come to nothing for so long, start over with a list: whatever the server has against that resource
 # version will be gone. A server that cannot be reached, or is busy, says nothing against it, and a list would cost it
 # more.
@@ -288,17 +293,23 @@ class Reflector:
         if self._replacement is not None:
             self._list_in_pages("it ended before its bookmark came")
         elif self._was_short and not self._got_events:
-            self.failed(ConnectionFailedError(f"a watch of {self._gvk} ended at once without an event"), now)
+            self._fail(
+                ConnectionFailedError(f"a watch of {self._gvk} ended at once without an event"), now, is_cut=True
+            )
         elif self._was_short and was_short:
             # An event each time, if only a bookmark, must not make a hot loop of it.
             self._retry_at = now - seconds + _VERY_SHORT_SECONDS
 
     def failed(self, error: KonvergeError, now: float) -> None:
         """The step, or reading on in a watch, has failed."""
-        if self._was_cut(error, now):
+        is_cut = self._was_cut(error)
+        if is_cut and self._has_worked(now):
             self.ended(now)
             return
         self._closed(now)
+        self._fail(error, now, is_cut=is_cut)
+
+    def _fail(self, error: KonvergeError, now: float, *, is_cut: bool) -> None:
         if self._listing and self._streaming and not self._pages_this_time:
             if isinstance(error, InvalidError | BadRequestError):
                 _logger.info("%s: the server has no streaming lists (%s); listing page by page", self._gvk, error)
@@ -325,7 +336,8 @@ class Reflector:
         self._failures = min(self._failures + 1, _MOST_FAILURES)
         self._failed_at = now
         self._healthy_since = None
-        pause = _BACKOFF.pause(self._failures, self._entropy)
+        most = _MOST_FAILURES_ONCE_OPEN if is_cut else _MOST_FAILURES
+        pause = _BACKOFF.pause(min(self._failures, most), self._entropy)
         wanted = error.retry_after_seconds if isinstance(error, ApiError) else None
         self._retry_at = now + max(pause, wanted or 0.0)
 
@@ -423,15 +435,19 @@ class Reflector:
         if self._healthy_since is None:
             self._healthy_since = now
 
-    def _was_cut(self, error: KonvergeError, now: float) -> bool:
-        """Tell whether the connection of a watch broke that had worked for a while.
+    def _was_cut(self, error: KonvergeError) -> bool:
+        """Tell whether the connection of an open watch broke.
 
         That is how a load balancer or a server that is killed ends it. It says nothing against the server, and pauses
         that grow would leave whoever lives behind such a connection blind most of the time.
         """
-        if self._listing or self._opened_at is None or now - self._opened_at < _VERY_SHORT_SECONDS:
+        if self._listing or self._opened_at is None:
             return False
         return isinstance(error, ConnectionFailedError) and not isinstance(error, NotConnectedError | SilentWatchError)
+
+    def _has_worked(self, now: float) -> bool:
+        """Tell whether the open watch was of use: it has brought something, or would have, had there been anything."""
+        return self._got_events or (self._opened_at is not None and now - self._opened_at >= _VERY_SHORT_SECONDS)
 
     def _closed(self, now: float) -> float:
         """Count the watch that was open, if one was; for how long it was."""
