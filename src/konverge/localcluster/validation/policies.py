@@ -7,7 +7,7 @@ from typing import Any
 
 from konverge.kube import Object
 from konverge.kube.names import dns_subdomain_mistakes
-from konverge.localcluster.validation.mistakes import Mistake, forbidden, invalid, required, unsupported
+from konverge.localcluster.validation.mistakes import IMMUTABLE, Mistake, forbidden, invalid, required, unsupported
 from konverge.localcluster.validation.pods import NOT_NEGATIVE
 from konverge.localcluster.validation.selectors import selector_mistakes
 
@@ -27,6 +27,7 @@ __all__ = [
     "slice_mistakes",
     "storage_class_mistakes",
     "volume_mistakes",
+    "volume_update_mistakes",
 ]
 
 _SUBJECTS = ("ServiceAccount", "User", "Group")
@@ -94,6 +95,39 @@ def volume_mistakes(obj: Object) -> Iterator[Mistake]:
         yield required("spec.accessModes")
     if not spec.get("capacity"):
         yield required("spec.capacity")
+
+
+# What a PersistentVolume says beside its source, which is one field or another.
+_BESIDE_SOURCE = frozenset(
+    {
+        "accessModes",
+        "capacity",
+        "claimRef",
+        "mountOptions",
+        "nodeAffinity",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "volumeAttributesClassName",
+        "volumeMode",
+    }
+)
+
+
+def volume_update_mistakes(old: Object, new: Object) -> Iterator[Mistake]:
+    """A volume stays what and where it is."""
+    before, after = old.get("spec") or {}, new.get("spec") or {}
+    if _source(before) != _source(after):
+        yield forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation")
+    if before.get("volumeMode") != after.get("volumeMode"):
+        yield invalid("volumeMode", after.get("volumeMode"), IMMUTABLE)
+    if before.get("nodeAffinity") and before["nodeAffinity"] != after.get("nodeAffinity"):
+        yield invalid(
+            "nodeAffinity", after.get("nodeAffinity"), f"{IMMUTABLE}, except for updating from beta label to GA"
+        )
+
+
+def _source(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in spec.items() if name not in _BESIDE_SOURCE}
 
 
 def storage_class_mistakes(obj: Object) -> Iterator[Mistake]:

@@ -62,6 +62,7 @@ _UPDATE_RULES: dict[str, Callable[[Object, Object], Iterator[Mistake]]] = {
     "pods": pods.pod_update_mistakes,
     "services": services.service_update_mistakes,
     "persistentvolumeclaims": policies.claim_update_mistakes,
+    "persistentvolumes": policies.volume_update_mistakes,
     "deployments.apps": workloads.selector_update_mistakes,
     "replicasets.apps": workloads.selector_update_mistakes,
     "daemonsets.apps": workloads.selector_update_mistakes,
