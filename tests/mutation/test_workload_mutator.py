@@ -7,7 +7,17 @@ from collections.abc import Callable
 import pytest
 
 from konverge.kube import Object
-from konverge.mutation import Mutation, WorkloadMutator, all_containers, apply_mutations, container_named
+from konverge.mutation import (
+    Mutation,
+    PodSpecMutator,
+    PodTemplateMutator,
+    WorkloadMutator,
+    all_containers,
+    apply_mutations,
+    container_named,
+)
+from konverge.primitives import CronJob, DaemonSet, Deployment, Job, Pod, ReplicaSet, StatefulSet
+from tests.primitives.objects import named
 
 
 def pod_after(pod: Object, callback: Callable[[WorkloadMutator], None]) -> Object:
@@ -119,3 +129,49 @@ def test_pod_template_metadata_is_not_the_object_s() -> None:
 
     assert obj["metadata"]["labels"] == {"on": "object"}
     assert obj["spec"]["template"]["metadata"]["labels"] == {"on": "pods"}
+
+
+def trace(m: PodSpecMutator) -> None:
+    m.ensure_container({"name": "tracer"})
+
+
+TRACED: Object = {"containers": [{"name": "tracer"}]}
+
+
+def test_a_mutation_of_workloads_serves_deployments_stateful_sets_and_daemon_sets() -> None:
+    tracing = Mutation[WorkloadMutator]("tracing", trace)
+    workloads = (
+        Deployment(named(), mutations=tracing),
+        StatefulSet(named(), mutations=tracing),
+        DaemonSet(named(), mutations=tracing),
+    )
+    assert [workload.desired()["spec"]["template"]["spec"] for workload in workloads] == [TRACED] * 3
+
+
+def test_a_mutation_of_workloads_is_refused_elsewhere_by_the_type_checker() -> None:
+    """A type checker that finds nothing here complains of the comment."""
+    tracing = Mutation[WorkloadMutator]("tracing", trace)
+    ReplicaSet(named(), mutations=tracing)  # type: ignore[arg-type]
+    Pod(named(), mutations=tracing)  # type: ignore[arg-type]
+    Job(named(), mutations=tracing)  # type: ignore[arg-type]
+    CronJob(named(), mutations=tracing)  # type: ignore[arg-type]
+
+
+def test_a_mutation_of_pod_templates_serves_all_kinds_that_make_pods() -> None:
+    tracing = Mutation[PodTemplateMutator]("tracing", trace)
+    makers = (
+        Deployment(named(), mutations=tracing),
+        StatefulSet(named(), mutations=tracing),
+        DaemonSet(named(), mutations=tracing),
+        ReplicaSet(named(), mutations=tracing),
+        Job(named(), mutations=tracing),
+    )
+    assert [maker.desired()["spec"]["template"]["spec"] for maker in makers] == [TRACED] * 5
+    of_jobs = CronJob(named(), mutations=tracing).desired()["spec"]["jobTemplate"]["spec"]
+    assert of_jobs["template"]["spec"] == TRACED
+
+
+def test_a_mutation_of_pod_specs_serves_pods_too() -> None:
+    tracing = Mutation("tracing", trace)
+    assert Pod(named(), mutations=tracing).desired()["spec"] == TRACED
+    assert Job(named(), mutations=tracing).desired()["spec"]["template"]["spec"] == TRACED

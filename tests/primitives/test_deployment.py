@@ -53,6 +53,33 @@ OLD_REPLICAS_TERMINATING = live({"replicas": 3}, counts(3, 3, 5))
 PAUSED = live({"replicas": 3, "paused": True}, counts(3, 0, 3))
 ZERO_REPLICAS = live({"replicas": 0}, {})
 REPLICAS_UNSET = live({}, counts(1, 1, 1))
+QUOTA = "FailedCreate: exceeded quota: pods"
+DEADLINE = 'ProgressDeadlineExceeded: ReplicaSet "web-1" has timed out progressing.'
+
+
+def condition(condition_type: str, status: str, told: str) -> Object:
+    """A condition with the reason and the message of ``<reason>: <message>``."""
+    reason, message = told.split(": ", 1)
+    return {"type": condition_type, "status": status, "reason": reason, "message": message}
+
+
+QUOTA_EXCEEDED = live(
+    {"replicas": 3},
+    {
+        **counts(1, 1, 1),
+        "conditions": [
+            condition("Progressing", "True", "NewReplicaSetCreated: Created new replica set"),
+            condition("ReplicaFailure", "True", QUOTA),
+        ],
+    },
+)
+DEADLINE_OVER = live({"replicas": 3}, {**counts(3, 1, 4), "conditions": [condition("Progressing", "False", DEADLINE)]})
+QUOTA_AND_DEADLINE = live(
+    {"replicas": 3},
+    {"conditions": [condition("Progressing", "False", DEADLINE), condition("ReplicaFailure", "True", QUOTA)]},
+)
+FAILED_BEFORE_THE_UPDATE = live({"replicas": 3}, {**QUOTA_EXCEEDED["status"], "observedGeneration": 1}, generation=2)
+READY_AGAIN = live({"replicas": 1}, {**counts(1, 1, 1), "conditions": [condition("ReplicaFailure", "True", QUOTA)]})
 ALL_READY = live({"replicas": 3}, counts(3, 3, 3))
 
 
@@ -84,6 +111,23 @@ ALL_READY = live({"replicas": 3}, counts(3, 3, 3))
         pytest.param(REPLICAS_UNSET, NONE, HEALTHY, READY, id="replicas unset is one"),
         pytest.param(ALL_READY, CREATED, HEALTHY, READY, id="ready at once"),
         pytest.param(ALL_READY, NONE, HEALTHY, READY, id="ready"),
+        pytest.param(QUOTA_EXCEEDED, NONE, SCALING, f"Waiting for replicas: 1/3 ready ({QUOTA})", id="quota exceeded"),
+        pytest.param(
+            DEADLINE_OVER,
+            NONE,
+            UPDATING,
+            f"Waiting for rollout: 1/3 replicas updated ({DEADLINE})",
+            id="deadline over",
+        ),
+        pytest.param(
+            QUOTA_AND_DEADLINE,
+            NONE,
+            SCALING,
+            f"Waiting for replicas: 0/3 ready ({QUOTA}; {DEADLINE})",
+            id="deadline over because of a quota",
+        ),
+        pytest.param(FAILED_BEFORE_THE_UPDATE, UPDATED, UPDATING, UNOBSERVED, id="failed before the update"),
+        pytest.param(READY_AGAIN, NONE, HEALTHY, READY, id="ready all the same"),
         pytest.param({}, NONE, SCALING, "Waiting for replicas: 0/1 ready", id="an empty object"),
         pytest.param(
             live({}, {**counts(1, 1, 1), "readyReplicas": True}),
@@ -111,6 +155,21 @@ def test_health(found: Object, operation: Operation, status: ConvergingStatus, r
             GraceStatus.DEGRADED,
             "Waiting for rollout: 1/3 replicas updated",
             id="rollout unfinished",
+        ),
+        pytest.param(
+            QUOTA_EXCEEDED, GraceStatus.DEGRADED, f"Deployment partially available ({QUOTA})", id="quota exceeded"
+        ),
+        pytest.param(
+            DEADLINE_OVER,
+            GraceStatus.DEGRADED,
+            f"Waiting for rollout: 1/3 replicas updated ({DEADLINE})",
+            id="deadline over",
+        ),
+        pytest.param(
+            QUOTA_AND_DEADLINE,
+            GraceStatus.DOWN,
+            f"No replicas are ready ({QUOTA}; {DEADLINE})",
+            id="deadline over because of a quota",
         ),
         pytest.param(PAUSED, GraceStatus.HEALTHY, READY, id="paused"),
         pytest.param(ZERO_REPLICAS, GraceStatus.HEALTHY, READY, id="zero replicas"),

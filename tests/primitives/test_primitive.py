@@ -10,7 +10,7 @@ import pytest
 from konverge.errors import BuildError, KonvergeError
 from konverge.feature import BooleanGate
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.mutation import Mutation, Mutator, WorkloadMutator
+from konverge.mutation import Mutation, Mutator
 from konverge.primitives import (
     UNBLOCKED,
     ConfigMap,
@@ -129,15 +129,6 @@ def test_a_mutation_runs_on_every_pass_and_sees_what_was_extracted_since() -> No
 
     assert before["metadata"]["labels"] == {"endpoint": ""}
     assert config.desired()["metadata"]["labels"] == {"endpoint": "db"}
-
-
-def test_one_workload_mutation_serves_every_kind_with_a_pod_template() -> None:
-    def trace(m: WorkloadMutator) -> None:
-        m.ensure_container({"name": "tracer"})
-
-    tracing = Mutation("tracing", trace)
-    for workload in (Deployment(named(), mutations=[tracing]), StatefulSet(named(), mutations=[tracing])):
-        assert workload.desired()["spec"]["template"]["spec"]["containers"] == [{"name": "tracer"}]
 
 
 def test_a_mutation_for_another_kind_is_refused_by_the_type_checker_and_named_by_the_error() -> None:
