@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random  # noqa: TID251  # seeded: the same lives in every run
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -53,7 +53,7 @@ from tests.component.literal_model import FAILURE, Fact, Model, Reported, Slot, 
 NAMESPACE = "default"
 OWNER = ObjectKey(NAMESPACE, "shop")
 GRACE_SECONDS = 5
-LIVES = 200
+LIVES = 100
 CONVERGING = {
     "static": ["", ""],
     "workload": ["Healthy", "Creating", "Updating", "Scaling", "Failing", FAILURE],
@@ -319,10 +319,14 @@ def _resource(slot: Slot, world: World) -> Primitive[Any]:
     obj = {"apiVersion": "v1", "kind": "ConfigMap", **_config_map(slot.name)}
     if slot.category == "static":
         return Static(obj, guard=guard)
-    answers: dict[str, Callable[..., Any]] = {"suspend": suspend, "suspension_status": suspension}
     if slot.category == "task":
         return Task(
-            obj, converging_status=converging, guard=guard, delete_on_suspend=slot.deletes_on_suspend, **answers
+            obj,
+            converging_status=converging,
+            guard=guard,
+            suspend=suspend,
+            suspension_status=suspension,
+            delete_on_suspend=slot.deletes_on_suspend,
         )
     graded = Workload if slot.category == "workload" else Integration
     return graded(
@@ -330,6 +334,7 @@ def _resource(slot: Slot, world: World) -> Primitive[Any]:
         converging_status=converging,
         guard=guard,
         grace_status=grace,
+        suspend=suspend,
+        suspension_status=suspension,
         delete_on_suspend=slot.deletes_on_suspend,
-        **answers,
     )
