@@ -24,6 +24,7 @@ _COMMANDS = {
     "local": ("konverge.cli.local", "Start and stop a cluster on this machine."),
     "rbac": ("konverge.cli.rbac", "Print the account and the roles that an operator file needs."),
     "run": ("konverge.cli.run", "Run an operator file against a cluster."),
+    "types": ("konverge.cli.types", "Print custom resources as TypedDicts for editors and type checkers."),
     "webhooks": ("konverge.cli.webhooks", "Print the webhook configurations of an operator file."),
     "version": ("konverge.cli.version", "Print the version of konverge."),
 }

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
-import yaml
 
 from konverge.cli.authors_code import ends_within, printing_to_stderr
 from konverge.cli.crd import output_option, render
 from konverge.cli.namespaced_name import parse_namespaced_name
 from konverge.cli.operator_file import load_operator, parse_reference
 from konverge.cli.program import verbose_option
+from konverge.cli.yaml_documents import read_objects
 from konverge.errors import ConfigurationError
-from konverge.kube import Object, ObjectKey
-from konverge.kube.yaml_depth import check_yaml_depth
+from konverge.kube import ObjectKey
 from konverge.operator.permissions import FACTORY_SECONDS, Facilities, permissions_of
 from konverge.operator.roles import manifests
 
 __all__ = ["rbac"]
-
-_MAX_SAMPLE_BYTES = 4 * 1024 * 1024
 
 # For a function that never returns: those that are only slow are given up before.
 _LONGEST_SECONDS = FACTORY_SECONDS + 5.0
@@ -92,7 +89,7 @@ def rbac(
         installs_definitions=install_crds,
         keeps_certificate=webhook_secret is not None,
     )
-    given = [obj for sample in samples for obj in _objects_in(sample)]
+    given = [obj for sample in samples for obj in read_objects(sample)]
     with printing_to_stderr():
         operator = load_operator(parse_reference(file))
         pods_account = _account(account, operator.name)
@@ -127,23 +124,3 @@ def _check_secret(text: str | None, account: ObjectKey) -> None:
             f"--webhook-secret: the operator keeps its certificate in its own namespace, which is "
             f"{account.namespace!r} by --account (found {secret.namespace!r})"
         )
-
-
-def _objects_in(file: Path) -> list[Object]:
-    """The objects of a YAML file."""
-    try:
-        if file.stat().st_size > _MAX_SAMPLE_BYTES:
-            raise ConfigurationError(
-                f"{file}: larger than {_MAX_SAMPLE_BYTES >> 20} MiB, expected a few sample objects"
-            )
-        text = file.read_text(encoding="utf-8")
-        check_yaml_depth(text)
-        found: list[Any] = [obj for obj in yaml.safe_load_all(text) if obj is not None]
-    except OSError as error:
-        raise ConfigurationError(f"{file}: {error.strerror}") from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise ConfigurationError(f"{file}: no YAML: {' '.join(str(error).split())}") from error
-    for obj in found:
-        if not isinstance(obj, dict):
-            raise ConfigurationError(f"{file}: expected objects, found a {type(obj).__name__}")
-    return found

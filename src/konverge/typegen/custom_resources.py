@@ -11,7 +11,7 @@ from konverge.kube import GroupVersionKind
 from konverge.typegen.annotations import ANY_MAPPING, Annotation
 from konverge.typegen.modules import Field, Module, TypedDictClass, fields_of_kind
 from konverge.typegen.names import Names, class_name
-from konverge.typegen.schemas import Place, Translation, plain, shown
+from konverge.typegen.schemas import Place, Translation, plain, shown, takes_any_fields
 
 __all__ = ["custom_resource_module"]
 
@@ -56,7 +56,7 @@ def custom_resource_module(definitions: Iterable[Mapping[str, Any]]) -> str:
     translation = Translation(names)
     aliases: dict[str, Annotation] = {}
     for name, each in zip(taken, ordered, strict=True):
-        if each.schema.get("x-kubernetes-preserve-unknown-fields") is True:
+        if takes_any_fields(each.schema):
             aliases[name] = ANY_MAPPING
         else:
             fields = translation.fields(each.schema, name, each.place)

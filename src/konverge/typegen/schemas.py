@@ -20,11 +20,12 @@ from konverge.typegen.annotations import (
 from konverge.typegen.modules import Field, TypedDictClass
 from konverge.typegen.names import Names, class_name
 
-__all__ = ["Place", "Translation", "plain", "shown"]
+__all__ = ["Place", "Translation", "plain", "shown", "takes_any_fields"]
 
 _MAX_DEPTH = 64
-_MAX_CHARACTERS = 32 * 1024 * 1024
+_MAX_CHARACTERS = 16 * 1024 * 1024
 _FIELD_CHARACTERS = 16
+_CLASS_CHARACTERS = 200
 _MAX_LITERALS = 512
 _SHOWN = 60
 _PLAIN = re.compile(r"[A-Za-z0-9_.*\[\]-]{1,100}")
@@ -87,6 +88,13 @@ def _no_reference(target: str, place: Place) -> Annotation:
     raise ConfigurationError(
         f"{place}: expected a schema that is written out, found $ref {shown(target)}; the API server accepts none"
     )
+
+
+def takes_any_fields(schema: Mapping[str, Any]) -> bool:
+    """Tell whether no class can have the fields of an object: it may have unknown ones, or one without a name."""
+    properties = schema.get("properties")
+    has_nameless = isinstance(properties, Mapping) and "" in properties
+    return has_nameless or schema.get("x-kubernetes-preserve-unknown-fields") is True
 
 
 class Translation:
@@ -177,13 +185,14 @@ class Translation:
         raise place.below("type").mistake(f"one of {_TYPES}", kind)
 
     def _object(self, schema: Mapping[str, Any], name: str, place: Place) -> Annotation:
-        if schema.get("x-kubernetes-preserve-unknown-fields") is True:
+        if takes_any_fields(schema):
             return ANY_MAPPING
         values = schema.get("additionalProperties")
         if isinstance(values, Mapping):
             return mapping_of(self.annotation(values, class_name(name, "Value"), place.below("*")))
         if values is True or not schema.get("properties"):
             return ANY_MAPPING
+        self._spend(_CLASS_CHARACTERS, place)
         own = self._names.take(name)
         self.classes.append(TypedDictClass(own, self.fields(schema, own, place)))
         return Annotation(own)

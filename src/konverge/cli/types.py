@@ -1,0 +1,109 @@
+"""``konverge types``: anyone's custom resources as TypedDicts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import TypeAlias
+
+import click
+
+from konverge.cli.program import verbose_option
+from konverge.cli.yaml_documents import STDIN, read_objects
+from konverge.client.connect import connect
+from konverge.clock import SystemClock
+from konverge.errors import ConfigurationError
+from konverge.kube import GroupVersionKind, Object
+from konverge.typegen import custom_resource_module
+
+__all__ = ["types"]
+
+_DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+
+_Wanted: TypeAlias = Callable[[Object], bool]
+
+
+@click.command()
+@click.option(
+    "--crd",
+    "files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A file with CustomResourceDefinitions, - for stdin; repeatable. Other objects in it are passed over.",
+)
+@click.option("--cluster", "from_cluster", is_flag=True, help="Those that a cluster has.")
+@click.option("--kubeconfig", "kubeconfig_file", type=click.Path(path_type=Path), help="The kubeconfig file.")
+@click.option("--context", help="The context of the kubeconfig; its current one when not given.")
+@click.option("--group", "groups", multiple=True, help="Kinds of this group alone; repeatable.")
+@click.option("--kind", "kinds", multiple=True, help="This kind alone; repeatable.")
+@click.option("--out", type=click.Path(path_type=Path), default=STDIN, help="The file to write; - is stdout.")
+@verbose_option
+def types(
+    files: tuple[Path, ...],
+    from_cluster: bool,
+    kubeconfig_file: Path | None,
+    context: str | None,
+    groups: tuple[str, ...],
+    kinds: tuple[str, ...],
+    out: Path,
+) -> None:
+    """Print a Python module with the custom resources of CustomResourceDefinitions as TypedDicts.
+
+    It has each served version: the one that a cluster prefers under the kind's name, others with the version behind it.
+    Those of Kubernetes' own kinds are in konverge.types.
+    """
+    if from_cluster == bool(files):
+        raise click.UsageError("choose one of --crd FILE and --cluster")
+    if not from_cluster and (kubeconfig_file or context):
+        raise click.UsageError("--kubeconfig, --context: does nothing without --cluster")
+
+    def is_wanted(definition: Object) -> bool:
+        group, kind = _group_and_kind(definition)
+        return (not groups or group in groups) and (not kinds or kind in kinds)
+
+    if from_cluster:
+        source = "the cluster"
+        definitions = asyncio.run(_of_cluster(kubeconfig_file, context, is_wanted))
+    else:
+        source = ", ".join(map(str, files))
+        definitions = [definition for file in files for definition in _of_file(file, is_wanted)]
+    if not definitions:
+        chosen = " of the chosen groups and kinds" if groups or kinds else ""
+        raise ConfigurationError(f"{source}: expected CustomResourceDefinitions{chosen}, found none")
+    _write(custom_resource_module(definitions), out)
+
+
+def _of_file(file: Path, is_wanted: _Wanted) -> list[Object]:
+    """The definitions in a file, of which each by itself is good."""
+    found = [obj for obj in read_objects(file) if obj.get("kind") == _DEFINITION.kind and is_wanted(obj)]
+    try:
+        custom_resource_module(found)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{file}: {error}") from error
+    return found
+
+
+async def _of_cluster(kubeconfig_file: Path | None, context: str | None, is_wanted: _Wanted) -> list[Object]:
+    user_agent = f"konverge/{version('konverge')} (types)"
+    async with connect(kubeconfig_file, context, user_agent=user_agent, clock=SystemClock()) as client:
+        return [obj async for obj in client.items(_DEFINITION) if is_wanted(obj)]
+
+
+def _group_and_kind(definition: Object) -> tuple[object, object]:
+    """What a definition, which may be none, says that it defines."""
+    spec = definition.get("spec")
+    spec = spec if isinstance(spec, dict) else {}
+    names = spec.get("names")
+    return spec.get("group"), names.get("kind") if isinstance(names, dict) else None
+
+
+def _write(module: str, out: Path) -> None:
+    if out == STDIN:
+        click.echo(module, nl=False)
+        return
+    try:
+        out.write_text(module, encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"{out}: {error.strerror}") from error

@@ -1,0 +1,62 @@
+"""What the page about types shows is what two type checkers and the command say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import konverge.types
+from tests.docs.pages import blocks, commands, text_of
+
+PAGE = "docs/types.md"
+MYPY = [sys.executable, "-m", "mypy", "--strict", "--cache-dir=cache"]
+PYRIGHT = [sys.executable, "-m", "pyright", f"--pythonpath={sys.executable}"]
+
+
+def printed(command: list[str], folder: Path, exit_code: int = 0) -> str:
+    """What a command prints that ends so."""
+    ended = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=100)
+    assert (ended.returncode, ended.stderr) == (exit_code, ""), ended.stdout
+    return ended.stdout
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The files of the page, and what its command writes."""
+    for name, text in zip(("sites.py", "boxed.py"), blocks(PAGE, "python"), strict=True):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "boxes-crd.yaml").write_text(blocks(PAGE, "yaml")[0])
+    (command,) = commands(PAGE)
+    printed([sys.executable, "-m", *command], tmp_path)
+    return tmp_path
+
+
+def test_the_python_of_the_page_runs_and_has_the_types_that_it_says(folder: Path) -> None:
+    for file in ("sites.py", "boxed.py"):
+        assert printed([sys.executable, file], folder) == ""
+    printed([*MYPY, "sites.py", "boxed.py"], folder)
+    printed([*PYRIGHT, "sites.py", "boxed.py"], folder)
+
+
+def test_mypy_says_what_the_page_shows(folder: Path) -> None:
+    sites = folder / "sites.py"
+    sites.write_text(sites.read_text().replace('"replicas": 2', '"replica": 2'))
+
+    assert blocks(PAGE, "text")[0] in printed([*MYPY, "sites.py"], folder, exit_code=1)
+
+
+def test_the_classes_of_the_page_are_those_that_the_command_writes(folder: Path) -> None:
+    text = (folder / "boxes.py").read_text()
+
+    assert all(f"class {name}(" in text for name in ("Box", "BoxSpec", "BoxSpecContentItem"))
+
+
+def test_the_page_has_every_module() -> None:
+    names = [path.stem for path in Path(konverge.types.__file__).parent.glob("*_v*.py")]
+
+    assert [name for name in names if f"`{name}`" not in text_of(PAGE)] == []
+    assert import_module("konverge.types.meta_v1").Quantity == str | int | float

@@ -1,0 +1,42 @@
+"""CustomResourceDefinitions, and what the module made of them is at run time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from konverge.kube import Object
+from konverge.typegen import custom_resource_module
+
+__all__ = ["definition", "loaded", "spec_of", "version"]
+
+
+def version(name: str = "v1", schema: Any = None, *, served: bool = True) -> Object:
+    """One version of a definition; of anything when there is no schema."""
+    return {
+        "name": name,
+        "served": served,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema or {"type": "object"}},
+    }
+
+
+def definition(*versions: Object, group: str = "example.com", kind: str = "Widget") -> Object:
+    """A definition as a file has it."""
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"widgets.{group}"},
+        "spec": {"group": group, "names": {"kind": kind, "plural": "widgets"}, "versions": list(versions)},
+    }
+
+
+def spec_of(schema: Any, **root: Any) -> Object:
+    """A definition of a kind whose ``spec`` has that schema."""
+    return definition(version(schema={"type": "object", "properties": {"spec": schema}, **root}))
+
+
+def loaded(*definitions: Object) -> dict[str, Any]:
+    """The module's names after Python has run it."""
+    names: dict[str, Any] = {}
+    exec(compile(custom_resource_module(definitions), "generated", "exec", dont_inherit=True), names)
+    return names

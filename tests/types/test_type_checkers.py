@@ -1,0 +1,92 @@
+"""What two type checkers say of objects with and without mistakes."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+# Each line with a mistake says so.
+SAMPLE = """
+from konverge.mutation import Mutation
+from konverge.primitives import Deployment, Secret, Service, Static
+from konverge.types import apiextensions_v1, apps_v1, autoscaling_v2, core_v1, meta_v1, networking_v1
+
+labels = {"app": "web"}
+
+
+def deployment(replicas: int) -> apps_v1.Deployment:
+    container: core_v1.Container = {
+        "name": "web",
+        "image": "nginx",
+        "imagePullPolicy": "Always",
+        "ports": [{"containerPort": 80, "protocol": "TCP"}],
+        "livenessProbe": {"httpGet": {"port": "http"}},
+        "readinessProbe": {"httpGet": {"port": 80}},
+        "resources": {"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"cpu": 0.5}},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default", "labels": labels},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+
+
+Deployment(deployment(2), mutations=Mutation("nothing", lambda m: None))
+Static(deployment(2))
+service: core_v1.Service = {"spec": {"ports": [{"port": 80, "targetPort": "http"}]}}
+Service(service)
+policy: networking_v1.NetworkPolicyIngressRule = {"from": [{"podSelector": {}}]}
+schema: apiextensions_v1.JSONSchemaProps = {
+    "type": "object",
+    "x-kubernetes-preserve-unknown-fields": True,
+    "properties": {"size": {"type": "integer", "not": {"enum": [0]}}},
+}
+quantity: meta_v1.Quantity = "100m"
+
+wrong_field: apps_v1.DeploymentSpec = {"replica": 2, "selector": {}, "template": {}}  # mistake
+wrong_type: apps_v1.StatefulSetSpec = {"replicas": "2", "selector": {}, "template": {}}  # mistake
+missing: apps_v1.DeploymentSpec = {"selector": {}}  # mistake
+deep: core_v1.PodTemplateSpec = {"spec": {"containers": [{"name": "web", "ports": [{"port": 80}]}]}}  # mistake
+no_such_value: core_v1.Container = {"name": "web", "imagePullPolicy": "Sometimes"}  # mistake
+other_kind: core_v1.Secret = {"kind": "ConfigMap"}  # mistake
+not_text: core_v1.ConfigMap = {"data": {"port": 80}}  # mistake
+deeper: apiextensions_v1.JSONSchemaProps = {"properties": {"size": {"typ": "integer"}}}  # mistake
+minimum: autoscaling_v2.HorizontalPodAutoscalerSpec = {"maxReplicas": 3}  # mistake
+service["spec"]["port"]  # mistake
+Secret(["no", "object"])  # mistake
+""".lstrip()
+
+
+def lines_that_mypy_reports(file: Path) -> set[int]:
+    command = [sys.executable, "-m", "mypy", "--strict", "--python-version=3.11", "--cache-dir=cache", file.name]
+    return lines_in(command, file, r"^sample\.py:(\d+): error")
+
+
+def lines_that_pyright_reports(file: Path) -> set[int]:
+    command = [sys.executable, "-m", "pyright", "--pythonversion=3.11", f"--pythonpath={sys.executable}", file.name]
+    return lines_in(command, file, r"sample\.py:(\d+):\d+ - error")
+
+
+def lines_in(command: list[str], file: Path, pattern: str) -> set[int]:
+    done = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == 1, done.stdout + done.stderr
+    return {int(line) for line in re.findall(pattern, done.stdout, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("lines_reported", [lines_that_mypy_reports, lines_that_pyright_reports])
+def test_each_mistake_is_reported_and_nothing_else(lines_reported: Callable[[Path], set[int]], tmp_path: Path) -> None:
+    file = tmp_path / "sample.py"
+    file.write_text(SAMPLE)
+    lines = enumerate(SAMPLE.splitlines(), start=1)
+
+    assert lines_reported(file) == {number for number, line in lines if line.endswith("# mistake")}
