@@ -204,7 +204,11 @@ def test_the_facilities_of_the_runtime_bring_their_own() -> None:
 def test_watched_kinds_are_read_and_declared_uses_added() -> None:
     declaration = Declaration(
         "bakery",
-        watched=(GroupVersionKind("", "v1", "Node"), GroupVersionKind("", "v1", "Endpoints")),
+        watched=(
+            GroupVersionKind("", "v1", "Node"),
+            GroupVersionKind("", "v1", "Endpoints"),
+            GroupVersionKind("gateway.networking.k8s.io", "v1", "Gateway"),
+        ),
         uses=(
             Use.of(GroupVersionKind("", "v1", "Pod"), ("create",), subresource="eviction"),
             Use.of(GroupVersionKind("x.example", "v1", "Fish"), READ, plural="fish"),
@@ -215,6 +219,7 @@ def test_watched_kinds_are_read_and_declared_uses_added() -> None:
 
     assert verbs(found.cluster_rules, "", "nodes") == READ
     assert verbs(found.rules, "", "endpoints") == READ
+    assert verbs(found.rules, "gateway.networking.k8s.io", "gateways") == READ
     assert verbs(found.rules, "", "pods/eviction") == ("create",)
     assert verbs(found.rules, "x.example", "fish") == READ
 

@@ -60,7 +60,7 @@ _CLUSTER_SCOPED = frozenset(
     }
 )
 # Whose plural is not what the rule for plurals makes of the kind.
-_PLURALS = {("", "Endpoints"): "endpoints"}
+_PLURALS = {("", "Endpoints"): "endpoints", ("gateway.networking.k8s.io", "Gateway"): "gateways"}
 
 
 class Scope(Enum):
