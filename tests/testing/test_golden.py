@@ -11,7 +11,7 @@ import pytest
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
 from konverge.testing import assert_golden, compare_golden, serialize
-from konverge.testing.golden_run import GoldenRun, RunningTest
+from konverge.testing.golden.run import GoldenRun, RunningTest
 
 TESTS = """
 import pytest

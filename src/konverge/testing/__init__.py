@@ -9,13 +9,25 @@ top ``conftest.py``::
 A test that takes the fixture runs twice. On the embedded cluster time is simulated, so a minute's wait costs nothing;
 the real one (`konverge.testing.controlplane`) says what is true.
 
-Without a cluster, `assert_golden` compares what a component renders with a file beside the test.
+Without a cluster, `assert_golden` compares what a component renders with a file beside the test, and a `VersionMatrix`
+does so for every version and mutation.
 """
 
 from konverge.testing.cluster import Cluster, Server
-from konverge.testing.golden import assert_golden, compare_golden
-from konverge.testing.golden_text import serialize
+from konverge.testing.golden import assert_golden, compare_golden, serialize
 from konverge.testing.requests import Request
+from konverge.testing.version_matrix import Fixture, VersionMatrix, load_matrix
 from konverge.testing.waiting import eventually
 
-__all__ = ["Cluster", "Request", "Server", "assert_golden", "compare_golden", "eventually", "serialize"]
+__all__ = [
+    "Cluster",
+    "Fixture",
+    "Request",
+    "Server",
+    "VersionMatrix",
+    "assert_golden",
+    "compare_golden",
+    "eventually",
+    "load_matrix",
+    "serialize",
+]

@@ -25,7 +25,7 @@ from konverge.clock import Clock, SeededEntropy, SimulatedClock, SimulatedLoop, 
 from konverge.localcluster import LocalCluster
 from konverge.testing.cluster import Cluster, Server
 from konverge.testing.controlplane import BinariesNotFoundError, RealCluster, find_binaries
-from konverge.testing.golden_plugin import GoldenPlugin, add_options
+from konverge.testing.golden.plugin import GoldenPlugin, add_options
 from konverge.testing.servers import EmbeddedServer, RealServer
 
 __all__ = ["anyio_backend", "cluster", "cluster_kind", "real_control_plane"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from konverge.testing.golden_run import FOLDER, GoldenRun, RunningTest
+from konverge.testing.golden.run import FOLDER, GoldenRun, RunningTest
 
 __all__ = ["GoldenPlugin", "add_options"]
 

@@ -1,6 +1,6 @@
 """What a run of tests does with its golden files: which test is at it, whether to write, what was used and written.
 
-No pytest here: `konverge.testing.golden_plugin` drives it. One test runs at a time in a process, so the run that is
+No pytest here: `konverge.testing.golden.plugin` drives it. One test runs at a time in a process, so the run that is
 under way is a stack of one (of two, where a test runs pytest itself).
 """
 

@@ -1,8 +1,4 @@
-"""Golden files: what a component renders, in a file beside its test, compared on each run.
-
-`assert_golden` is a test's one line. ``pytest --update-golden`` writes the files, a review of their diff decides, and
-from then on each change of what is rendered shows as one. It needs neither a cluster nor an event loop.
-"""
+"""Comparing what is rendered with a golden file, or writing it; and the messages that say what differs."""
 
 from __future__ import annotations
 
@@ -10,8 +6,8 @@ import difflib
 import os
 from pathlib import Path
 
-from konverge.testing.golden_run import current_run, read_golden
-from konverge.testing.golden_text import Rendered, serialize, without_secret_values
+from konverge.testing.golden.run import current_run, read_golden
+from konverge.testing.golden.text import Rendered, serialize, without_secret_values
 
 __all__ = ["assert_golden", "check_golden_text", "compare_golden"]
 

@@ -1,0 +1,191 @@
+"""A version matrix in a YAML file: everything but the function that builds.
+
+folder: golden/web              # beside this file
+versions: ["8.4.0", "8.5.0"]
+exclude: [user-overrides]
+revealSecrets: false
+fixtures:
+- name: default
+spec: {replicas: 2}         # or specFile: default.yaml
+requires: [tracing, {mutation: legacy-arguments, for: "8.4.0"}]
+forbids: [{mutation: legacy-arguments, for: "8.5.0"}]
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from konverge.component import Component
+from konverge.errors import BuildError
+from konverge.kube.yaml_depth import check_yaml_depth
+from konverge.primitives.lifecycle import Resource
+from konverge.testing.version_matrix.fixtures import Expectation, Fixture, did_you_mean
+from konverge.testing.version_matrix.matrix import VersionMatrix
+from konverge.testing.version_matrix.mistakes import shown
+
+__all__ = ["load_matrix"]
+
+_MATRIX_FIELDS = ("folder", "versions", "exclude", "revealSecrets", "fixtures")
+_FIXTURE_FIELDS = ("name", "spec", "specFile", "requires", "forbids")
+_EXPECTATION_FIELDS = ("mutation", "for")
+
+
+def load_matrix(path: str | os.PathLike[str], build: Callable[[str, Any], Component | Resource]) -> VersionMatrix[Any]:
+    """The matrix that a YAML file describes.
+
+    Args:
+        path: The file. The paths in it start at its own folder.
+        build: As for `VersionMatrix`; a spec is what YAML makes of it, with dates as text.
+
+    Raises:
+        konverge.errors.BuildError: With everything that is wrong with the file, each mistake with its place.
+    """
+    file = Path(path).absolute()
+    reading = _Reading(file.parent)
+    found = reading.document(file)
+    if reading.mistakes:
+        raise BuildError(f"version matrix {path}", reading.mistakes)
+    fields = reading.fields(found, "", _MATRIX_FIELDS, ("folder", "versions", "fixtures"))
+    folder = reading.text(fields.get("folder", "."), "folder")
+    versions = reading.texts(fields.get("versions", ()), "versions")
+    exclude = reading.texts(fields.get("exclude", ()), "exclude")
+    reveal = fields.get("revealSecrets", False)
+    if not isinstance(reveal, bool):
+        reading.wrong("revealSecrets", "true or false", reveal)
+    fixtures = [
+        reading.fixture(item, f"fixtures[{index}]")
+        for index, item in enumerate(reading.items(fields.get("fixtures", ()), "fixtures"))
+    ]
+    subject = f"version matrix {path}"
+    if reading.mistakes:
+        raise BuildError(subject, reading.mistakes)
+    try:
+        return VersionMatrix(
+            file.parent / folder,
+            versions=versions,
+            fixtures=fixtures,
+            build=build,
+            exclude=exclude,
+            reveal_secrets=reveal,
+        )
+    except BuildError as error:
+        raise BuildError(subject, error.mistakes) from None
+
+
+class _Reading:
+    """Reads values, and goes on after a mistake: what it then answers is of the right type and used by nobody."""
+
+    def __init__(self, folder: Path) -> None:
+        self.mistakes: list[str] = []
+        self._folder = folder
+
+    def wrong(self, path: str, expected: str, found: object) -> None:
+        """Note a mistake; an empty path is the whole file."""
+        begin = f"{path}: " if path else ""
+        self.mistakes.append(f"{begin}expected {expected}, found {shown(found)}")
+
+    def document(self, file: Path, path: str = "") -> Any:
+        """The one document of a file; None, and a mistake, without."""
+        begin = f"{path}: " if path else ""
+        try:
+            text = file.read_bytes().decode("utf-8-sig")
+            check_yaml_depth(text)
+            return yaml.load(text, Loader=_Loader)
+        except FileNotFoundError:
+            self.mistakes.append(f"{begin}there is no file {file}")
+        except yaml.MarkedYAMLError as error:
+            line = f", line {error.problem_mark.line + 1}" if error.problem_mark is not None else ""
+            self.mistakes.append(f"{begin}{file} cannot be read: {error.problem}{line}")
+        except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError) as error:
+            self.mistakes.append(f"{begin}{file} cannot be read: {' '.join(str(error).split())}")
+        return None
+
+    def fields(self, found: object, path: str, known: tuple[str, ...], needed: Iterable[str]) -> dict[str, Any]:
+        """A mapping of known fields."""
+        if not isinstance(found, dict):
+            self.wrong(path, f"a mapping with {', '.join(known)}", found)
+            return {}
+        begin = f"{path}." if path else ""
+        for field in found:
+            if field not in known:
+                near = did_you_mean(str(field), known)
+                self.mistakes.append(f"{begin}{field}: expected one of {', '.join(known)}{near}")
+        for field in needed:
+            if field not in found:
+                self.mistakes.append(f"{begin}{field} is missing")
+        return found
+
+    def items(self, found: object, path: str) -> list[Any]:
+        """A list."""
+        if isinstance(found, list | tuple):
+            return list(found)
+        self.wrong(path, "a list", found)
+        return []
+
+    def texts(self, found: object, path: str) -> list[str]:
+        """A list of texts."""
+        return [self.text(item, f"{path}[{index}]") for index, item in enumerate(self.items(found, path))]
+
+    def text(self, found: object, path: str) -> str:
+        """A text."""
+        if isinstance(found, str):
+            return found
+        is_number = isinstance(found, int | float)
+        self.wrong(path, "text (put it into quotes)" if is_number else "text", found)
+        return ""
+
+    def fixture(self, found: object, path: str) -> Fixture[Any]:
+        """A fixture, with its spec from the file where one is named."""
+        fields = self.fields(found, path, _FIXTURE_FIELDS, ("name",))
+        if not fields:
+            return Fixture("", None)
+        given = [field for field in ("spec", "specFile") if field in fields]
+        spec = fields.get("spec")
+        if len(given) != 1:
+            self.mistakes.append(f"{path}: expected either spec or specFile, found {' and '.join(given) or 'neither'}")
+        elif given == ["specFile"]:
+            where = f"{path}.specFile"
+            name = self.text(fields["specFile"], where)
+            spec = self.document(self._folder / name, where) if name else None
+        return Fixture(
+            self.text(fields.get("name", ""), f"{path}.name"),
+            spec,
+            requires=self.expectations(fields.get("requires", ()), f"{path}.requires"),
+            forbids=self.expectations(fields.get("forbids", ()), f"{path}.forbids"),
+        )
+
+    def expectations(self, found: object, path: str) -> list[Expectation]:
+        """Names of mutations, with or without a version."""
+        return [self.expectation(item, f"{path}[{index}]") for index, item in enumerate(self.items(found, path))]
+
+    def expectation(self, found: object, path: str) -> Expectation:
+        """The name of a mutation, or a mapping of it and a version."""
+        if not isinstance(found, dict):
+            return self.text(found, path)
+        fields = self.fields(found, path, _EXPECTATION_FIELDS, ("mutation",))
+        name = self.text(fields.get("mutation", ""), f"{path}.mutation")
+        return (name, self.text(fields["for"], f"{path}.for")) if "for" in fields else name
+
+
+class _Loader(yaml.SafeLoader):
+    """The safe loader, with dates left as they are written, and no field twice in one mapping."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """The value of a mapping."""
+        seen: set[str] = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f"field {key.value!r} is there twice", problem_mark=key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.yaml_implicit_resolvers = {
+    letter: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}

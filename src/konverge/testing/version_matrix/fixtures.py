@@ -1,0 +1,76 @@
+"""Fixtures: a spec that is rendered at every version, and what must and must not fire then."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from konverge.testing.version_matrix.regimes import Firing, firing_names
+
+__all__ = ["Expectation", "Fixture", "broken_at", "broken_everywhere", "did_you_mean", "wanted"]
+
+S = TypeVar("S")
+
+Expectation: TypeAlias = str | tuple[str, str]
+"""The name of a mutation, or a name and the version at which it is meant."""
+
+
+# Without slots: a frozen generic class with slots cannot be made as Fixture[...](...) before Python 3.12.
+@dataclass(frozen=True)
+class Fixture(Generic[S]):
+    """A spec that is rendered at every version.
+
+    Args:
+        name: The folder of its golden files.
+        spec: What the matrix' `build` gets, whatever it is.
+        requires: Mutations that must fire: at the version given with the name, or else at one of the versions at least.
+        forbids: Mutations that must not fire: at the version given with the name, or else at any version.
+    """
+
+    name: str
+    spec: S
+    requires: Sequence[Expectation] = ()
+    forbids: Sequence[Expectation] = ()
+
+
+def wanted(expectations: Sequence[Expectation]) -> list[tuple[str, str | None]]:
+    """Each expectation as the mutation's name and the version, None where none is given."""
+    return [(found, None) if isinstance(found, str) else found for found in expectations]
+
+
+def broken_at(fixture: Fixture[Any], version: str, firing: Firing) -> Iterator[str]:
+    """What is required at this version and does not fire, or is forbidden and does."""
+    fire = firing_names(firing)
+    for name, where in wanted(fixture.requires):
+        if where == version and name not in fire:
+            yield (
+                f"fixture {fixture.name}: mutation {name!r} is required and does not fire at {version}; "
+                f"{_told(fire)}{did_you_mean(name, fire)}"
+            )
+    for name, where in wanted(fixture.forbids):
+        if where in (version, None) and name in fire:
+            on = ", ".join(identity for identity, names in firing if name in names)
+            yield f"fixture {fixture.name}: mutation {name!r} is forbidden and fires at {version}, on {on}"
+
+
+def broken_everywhere(fixture: Fixture[Any], firings: Mapping[str, Firing]) -> Iterator[str]:
+    """What is required at any version and fires at none."""
+    fire = frozenset[str]().union(*map(firing_names, firings.values()))
+    for name, where in wanted(fixture.requires):
+        if where is None and name not in fire:
+            yield (
+                f"fixture {fixture.name}: mutation {name!r} is required and fires at no version; "
+                f"{_told(fire)}{did_you_mean(name, fire)}"
+            )
+
+
+def did_you_mean(word: str, words: Iterable[str]) -> str:
+    """The end of a message about a word that is not among those: the nearest one, where one is near."""
+    near = difflib.get_close_matches(word, [other for other in words if other], n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _told(fire: frozenset[str]) -> str:
+    return f"those fire: {', '.join(sorted(fire))}" if fire else "none fires"
