@@ -147,6 +147,39 @@ async def test_a_job_that_runs_says_so_and_is_stopped_before_it_is_deleted(app: 
     assert running.message == "Job has 1 active pod(s)"
 
 
+async def test_a_pod_that_fits_no_node_says_so(app: App) -> None:
+    nowhere = component(app, Pod, pod_spec(nodeSelector={"no": "where"}))
+    condition = await until_told(app, nowhere, "Waiting for pod to run: phase is Pending (Unschedulable: 0/1 nodes ")
+    assert condition.reason == "Creating"
+
+
+def daemons(app: App, image: str, **strategy: Any) -> Component:
+    return component(app, DaemonSet, templated(image, updateStrategy=strategy) if strategy else templated(image))
+
+
+async def test_a_daemon_set_is_healthy_only_when_its_rollout_is_finished(app: App) -> None:
+    await app.until("Healthy", daemons(app, IMAGE))
+    changed = await app.reconcile(daemons(app, "konverge.test/app:2"))
+    await app.until("Healthy", daemons(app, "konverge.test/app:2"))
+    rolled_out = await app.find(DaemonSet.gvk, "web")
+
+    assert (changed.status, changed.reason) == ("False", "Updating")
+    assert rolled_out is not None
+    assert rolled_out["status"]["updatedNumberScheduled"] == 1
+    assert rolled_out["status"]["observedGeneration"] == 2
+
+
+async def test_a_daemon_set_that_is_updated_on_delete_does_not_wait_for_it(app: App) -> None:
+    """And a live one can be made so, whatever the server filled in: a StatefulSet cannot."""
+    await app.until("Healthy", daemons(app, IMAGE))
+    await app.until("Healthy", daemons(app, "konverge.test/app:2", type="OnDelete"))
+    held = await app.find(DaemonSet.gvk, "web")
+
+    assert held is not None
+    assert held["status"]["observedGeneration"] == 2
+    assert held["status"].get("updatedNumberScheduled", 0) == 0
+
+
 async def test_a_daemon_set_without_nodes_is_healthy(app: App) -> None:
     nowhere = templated()
     nowhere["template"]["spec"]["nodeSelector"] = {"no": "where"}

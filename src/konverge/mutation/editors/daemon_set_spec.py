@@ -17,11 +17,7 @@ class DaemonSetSpecEditor(Editor):
     __slots__ = ()
 
     def set_update_strategy(self, strategy: Mapping[str, Any]) -> None:
-        """Replace the update strategy: ``{"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}``.
-
-        The server refuses to make a live object ``OnDelete`` whose ``rollingUpdate`` it filled in itself, because no
-        apply can take away what it does not own: apply an explicit ``rollingUpdate`` first.
-        """
+        """Replace the update strategy: ``{"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}``."""
         self._fields["updateStrategy"] = json_copy(strategy)
 
     def set_min_ready_seconds(self, seconds: int) -> None:
