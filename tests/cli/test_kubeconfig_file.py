@@ -34,7 +34,11 @@ def test_one_of_ours_is_replaced(tmp_path: Path) -> None:
     assert load_kubeconfig(tmp_path / "config", env={}).server == "http://127.0.0.1:8002"
 
 
-@pytest.mark.parametrize("content", [FOREIGN, "no kubeconfig at all", "{", ""])
+@pytest.mark.parametrize(
+    "content",
+    [FOREIGN, "no kubeconfig at all", "{", "", "[" * 100_000, "[" * 400 + "]" * 400, "a: 2026-99-99"],
+    ids=["foreign", "text", "broken", "empty", "too deep", "deep", "no date"],
+)
 def test_what_is_not_ours_is_left_alone(tmp_path: Path, content: str) -> None:
     (tmp_path / "config").write_text(content)
 

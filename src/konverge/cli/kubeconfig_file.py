@@ -10,6 +10,7 @@ import msgspec
 import yaml
 
 from konverge.errors import ConfigurationError
+from konverge.kube.yaml_depth import check_yaml_depth
 
 __all__ = ["kubeconfig", "write_kubeconfig"]
 
@@ -50,9 +51,11 @@ def write_kubeconfig(content: bytes, file: Path) -> None:
 
 
 def _is_ours(file: Path) -> bool:
+    text = file.read_bytes()
     try:
-        found = msgspec.convert(yaml.load(file.read_bytes(), Loader=yaml.CSafeLoader), _Config)
-    except (yaml.YAMLError, msgspec.ValidationError):
+        check_yaml_depth(text)
+        found = msgspec.convert(yaml.load(text, Loader=yaml.CSafeLoader), _Config)
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError):
         return False
     return all(cluster.name.startswith(_PREFIX) for cluster in found.clusters)
 

@@ -12,6 +12,7 @@ import msgspec
 import yaml
 
 from konverge.errors import ApiError, BadRequestError
+from konverge.kube.yaml_depth import check_yaml_depth
 
 __all__ = ["MAXIMUM_BYTES", "check_shape", "check_size", "decode_json", "decode_yaml", "duplicate_keys", "too_large"]
 
@@ -95,6 +96,7 @@ def decode_yaml(body: bytes) -> Any:
         BadRequestError: It is no YAML, nests too deeply, or expands to too much.
     """
     try:
+        check_yaml_depth(body)
         value = yaml.load(body, Loader=_Loader)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as mistake:
         raise BadRequestError(f"error converting YAML to JSON: {' '.join(str(mistake).split())}") from None
