@@ -98,7 +98,7 @@ async def test_an_unowned_object_may_live_in_another_namespace(app: App) -> None
     assert condition.reason == "Healthy"
 
 
-async def test_an_owned_object_in_another_namespace_is_an_error_that_tells_the_way_out(app: App) -> None:
+async def test_an_object_in_another_namespace_is_an_error(app: App) -> None:
     desired = {"metadata": {"name": "settings", "namespace": "elsewhere"}}
     with pytest.raises(ReconcileError, match=r"garbage collector would delete it\. Declare unowned\(\)"):
         await app.reconcile(component(ConfigMap(desired)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -42,8 +43,8 @@ async def other_writer(app: App, **status: object) -> None:
 class Metrics:
     recorded: list[tuple[str, str]] = field(default_factory=list)
 
-    def record(self, owner: Object, condition: Condition) -> None:
-        self.recorded.append((condition.type, condition.reason))
+    def record(self, owner: Object, conditions: Sequence[Condition]) -> None:
+        self.recorded += [(condition.type, condition.reason) for condition in conditions]
 
 
 async def test_several_components_are_persisted_in_one_write(app: App) -> None:
@@ -111,6 +112,32 @@ async def test_metrics_are_recorded_for_every_condition_after_the_write(app: App
         before = list(metrics.recorded)
     assert before == []
     assert metrics.recorded == [("Foreign", "TheirReason"), ("OneReady", "Healthy")]
+
+
+async def test_a_retired_condition_goes_and_foreign_ones_stay(app: App) -> None:
+    await app.reconcile(component(app, "old"), component(app, "one"))
+    await other_writer(app)
+    ctx = await context(app)
+    ctx.metrics = metrics = Metrics()
+    async with ctx.flushing_status():
+        await component(app, "one").reconcile(ctx)
+        ctx.retire_conditions("OldReady", "OneReady", "NeverReady")
+
+    owner = await app.owner()
+    assert [found["type"] for found in owner["status"]["conditions"]] == ["OneReady", "Foreign"]
+    assert metrics.recorded == [("OneReady", "Healthy"), ("Foreign", "TheirReason")]
+
+
+async def test_a_retired_condition_does_not_come_back_with_a_faster_writer(app: App) -> None:
+    await app.reconcile(component(app, "old"))
+    ctx = await context(app)
+    async with ctx.flushing_status():
+        await component(app, "one").reconcile(ctx)
+        ctx.retire_conditions("OldReady")
+        await other_writer(app)
+
+    conditions = [found["type"] for found in (await app.owner())["status"]["conditions"]]
+    assert conditions == ["Foreign", "OneReady"]
 
 
 async def test_conditions_carry_the_owners_generation(app: App) -> None:

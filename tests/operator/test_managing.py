@@ -6,6 +6,7 @@ import pytest
 
 from konverge.component import Component, ComponentBuilder
 from konverge.crd import Metadata, encode
+from konverge.errors import BuildError
 from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.operator import ComponentFactory, Operator, RunOptions
 from tests.operator.shops import (
@@ -50,6 +51,28 @@ async def test_owners_that_were_there_before_are_looked_after(town: Town) -> Non
 
     async with town.looked_after_by(managing(settings)):
         await town.until_ready("corner")
+
+
+async def test_the_condition_of_a_component_that_is_no_more_is_taken_away_after_a_restart(town: Town) -> None:
+    async with town.looked_after_by(managing(settings, pages)):
+        await town.open("corner")
+        await town.until_ready("corner")
+    operator = Operator("shops")
+    operator.manages(Shop, settings, retired=["PagesReady"])
+
+    async with town.looked_after_by(operator):
+
+        async def is_gone() -> bool:
+            return await town.condition("corner", "PagesReady") is None
+
+        await town.cluster.eventually(is_gone, describe="the condition is gone")
+
+    assert await town.condition("corner", "SettingsReady") is not None
+
+
+async def test_retired_conditions_are_a_list() -> None:
+    with pytest.raises(BuildError, match="retired: expected a list of condition types, found the text 'PagesReady'"):
+        Operator("shops").manages(Shop, settings, retired="PagesReady")
 
 
 async def test_a_change_of_the_owner_reaches_its_objects(town: Town) -> None:

@@ -100,6 +100,8 @@ async def test_metrics_and_probes_tell_of_the_operator_at_work(town: Town) -> No
     assert "readyz check passed" in found[0]
     assert 'controller_runtime_reconcile_total{controller="shop",result="success"}' in text
     assert 'controller_runtime_max_concurrent_reconciles{controller="shop"} 10' in text
+    applied = 'component="settings",controller="shop",kind="ConfigMap",operation="created",owner_kind="Shop"'
+    assert f'konverge_resource_apply_total{{{applied},resource="configmap"}} 1.0' in text
     assert 'rest_client_requests_total{code="201",host=' in text
 
 

@@ -25,6 +25,7 @@ from konverge.kube import (
     Object,
     ObjectKey,
     find_condition,
+    remove_condition,
     set_condition,
 )
 from konverge.mutation import json_copy
@@ -60,6 +61,7 @@ class ReconcileContext:
     wake_at: datetime | None = field(default=None, init=False)
     _status_read: Any = field(default=None, init=False, repr=False)
     _staged_types: set[str] = field(default_factory=set, init=False, repr=False)
+    _retired_types: set[str] = field(default_factory=set, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._status_read = json_copy(self.owner.get("status"))
@@ -95,6 +97,16 @@ class ReconcileContext:
             condition = replace(condition, message=condition.message[: MESSAGE_LIMIT - 1] + "…")
         return set_condition(self.owner, condition, self.clock.now().replace(microsecond=0))
 
+    def retire_conditions(self, *condition_types: str) -> None:
+        """Take away conditions that nobody reports any more, those of components that are no longer built, for one.
+
+        Only of types that the caller knows to be the operator's own: nothing on the owner tells whose a condition is.
+        What was staged in this pass stays.
+        """
+        for condition_type in condition_types:
+            if condition_type not in self._staged_types and remove_condition(self.owner, condition_type):
+                self._retired_types.add(condition_type)
+
     def request_wake(self, at: datetime | None) -> None:
         """Ask for another pass at that time; the earliest request of the pass wins, None asks for nothing."""
         if at is not None and (self.wake_at is None or at < self.wake_at):
@@ -126,8 +138,8 @@ class ReconcileContext:
         """Write the owner's status if this pass changed it; tells whether it was written.
 
         When another writer was faster, the owner is read again and this pass's changes are put on what is there now:
-        conditions staged here by type, and other status fields that the pass changed. Conditions of other writers stay
-        as they have them. An owner that is gone meanwhile has nothing to report.
+        conditions staged or retired here by type, and other status fields that the pass changed. Conditions of other
+        writers stay as they have them. An owner that is gone meanwhile has nothing to report.
 
         Raises:
             konverge.errors.KonvergeError: The write failed for another reason, or conflicted too often.
@@ -176,12 +188,13 @@ class ReconcileContext:
             condition = find_condition(self.owner, condition_type)
             if condition is not None:
                 set_condition(rebased, condition, self.clock.now())
+        for condition_type in self._retired_types - self._staged_types:
+            remove_condition(rebased, condition_type)
         self.owner["status"] = rebased["status"]
         self.owner["metadata"]["resourceVersion"] = server["metadata"]["resourceVersion"]
         return True
 
     def _count_conditions(self) -> None:
-        if self.metrics is None:
-            return
-        for found in (self.owner.get("status") or {}).get("conditions") or ():
-            self.metrics.record(self.owner, Condition.from_object(found))
+        if self.metrics is not None:
+            listed = (self.owner.get("status") or {}).get("conditions") or ()
+            self.metrics.record(self.owner, [Condition.from_object(found) for found in listed])

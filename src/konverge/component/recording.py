@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from konverge.kube import Condition, Object
@@ -29,10 +30,13 @@ class EventRecorder(Protocol):
 
 
 class ConditionMetrics(Protocol):
-    """What counts conditions; called once for each condition of an owner after its status was written."""
+    """What counts conditions; called once for an owner after its status was written, or found to need no write."""
 
-    def record(self, owner: Object, condition: Condition) -> None:
-        """Note the condition's present status, reason and transition time."""
+    def record(self, owner: Object, conditions: Sequence[Condition]) -> None:
+        """Note the present status, reason and transition time of each condition of the owner, foreign ones included.
+
+        They are all that it has: one that is not among them any more is gone.
+        """
 
 
 class ApplyMetrics(Protocol):

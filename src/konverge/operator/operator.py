@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -62,6 +62,7 @@ class Operator:
         cls: type[T],
         *factories: ComponentFactory[T],
         condition_type: str = "Ready",
+        retired: Sequence[str] = (),
         workers: int = DEFAULT_WORKERS,
         timeout: timedelta = DEFAULT_TIMEOUT,
         when: Predicate | None = None,
@@ -76,6 +77,8 @@ class Operator:
             cls: A class under `konverge.crd.custom_resource`.
             *factories: Each builds one component for an owner.
             condition_type: The condition that sums up.
+            retired: The condition types of components that the operator once had, to be taken off the owners. Nothing
+                on an owner tells whose a condition is, so an operator says which were its own.
             workers: How many owners at once.
             timeout: How long one pass over one owner may take.
             when: Which of an owner's own changes call for a pass; None for all.
@@ -84,7 +87,9 @@ class Operator:
             BuildError: The class is no custom resource, or registered already, or there is no factory.
         """
         mistakes = [] if factories else ["manages needs at least one function that builds a component"]
-        reconciler = components_reconciler(factories, condition_type)
+        if isinstance(retired, str):
+            mistakes.append(f"retired: expected a list of condition types, found the text {retired!r}")
+        reconciler = components_reconciler(factories, condition_type, retired=tuple(retired))
         self._register(
             Registration(cls, reconciler, condition_type, workers, timeout, when, tuple(factories)), mistakes
         )

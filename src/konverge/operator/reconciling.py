@@ -14,6 +14,7 @@ from typing import Generic, TypeAlias, TypeVar
 from konverge.clock import Clock
 from konverge.component import (
     AppliedMemory,
+    ApplyMetrics,
     Component,
     ConditionMetrics,
     EventRecorder,
@@ -52,6 +53,7 @@ class OwnerPass(Generic[T]):
         condition_type: The condition through which an owner that cannot be decoded is reported.
         events: Where events go; None records none.
         metrics: Where conditions are counted; None counts none.
+        applies: Where the fate of components' resources is counted; None counts none.
         ends: The passes are to end: one that returns None is not repeated, whatever a component asked for.
         memory: What earlier passes learned about the server's answers.
     """
@@ -62,6 +64,7 @@ class OwnerPass(Generic[T]):
     condition_type: str
     events: EventRecorder | None = None
     metrics: ConditionMetrics | None = None
+    applies: ApplyMetrics | None = None
     ends: bool = False
     memory: AppliedMemory = field(default_factory=AppliedMemory)
 
@@ -83,6 +86,7 @@ class OwnerPass(Generic[T]):
             events=self.events,
             metrics=self.metrics,
             memory=self.memory,
+            applies=self.applies,
         )
         try:
             typed = decode(self.cls, owner)
@@ -105,8 +109,12 @@ class OwnerPass(Generic[T]):
         return None if self.ends and result is None else _sooner(result, ctx.wake_after)
 
 
-def components_reconciler(factories: Sequence[ComponentFactory[T]], condition_type: str) -> Reconciler[T]:
+def components_reconciler(
+    factories: Sequence[ComponentFactory[T]], condition_type: str, *, retired: Sequence[str] = ()
+) -> Reconciler[T]:
     """Reconcile the components that these make, in order, and sum them up in one condition; write the status once.
+
+    Conditions of the retired types are taken away.
 
     A component that fails, or cannot be built, stops no other. What went wrong is raised after the last one, so that
     the pass is repeated.
@@ -137,6 +145,7 @@ def components_reconciler(factories: Sequence[ComponentFactory[T]], condition_ty
                     await component.reconcile(ctx)
                 except ReconcileError as error:  # its condition says so already
                     errors.append(error)
+            ctx.retire_conditions(*retired)
             if unbuilt:
                 ctx.stage(_failed(ctx, condition_type, "; ".join(unbuilt)))
             else:

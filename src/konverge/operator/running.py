@@ -32,6 +32,7 @@ from konverge.runtime.webhooks import register, unregister
 if TYPE_CHECKING:
     from konverge.runtime.events import ClusterEvents
     from konverge.runtime.serving import Metrics
+    from konverge.runtime.serving.observed_servers import ResourceMetrics
     from konverge.runtime.webhooks import WebhookServer
 
 __all__ = ["new_process"]
@@ -152,6 +153,8 @@ class _Run:
     ) -> OwnerPass[object]:
         events: EventRecorder | None = self._events
         metrics: ConditionMetrics | None = None if self.metrics is None else self.metrics.conditions
+        controller = definition_of(registration.cls).singular
+        applies = None if self.metrics is None else _ControllerApplies(self.metrics.resources, controller)
         return OwnerPass(
             registration.cls,
             reconciler,
@@ -159,6 +162,7 @@ class _Run:
             registration.condition_type,
             events=events,
             metrics=metrics,
+            applies=applies,
             ends=ends,
         )
 
@@ -306,6 +310,29 @@ class _Observers:
     def retried(self, method: str, *, code: str) -> None:
         for observer in self._observers:
             observer.retried(method, code=code)
+
+
+class _ControllerApplies:
+    """Counts what becomes of resources under the name of the controller."""
+
+    def __init__(self, resources: ResourceMetrics, controller: str) -> None:
+        self._resources = resources
+        self._controller = controller
+
+    def applied(self, *, owner_kind: str, component: str, resource: str, kind: str, operation: str) -> None:
+        self._resources.applied(
+            self._controller,
+            owner_kind=owner_kind,
+            component=component,
+            resource=resource,
+            kind=kind,
+            operation=operation,
+        )
+
+    def failed(self, *, owner_kind: str, component: str, resource: str, kind: str) -> None:
+        self._resources.failed(
+            self._controller, owner_kind=owner_kind, component=component, resource=resource, kind=kind
+        )
 
 
 def _without_conversion(definition: Object) -> Object:

@@ -36,10 +36,10 @@ async def test_owners_are_counted_by_state_and_not_by_name() -> None:
     metrics = Metrics()
     port: ConditionMetrics = metrics.conditions
     for name in ("a", "b", "c"):
-        port.record(owner(name), ready("True", "Healthy"))
-        port.record(owner(name), ready("True", "Healthy"))
+        port.record(owner(name), [ready("True", "Healthy")])
+        port.record(owner(name), [ready("True", "Healthy")])
 
-    port.record(owner("c"), ready("False", "Degraded"))
+    port.record(owner("c"), [ready("False", "Degraded")])
 
     assert counts(metrics) == {("True", "Healthy"): 2, ("False", "Degraded"): 1}
     assert "konverge_controller_condition" not in scraped(metrics)
@@ -47,7 +47,7 @@ async def test_owners_are_counted_by_state_and_not_by_name() -> None:
 
 async def test_an_owner_that_is_gone_leaves_no_series() -> None:
     metrics = Metrics(per_owner_conditions=True)
-    metrics.conditions.record(owner("a"), ready("True", "Healthy"))
+    metrics.conditions.record(owner("a"), [ready("True", "Healthy")])
 
     metrics.conditions.forget(WEB_APP, ObjectKey("default", "a"))
     metrics.conditions.forget(WEB_APP, ObjectKey("default", "a"))
@@ -58,8 +58,8 @@ async def test_an_owner_that_is_gone_leaves_no_series() -> None:
 
 async def test_each_owner_by_name_is_one_series_a_condition_which_follows_its_state() -> None:
     metrics = Metrics(per_owner_conditions=True)
-    metrics.conditions.record(owner("a"), ready("False", "Creating"))
-    metrics.conditions.record(owner("a"), ready("True", "Healthy"))
+    metrics.conditions.record(owner("a"), [ready("False", "Creating")])
+    metrics.conditions.record(owner("a"), [ready("True", "Healthy")])
 
     [sample] = scraped(metrics)["konverge_controller_condition"].samples
 
@@ -76,10 +76,20 @@ async def test_each_owner_by_name_is_one_series_a_condition_which_follows_its_st
     }
 
 
+async def test_a_condition_that_its_owner_has_no_more_leaves_no_series() -> None:
+    metrics = Metrics(per_owner_conditions=True)
+    metrics.conditions.record(owner("a"), [ready("True", "Healthy"), Condition("Old", "False", "Down")])
+
+    metrics.conditions.record(owner("a"), [ready("True", "Healthy")])
+
+    assert counts(metrics) == {("True", "Healthy"): 1}
+    assert len(scraped(metrics)["konverge_controller_condition"].samples) == 1
+
+
 async def test_reasons_without_end_become_one_series() -> None:
     metrics = Metrics()
     for number in range(2100):
-        metrics.conditions.record(owner(str(number)), ready("False", f"Reason{number}"))
+        metrics.conditions.record(owner(str(number)), [ready("False", f"Reason{number}")])
 
     assert len(counts(metrics)) == 2001
     for number in range(2100):
@@ -89,8 +99,7 @@ async def test_reasons_without_end_become_one_series() -> None:
 
 async def test_conditions_of_one_owner_are_bounded_and_the_rest_is_counted() -> None:
     metrics = Metrics()
-    for number in range(40):
-        metrics.conditions.record(owner("a"), Condition(f"Type{number}", "True", "Healthy"))
+    metrics.conditions.record(owner("a"), [Condition(f"Type{number}", "True", "Healthy") for number in range(40)])
 
     assert len(scraped(metrics)["konverge_conditions"].samples) == 32
     assert value(metrics, "konverge_conditions_left_out_total") == 8

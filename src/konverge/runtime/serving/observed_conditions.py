@@ -8,7 +8,7 @@ replaced when its status or reason changes and gone with the owner.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey
@@ -53,10 +53,19 @@ class ConditionCounts:
         self._counts: Counter[tuple[str, ...]] = Counter()
         self._left_out = 0
 
-    def record(self, owner: Object, condition: Condition) -> None:
-        """Note the condition's present status, reason and transition time."""
+    def record(self, owner: Object, conditions: Sequence[Condition]) -> None:
+        """Note the present status, reason and transition time of each condition; any other is gone."""
         gvk = GroupVersionKind.of(owner)
         found = _Owner(gvk.group, gvk.kind, ObjectKey.of(owner))
+        known = self._owners.get(found)
+        if known is not None and not known.keys() <= (present := {condition.type for condition in conditions}):
+            for gone in known.keys() - present:
+                self._uncount(known[gone])
+            self._owners[found] = {name: state for name, state in known.items() if name in present}
+        for condition in conditions:
+            self._record(gvk, found, condition)
+
+    def _record(self, gvk: GroupVersionKind, found: _Owner, condition: Condition) -> None:
         known = self._owners.get(found)
         is_one_too_many = (
             len(self._owners) >= _MAX_OWNERS

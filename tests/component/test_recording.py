@@ -1,0 +1,153 @@
+"""What a pass tells besides the condition: events, the counts of applies, and what its log records carry."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+
+from konverge.component import ComponentBuilder, ReconcileContext, delete, orphan_when, read_only
+from konverge.errors import ReconcileError
+from konverge.kube import GroupVersionKind
+from konverge.mutation import Mutation
+from konverge.primitives import ConfigMap, Deployment, Grace, GraceStatus, Static
+from tests.component.app import CONFIG_MAP, App
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class Applies:
+    """Notes every count as (component, resource, kind, operation or "failed")."""
+
+    counted: list[tuple[str, str, str, str]] = field(default_factory=list)
+    owner_kinds: set[str] = field(default_factory=set)
+
+    def applied(self, *, owner_kind: str, component: str, resource: str, kind: str, operation: str) -> None:
+        self.owner_kinds.add(owner_kind)
+        self.counted.append((component, resource, kind, operation))
+
+    def failed(self, *, owner_kind: str, component: str, resource: str, kind: str) -> None:
+        self.applied(owner_kind=owner_kind, component=component, resource=resource, kind=kind, operation="failed")
+
+
+def frontend() -> ComponentBuilder:
+    return ComponentBuilder("frontend", condition_type="FrontendReady")
+
+
+async def context(app: App, applies: Applies) -> ReconcileContext:
+    owner, clock = await app.owner(), app.cluster.clock
+    return ReconcileContext(client=app.client, owner=owner, clock=clock, memory=app.memory, applies=applies)
+
+
+async def test_each_apply_of_a_managed_resource_is_counted_once_by_what_it_did(app: App) -> None:
+    await app.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", **app.config("users")})
+    applies = Applies()
+
+    def component(colour: str) -> ComponentBuilder:
+        return (
+            frontend()
+            .with_resource(ConfigMap(app.config("users")), read_only())
+            .with_resource(ConfigMap(app.config(colour=colour), metrics_identifier="palette"))
+            .with_resource(ConfigMap(app.config("old")), delete())
+            .with_resource(ConfigMap(app.config("free")), orphan_when(True))
+        )
+
+    for colour in ("blue", "blue", "red"):
+        await component(colour).build().reconcile(await context(app, applies))
+    await component("red").suspend(True).build().reconcile(await context(app, applies))
+
+    assert applies.owner_kinds == {"TestApp"}
+    assert applies.counted == [
+        ("frontend", "palette", "ConfigMap", "created"),
+        ("frontend", "palette", "ConfigMap", "none"),
+        ("frontend", "palette", "ConfigMap", "updated"),
+    ]
+
+
+async def test_a_suspending_apply_is_counted_too(app: App) -> None:
+    applies = Applies()
+    component = frontend().with_resource(Deployment(app.deployment())).suspend(True).build()
+
+    await component.reconcile(await context(app, applies))
+
+    assert applies.counted == [("frontend", "deployment", "Deployment", "created")]
+
+
+@pytest.mark.parametrize("fault", ["mutation", "server"])
+async def test_an_apply_that_fails_is_counted_as_failed_and_what_comes_after_it_not_at_all(
+    app: App, fault: str
+) -> None:
+    def broken(_: object) -> None:
+        raise RuntimeError("the author's mistake")
+
+    applies = Applies()
+    mutated = ConfigMap(app.config(), mutations=Mutation("broken", broken))
+    refused = ConfigMap(app.config("No Name"))
+    component = (
+        frontend()
+        .with_resource({"mutation": mutated, "server": refused}[fault])
+        .with_resource(Deployment(app.deployment()))
+        .build()
+    )
+
+    with pytest.raises(ReconcileError):
+        await component.reconcile(await context(app, applies))
+
+    assert applies.counted == [("frontend", "configmap", "ConfigMap", "failed")]
+
+
+async def test_events_have_the_reasons_and_messages_of_the_specification(app: App) -> None:
+    identity = f"v1/ConfigMap/{app.key.namespace}/settings"
+    asleep = Deployment(app.deployment(replicas=0), delete_on_suspend=True)
+    await app.reconcile(frontend().with_resource(ConfigMap(app.config(colour="blue"))).build())
+    await app.reconcile(frontend().with_resource(ConfigMap(app.config(colour="red"))).build())
+    await app.reconcile(frontend().with_resource(ConfigMap(app.config(colour="red"))).build())
+    await app.reconcile(frontend().with_resource(ConfigMap(app.config()), orphan_when(True)).build())
+    await app.reconcile(frontend().with_resource(ConfigMap(app.config()), delete()).build())
+    await app.gone(CONFIG_MAP, "settings")
+    await app.until("Healthy", frontend().with_resource(asleep).build())
+    await app.reconcile(frontend().with_resource(asleep).suspend(True).build())
+
+    told = [entry for entry in app.events.noted if "Deployment" not in entry[0]]
+    assert told == [
+        ("CreatedConfigMap", "Created ConfigMap 'settings'", "Create"),
+        ("UpdatedConfigMap", "Updated ConfigMap 'settings'", "Update"),
+        ("ResourceOrphaned", f"Resource {identity} orphaned: owner reference removed", "Orphan"),
+        ("ResourceDeleted", f"Resource {identity} deleted due to resource deletion flag", "Delete"),
+        ("ResourceDeleted", f"Resource {asleep.identity} deleted on suspension", "Delete"),
+    ]
+
+
+async def test_log_records_carry_the_component_and_its_condition(app: App, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "konverge.component")
+    name = f"{app.key.namespace}-reader"
+    role = Static(
+        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}},
+        cluster_scoped=True,
+    )
+    content = Deployment(
+        app.deployment(image="konverge.test/never-ready:1"), grace_status=lambda _: Grace(GraceStatus.HEALTHY)
+    )
+    component = (
+        frontend().with_resource(role).with_resource(content).with_grace_period(timedelta(milliseconds=1)).build()
+    )
+
+    await app.reconcile(component)
+    await app.cluster.clock.sleep(1.1)
+    await app.reconcile(component)
+
+    records = [record for record in caplog.records if record.name == "konverge.component"]
+    told = [record.getMessage() for record in records]
+    assert [message.partition(":")[0].split(" is ")[-1][:18] for message in told] == [
+        "cluster-scoped and",
+        "grace inconsistenc",
+    ]
+    assert {(record.__dict__["component"], record.__dict__["condition"]) for record in records} == {
+        ("frontend", "FrontendReady")
+    }
+    await app.cluster.client.delete(
+        GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole"), app.key._replace(namespace="", name=name)
+    )
