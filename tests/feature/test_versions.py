@@ -11,8 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from konverge.errors import KonvergeError
+from konverge.component import ComponentBuilder, gated_by
+from konverge.errors import BuildError, KonvergeError
 from konverge.feature import VersionConstraint, VersionGate, VersionRange
+from konverge.primitives import ConfigMap
 
 
 @pytest.mark.parametrize(
@@ -209,6 +211,15 @@ def test_a_gate_takes_ranges_beside_other_constraints_and_values() -> None:
 
 def test_a_version_that_nobody_can_read_does_no_harm_to_a_feature_that_is_off() -> None:
     assert not VersionGate.within("latest", ">=8.5").when(False).enabled()
+
+
+def test_a_builder_reports_a_version_that_nobody_can_read() -> None:
+    builder = ComponentBuilder("web", condition_type="WebReady").with_resource(
+        ConfigMap({"metadata": {"name": "web", "namespace": "default"}}),
+        gated_by(VersionGate.within("latest", ">=8.5")),
+    )
+    with pytest.raises(BuildError, match="its gate cannot be evaluated: cannot read the version: .*; found 'latest'"):
+        builder.build()
 
 
 def test_ranges_are_values() -> None:
