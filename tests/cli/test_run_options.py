@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import click
@@ -37,6 +38,7 @@ def options(*arguments: str) -> RunOptions:
         ("--metrics-auth",),
         ("--metrics-certificate", "/certificates"),
         ("--debug-page", "--probes", ":8081"),
+        ("--freshness", "60", "--metrics", ":8080"),
         ("--lease-name", "web"),
         ("--lease-namespace", "demo"),
         ("--lease-seconds", "15"),
@@ -101,3 +103,30 @@ def test_an_empty_name_of_a_lease_is_not_taken_for_none(option: str) -> None:
 
 def test_a_namespace_that_is_given_twice_is_watched_once() -> None:
     assert options("--namespace", "a", "--namespace", "a").namespaces == ("a",)
+
+
+def test_how_old_what_is_in_memory_may_be_is_an_option() -> None:
+    chosen, usual = options("--probes", ":8081", "--freshness", "60"), options("--probes", ":8081")
+
+    assert chosen.serving is not None
+    assert usual.serving is not None
+    assert (chosen.serving.freshness, usual.serving.freshness) == (timedelta(seconds=60), timedelta(seconds=180))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--metrics", ":8080", "--probes", "8080"), r"metrics and probes .* let metrics_address \(--metrics\) and"),
+        (("--metrics", "8080", "--probes", "127.0.0.1:8080"), "metrics and probes are two servers"),
+        (("--probes", ":8080", "--webhooks", ":8080"), "webhooks and probes are two servers, and both were given port 8080"),
+    ],
+    ids=["all interfaces", "one host", "webhooks"],
+)
+def test_servers_that_would_take_each_others_port_are_refused(arguments: tuple[str, ...], told: str) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        options(*arguments)
+
+
+def test_servers_may_share_a_port_on_different_hosts_or_take_any_that_is_free() -> None:
+    assert options("--metrics", "127.0.0.1:8080", "--probes", "127.0.0.2:8080").serving is not None
+    assert options("--metrics", ":00", "--probes", ":00").serving is not None

@@ -17,7 +17,7 @@ from konverge.client.in_cluster import SERVICE_ACCOUNT_FOLDER
 from konverge.errors import ConfigurationError
 from konverge.operator import RunOptions
 from konverge.runtime.election import LeaderElection, Sharding
-from konverge.runtime.serving import ServingOptions
+from konverge.runtime.serving import DEFAULT_FRESHNESS, ServingOptions
 from konverge.runtime.serving.addresses import Address, parse_address
 from konverge.runtime.webhooks import ServiceReference, WebhookOptions
 
@@ -52,6 +52,9 @@ _FLAGS = (
                  help="Serve /metrics, for example at :8080."),
     click.option("--probes", "probe_address", default=_OFF, metavar="ADDRESS",
                  help="Serve /healthz and /readyz, for example at :8081."),
+    click.option("--freshness", type=click.IntRange(1, 86_400), metavar="SECONDS",
+                 help="Not ready while what is in memory is older than that; "
+                      f"{DEFAULT_FRESHNESS.total_seconds():g} when not given."),
     click.option("--metrics-auth", is_flag=True, help="Let the API server say who may read metrics."),
     click.option("--metrics-token-file", type=click.Path(path_type=Path), help="Who has this file's token may."),
     click.option("--metrics-certificate", type=click.Path(path_type=Path), metavar="FOLDER",
@@ -76,6 +79,7 @@ _FLAGS = (
 # What needs another option beside it.
 _OF_LEASES = ("--lease-name", "--lease-namespace", "--lease-seconds")
 _OF_METRICS = ("--metrics-auth", "--metrics-token-file", "--metrics-certificate", "--debug-page")
+_OF_PROBES = ("--freshness",)
 _OF_WEBHOOKS = ("--webhook-certificate", "--webhook-secret", "--webhook-service", "--register-webhooks")
 
 
@@ -124,6 +128,7 @@ class RunFlags:
         for partner, is_there, options in (
             ("--leader-elect or --shards", flags["leader_elect"] or flags["shards"], _OF_LEASES),
             ("--metrics", _address("--metrics", flags["metrics_address"]), _OF_METRICS),
+            ("--probes", _address("--probes", flags["probe_address"]), _OF_PROBES),
             ("--webhooks", _address("--webhooks", flags["webhook_address"]), _OF_WEBHOOKS),
         ):
             given = [name for name in options if flags[_parameter(name)] not in (None, False)]
@@ -155,6 +160,7 @@ class RunFlags:
             authenticate_with_cluster=flags["metrics_auth"],
             token_file=flags["metrics_token_file"],
             debug=flags["debug_page"],
+            freshness=DEFAULT_FRESHNESS if flags["freshness"] is None else timedelta(seconds=flags["freshness"]),
         )
 
     def _webhooks(self) -> WebhookOptions | None:

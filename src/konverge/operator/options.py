@@ -67,6 +67,7 @@ class RunOptions:
             mistakes.append(f"grace: expected zero or more, found {self.grace.total_seconds():g} s")
         if self.webhooks is not None:
             mistakes += _webhook_mistakes(self.webhooks)
+            mistakes += _port_mistakes(self.webhooks, self.serving)
         if mistakes:
             raise ConfigurationError("; ".join(mistakes))
 
@@ -97,6 +98,18 @@ def _webhook_mistakes(options: WebhookOptions) -> list[str]:
         if options.certificate_folder is not None:
             mistakes.append("the certificate of the webhooks: a folder and a Secret exclude each other")
     return mistakes
+
+
+def _port_mistakes(webhooks: WebhookOptions, serving: ServingOptions | None) -> Iterator[str]:
+    if serving is None:
+        return
+    from konverge.runtime.serving.addresses import Address, parse_address
+
+    here = Address(webhooks.host, webhooks.port)
+    for what, text in (("metrics", serving.metrics_address), ("probes", serving.probe_address)):
+        there = parse_address(text)
+        if there is not None and there.takes_from(here):
+            yield f"webhooks and {what} are two servers, and both were given port {here.port}: choose different ones"
 
 
 def _name_mistakes(kind: str, key: ObjectKey, mistakes_in: Callable[[str], list[str]]) -> Iterator[str]:

@@ -14,6 +14,7 @@ __all__ = ["Address", "listening_socket", "parse_address"]
 _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^\[\]:\s]*):)?(?P<port>\d{1,5})", re.ASCII)
 _BACKLOG = 64
 _LOOPBACK = "127.0.0.1"
+_ALL_INTERFACES = frozenset({"", "0.0.0.0", "::"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,12 @@ class Address:
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def takes_from(self, other: Address) -> bool:
+        """Tell whether a server at the one leaves no place for a server at the other."""
+        if self.port != other.port or self.port == 0:
+            return False
+        return self.host == other.host or not _ALL_INTERFACES.isdisjoint((self.host, other.host))
 
 
 def parse_address(text: str) -> Address | None:
@@ -66,7 +73,8 @@ def listening_socket(address: Address, what: str) -> socket.socket:
             return socket.create_server(place[:2], family=family, backlog=_BACKLOG)
         return _on_all_interfaces(address.port)
     except OSError as error:
-        raise ConfigurationError(f"{what} cannot listen on {address}: {error.strerror or error}") from error
+        advice = "; each server of each process needs a port of its own" if error.errno == errno.EADDRINUSE else ""
+        raise ConfigurationError(f"{what} cannot listen on {address}: {error.strerror or error}{advice}") from error
 
 
 def _on_all_interfaces(port: int) -> socket.socket:

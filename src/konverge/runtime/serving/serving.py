@@ -75,7 +75,12 @@ class ServingOptions:
 
     def __post_init__(self) -> None:
         metrics = parse_address(self.metrics_address)
-        parse_address(self.probe_address)
+        probes_at = parse_address(self.probe_address)
+        if metrics is not None and probes_at is not None and metrics.takes_from(probes_at):
+            raise ConfigurationError(
+                f"metrics and probes are two servers, and both were given {probes_at}: let metrics_address (--metrics) "
+                "and probe_address (--probes) have different ports"
+            )
         if self.authenticate_with_cluster and self.token_file is not None:
             raise ConfigurationError("authenticate_with_cluster and token_file exclude each other: choose one")
         if self.debug and not (self.authenticate_with_cluster or self.token_file is not None):
