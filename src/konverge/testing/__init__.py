@@ -16,10 +16,11 @@ does so for every version and mutation.
 from konverge.testing.cluster import Cluster, Server
 from konverge.testing.golden import assert_golden, compare_golden, serialize
 from konverge.testing.requests import Request
-from konverge.testing.version_matrix import Fixture, VersionMatrix, load_matrix
+from konverge.testing.version_matrix import Case, Fixture, VersionMatrix, load_matrix
 from konverge.testing.waiting import eventually
 
 __all__ = [
+    "Case",
     "Cluster",
     "Fixture",
     "Request",

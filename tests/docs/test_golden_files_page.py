@@ -1,0 +1,61 @@
+"""What the page about golden files shows works, word by word."""
+
+from __future__ import annotations
+
+import runpy
+
+import pytest
+
+from konverge.testing import load_matrix
+from konverge.testing.golden.run import GoldenRun, RunningTest
+from tests.docs.pages import blocks, text_of
+
+PAGE = "docs/golden-files.md"
+
+
+@pytest.fixture
+def shown(pytester: pytest.Pytester) -> pytest.Pytester:
+    """The page's files, as its reader would save them."""
+    web, conftest, test_web, test_matrix = blocks(PAGE, "python")
+    pytester.makepyfile(web=web, conftest=conftest, test_web=test_web, test_matrix=test_matrix)
+    return pytester
+
+
+def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    return pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
+
+
+def test_update_writes_the_files_that_the_page_shows(shown: pytest.Pytester) -> None:
+    run(shown, "--update-golden").assert_outcomes(passed=11)
+
+    (matrix,) = [block for block in blocks(PAGE, "text") if "manifest" in block]
+    written = sorted(str(path.relative_to(shown.path)) for path in shown.path.rglob("*.yaml"))
+    assert written == [*matrix.split(), "golden/test_web/test_defaults.yaml"]
+    assert (shown.path / "golden/test_web/test_defaults.yaml").read_text() == blocks(PAGE, "yaml")[0]
+    run(shown, "--stale-golden").assert_outcomes(passed=11)
+
+
+def test_a_version_that_leaves_its_regime_is_explained_as_the_page_shows(shown: pytest.Pytester) -> None:
+    run(shown, "--update-golden")
+    web = shown.path / "web.py"
+    web.write_text(web.read_text().replace('"<8.5"', '"<8.4.1"'))
+
+    result = run(shown, "-k", "small-8.4.1")
+
+    after = text_of(PAGE).partition("`<8.4.1`:\n\n  ```text\n")[2]
+    message = [line.strip() for line in after.partition("  ```")[0].splitlines()]
+    assert len(message) == 2
+    result.stdout.fnmatch_lines([f"E*{line}" for line in message])
+
+
+def test_the_file_that_the_page_shows_is_its_matrix(shown: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(shown, "--update-golden")
+    web = runpy.run_path(str(shown.path / "web.py"))
+    (shown.path / "matrix.yaml").write_text(blocks(PAGE, "yaml")[1])
+
+    matrix = load_matrix(shown.path / "matrix.yaml", lambda version, spec: web["web"](version, web["Spec"](**spec)))
+
+    matrix.assert_complete()
+    with GoldenRun().running(RunningTest(shown.path / "test_matrix.py", "test")):
+        for case in matrix.cases():
+            case.check()
