@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from konverge.client import ClusterConfig, HttpTransport, Tls, load_in_cluster
 from konverge.client.credentials import Identity
 from konverge.client.tls import TlsContexts
 from konverge.clock import SystemClock
-from konverge.errors import UntrustedServerError
+from konverge.errors import ConfigurationError, UntrustedServerError
 from tests.client.certificates import Authority, Pair
 from tests.client.servers import Servers
 
@@ -195,3 +196,14 @@ async def test_a_transport_with_its_own_connections_goes_by_the_certificates_of_
     await other.close()
 
     assert answer == "nobody"
+
+
+def test_a_machine_on_which_no_temporary_file_can_be_is_told_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
+    ann = NEW.issue("ann")
+    config = ClusterConfig("https://127.0.0.1:1", "here", tls=Tls(certificate=ann.certificate, key=ann.key))
+
+    with pytest.raises(ConfigurationError, match="No such file or directory. Let TMPDIR name a folder"):
+        HttpTransport(config)

@@ -135,13 +135,19 @@ def _load_own_certificate(context: ssl.SSLContext, tls: Tls, source: str) -> Non
     def no_password() -> str:
         raise ConfigurationError(f"the client-key of {source} is encrypted; use a key without a password")
 
-    # OpenSSL reads them from files only. The folder is readable by this user alone, and gone when this returns.
-    with tempfile.TemporaryDirectory(prefix="konverge-") as folder:
-        certificate, key = Path(folder) / "certificate", Path(folder) / "key"
-        certificate.write_bytes(tls.certificate)
-        key.write_bytes(tls.key)
-        try:
+    what = f"cannot use client-certificate and client-key of {source}"
+    try:
+        # OpenSSL reads them from files only. The folder is readable by this user alone, and gone when this returns.
+        with tempfile.TemporaryDirectory(prefix="konverge-") as folder:
+            certificate, key = Path(folder) / "certificate", Path(folder) / "key"
+            certificate.write_bytes(tls.certificate)
+            key.write_bytes(tls.key)
             context.load_cert_chain(certificate, key, no_password)
-        except ssl.SSLError as error:
-            found = "they do not belong together" if error.reason == "KEY_VALUES_MISMATCH" else "they are not PEM"
-            raise ConfigurationError(f"cannot use client-certificate and client-key of {source}: {found}") from None
+    except ssl.SSLError as error:
+        found = "they do not belong together" if error.reason == "KEY_VALUES_MISMATCH" else "they are not PEM"
+        raise ConfigurationError(f"{what}: {found}") from None
+    except OSError as error:
+        raise ConfigurationError(
+            f"{what}: they have to be in a temporary file for a moment, and there can be none: "
+            f"{error.strerror or error}. Let TMPDIR name a folder that can be written"
+        ) from error
