@@ -66,11 +66,11 @@ def test_from_stdin_into_a_file(environment: dict[str, str], installer: Path, tm
     assert (tmp_path / "boxes.py").read_text() == custom_resource_module([BOX, LID])
 
 
-def test_a_value_that_looks_like_a_date_stays_as_it_is_written(konverge: Konverge, tmp_path: Path) -> None:
-    text = yaml.safe_dump(spec_of({"type": "string", "enum": ["DAY"]})).replace("DAY", "2020-01-01")
-    (tmp_path / "dates.yaml").write_text(text)
+@pytest.mark.parametrize("value", ["2020-01-01", "="])
+def test_a_text_that_means_something_to_yaml_alone_stays_a_text(konverge: Konverge, tmp_path: Path, value: str) -> None:
+    (tmp_path / "texts.yaml").write_text(yaml.safe_dump(spec_of({"type": "string", "enum": ["X"]})).replace("X", value))
 
-    assert 'spec: Literal["2020-01-01"]' in konverge("types", "--crd", "dates.yaml").stdout
+    assert f'spec: Literal["{value}"]' in konverge("types", "--crd", "texts.yaml").stdout
 
 
 @pytest.mark.anyio

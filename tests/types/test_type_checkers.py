@@ -12,6 +12,7 @@ import pytest
 
 # Each line with a mistake says so.
 SAMPLE = """
+from konverge.client import Client
 from konverge.mutation import Mutation
 from konverge.primitives import Deployment, Secret, Service, Static
 from konverge.types import apiextensions_v1, apps_v1, autoscaling_v2, core_v1, meta_v1, networking_v1
@@ -43,6 +44,12 @@ def deployment(replicas: int) -> apps_v1.Deployment:
 
 Deployment(deployment(2), mutations=Mutation("nothing", lambda m: None))
 Static(deployment(2))
+
+
+async def apply(client: Client) -> None:
+    await client.apply(dict(deployment(2)), field_manager="me")
+
+
 service: core_v1.Service = {"spec": {"ports": [{"port": 80, "targetPort": "http"}]}}
 Service(service)
 policy: networking_v1.NetworkPolicyIngressRule = {"from": [{"podSelector": {}}]}

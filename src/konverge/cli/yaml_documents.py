@@ -1,4 +1,4 @@
-"""Files of YAML documents that somebody else has written: read within limits, dates left as they are written."""
+"""Files of YAML documents that somebody else has written: read within limits, as an API server takes them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _text(file: Path) -> bytes:
 
 
 class _Loader(yaml.CSafeLoader):
-    """The safe loader, with dates left as they are written, and aliases bounded before they are followed."""
+    """The safe loader, with what only YAML has left as it is written, and aliases bounded before they are followed."""
 
     def construct_document(self, node: yaml.Node) -> Any:
         """The value of a document."""
@@ -71,8 +71,10 @@ class _Loader(yaml.CSafeLoader):
         return super().construct_document(node)
 
 
+# A date is a text to an API server. So is the equals sign, of which the safe loader makes nothing.
+_ONLY_YAML = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value")
 _Loader.yaml_implicit_resolvers = {
-    letter: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    letter: [(tag, pattern) for tag, pattern in resolvers if tag not in _ONLY_YAML]
     for letter, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
 

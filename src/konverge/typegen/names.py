@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 __all__ = ["Names", "class_name", "is_field_of_a_class"]
 
-_MAX_LENGTH = 80
+_MAX_LENGTH = 160
 _WORDS = re.compile(r"[A-Za-z0-9]+")
 _FIELD = re.compile(r"(?!__)[A-Za-z_]\w*", re.ASCII)  # a class makes another name of one with two underscores
 
