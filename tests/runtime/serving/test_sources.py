@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from konverge.cache import Informers
+from konverge.client import Client
 from konverge.clock import SeededEntropy
 from konverge.kube import GroupVersionKind
 from konverge.runtime.serving import Metrics, ObservedInformer, Sources
 from konverge.runtime.serving.probes import outcome_of, readyz_checks
 from konverge.testing.cluster import Cluster
 from tests.runtime.serving.reading import value
+from tests.runtime.serving.unplugged import UnpluggableTransport
 
 pytestmark = pytest.mark.anyio
 
@@ -36,3 +40,34 @@ async def test_an_informer_at_work_is_exported_and_makes_the_operator_ready(clus
         assert value(metrics, "konverge_informer_age_seconds", **kind) < 30
         assert value(metrics, "konverge_informer_last_resource_version", **kind) > 0
         assert [outcome.reason for outcome in outcomes] == [None] * 5
+
+
+async def test_an_outage_of_the_server_costs_readiness_and_its_end_brings_it_back(cluster: Cluster) -> None:
+    transport = UnpluggableTransport(cluster.new_transport())
+    client = Client(transport, user_agent="konverge-serving", clock=cluster.clock)
+    async with Informers(
+        client, namespaces=[cluster.namespace], clock=cluster.clock, entropy=SeededEntropy()
+    ) as informers:
+        observed: ObservedInformer = await informers.started(CONFIG_MAP)
+        checks = readyz_checks(Sources(informers=lambda: [observed]), timedelta(seconds=5))
+
+        async def failed() -> list[str]:
+            outcomes = [await outcome_of(check) for check in checks]
+            return [outcome.name for outcome in outcomes if outcome.reason is not None]
+
+        async def is_ready() -> bool:
+            return await failed() == []
+
+        assert await is_ready()
+        transport.unplug()
+        began = cluster.clock.monotonic()
+        found = await cluster.eventually(failed, describe="it is not ready")
+        away_seconds = cluster.clock.monotonic() - began
+        name = {"namespace": cluster.namespace, "name": "news"}
+        await cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": name})
+        assert not await is_ready()
+        transport.plug_in()
+        await cluster.eventually(is_ready, describe="it is ready again")
+
+    assert found == ["informers-fresh"]
+    assert 4 < away_seconds < 7
