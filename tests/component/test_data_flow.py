@@ -22,7 +22,7 @@ from konverge.component import (
 from konverge.errors import BuildError, ReconcileError
 from konverge.feature import BooleanGate
 from konverge.kube import Object
-from konverge.mutation import Mutation
+from konverge.mutation import Mutation, all_containers
 from konverge.primitives import ConfigMap, ConfigMapMutator, Data, Deployment, DeploymentMutator, blocked
 from tests.component.app import CONFIG_MAP, DEPLOYMENT, App
 
@@ -307,6 +307,13 @@ async def test_two_owners_that_share_a_cell_get_each_their_own_data(new_app: New
 # Suspended
 
 
+def pulled(image: Data[str]) -> Mutation[DeploymentMutator]:
+    def mutate(deployment: DeploymentMutator) -> None:
+        deployment.edit_containers(all_containers(), lambda container: container.raw().update(image=image.require()))
+
+    return Mutation("image", mutate)
+
+
 def sized(size: Data[int]) -> Mutation[DeploymentMutator]:
     return Mutation("size", lambda deployment: deployment.ensure_replicas(size.require()))
 
@@ -326,6 +333,42 @@ async def test_what_lacks_data_and_was_never_made_counts_as_suspended(app: App) 
 
     assert (condition.reason, condition.message) == ("Suspended", "All resources are suspended.")
     assert await app.find(DEPLOYMENT, "web") is None
+
+
+@pytest.mark.anyio
+async def test_what_lacks_data_and_lives_is_suspended_as_it_is(app: App) -> None:
+    await user_sets(app, colour="red")
+    image = Data[str]("image")
+
+    def component(suspended: bool) -> Component:
+        return (
+            frontend()
+            .with_resource(
+                ConfigMap(app.config("users"), extract=image.extracted_by(lambda live: "konverge.test/app:2")),
+                read_only(),
+            )
+            .with_resource(Deployment(app.deployment(replicas=2), requires=image, mutations=pulled(image)))
+            .suspend(suspended)
+            .build()
+        )
+
+    await app.until("Healthy", component(False))
+    condition = await app.until("Suspended", component(True))
+    asleep = await app.find(DEPLOYMENT, "web")
+    before = len(app.writes())
+    await app.reconcile(component(True))
+    settled = app.writes()[before:]
+    await app.until("Healthy", component(False))
+    awake = await app.find(DEPLOYMENT, "web")
+
+    assert condition.status == "True"
+    assert asleep is not None
+    assert awake is not None
+    (container,) = asleep["spec"]["template"]["spec"]["containers"]
+    assert (asleep["spec"]["replicas"], container["image"]) == (0, "konverge.test/app:2")
+    assert asleep["metadata"]["ownerReferences"] == awake["metadata"]["ownerReferences"]
+    assert settled == []
+    assert awake["spec"]["replicas"] == 2
 
 
 @pytest.mark.anyio

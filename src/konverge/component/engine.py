@@ -15,12 +15,14 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from konverge.component import writing
 from konverge.component.aggregation import Verdict, converge, grade, suspend
 from konverge.component.condition import is_barrier_active, staged, wake_up, with_grace
 from konverge.component.failure import failing, joined
+from konverge.component.last_applied import last_applied
 from konverge.component.options import Mode, OnAbsence
 from konverge.component.prerequisites import PrerequisiteStatus
 from konverge.component.status import Status
@@ -176,9 +178,14 @@ class _Pass:
             return _suspended(f"Resource {entry.identity} already deleted.")
         if entry.treatment.blocks_on_foreign_controller and (other := writing.foreign_controller(self._ctx, live)):
             return _suspended(f"Resource {entry.identity} is left alone: {other}")
-        if live is None and (empty := _empty_cells(resource)):
-            return _suspended(f"Resource {entry.identity} was never made: {empty}")
-        written = await self._apply(entry, live, suspended=True)
+        render = partial(resource.desired, suspended=True)
+        if empty := _empty_cells(resource):
+            if live is None:
+                return _suspended(f"Resource {entry.identity} was never made: {empty}")
+            applied = last_applied(live, writing.field_manager(self._ctx.owner, self._component.name))
+            if applied is not None:
+                render = partial(resource.suspend, applied)
+        written = await self._apply(entry, live, render)
         if written.live is None:
             return Suspension(SuspensionStatus.PENDING_SUSPENSION, written.waiting)
         self._ask(_EXTRACT, entry, resource.extract, written.live)
@@ -225,7 +232,7 @@ class _Pass:
             live = await writing.read(self._ctx, resource, failed=_EXISTENCE)
             if entry.treatment.blocks_on_foreign_controller and (other := writing.foreign_controller(self._ctx, live)):
                 return _blocked(entry, other)
-            written = await self._apply(entry, live)
+            written = await self._apply(entry, live, resource.desired)
             if written.live is None:
                 return _Processed(entry, None, halt=Convergence(ConvergingStatus.UPDATING, written.waiting))
             return _Processed(entry, written.live, written.operation)
@@ -240,11 +247,11 @@ class _Pass:
             case OnAbsence.FAIL:
                 raise ReconcileError(f"failed to retrieve object for resource {entry.identity}: it does not exist")
 
-    async def _apply(self, entry: Entry, live: Object | None, *, suspended: bool = False) -> writing.Written:
+    async def _apply(self, entry: Entry, live: Object | None, render: Callable[[], Object]) -> writing.Written:
         """Render and apply one managed resource, and count what came of it."""
         resource, counted = entry.resource, self._ctx.applies
         try:
-            desired = self._ask(_MUTATE, entry, lambda: resource.desired(suspended=suspended))
+            desired = self._ask(_MUTATE, entry, render)
             written = await writing.apply(self._ctx, self._component, entry, desired, live)
         except ReconcileError:
             if counted is not None:

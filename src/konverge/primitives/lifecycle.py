@@ -194,6 +194,9 @@ class Resource(Protocol):
             konverge.errors.KonvergeError: A gate or a mutation failed.
         """
 
+    def suspend(self, obj: Object) -> Object:
+        """This object with the edits of suspension and no others, in place; it is of the resource's kind and name."""
+
     def extract(self, live: Object) -> None:
         """Hand a private copy of the live object to the resource's data extractors, in order."""
 

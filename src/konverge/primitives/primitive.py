@@ -233,11 +233,16 @@ class Primitive(ABC, Generic[M]):
         obj = self.baseline()
         if self._mutations:
             self._mutate(obj, self._mutations)
-        if suspended and self._handlers.suspend is not None:
-            # In its own plan, so that no mutation's category can come after it.
-            self._mutate(obj, (Mutation("suspend", self._handlers.suspend),))
+        if suspended:
+            self.suspend(obj)  # in its own plan, so that no mutation's category can come after it
         if self.gvk.is_secret and (mistakes := tuple(value_mistakes(obj))):
             raise BuildError(self.identity, mistakes)
+        return obj
+
+    def suspend(self, obj: Object) -> Object:
+        """This object with the edits of suspension and no others, in place."""
+        if self._handlers.suspend is not None:
+            self._mutate(obj, (Mutation("suspend", self._handlers.suspend),))
         return obj
 
     def check_guard(self) -> GuardResult:
