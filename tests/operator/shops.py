@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -257,3 +258,10 @@ async def a_town(cluster: Cluster) -> Town:
     town = Town(cluster)
     await town.install(crd_manifest(Shop), SHOP)
     return town
+
+
+def free_address() -> str:
+    """A port of loopback that nobody has at the moment."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{listener.getsockname()[1]}"

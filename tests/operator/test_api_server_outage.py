@@ -2,18 +2,22 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 
+import aiohttp
 import pytest
 from bench.failover import Garden
 from bench.replica import Replica
 from bench.soak import install
 
-from konverge.operator import Operator
+from konverge.operator import Operator, RunOptions
+from konverge.runtime.serving import ServingOptions
 from konverge.testing import Cluster
 from konverge.testing.controlplane import RealCluster
 from konverge.testing.servers import RealServer
-from tests.operator.shops import CONFIG_MAP, Shop, a_town, settings
+from tests.operator.shops import CONFIG_MAP, Shop, a_town, free_address, settings
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
@@ -56,6 +60,40 @@ async def test_an_operator_outlives_an_outage_and_nothing_is_lost(control_plane:
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
+
+
+async def test_readyz_says_no_while_the_server_is_away_and_yes_when_it_is_back(control_plane: RealCluster) -> None:
+    operator = Operator("shops")
+    operator.manages(Shop, settings)
+    probes = free_address()
+    serving = ServingOptions("0", probes, freshness=timedelta(seconds=5))
+    async with Cluster(RealServer(control_plane), "readiness") as cluster, aiohttp.ClientSession() as session:
+
+        async def readiness() -> str:
+            with suppress(aiohttp.ClientError):
+                async with session.get(f"http://{probes}/readyz?verbose") as answer:
+                    return await answer.text()
+            return ""
+
+        async def is_ready() -> bool:
+            return "readyz check passed" in await readiness()
+
+        async def is_stale() -> bool:
+            return "[-]informers-fresh failed: older than 5 s" in await readiness()
+
+        async with cluster.running(operator, RunOptions((cluster.namespace,), serving=serving)):
+            town = await a_town(cluster)
+            await town.open("corner")
+            await cluster.eventually(is_ready, describe="the operator is ready")
+
+            await control_plane.kill_api_server()
+            await cluster.eventually(is_stale, describe="the operator says that what it holds is old")
+            await control_plane.start_api_server()
+
+            # Changes prove at once that the caches are fresh; without any, a bookmark does within a minute.
+            await town.change("corner", greeting="Hello again")
+            await town.until_data("corner-settings", greeting="Hello again")
+            await cluster.eventually(is_ready, describe="the operator is ready again")
 
 
 async def test_a_process_neither_ends_nor_dies_in_a_long_outage_and_catches_up_after_it(

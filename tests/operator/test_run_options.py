@@ -1,7 +1,6 @@
 """What a run of an operator has beside its controllers: events, metrics, probes, the check of permissions."""
 
 import logging
-import socket
 import sys
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ from konverge.operator.webhooks import AdmissionRequest
 from konverge.runtime.events import ClusterEvents
 from konverge.runtime.serving import ServingOptions
 from konverge.runtime.webhooks import ServiceReference, WebhookOptions
-from tests.operator.shops import LOOSE_SHOP, SECRET, SHOP, LooseShop, Shop, ShopSpec, Town, settings
+from tests.operator.shops import LOOSE_SHOP, SECRET, SHOP, LooseShop, Shop, ShopSpec, Town, free_address, settings
 
 pytestmark = pytest.mark.anyio
 
@@ -36,12 +35,6 @@ class OldShop:
 
     metadata: Metadata
     spec: ShopSpec
-
-
-def free_address() -> str:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{listener.getsockname()[1]}"
 
 
 def an_operator() -> Operator:
