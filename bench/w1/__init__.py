@@ -6,5 +6,5 @@ after the other in one run, and a process of its own, so that its CPU time and m
 
 The parents are created beforehand in both cases. The clock runs from the moment when the program, imported and waiting,
 is told to go, until a watch has seen every parent Ready. Requests are counted in the server's audit log by user agent.
-CPU is that of the whole process, imports included, until it is quiet.
+CPU is that of the whole process, imports included (with bytecode in place), until it is quiet.
 """
