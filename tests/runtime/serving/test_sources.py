@@ -13,8 +13,8 @@ from konverge.kube import GroupVersionKind
 from konverge.runtime.serving import Metrics, ObservedInformer, Sources
 from konverge.runtime.serving.probes import outcome_of, readyz_checks
 from konverge.testing.cluster import Cluster
+from tests.cache.cuttable import CuttableTransport
 from tests.runtime.serving.reading import value
-from tests.runtime.serving.unplugged import UnpluggableTransport
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +43,7 @@ async def test_an_informer_at_work_is_exported_and_makes_the_operator_ready(clus
 
 
 async def test_an_outage_of_the_server_costs_readiness_and_its_end_brings_it_back(cluster: Cluster) -> None:
-    transport = UnpluggableTransport(cluster.new_transport())
+    transport = CuttableTransport(cluster.new_transport())
     client = Client(transport, user_agent="konverge-serving", clock=cluster.clock)
     async with Informers(
         client, namespaces=[cluster.namespace], clock=cluster.clock, entropy=SeededEntropy()
@@ -59,14 +59,15 @@ async def test_an_outage_of_the_server_costs_readiness_and_its_end_brings_it_bac
             return await failed() == []
 
         assert await is_ready()
-        transport.unplug()
+        transport.reachable = False
+        transport.cut()
         began = cluster.clock.monotonic()
         found = await cluster.eventually(failed, describe="it is not ready")
         away_seconds = cluster.clock.monotonic() - began
         name = {"namespace": cluster.namespace, "name": "news"}
         await cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": name})
         assert not await is_ready()
-        transport.plug_in()
+        transport.reachable = True
         await cluster.eventually(is_ready, describe="it is ready again")
 
     assert found == ["informers-fresh"]
