@@ -10,13 +10,14 @@ from typing import Any, TypeAlias
 import pytest
 import yaml
 
-from konverge import BooleanGate, Component, ComponentBuilder, Mutation
+from konverge import BooleanGate, Component, ComponentBuilder, Mutation, read_only
 from konverge.errors import BuildError, KonvergeError
 from konverge.kube import Object
 from konverge.primitives import ConfigMap, ConfigMapMutator, Secret
 from konverge.testing import Fixture, VersionMatrix, assert_golden
 from konverge.testing.golden.run import GoldenRun, RunningTest
 from konverge.testing.version_matrix import Expectation
+from konverge.testing.version_matrix.regimes import Firing, differences
 
 NO_PAIR: Any = ("a", "b", "c")
 VERSIONS = ["8.4.0", "8.5.0", "8.6.0", "8.7.0"]
@@ -183,6 +184,36 @@ def test_an_object_that_comes_with_a_version_makes_a_boundary(check: Check) -> N
     assert "Unlike 8.4.0: v1/ConfigMap/default/new is managed\n" in check(matrix({}, build=build))["small-8.5.0"]
 
 
+def test_what_is_not_managed_makes_no_boundary(check: Check, golden: Path) -> None:
+    def build(version: str, spec: object) -> Component:
+        seen = ConfigMap(config("seen"), mutations=setting("legacy", version == "8.4.0"))
+        builder = ComponentBuilder("web", condition_type="WebReady").with_resource(ConfigMap(config()))
+        return builder.with_resource(seen, read_only()).build()
+
+    check(matrix({}, build=build), updates=True)
+
+    assert files(golden / "small") == ["8.4.0.yaml"]
+
+
+A, B = ("a", ("x", "y")), ("b", ())
+
+
+@pytest.mark.parametrize(
+    ("firing", "than", "told"),
+    [
+        ((A, B), (A, B), ""),
+        ((A, B), (B, A), "the objects come in another order"),
+        ((A,), (("a", ("y", "x")),), "on a, the mutations fire in another order"),
+        ((A,), (("a", ()),), "on a, 'x' and 'y' fire"),
+        ((("a", ()),), (A,), "on a, 'x' and 'y' do not fire"),
+        ((A, B), (("a", ("y", "z")),), "on a, 'x' fires, 'z' does not fire; b is managed"),
+        ((A,), (A, B), "b is not managed"),
+    ],
+)
+def test_the_difference_of_two_regimes_is_a_sentence(firing: Firing, than: Firing, told: str) -> None:
+    assert differences(firing, than) == told
+
+
 def test_a_primitive_alone_has_a_matrix_too(check: Check, golden: Path) -> None:
     def build(version: str, spec: object) -> ConfigMap:
         return ConfigMap(config(), mutations=setting("legacy", version == "8.4.0"))
@@ -231,6 +262,13 @@ def test_a_manifest_that_somebody_broke_differs(manifest: str, check: Check, gol
             {"requires": [("legacy", "8.5.0")]},
             {
                 "small-8.5.0": "fixture small: mutation 'legacy' is required and does not fire at 8.5.0; "
+                "those fire: tracing"
+            },
+        ),
+        (
+            {"requires": [("gone", "8.5.0")]},
+            {
+                "small-8.5.0": "fixture small: mutation 'gone' is required and does not fire at 8.5.0; "
                 "those fire: tracing"
             },
         ),
@@ -362,16 +400,34 @@ def test_nothing_is_built_before_a_case_is_checked() -> None:
     assert built == []
 
 
-def test_values_of_secrets_are_hidden_unless_asked_for(check: Check, golden: Path) -> None:
-    def build(version: str, spec: object) -> Secret:
-        return Secret({"metadata": {"name": "web", "namespace": "default"}, "stringData": {"password": "hunter2"}})
+def test_a_new_version_in_an_old_regime_changes_the_manifest_alone(check: Check) -> None:
+    def up_to(count: int) -> VersionMatrix[Any]:
+        fixtures = [Fixture("small", 1)]
+        return VersionMatrix("golden/web", versions=VERSIONS[:count], fixtures=fixtures, build=building({}))
 
-    check(matrix({}, build=build), updates=True)
-    assert "hunter2" not in (golden / "small/8.4.0.yaml").read_text()
-    fixtures = [Fixture("small", None)]
-    revealed = VersionMatrix("golden/web", versions=VERSIONS, fixtures=fixtures, build=build, reveal_secrets=True)
-    check(revealed, updates=True)
-    assert "hunter2" in (golden / "small/8.4.0.yaml").read_text()
+    check(up_to(3), updates=True)
+    failed = check(up_to(4))
+
+    assert list(failed) == ["all-versions"]
+    assert "+    - 8.7.0\n" in failed["all-versions"]
+    assert "was in the regime" not in failed["all-versions"]
+
+
+def test_values_of_secrets_are_hidden_unless_asked_for(check: Check, golden: Path) -> None:
+    def secrets(value: str, *, reveal_secrets: bool) -> VersionMatrix[Any]:
+        def build(version: str, spec: object) -> Secret:
+            return Secret({"metadata": {"name": "web", "namespace": "default"}, "stringData": {"password": value}})
+
+        fixtures = [Fixture("small", None)]
+        return VersionMatrix(
+            "golden/web", versions=VERSIONS, fixtures=fixtures, build=build, reveal_secrets=reveal_secrets
+        )
+
+    check(secrets("one", reveal_secrets=False), updates=True)
+    assert check(secrets("two", reveal_secrets=False)) == {}
+    assert "one" not in (golden / "small/8.4.0.yaml").read_text()
+    check(secrets("one", reveal_secrets=True), updates=True)
+    assert "-  password: one\n+  password: two\n" in check(secrets("two", reveal_secrets=True))["small-8.4.0"]
 
 
 @pytest.mark.parametrize(

@@ -71,12 +71,11 @@ def _differences(firing: Firing, than: Firing) -> Iterator[str]:
         if identity not in here or identity not in there:
             yield f"{identity} is {'managed' if identity in here else 'not managed'}"
             continue
-        fires = [name for name in here[identity] if name not in there[identity]]
-        rests = [name for name in there[identity] if name not in here[identity]]
+        gained = [name for name in here[identity] if name not in there[identity]]
+        lost = [name for name in there[identity] if name not in here[identity]]
         changes = [
-            f"{' and '.join(map(repr, names))} {verb}"
-            for names, verb in ((fires, "fires"), (rests, "does not fire"))
-            if names
+            *([f"{_listed(gained)} {'fires' if len(gained) == 1 else 'fire'}"] if gained else []),
+            *([f"{_listed(lost)} {'does' if len(lost) == 1 else 'do'} not fire"] if lost else []),
         ]
         if changes:
             yield f"on {identity}, {', '.join(changes)}"
@@ -84,3 +83,7 @@ def _differences(firing: Firing, than: Firing) -> Iterator[str]:
             yield f"on {identity}, the mutations fire in another order"
     if firing != than and here == there:
         yield "the objects come in another order"
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(map(repr, names))
