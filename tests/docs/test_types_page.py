@@ -20,7 +20,7 @@ PYRIGHT = [sys.executable, "-m", "pyright", f"--pythonpath={sys.executable}"]
 def printed(command: list[str], folder: Path, exit_code: int = 0) -> str:
     """What a command prints that ends so."""
     ended = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=100)
-    assert (ended.returncode, ended.stderr) == (exit_code, ""), ended.stdout
+    assert ended.returncode == exit_code, ended.stdout + ended.stderr
     return ended.stdout
 
 
