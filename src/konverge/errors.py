@@ -29,6 +29,7 @@ __all__ = [
     "NotConnectedError",
     "NotExtractedError",
     "NotFoundError",
+    "OverTime",
     "ReconcileError",
     "ServerError",
     "TerminalError",
@@ -86,6 +87,19 @@ class NotExtractedError(KonvergeError):
             f'data "{name}" is not extracted: nothing has filled it in this pass. Declare it with requires= on the '
             "resource that reads it, or read it with get()"
         )
+
+
+class OverTime(BaseException):
+    """Raised from outside in an author's function that does not return; becomes a `KonvergeError` where it was called.
+
+    Not an ``Exception``, so that a function that tries something again and again after any failure ends all the same.
+
+    Args:
+        steps: What was being done, the outermost first.
+    """
+
+    def __init__(self, *steps: str) -> None:
+        super().__init__(*steps)
 
 
 class DecodeError(TerminalError):

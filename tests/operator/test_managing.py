@@ -1,5 +1,6 @@
 """What an operator does for the owners of its components, on either cluster."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from konverge.crd import Metadata, encode
 from konverge.errors import BuildError
 from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.operator import ComponentFactory, Operator, RunOptions
+from konverge.primitives import ConfigMap, GuardResult
 from tests.operator.shops import (
     CONFIG_MAP,
     DEPLOYMENT,
@@ -68,6 +70,37 @@ async def test_the_condition_of_a_component_that_is_no_more_is_taken_away_after_
         await town.cluster.eventually(is_gone, describe="the condition is gone")
 
     assert await town.condition("corner", "SettingsReady") is not None
+
+
+@pytest.mark.parametrize("place", ["factory", "guard"])
+async def test_a_function_that_never_returns_holds_up_no_other_owner(town: Town, place: str) -> None:
+    def loops(*_: object) -> GuardResult:
+        while True:
+            pass
+
+    def stuck(shop: Shop) -> Component:
+        is_open = shop.metadata.name == "corner"
+        if not is_open and place == "factory":
+            loops()
+        metadata = {"name": f"{shop.metadata.name}-stuck", "namespace": town.namespace}
+        config = ConfigMap({"metadata": metadata}, guard=None if is_open else loops)
+        return ComponentBuilder("stuck", condition_type="StuckReady").with_resource(config).build()
+
+    options = RunOptions((town.namespace,), function_limit=timedelta(milliseconds=50))
+    async with town.looked_after_by(managing(settings, stuck), options):
+        await town.open("market")
+        await town.open("corner")
+        await town.until_ready("corner")
+
+        async def is_told() -> bool:
+            ready = await town.condition("market")
+            return ready is not None and "it did not return within 0.05 s; it was in loops" in ready.message
+
+        await town.cluster.eventually(is_told, describe="the other owner says what is wrong")
+
+    others = await town.condition("market", "SettingsReady")
+    assert others is not None
+    assert others.reason == "Healthy"
 
 
 async def test_retired_conditions_are_a_list() -> None:

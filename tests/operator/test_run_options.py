@@ -219,6 +219,7 @@ async def test_an_operator_whose_events_are_sent_no_longer_is_not_live(
         ({"namespaces": "default"}, "expected a tuple"),
         ({"home": "a/b"}, "namespace 'a/b': "),
         ({"grace": timedelta(seconds=-1)}, "grace: expected zero or more"),
+        ({"function_limit": timedelta(seconds=-1)}, "function_limit: expected zero or more"),
         ({"webhooks": WebhookOptions(port=99999)}, "expected 0 to 65535, found 99999"),
         ({"webhooks": WebhookOptions("a b")}, "expected a name or an IP address, found 'a b'"),
         ({"webhooks": WebhookOptions(service=ServiceReference("a", "../../b"))}, "Service of the webhooks: name "),

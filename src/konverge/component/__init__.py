@@ -40,6 +40,7 @@ from konverge.component.prerequisites import (
 )
 from konverge.component.recording import ApplyMetrics, ConditionMetrics, EventRecorder
 from konverge.component.status import Status
+from konverge.component.time_limit import TimeLimit
 
 __all__ = [
     "MET",
@@ -58,6 +59,7 @@ __all__ = [
     "PrerequisiteStatus",
     "ReconcileContext",
     "Status",
+    "TimeLimit",
     "aggregate",
     "auxiliary",
     "block_on_absence",

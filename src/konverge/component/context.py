@@ -6,17 +6,18 @@ something changed (invariant 4).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from konverge.clock import Clock, SystemClock
 from konverge.component.client import Client
 from konverge.component.condition import generation_of
 from konverge.component.memory import AppliedMemory
 from konverge.component.recording import ApplyMetrics, ConditionMetrics, EventRecorder
+from konverge.component.time_limit import TimeLimit
 from konverge.errors import ConflictError, NotFoundError
 from konverge.kube import (
     MESSAGE_LIMIT,
@@ -31,6 +32,8 @@ from konverge.kube import (
 from konverge.mutation import json_copy
 
 __all__ = ["ReconcileContext"]
+
+T = TypeVar("T")
 
 # A conflict means that someone else writes this owner's status: five tries, with the pauses that client-go's
 # RetryOnConflict makes.
@@ -49,6 +52,7 @@ class ReconcileContext:
         metrics: Where conditions are counted after the flush; None counts none.
         memory: What earlier passes learned about the server's answers. Share one between the passes of an operator.
         applies: Where the fate of each managed resource is counted; None counts none.
+        time_limit: How long each of the author's functions may take; None is without a limit.
     """
 
     client: Client
@@ -58,6 +62,7 @@ class ReconcileContext:
     metrics: ConditionMetrics | None = None
     memory: AppliedMemory = field(default_factory=AppliedMemory)
     applies: ApplyMetrics | None = None
+    time_limit: TimeLimit | None = None
     wake_at: datetime | None = field(default=None, init=False)
     _status_read: Any = field(default=None, init=False, repr=False)
     _staged_types: set[str] = field(default_factory=set, init=False, repr=False)
@@ -85,6 +90,15 @@ class ReconcileContext:
     def owner_generation(self) -> int | None:
         """The generation of the owner's spec; None for a kind without."""
         return generation_of(self.owner)
+
+    def call(self, function: Callable[..., T], *args: object) -> T:
+        """Call an author's function, for no longer than the time limit.
+
+        Raises:
+            konverge.errors.KonvergeError: It did not return in time.
+            Exception: Whatever it raises.
+        """
+        return function(*args) if self.time_limit is None else self.time_limit.call(function, *args)
 
     def condition(self, condition_type: str) -> Condition | None:
         """The owner's condition of that type as it stands now, staged ones included."""

@@ -91,7 +91,7 @@ class _Pass:
         if component.cells:
             cleared(component.cells)
         try:
-            enabled = is_enabled(component.gate)
+            enabled = component.gate is None or self._ctx.call(is_enabled, component.gate)
         except Exception as error:
             self._stage(Verdict(Status.FEATURE_GATE_ERROR, str(error)))
             raise ReconcileError(
@@ -142,7 +142,7 @@ class _Pass:
     async def _unmet_prerequisite(self) -> str | None:
         for prerequisite in self._component.prerequisites:
             try:
-                asked = prerequisite.check(self._ctx)
+                asked = self._ctx.call(prerequisite.check, self._ctx)
                 result = await asked if inspect.isawaitable(asked) else asked
                 if getattr(result, "status", None) not in tuple(PrerequisiteStatus):
                     raise ReconcileError(f"prerequisite returned unrecognized status {result!r}")
@@ -274,7 +274,7 @@ class _Pass:
     ) -> T:
         """Call what may be the author's code, and refuse an answer of the wrong type."""
         with failing(failed, entry.identity):
-            answer = function(*args)
+            answer = self._ctx.call(function, *args)
             if expected is not None:
                 expected.check(answer, entry.resource)
             return answer

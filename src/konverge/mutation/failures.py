@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from konverge.errors import KonvergeError, TerminalError
+from konverge.errors import KonvergeError, OverTime, TerminalError
 
 __all__ = ["failure_of"]
 
@@ -23,6 +23,8 @@ def failure_of(what: str, *, withheld: bool = False) -> Iterator[None]:
     """
     try:
         yield
+    except OverTime as error:
+        raise OverTime(what, *error.args).with_traceback(error.__traceback__) from None
     except TerminalError as error:
         raise TerminalError(f"{what}: {error}") from (None if withheld else error)
     except KonvergeError as error:

@@ -29,6 +29,9 @@ class RunOptions:
     Args:
         namespaces: Only owners and objects of these namespaces; all when empty.
         grace: How long passes under way may take to end after the first signal.
+        function_limit: How long each of an author's synchronous functions (what builds a component, mutations, guards,
+            extractors, health) may take: one that never returns would hold up all owners. Zero is without a limit, as
+            it should be under a debugger. What it cannot end: `konverge.component.time_limit`.
         leases: Several replicas: one works and the others stand by (`LeaderElection`), or each works on a part of the
             owners (`Sharding`). None for a single process.
         serving: Metrics, probes and the debug page; None serves nothing.
@@ -40,12 +43,13 @@ class RunOptions:
         home: The operator's own namespace, where Leases are.
 
     Raises:
-        ConfigurationError: A namespace or another name is none (an empty one is not "all"), `grace` is below zero, or
-            the address of the webhooks cannot be.
+        ConfigurationError: A namespace or another name is none (an empty one is not "all"), `grace` or
+            `function_limit` is below zero, or the address of the webhooks cannot be.
     """
 
     namespaces: tuple[str, ...] = ()
     grace: timedelta = timedelta(seconds=30)
+    function_limit: timedelta = timedelta(seconds=5)
     leases: LeaderElection | Sharding | None = None
     serving: ServingOptions | None = None
     webhooks: WebhookOptions | None = None
@@ -65,6 +69,8 @@ class RunOptions:
         ]
         if self.grace < timedelta():
             mistakes.append(f"grace: expected zero or more, found {self.grace.total_seconds():g} s")
+        if self.function_limit < timedelta():
+            mistakes.append(f"function_limit: expected zero or more, found {self.function_limit.total_seconds():g} s")
         if self.webhooks is not None:
             mistakes += _webhook_mistakes(self.webhooks)
             mistakes += _port_mistakes(self.webhooks, self.serving)

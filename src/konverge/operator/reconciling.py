@@ -20,6 +20,7 @@ from konverge.component import (
     EventRecorder,
     ReconcileContext,
     Status,
+    TimeLimit,
     aggregate,
 )
 from konverge.crd import decode
@@ -54,6 +55,7 @@ class OwnerPass(Generic[T]):
         events: Where events go; None records none.
         metrics: Where conditions are counted; None counts none.
         applies: Where the fate of components' resources is counted; None counts none.
+        time_limit: How long each of the author's synchronous functions may take; None is without a limit.
         ends: The passes are to end: one that returns None is not repeated, whatever a component asked for.
         memory: What earlier passes learned about the server's answers.
     """
@@ -65,6 +67,7 @@ class OwnerPass(Generic[T]):
     events: EventRecorder | None = None
     metrics: ConditionMetrics | None = None
     applies: ApplyMetrics | None = None
+    time_limit: TimeLimit | None = None
     ends: bool = False
     memory: AppliedMemory = field(default_factory=AppliedMemory)
 
@@ -87,6 +90,7 @@ class OwnerPass(Generic[T]):
             metrics=self.metrics,
             memory=self.memory,
             applies=self.applies,
+            time_limit=self.time_limit,
         )
         try:
             typed = decode(self.cls, owner)
@@ -129,7 +133,7 @@ def components_reconciler(
         async with ctx.flushing_status():
             for place, factory in enumerate(factories):
                 try:
-                    component = factory(owner)
+                    component = ctx.call(factory, owner)
                     _check_condition_type(component, components, condition_type)
                 except Exception as error:  # noqa: BLE001  # an author's code: the other components are not to suffer
                     errors.append(error)
@@ -155,12 +159,14 @@ def components_reconciler(
     return reconcile
 
 
-def component_kinds(cls: type[T], factories: Sequence[ComponentFactory[T]], owner: Object) -> set[GroupVersionKind]:
+def component_kinds(
+    cls: type[T], factories: Sequence[ComponentFactory[T]], owner: Object, limit: TimeLimit
+) -> set[GroupVersionKind]:
     """The kinds of the objects in the components of an owner, as far as those can be built."""
     found: set[GroupVersionKind] = set()
     for factory in factories:
         try:
-            component = factory(decode(cls, owner))
+            component = limit.call(factory, decode(cls, owner))
         except Exception:  # noqa: BLE001  # an author's code; the pass that fails by it will say so
             continue
         found.update(entry.resource.gvk for entry in component.entries)

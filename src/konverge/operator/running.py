@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from konverge.client import Client
 from konverge.client.observing import RequestObserver
 from konverge.clock import Clock, Entropy, SystemClock
-from konverge.component import ConditionMetrics, EventRecorder
+from konverge.component import ConditionMetrics, EventRecorder, TimeLimit
 from konverge.crd import crd_manifest, definition_of
 from konverge.errors import ApiError, ConnectionFailedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
@@ -104,6 +104,7 @@ class _Run:
             self.tenure = tenure_of(options.leases, client, clock=clock, entropy=entropy, in_thread=in_thread)
         # Of these nobody awaits the end before the operator's own: the probe of liveness looks whether they still run.
         self._lasting: list[asyncio.Task[None]] = []
+        self._limit = TimeLimit(options.function_limit)
         self._events: ClusterEvents | None = None
         if options.records_events:
             from konverge.runtime.events import ClusterEvents
@@ -129,12 +130,12 @@ class _Run:
             finalizer=finalizer,
             when=registration.when,
             forget=None if metrics is None else lambda key: metrics.conditions.forget(definition.gvk, key),
-            kinds_of=(lambda owner: component_kinds(cls, factories, owner)) if factories else None,
+            kinds_of=(lambda owner: component_kinds(cls, factories, owner, self._limit)) if factories else None,
         )
 
     def services(self) -> list[Service]:
         """What runs beside the controllers, in the order in which it starts."""
-        found: list[Service] = [self._announced]
+        found: list[Service] = [self._announced, self._limiting]
         webhooks = self._webhook_server()
         if self._options.serving is not None:
             found.append(lambda process: self._serving(process, webhooks))
@@ -163,6 +164,7 @@ class _Run:
             events=events,
             metrics=metrics,
             applies=applies,
+            time_limit=self._limit,
             ends=ends,
         )
 
@@ -185,6 +187,13 @@ class _Run:
     async def _announced(self, process: Process) -> AsyncIterator[None]:
         _log.info("operator %s is running", self._registered.name)
         yield
+
+    @asynccontextmanager
+    async def _limiting(self, process: Process) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            self._limit.close()
 
     @asynccontextmanager
     async def _serving(self, process: Process, webhooks: WebhookServer | None) -> AsyncIterator[None]:

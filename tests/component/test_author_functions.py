@@ -1,0 +1,179 @@
+"""An author's function that raises, answers nonsense or never returns: an error that names it, in bounded time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from konverge.component import Component, ComponentBuilder, ReconcileContext, TimeLimit
+from konverge.errors import ReconcileError
+from konverge.mutation import Mutation
+from konverge.primitives import ConfigMap, Data, Deployment
+from tests.component.app import CONFIG_MAP, App
+
+pytestmark = pytest.mark.anyio
+
+NEVER_READY = "konverge.test/never-ready:1"
+Faulty = Callable[..., Any]
+
+
+def frontend() -> ComponentBuilder:
+    return ComponentBuilder("frontend", condition_type="FrontendReady")
+
+
+class Asked:
+    """A gate, or a prerequisite, of one function."""
+
+    def __init__(self, function: Faulty) -> None:
+        self.enabled = self.check = function
+
+
+def of_gate(app: App, function: Faulty) -> Component:
+    return frontend().with_feature_gate(Asked(function)).build()
+
+
+def of_prerequisite(app: App, function: Faulty) -> Component:
+    return frontend().with_prerequisite(Asked(function)).build()
+
+
+def of_config(**options: Callable[[Faulty], Any]) -> Callable[[App, Faulty], Component]:
+    def build(app: App, function: Faulty) -> Component:
+        made: dict[str, Any] = {name: option(function) for name, option in options.items()}
+        return frontend().with_resource(ConfigMap(app.config(), **made)).build()
+
+    return build
+
+
+def of_workload(*, suspended: bool = False, **options: Callable[[Faulty], Any]) -> Callable[[App, Faulty], Component]:
+    def build(app: App, function: Faulty) -> Component:
+        made: dict[str, Any] = {name: option(function) for name, option in options.items()}
+        deployment = Deployment(app.deployment(image=NEVER_READY), **made)
+        grace = timedelta(milliseconds=1)
+        return frontend().with_resource(deployment).with_grace_period(grace).suspend(suspended).build()
+
+    return build
+
+
+def itself(function: Faulty) -> Faulty:
+    return function
+
+
+KINDS: dict[str, tuple[Callable[[App, Faulty], Component], str, str]] = {
+    "gate": (of_gate, "FeatureGateError", "failed to evaluate the feature gate of component frontend: "),
+    "prerequisite": (of_prerequisite, "PrerequisiteNotMet", "failed to check a prerequisite of component frontend: "),
+    "guard": (of_config(guard=itself), "Error", "failed to evaluate guard for resource v1/ConfigMap/"),
+    "mutation": (
+        of_config(mutations=lambda function: Mutation("paint", function)),
+        "Error",
+        "/settings: failed to apply mutation intent for paint: ",
+    ),
+    "mutation's gate": (
+        of_config(mutations=lambda function: Mutation("paint", lambda _: None, Asked(function))),
+        "Error",
+        "/settings: failed to apply mutation intent for paint: ",
+    ),
+    "mutation's edit": (
+        of_config(mutations=lambda function: Mutation("paint", lambda config: config.edit_data(function))),
+        "Error",
+        "/settings: failed to apply planned mutations of paint: ",
+    ),
+    "extractor": (of_config(extract=itself), "Error", "failed to extract data from resource v1/ConfigMap/"),
+    "extraction": (
+        of_config(extract=lambda function: Data[Any]("colour").extracted_by(function)),
+        "Error",
+        "failed to extract data from resource v1/ConfigMap/",
+    ),
+    "health": (
+        of_workload(converging_status=itself),
+        "Error",
+        "failed to determine converging status of resource apps/v1/Deployment/",
+    ),
+    "grace": (
+        of_workload(grace_status=itself),
+        "Error",
+        "failed to determine grace status of resource apps/v1/Deployment/",
+    ),
+    "suspension": (
+        of_workload(suspended=True, suspend=itself),
+        "Error",
+        "/web: failed to apply mutation intent for suspend: ",
+    ),
+    "suspension status": (
+        of_workload(suspended=True, suspension_status=itself),
+        "Error",
+        "failed to determine suspension status of resource apps/v1/Deployment/",
+    ),
+}
+JUDGES = ["gate", "prerequisite", "guard", "mutation's gate", "health", "grace", "suspension status"]
+
+
+@pytest.fixture
+def limit() -> Iterator[TimeLimit]:
+    limit = TimeLimit(timedelta(milliseconds=50))
+    yield limit
+    limit.close()
+
+
+async def failed(app: App, limit: TimeLimit, kind: str, function: Faulty) -> str:
+    """What a pass of such a component says; the owner's other component must have been reconciled all the same."""
+    build, reason, told = KINDS[kind]
+    component = build(app, function)
+    other = ComponentBuilder("other", condition_type="OtherReady").with_resource(ConfigMap(app.config("other"))).build()
+    error: ReconcileError | None = None
+    for _ in range(2):  # the second one is when the grace is over
+        owner, clock = await app.owner(), app.cluster.clock
+        ctx = ReconcileContext(client=app.client, owner=owner, clock=clock, time_limit=limit)
+        async with ctx.flushing_status():
+            try:
+                await component.reconcile(ctx)
+            except ReconcileError as raised:
+                error = raised
+            await other.reconcile(ctx)
+        await clock.sleep(0.01)
+
+    condition = await app.condition("FrontendReady")
+    assert error is not None
+    assert (condition.status, condition.reason) == ("False", reason)
+    assert condition.message in str(error)
+    assert told in str(error)
+    assert (await app.condition("OtherReady")).reason == "Healthy"
+    assert await app.find(CONFIG_MAP, "other") is not None
+    return str(error)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_function_that_raises_is_an_error_that_names_it(app: App, limit: TimeLimit, kind: str) -> None:
+    def raises(*_: object) -> Any:
+        raise RuntimeError("the author's mistake")
+
+    assert "the author's mistake" in await failed(app, limit, kind, raises)
+
+
+@pytest.mark.parametrize("answer", [None, True, 0, "Healthy"], ids=str)
+@pytest.mark.parametrize("kind", [kind for kind in JUDGES if "gate" not in kind])
+async def test_a_function_that_answers_nonsense_is_an_error_that_names_it(
+    app: App, limit: TimeLimit, kind: str, answer: object
+) -> None:
+    await failed(app, limit, kind, lambda *_: answer)
+
+
+@pytest.mark.parametrize("answer", [None, 0, "no"], ids=str)
+@pytest.mark.parametrize("kind", [kind for kind in JUDGES if "gate" in kind])
+async def test_a_gate_that_answers_no_boolean_is_an_error_that_names_it(
+    app: App, limit: TimeLimit, kind: str, answer: object
+) -> None:
+    assert f"answered {type(answer).__name__}, expected bool" in await failed(app, limit, kind, lambda *_: answer)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_function_that_never_returns_is_an_error_that_names_it(app: App, limit: TimeLimit, kind: str) -> None:
+    def hangs(*_: object) -> Any:
+        while True:
+            pass
+
+    told = await failed(app, limit, kind, hangs)
+
+    assert "it did not return within 0.05 s; it was in hangs (test_author_functions.py, line " in told
