@@ -63,6 +63,8 @@ class Component:
             konverge.errors.ReconcileError: A step failed; the condition says so already.
             asyncio.CancelledError: The pass was stopped; some objects may have been written, none half.
         """
+        if ctx.observer is not None:
+            return await ctx.observer.reconcile(self, ctx)
         return await engine.reconcile(self, ctx)
 
     def condition(self, owner: Object) -> Condition:

@@ -167,6 +167,9 @@ class _Pass:
                 results.append(await self._suspend_one(entry))
             except ReconcileError as error:  # the others are still suspended
                 errors.append(error)
+                continue
+            if self._ctx.observer is not None:
+                self._ctx.observer.suspended(entry.identity, results[-1])
         if errors:
             raise joined(errors)
         return self._stage(suspend(results))
@@ -212,6 +215,8 @@ class _Pass:
         processed: list[_Processed] = []
         for entry in self._in_mode(Mode.MANAGED, Mode.READ_ONLY):
             done = await self._process(entry)
+            if self._ctx.observer is not None:
+                self._ctx.observer.processed(entry.identity, done and done.live, done and done.halt)
             if done is None:
                 continue
             processed.append(done)

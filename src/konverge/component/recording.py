@@ -1,13 +1,18 @@
-"""Where a pass reports besides the condition: events and metrics. Ports; None switches them off."""
+"""Where a pass reports besides the condition: events, metrics, an observer. Ports; None switches them off."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from konverge.kube import Condition, Object
+from konverge.primitives.lifecycle import Convergence, Suspension
 
-__all__ = ["ApplyMetrics", "ConditionMetrics", "EventRecorder"]
+if TYPE_CHECKING:
+    from konverge.component.component import Component
+    from konverge.component.context import ReconcileContext
+
+__all__ = ["ApplyMetrics", "ConditionMetrics", "EventRecorder", "PassObserver"]
 
 
 class EventRecorder(Protocol):
@@ -51,3 +56,16 @@ class ApplyMetrics(Protocol):
 
     def failed(self, *, owner_kind: str, component: str, resource: str, kind: str) -> None:
         """The resource could not be brought to the state wanted."""
+
+
+class PassObserver(Protocol):
+    """Who looks on while components are reconciled, to tell afterwards why they say what they say."""
+
+    async def reconcile(self, component: Component, ctx: ReconcileContext) -> Condition:
+        """Run the pass of a component; called instead of the engine."""
+
+    def processed(self, identity: str, live: Object | None, halt: Convergence | None) -> None:
+        """A resource has been applied or read; with `halt`, the component stops there; with neither, it is absent."""
+
+    def suspended(self, identity: str, suspension: Suspension) -> None:
+        """A resource has been suspended as far as it goes."""
