@@ -84,6 +84,11 @@ _quantities = st.builds(
 )
 
 
+@pytest.mark.parametrize(("written", "stored"), [("1078.125Ki", "1104k"), ("1.953125Ki", "2k"), ("1.5Ki", "1536")])
+def test_a_binary_number_without_a_binary_suffix_is_stored_as_a_decimal_one(written: str, stored: str) -> None:
+    assert canonical_quantity(written) == stored
+
+
 @given(_quantities)
 def test_the_stored_spelling_is_stored_as_it_is(written: str) -> None:
     stored = canonical_quantity(written)

@@ -19,7 +19,7 @@ _FORM = re.compile(r"([+-]?)(?=\.?\d)0*(\d*)(?:\.(\d*))?(?:([numkMGTPE])|([KMGTP
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL_SUFFIX = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
-_BINARY_SUFFIX = {0: "", **{exponent: suffix for suffix, exponent in _BINARY.items()}}
+_BINARY_SUFFIX = {exponent: suffix for suffix, exponent in _BINARY.items()}
 
 _GREATEST = 2**63 - 1  # Of a binary quantity; the server cuts off there.
 _NANO, _MILLI = -9, -3
@@ -101,7 +101,9 @@ def _canonical(text: str, milli: bool) -> str:
         while whole % 1024 == 0:
             whole //= 1024
             power += 10
-        return f"{sign}{whole}{_BINARY_SUFFIX[power]}"
+        if power:
+            return f"{sign}{whole}{_BINARY_SUFFIX[power]}"
+        # Written without a suffix it is a decimal number when the server reads it from its storage: 1104k, not 1104000.
     power = finest
     while units % 1000 == 0:
         units //= 1000
