@@ -1,0 +1,160 @@
+"""A component that takes note of what its parts answer, while the engine runs it as it runs any other."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+
+from konverge.component.prerequisites import Prerequisite, PrerequisiteResult, PrerequisiteStatus
+from konverge.component.rehearsal.readings import FieldReadings
+from konverge.component.rehearsal.values import Judgement, PrerequisiteStory, shortened
+from konverge.errors import describe
+from konverge.feature import Gate
+from konverge.kube import Object
+from konverge.primitives.lifecycle import (
+    Convergence,
+    Grace,
+    GuardResult,
+    Operation,
+    Resource,
+    Suspension,
+)
+
+if TYPE_CHECKING:
+    from konverge.component.component import Component
+    from konverge.component.context import ReconcileContext
+
+__all__ = ["Observed", "ObservedResource"]
+
+A = TypeVar("A", Convergence, Grace, Suspension)
+
+
+class ObservedResource:
+    """A resource, with a note of each lifecycle answer and of the fields that it came from.
+
+    Everything else is the resource's own.
+
+    Args:
+        resource: The resource.
+    """
+
+    def __init__(self, resource: Resource) -> None:
+        self._resource = resource
+        self.guard: Judgement | None = None
+        self.convergence: Judgement | None = None
+        self.grace: Judgement | None = None
+        self.suspension: Judgement | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._resource, name)
+
+    def check_guard(self) -> GuardResult:
+        """Ask the guard."""
+        result = self._resource.check_guard()
+        if isinstance(result, GuardResult):
+            self.guard = Judgement(str(result.status), result.reason)
+        return result
+
+    def converging_status(self, live: Object, operation: Operation) -> Convergence | None:
+        """Judge the live object."""
+        return self._judged("convergence", lambda obj: self._resource.converging_status(obj, operation), live)
+
+    def grace_status(self, live: Object) -> Grace | None:
+        """Grade the live object."""
+        return self._judged("grace", self._resource.grace_status, live)
+
+    def suspension_status(self, live: Object) -> Suspension:
+        """How far the live object is suspended."""
+        found = self._judged("suspension", self._resource.suspension_status, live)
+        return cast("Suspension", found)  # the engine refuses what is none
+
+    def _judged(self, what: str, function: Callable[[Object], A | None], live: Object) -> A | None:
+        readings = FieldReadings(is_secret=self._resource.gvk.is_secret)
+        answer = function(readings.of(live))
+        if isinstance(answer, Convergence | Grace | Suspension):
+            setattr(self, what, Judgement(str(answer.status), shortened(answer.reason), readings.all()))
+        return answer
+
+
+@dataclass(slots=True)
+class Observed:
+    """A component and the notes of one pass over it.
+
+    Args:
+        component: The component.
+    """
+
+    component: Component
+    resources: dict[str, ObservedResource] = field(default_factory=dict)
+    processed: dict[str, tuple[Object | None, Convergence | None]] = field(default_factory=dict)
+    """By identity: the live object that step 4 left, and why it halts the component."""
+    suspensions: dict[str, Suspension] = field(default_factory=dict)
+    gate: Literal["none", "on", "off", "Error"] = "none"
+    prerequisites: list[PrerequisiteStory] = field(default_factory=list)
+    """Those that were asked."""
+
+    def disguised(self) -> Component:
+        """The component whose parts take note."""
+        component = self.component
+        entries = []
+        for entry in component.entries:
+            resource = ObservedResource(entry.resource)
+            self.resources[entry.identity] = resource
+            entries.append(replace(entry, resource=cast("Resource", resource)))
+        return replace(
+            component,
+            entries=tuple(entries),
+            gate=None if component.gate is None else _ObservedGate(component.gate, self),
+            prerequisites=tuple(_ObservedPrerequisite(each, self.prerequisites) for each in component.prerequisites),
+        )
+
+
+class _ObservedGate:
+    def __init__(self, gate: Gate, observed: Observed) -> None:
+        self._gate = gate
+        self._observed = observed
+
+    def enabled(self) -> bool:
+        self._observed.gate = "Error"
+        enabled = self._gate.enabled()
+        if isinstance(enabled, bool):  # the engine refuses what is none
+            self._observed.gate = "on" if enabled else "off"
+        return enabled
+
+
+class _ObservedPrerequisite:
+    def __init__(self, prerequisite: Prerequisite, stories: list[PrerequisiteStory]) -> None:
+        self._prerequisite = prerequisite
+        self._stories = stories
+
+    def check(self, ctx: ReconcileContext) -> PrerequisiteResult | Awaitable[PrerequisiteResult]:
+        try:
+            asked = self._prerequisite.check(ctx)
+        except Exception as error:
+            self._tell("Error", describe(error))
+            raise
+        return self._awaited(asked) if inspect.isawaitable(asked) else self._told(asked)
+
+    async def _awaited(self, asked: Awaitable[PrerequisiteResult]) -> PrerequisiteResult:
+        try:
+            return self._told(await asked)
+        except Exception as error:
+            self._tell("Error", describe(error))
+            raise
+
+    def _told(self, result: PrerequisiteResult) -> PrerequisiteResult:
+        verdict = getattr(result, "status", None)
+        if verdict in tuple(PrerequisiteStatus):
+            self._tell("Met" if verdict == PrerequisiteStatus.MET else "NotMet", str(getattr(result, "reason", "")))
+        return result
+
+    def _tell(self, verdict: Literal["Met", "NotMet", "Error"], reason: str) -> None:
+        self._stories.append(PrerequisiteStory(prerequisite_name(self._prerequisite), verdict, reason))
+
+
+def prerequisite_name(prerequisite: Prerequisite) -> str:
+    """What to call it: the condition that it waits for, or the name of its class."""
+    condition_type = getattr(prerequisite, "condition_type", "")
+    return f"depends on {condition_type}" if condition_type else type(prerequisite).__name__
