@@ -47,8 +47,8 @@ class SilentServer:
                 plain, _ = self._listening.accept()
                 connection = self._context.wrap_socket(plain, server_side=True)
                 self._accepted.append(connection)
-                connection.recv(65536)
-                connection.sendall(_HEAD)
+                if b" /mute" not in connection.recv(65536):
+                    connection.sendall(_HEAD)
 
 
 @pytest.fixture
@@ -82,7 +82,24 @@ async def leave_a_request(transport: HttpTransport) -> None:
     await transport.close()
 
 
-@pytest.mark.parametrize("leave", [leave_a_stream, leave_a_request])
+async def leave_a_stream_that_has_not_begun(transport: HttpTransport) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0.3), transport.stream("GET", "/mute", connect_timeout_seconds=5):
+            pass
+    await transport.close()
+
+
+async def leave_a_request_without_an_answer(transport: HttpTransport) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0.3):
+            await transport.request("GET", "/mute", timeout_seconds=5)
+    await transport.close()
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [leave_a_stream, leave_a_request, leave_a_stream_that_has_not_begun, leave_a_request_without_an_answer],
+)
 def test_no_connection_outlives_a_loop_that_ends_as_soon_as_the_client_is_closed(
     silent: SilentServer, authority: Authority, leave: Callable[[HttpTransport], Coroutine[Any, Any, None]]
 ) -> None:

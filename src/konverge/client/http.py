@@ -9,7 +9,6 @@ on the way inside a cluster, that costs more time than it saves.
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -28,6 +27,7 @@ from konverge.client.connection_failures import connection_failure, refused_cred
 from konverge.client.connections import Connections, NotReachedError
 from konverge.client.credentials import Identity
 from konverge.client.decoding import UNREADABLE
+from konverge.client.sockets import Sockets, keep_alive
 from konverge.client.tls import TlsContexts
 from konverge.clock import Clock, SystemClock
 from konverge.errors import (
@@ -46,9 +46,6 @@ _MAX_CONNECTIONS = 64
 _MAX_WATCHES = 512
 _UNAUTHORIZED = 401
 _UNCOMPRESSED = (("accept-encoding", "identity"),)
-
-# A peer that vanished without a word is noticed after about a minute, and the way through a NAT stays open.
-_KEEPALIVE_IDLE_SECONDS, _KEEPALIVE_INTERVAL_SECONDS, _KEEPALIVE_PROBES = 30, 10, 3
 
 # Connecting alone; the deadline of the whole is that of the caller.
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10.0)
@@ -94,6 +91,7 @@ class HttpTransport:
         self._base = URL(config.server)
         self._connections: Connections | None = None
         self._sessions: tuple[aiohttp.ClientSession, aiohttp.ClientSession] | None = None
+        self._sockets = Sockets()
         self._is_closed = False
 
     def __repr__(self) -> str:
@@ -184,6 +182,7 @@ class HttpTransport:
         sessions, self._sessions = self._sessions, None
         for session in sessions or ():
             await session.close()
+        await self._sockets.end()
 
     async def _sent(self, send: _Send[H], method: str, path: str, deadline: float, timeout_seconds: float) -> H:
         """What a request is answered. What the server does not trust us with is sent again if there is something newer.
@@ -273,8 +272,8 @@ class HttpTransport:
         # Not in the constructor: a session belongs to the loop in which it is made.
         if self._sessions is None:
             self._sessions = (
-                _session(aiohttp.TCPConnector(limit=_MAX_CONNECTIONS, socket_factory=_socket)),
-                _session(aiohttp.TCPConnector(limit=_MAX_WATCHES, socket_factory=_socket, force_close=True)),
+                _session(aiohttp.TCPConnector(limit=_MAX_CONNECTIONS, socket_factory=self._sockets)),
+                _session(aiohttp.TCPConnector(limit=_MAX_WATCHES, socket_factory=self._sockets, force_close=True)),
             )
             if not self._config.proxy_url:
                 self._connections = Connections(
@@ -283,7 +282,7 @@ class HttpTransport:
                     limit=_MAX_CONNECTIONS,
                     server_name=self._config.tls.server_name,
                     max_body_bytes=_MAX_BODY_BYTES,
-                    prepare=_keep_alive,
+                    prepare=keep_alive,
                 )
         return self._connections, self._sessions
 
@@ -392,24 +391,6 @@ class _Stream:
 
 def _session(connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), middlewares=(_once,))
-
-
-def _socket(address: tuple[Any, ...]) -> socket.socket:
-    family, kind, protocol, _, _ = address
-    made = socket.socket(family=family, type=kind, proto=protocol)
-    _keep_alive(made)
-    return made
-
-
-def _keep_alive(made: socket.socket) -> None:
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (
-        ("TCP_KEEPIDLE", _KEEPALIVE_IDLE_SECONDS),
-        ("TCP_KEEPINTVL", _KEEPALIVE_INTERVAL_SECONDS),
-        ("TCP_KEEPCNT", _KEEPALIVE_PROBES),
-    ):
-        if hasattr(socket, name):  # the names differ between systems; keepalive itself is on everywhere
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _drop(found: aiohttp.ClientResponse) -> None:

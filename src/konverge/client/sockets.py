@@ -1,0 +1,59 @@
+"""The sockets of a transport: made to notice a peer that vanished, and ended together."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import weakref
+from contextlib import suppress
+from typing import Any
+
+__all__ = ["Sockets", "keep_alive"]
+
+# A peer that vanished without a word is noticed after about a minute, and the way through a NAT stays open.
+_IDLE_SECONDS, _INTERVAL_SECONDS, _PROBES = 30, 10, 3
+_END_SECONDS = 1.0
+
+
+class Sockets:
+    """Makes sockets for aiohttp, and ends those that it leaves behind.
+
+    When a request is cancelled before its answer has begun, aiohttp closes the connection politely and forgets it. Over
+    TLS that is to wait half a minute for the other side's goodbye, in which time the event loop may end.
+    """
+
+    def __init__(self) -> None:
+        self._made: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+
+    def __call__(self, address: tuple[Any, ...]) -> socket.socket:
+        """A new socket for an address as `socket.getaddrinfo` gives it."""
+        family, kind, protocol, _, _ = address
+        made = socket.socket(family=family, type=kind, proto=protocol)
+        keep_alive(made)
+        self._made.add(made)
+        return made
+
+    async def end(self) -> None:
+        """Cut those that are open, and let the event loop close them; a second is plenty for that."""
+        for left in self._open():
+            with suppress(OSError):  # it was not connected, or has been cut
+                left.shutdown(socket.SHUT_RDWR)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + _END_SECONDS
+        while self._open() and loop.time() < deadline:  # noqa: ASYNC110  # what closes them tells nobody
+            await asyncio.sleep(0)  # noqa: TID251  # no time passes: the loop has its turn
+
+    def _open(self) -> list[socket.socket]:
+        return [made for made in self._made if made.fileno() >= 0]
+
+
+def keep_alive(made: socket.socket) -> None:
+    """Have the system ask an idle peer whether it is still there."""
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", _IDLE_SECONDS),
+        ("TCP_KEEPINTVL", _INTERVAL_SECONDS),
+        ("TCP_KEEPCNT", _PROBES),
+    ):
+        if hasattr(socket, name):  # the names differ between systems; keepalive itself is on everywhere
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
