@@ -1,6 +1,8 @@
 """What a builder accepts, what it refuses, and that it reports every mistake at once."""
 
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any, cast
 
 import pytest
 
@@ -9,6 +11,7 @@ from konverge.component import (
     Option,
     auxiliary,
     block_on_absence,
+    block_on_foreign_controller,
     delete,
     delete_when,
     gated_by,
@@ -16,16 +19,21 @@ from konverge.component import (
     orphan_when,
     read_only,
     suppress_grace_inconsistency_warning,
+    unowned,
 )
 from konverge.component.options import Mode, OnAbsence
 from konverge.errors import BuildError
 from konverge.feature import BooleanGate
 from konverge.kube import Object
-from konverge.primitives import ConfigMap
+from konverge.mutation import Mutation
+from konverge.primitives import ConfigMap, Data, Static, Task
+
+ON = BooleanGate(True)
+NAMESPACED = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "settings", "namespace": "default"}}
 
 
-def config(name: str = "settings") -> ConfigMap:
-    return ConfigMap({"metadata": {"name": name, "namespace": "default"}, "data": {"colour": "blue"}})
+def config(name: str = "settings", **options: Any) -> ConfigMap:
+    return ConfigMap({"metadata": {"name": name, "namespace": "default"}, "data": {"colour": "blue"}}, **options)
 
 
 def builder() -> ComponentBuilder:
@@ -51,30 +59,152 @@ def test_five_mistakes_are_reported_together() -> None:
     assert all(mistake in str(caught.value) for mistake in caught.value.mistakes)
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        pytest.param([read_only(), delete()], "read_only() excludes delete()", id="read-only and delete"),
-        pytest.param([read_only(), delete_when(False)], "read_only() excludes delete_when()", id="even when false"),
-        pytest.param([read_only(), gated_by(BooleanGate(True))], "excludes gated_by()", id="read-only and gated"),
-        pytest.param([read_only(), orphan_when(False)], "excludes orphan_when()", id="read-only and orphan"),
-        pytest.param([orphan_when(False), delete()], "orphan_when() excludes delete()", id="orphan and delete"),
-        pytest.param(
-            [orphan_when(True), delete_when(False)], "orphan_when() excludes delete_when()", id="orphan, d. when"
-        ),
-        pytest.param([orphan_when(True), gated_by(BooleanGate(True))], "excludes gated_by()", id="orphan and gated"),
-        pytest.param([block_on_absence()], "block_on_absence() needs read_only()", id="block on absence of a managed"),
-        pytest.param([ignore_if_absent()], "ignore_if_absent() needs read_only()", id="ignore absence of a managed"),
-        pytest.param([read_only(), block_on_absence(), ignore_if_absent()], "exclude each other", id="both absences"),
-        pytest.param([gated_by(BrokenGate())], "the licence server is away", id="a gate that raises"),
-    ],
+ABSENT: Any = None
+GUARDED, COLOUR = "v1/ConfigMap/default/settings", Data[str]("colour")
+UNOWNED = "a read-only object is nobody's business but its owner's"
+NO_RELEASE = "an object is either released or removed"
+NO_OWNING = (
+    "what the component does not own it neither removes nor releases. "
+    "To leave a read-only resource out, use include_when"
 )
-def test_options_that_exclude_each_other_are_a_build_error(options: list[Option], told: str) -> None:
+
+
+def with_options(*options: Option) -> Callable[[], ComponentBuilder]:
+    return lambda: builder().with_resource(config(), *options)
+
+
+def with_resource(make: Callable[[], Any]) -> Callable[[], ComponentBuilder]:
+    return lambda: builder().with_resource(make())
+
+
+# Every error that a builder reports, with its whole text.
+MISTAKES: list[Any] = [
+    (
+        lambda: ComponentBuilder("", condition_type="FrontendReady"),
+        "it has no name: expected a short name such as 'frontend'",
+    ),
+    (lambda: ComponentBuilder("frontend"), "it has no condition type: expected one such as 'FrontendReady'"),
+    *(
+        (
+            lambda given=given: ComponentBuilder("frontend", condition_type=given),
+            f"its condition type is {given!r}: expected CamelCase, as 'FrontendReady'",
+        )
+        for given in ("Frontend Ready", "-Ready", "Ready!", "a/b/c")
+    ),
+    (with_resource(lambda: None), "a resource is None: expected a primitive. To leave one out, use include_when"),
+    (
+        lambda: builder().include_when(True, lambda: None),
+        "a resource is None: expected a primitive. To leave one out, use include_when",
+    ),
+    (with_resource(dict), "a resource is a dict: expected a primitive"),
+    (
+        with_options(cast(Any, read_only)),
+        f"{GUARDED}: an option is a function: expected what a function such as read_only() answers",
+    ),
+    (
+        lambda: builder().with_feature_gate(cast(Any, True)),
+        "its feature gate is a bool: expected one with enabled()",
+    ),
+    (
+        lambda: builder().with_prerequisite(cast(Any, "BackendReady")),
+        "a prerequisite is a str: expected one with check(), as depends_on() makes",
+    ),
+    (
+        lambda: builder().with_resource(config()).with_resource(config(), delete()),
+        f"{GUARDED}: registered twice (managed, then delete); one object has one treatment",
+    ),
+    (
+        lambda: builder().with_feature_gate(BooleanGate(True)).with_feature_gate(BooleanGate(True)),
+        "it has two feature gates: a component takes one; join them into one gate",
+    ),
+    (
+        lambda: builder().with_grace_period(timedelta(seconds=-1)),
+        "its grace period is negative (-1 day, 23:59:59): expected zero (never ends) or more",
+    ),
+    (lambda: builder().with_grace_period(cast(Any, "5m")), "its grace period is a str: expected a timedelta"),
+    (lambda: builder().suspend(cast(Any, "no")), "suspend() was given a str: expected a bool"),
+    # Options that exclude each other, whatever their conditions say
+    (with_options(read_only(), delete()), f"{GUARDED}: read_only() excludes delete(): {NO_OWNING}"),
+    (with_options(read_only(), delete_when(False)), f"{GUARDED}: read_only() excludes delete_when(): {NO_OWNING}"),
+    (with_options(read_only(), gated_by(ON)), f"{GUARDED}: read_only() excludes gated_by(): {NO_OWNING}"),
+    (with_options(read_only(), orphan_when(False)), f"{GUARDED}: read_only() excludes orphan_when(): {NO_OWNING}"),
+    (with_options(read_only(), unowned()), f"{GUARDED}: read_only() excludes unowned(): {UNOWNED}"),
+    (
+        with_options(read_only(), block_on_foreign_controller()),
+        f"{GUARDED}: read_only() excludes block_on_foreign_controller(): {UNOWNED}",
+    ),
+    (with_options(orphan_when(False), delete()), f"{GUARDED}: orphan_when() excludes delete(): {NO_RELEASE}"),
+    (
+        with_options(orphan_when(True), delete_when(False)),
+        f"{GUARDED}: orphan_when() excludes delete_when(): {NO_RELEASE}",
+    ),
+    (with_options(orphan_when(True), gated_by(ON)), f"{GUARDED}: orphan_when() excludes gated_by(): {NO_RELEASE}"),
+    (
+        with_options(orphan_when(False), unowned()),
+        f"{GUARDED}: orphan_when() excludes unowned(): an unowned object has no owner reference to drop",
+    ),
+    (
+        with_options(block_on_absence()),
+        f"{GUARDED}: block_on_absence() needs read_only(): a managed resource is never absent for long",
+    ),
+    (
+        with_options(ignore_if_absent()),
+        f"{GUARDED}: ignore_if_absent() needs read_only(): a managed resource is never absent for long",
+    ),
+    (
+        with_options(read_only(), block_on_absence(), ignore_if_absent()),
+        f"{GUARDED}: block_on_absence() and ignore_if_absent() exclude each other",
+    ),
+    (
+        with_options(gated_by(BrokenGate())),
+        f"{GUARDED}: its gate cannot be evaluated: the licence server is away",
+    ),
+    # What is wrong with the object or its functions
+    (with_resource(lambda: ConfigMap(ABSENT)), "v1/ConfigMap/: the object is missing (None)"),
+    (
+        with_resource(lambda: ConfigMap({"metadata": {"namespace": "default"}})),
+        "v1/ConfigMap/default/: metadata.name is empty: expected the object's name",
+    ),
+    (
+        with_resource(lambda: ConfigMap({"metadata": {"name": "settings"}})),
+        "v1/ConfigMap/settings: metadata.namespace is empty: a ConfigMap lives in a namespace",
+    ),
+    (
+        with_resource(lambda: Static(NAMESPACED, cluster_scoped=True)),
+        "v1/Namespace/default/settings: metadata.namespace is 'default': a cluster-scoped Namespace has none",
+    ),
+    (
+        with_resource(lambda: config(mutations=[Mutation("paint", print), Mutation("paint", print)])),
+        f"{GUARDED}: two mutations are named 'paint': golden files and errors refer to the name",
+    ),
+    (
+        with_resource(lambda: config(mutations=Mutation("paint", ABSENT))),
+        f"{GUARDED}: mutation 'paint': mutate: expected a function, found NoneType",
+    ),
+    (
+        with_resource(lambda: Task(NAMESPACED, converging_status=ABSENT)),
+        "v1/Namespace/default/settings: converging_status is missing: nothing is known of this kind, so its author "
+        "says when it is ready",
+    ),
+    (
+        with_resource(lambda: config(metrics_identifier="")),
+        f"{GUARDED}: metrics_identifier is '': expected a name that is the same for all owners",
+    ),
+    # What is wrong with the way of data
+    (with_resource(lambda: config(requires=[ABSENT])), f"{GUARDED}: requires: expected Data, found NoneType"),
+    (
+        with_resource(lambda: config(requires=COLOUR)),
+        f'{GUARDED}: it requires data "colour", which no resource fills: expected extract=cell.extracted_by(...) on an '
+        "earlier one",
+    ),
+]
+
+
+@pytest.mark.parametrize(("broken", "mistake"), MISTAKES, ids=[mistake[:60] for _, mistake in MISTAKES])
+def test_every_mistake_is_told_in_one_sentence(broken: Callable[[], ComponentBuilder], mistake: str) -> None:
     with pytest.raises(BuildError) as caught:
-        builder().with_resource(config(), *options).build()
-    (mistake,) = caught.value.mistakes
-    assert told in mistake
-    assert mistake.startswith("v1/ConfigMap/default/settings: ")
+        broken().build()
+    assert caught.value.mistakes == (mistake,)
 
 
 @pytest.mark.parametrize(
@@ -110,6 +240,9 @@ def test_options_compose() -> None:
     assert entry.treatment.on_absence is OnAbsence.IGNORE
     assert not entry.treatment.warns_of_grace_inconsistency
 
+    (entry,) = builder().with_resource(config(), unowned(), block_on_foreign_controller(), delete()).build().entries
+    assert (entry.treatment.is_unowned, entry.treatment.blocks_on_foreign_controller) == (True, True)
+
 
 def test_a_resource_left_out_is_never_constructed() -> None:
     def explode() -> ConfigMap:
@@ -123,40 +256,9 @@ def test_a_resource_left_out_is_no_duplicate() -> None:
     assert len(component.entries) == 1
 
 
-def test_one_object_registered_twice_names_both_treatments() -> None:
-    with pytest.raises(BuildError, match=r"v1/ConfigMap/default/settings: registered twice \(managed, then delete\)"):
-        builder().with_resource(config()).with_resource(config(), delete()).build()
-
-
-def test_none_as_a_resource_is_a_mistake() -> None:
-    with pytest.raises(BuildError, match="a resource is None"):
-        builder().with_resource(None).build()
-
-
-def test_two_feature_gates_are_a_mistake() -> None:
-    with pytest.raises(BuildError, match="two feature gates"):
-        builder().with_feature_gate(BooleanGate(True)).with_feature_gate(BooleanGate(True)).build()
-
-
 def test_none_as_gate_or_prerequisite_is_ignored() -> None:
     component = builder().with_feature_gate(None).with_prerequisite(None).build()
     assert (component.gate, component.prerequisites) == (None, ())
-
-
-@pytest.mark.parametrize("condition_type", ["Frontend Ready", "-Ready", "Ready!", "a/b/c"])
-def test_a_condition_type_that_the_api_would_refuse_is_a_mistake(condition_type: str) -> None:
-    with pytest.raises(BuildError, match="condition type"):
-        ComponentBuilder("frontend", condition_type=condition_type).build()
-
-
-def test_a_grace_period_that_is_no_timedelta_is_a_mistake() -> None:
-    with pytest.raises(BuildError, match="its grace period is a str: expected a timedelta"):
-        builder().with_grace_period("5m").build()  # type: ignore[arg-type]
-
-
-def test_a_text_does_not_suspend() -> None:
-    with pytest.raises(BuildError, match=r"suspend\(\) was given a str: expected a bool"):
-        builder().suspend("no").build()  # type: ignore[arg-type]
 
 
 def test_the_last_call_of_suspend_counts() -> None:

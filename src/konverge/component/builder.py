@@ -54,6 +54,9 @@ class ComponentBuilder:
         if resource is None:
             self._mistakes.append("a resource is None: expected a primitive. To leave one out, use include_when")
             return self
+        if not isinstance(getattr(resource, "identity", None), str):
+            self._mistakes.append(f"a resource is a {type(resource).__name__}: expected a primitive")
+            return self
         treatment, mistakes = resolve(options)
         identity = resource.identity
         self._mistakes += [f"{identity}: {mistake}" for mistake in (*resource.mistakes, *mistakes)]
@@ -79,6 +82,8 @@ class ComponentBuilder:
     def with_feature_gate(self, gate: Gate | None) -> ComponentBuilder:
         """Remove all resources while the gate is off; None is no gate. A component has at most one."""
         if gate is not None:
+            if not callable(getattr(gate, "enabled", None)):
+                self._mistakes.append(f"its feature gate is a {type(gate).__name__}: expected one with enabled()")
             if self._gate is not None:
                 self._mistakes.append("it has two feature gates: a component takes one; join them into one gate")
             self._gate = gate
@@ -87,6 +92,9 @@ class ComponentBuilder:
     def with_prerequisite(self, prerequisite: Prerequisite | None) -> ComponentBuilder:
         """Wait with creation until it is met; several are asked in order. None is ignored."""
         if prerequisite is not None:
+            if not callable(getattr(prerequisite, "check", None)):
+                found = type(prerequisite).__name__
+                self._mistakes.append(f"a prerequisite is a {found}: expected one with check(), as depends_on() makes")
             self._prerequisites.append(prerequisite)
         return self
 

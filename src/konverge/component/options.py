@@ -148,7 +148,7 @@ _UNGATED_DELETING = frozenset({_Name.DELETE, _Name.DELETE_WHEN})
 _DELETING = _UNGATED_DELETING | {_Name.GATED_BY}
 
 
-def resolve(options: Sequence[Option | None]) -> tuple[Treatment, list[str]]:
+def resolve(options: Sequence[object]) -> tuple[Treatment, list[str]]:
     """What the options come to, and every mistake in their combination.
 
     A combination is judged by which options are present, not by their conditions' values: ``orphan_when(False)`` with
@@ -157,9 +157,15 @@ def resolve(options: Sequence[Option | None]) -> tuple[Treatment, list[str]]:
     """
     if not options:
         return _MANAGED, []
-    present = [option for option in options if option is not None and not (_is_gate(option) and option.gate is None)]
+    given = [option for option in options if isinstance(option, Option)]
+    present = [option for option in given if not (_is_gate(option) and option.gate is None)]
     names = {option.name for option in present}
-    mistakes = _exclusions(names)
+    mistakes = [
+        f"an option is a {type(option).__name__}: expected what a function such as read_only() answers"
+        for option in options
+        if not isinstance(option, Option | None)
+    ]
+    mistakes += _exclusions(names)
     gates_on, gate_mistakes = _gates_on(present)
     mistakes += gate_mistakes
     deleted = not gates_on or any(option.active for option in present if option.name in _UNGATED_DELETING)

@@ -256,7 +256,7 @@ async def _claim(ctx: ReconcileContext, resource: Resource, desired: Object, *, 
     metadata = desired["metadata"]
     for name in _SERVER_SET:
         metadata.pop(name, None)
-    with failing("failed to determine the scope of resource", resource.identity):
+    with failing("failed to determine GVK for resource", resource.identity):
         owner_namespaced = (await ctx.client.mapping(ctx.owner_gvk)).namespaced
         namespaced = (await ctx.client.mapping(resource.gvk)).namespaced
     references = [found for found in metadata.get("ownerReferences") or () if found.get("uid") != ctx.owner_uid]
