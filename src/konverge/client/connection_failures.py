@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import re
-import socket
 import ssl
 from collections.abc import Iterator
 from datetime import datetime
@@ -16,10 +15,8 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from konverge.client.addresses import shown_address
-from konverge.client.answers import BadAnswerError
 from konverge.client.certificates import expiry
 from konverge.client.cluster import ClusterConfig
-from konverge.client.connections import NotReachedError
 from konverge.errors import ConnectionFailedError, NotConnectedError, UnauthorizedError, UntrustedServerError
 from konverge.kube import format_time
 
@@ -39,10 +36,10 @@ _CLIENT_CERTIFICATE_ALERT = re.compile(
 def connection_failure(
     error: Exception, config: ClusterConfig, request: str, timeout_seconds: float, now: datetime
 ) -> ConnectionFailedError:
-    """The typed error for what aiohttp or a connection of our own raised.
+    """The typed error for what aiohttp raised.
 
     Args:
-        error: What was raised.
+        error: What it raised.
         config: Where the request went.
         request: Method and path.
         timeout_seconds: The deadline that it had.
@@ -62,37 +59,27 @@ def connection_failure(
         )
     if isinstance(error, aiohttp.ClientProxyConnectionError):
         return NotConnectedError(
-            f"cannot reach the proxy {shown_address(config.proxy_url)} on the way to {server}: "
-            f"{_system_words(error.os_error)} ({source}). Check proxy-url or HTTPS_PROXY"
+            f"cannot reach the proxy {shown_address(config.proxy_url)} on the way to {server}: {_system_words(error)} "
+            f"({source}). Check proxy-url or HTTPS_PROXY"
         )
-    refusal = error.__cause__ if isinstance(error, NotReachedError) else None
-    if isinstance(error, aiohttp.ClientConnectorError):
-        refusal = error.os_error
-    if isinstance(error, aiohttp.ClientConnectorDNSError) or isinstance(refusal, socket.gaierror):
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
         return NotConnectedError(
             f"cannot find the host {urlsplit(server).hostname} of the API server {server} ({source}). "
             "Check the address and the name service"
         )
-    if isinstance(error, aiohttp.ConnectionTimeoutError) or isinstance(refusal, TimeoutError):
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return NotConnectedError(
+            f"cannot reach the API server {server}: {_system_words(error)} ({source}). "
+            "Is the cluster running, and is this its address?"
+        )
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
         return NotConnectedError(
             f"cannot reach the API server {server}: no connection in time ({source}). "
             "Check the address, the network and firewalls"
         )
-    if isinstance(refusal, OSError):
-        return NotConnectedError(
-            f"cannot reach the API server {server}: {_system_words(refusal)} ({source}). "
-            "Is the cluster running, and is this its address?"
-        )
-    if isinstance(error, NotReachedError):
-        return NotConnectedError(f"cannot reach the API server {server}: {error} ({source})")
     if isinstance(error, TimeoutError):
         return ConnectionFailedError(
             f"{request}: the API server {server} did not answer within {timeout_seconds:g} s ({source})"
-        )
-    if isinstance(error, BadAnswerError):
-        return ConnectionFailedError(
-            f"{request}: what the API server {server} answered is of no use: {error} ({source}). "
-            "Check the address, and what is in between"
         )
     words = str(error) or type(error).__name__
     if isinstance(error, aiohttp.ServerDisconnectedError) and (advice := _own_expiry(config, now)):
@@ -166,7 +153,8 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         found = inner if isinstance(inner, BaseException) and inner is not found else found.__cause__
 
 
-def _system_words(found: OSError) -> str:
+def _system_words(error: aiohttp.ClientConnectorError) -> str:
+    found = error.os_error
     if found.errno == errno.ECONNREFUSED:
         return "connection refused"
     return found.strerror or str(found) or "the connection was closed"

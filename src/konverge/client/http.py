@@ -1,33 +1,30 @@
 """The transport over HTTP/1.1, with TLS, credentials and a proxy as a `ClusterConfig` has them.
 
-Requests go over connections of our own (`konverge.client.connections`), which cost a quarter of what aiohttp's do;
-streams, and all that goes through a proxy, go over aiohttp's. What goes wrong is told alike. Watches have connections
-of their own in any case: each holds one for minutes, and requests must not wait for them. Answers are not compressed:
-on the way inside a cluster, that costs more time than it saves.
+Watches have connections of their own: each holds one for minutes, and requests must not wait for them. Answers are not
+compressed: on the way inside a cluster, that costs more time than it saves.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from typing import Any, Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import aiohttp
 import msgspec
 from aiohttp.abc import AbstractStreamWriter
+from multidict import CIMultiDict
 from yarl import URL
 
 from konverge.client.addresses import address_mistake, shown_address
-from konverge.client.answers import Answer, BadAnswerError
 from konverge.client.cluster import ClusterConfig
 from konverge.client.connection_failures import connection_failure, refused_credentials
-from konverge.client.connections import Connections, NotReachedError
 from konverge.client.credentials import Identity
 from konverge.client.decoding import UNREADABLE
-from konverge.client.sockets import Sockets, keep_alive
+from konverge.client.sockets import Sockets
 from konverge.client.tls import TlsContexts
 from konverge.clock import Clock, SystemClock
 from konverge.errors import (
@@ -45,26 +42,19 @@ _MAX_FAILURE_BYTES = 1024 * 1024
 _MAX_CONNECTIONS = 64
 _MAX_WATCHES = 512
 _UNAUTHORIZED = 401
-_UNCOMPRESSED = (("accept-encoding", "identity"),)
 
 # Connecting alone; the deadline of the whole is that of the caller.
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10.0)
 
-# What aiohttp and our own connections raise for a request that came to nothing; OSError for what they leave as it is.
-_FAILURES = (aiohttp.ClientError, TimeoutError, OSError, NotReachedError, BadAnswerError)
+# What aiohttp raises for a request that came to nothing; OSError for what it leaves as it is.
+_FAILURES = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-class _Head(Protocol):
-    """What is known of any answer."""
-
-    @property
-    def status(self) -> int: ...
-
-
-H = TypeVar("H", bound=_Head)
-
-_Send: TypeAlias = Callable[[Identity, ssl.SSLContext | None], Awaitable[H]]
-"""Sends a request once: as whom, and how to talk TLS."""
+@dataclass(frozen=True, slots=True)
+class _Response:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
 
 
 class HttpTransport:
@@ -89,7 +79,6 @@ class HttpTransport:
             if mistake:
                 raise ConfigurationError(f"cannot use {shown_address(url)} ({config.source}): {mistake}")
         self._base = URL(config.server)
-        self._connections: Connections | None = None
         self._sessions: tuple[aiohttp.ClientSession, aiohttp.ClientSession] | None = None
         self._sockets = Sockets()
         self._is_closed = False
@@ -115,7 +104,7 @@ class HttpTransport:
         headers: Mapping[str, str] = {},
         body: bytes | None = None,
         timeout_seconds: float,
-    ) -> Answer:
+    ) -> _Response:
         """Send one request and wait for its whole answer.
 
         Raises:
@@ -123,20 +112,18 @@ class HttpTransport:
                 renewed.
             konverge.errors.ConfigurationError: There are no credentials.
         """
+        requests, _ = self._opened()
         deadline = _now() + timeout_seconds
-        connections, sessions = self._opened()
-        url = self._url(path, query)
-
-        async def send(identity: Identity, context: ssl.SSLContext | None) -> Answer:
-            sent = self._headers(headers, identity)
-            if connections is not None:
-                return await connections.request(
-                    method, url.raw_path_qs, sent, body, context=context, not_after=deadline
-                )
-            content = None if body is None else _TimelyBody(body, deadline, timeout_seconds)
-            return await _whole(await self._respond(sessions[0], method, url, sent, context, content))
-
-        answer = await self._sent(send, method, path, deadline, timeout_seconds)
+        found = await self._sent(requests, method, path, query, headers, body, deadline, timeout_seconds)
+        try:
+            async with asyncio.timeout_at(deadline):
+                answer = _Response(found.status, _lower(found.headers), await _read(found, _MAX_BODY_BYTES))
+        except _FAILURES as error:
+            _drop(found)
+            raise self._failure(error, method, path, timeout_seconds) from error
+        except BaseException:
+            _drop(found)  # cancelled, or too long: the connection is of no use to others
+            raise
         if answer.status == _UNAUTHORIZED:
             raise refused_credentials(self._shown(), _message(answer.body), self._clock.now())
         return answer
@@ -157,14 +144,9 @@ class HttpTransport:
             konverge.errors.UnauthorizedError: As for `request`.
             konverge.errors.ConfigurationError: There are no credentials.
         """
-        _, (_, streams) = self._opened()
+        _, streams = self._opened()
         deadline = _now() + connect_timeout_seconds
-        url = self._url(path, query)
-
-        async def send(identity: Identity, context: ssl.SSLContext | None) -> aiohttp.ClientResponse:
-            return await self._respond(streams, method, url, self._headers(headers, identity), context, None)
-
-        found = await self._sent(send, method, path, deadline, connect_timeout_seconds)
+        found = await self._sent(streams, method, path, query, headers, None, deadline, connect_timeout_seconds)
         try:
             answer = _Stream(found, self._failure, connect_timeout_seconds)
             if found.status == _UNAUTHORIZED:
@@ -176,25 +158,40 @@ class HttpTransport:
     async def close(self) -> None:
         """Close all connections; what is sent afterwards fails."""
         self._is_closed = True
-        connections, self._connections = self._connections, None
-        if connections is not None:
-            await connections.close()
         sessions, self._sessions = self._sessions, None
         for session in sessions or ():
             await session.close()
         await self._sockets.end()
 
-    async def _sent(self, send: _Send[H], method: str, path: str, deadline: float, timeout_seconds: float) -> H:
-        """What a request is answered. What the server does not trust us with is sent again if there is something newer.
+    async def _sent(
+        self,
+        session: aiohttp.ClientSession,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        headers: Mapping[str, str],
+        body: bytes | None,
+        deadline: float,
+        timeout_seconds: float,
+    ) -> aiohttp.ClientResponse:
+        """The head of the answer. What the server does not trust us with is sent again if there is something newer.
 
         Neither a failed handshake nor a refused user has done anything, so that is as safe for a write as for a read.
         """
         for may_try_again in (True, False):
             identity = await self._identity(deadline, timeout_seconds)
-            context = await self._tls.context(identity) if self._tls is not None else None
+            context = await self._tls.context(identity) if self._tls is not None else False
             try:
                 async with asyncio.timeout_at(deadline):
-                    found = await send(identity, context)
+                    found = await session.request(
+                        method,
+                        self._url(path, query),
+                        headers=self._headers(headers, identity),
+                        data=None if body is None else _TimelyBody(body, deadline, timeout_seconds),
+                        ssl=context,
+                        timeout=_TIMEOUT,
+                        **self._options(),
+                    )
             except (*_FAILURES, _BrokenError) as error:
                 cause = error.cause if isinstance(error, _BrokenError) else error
                 failure = self._failure(cause, method, path, timeout_seconds)
@@ -202,8 +199,6 @@ class HttpTransport:
                 if is_distrust and await self._has_newer_certificates(context):
                     continue
                 raise failure from cause
-            except KonvergeError:
-                raise
             except Exception as error:
                 # Nothing that is known of, so whether it was sent is not known either. Its words might quote a header.
                 raise ConnectionFailedError(
@@ -214,29 +209,8 @@ class HttpTransport:
                 return found
             if not (self._config.credentials.refused(identity) or await self._has_newer_certificates(context)):
                 return found
-            if isinstance(found, aiohttp.ClientResponse):
-                _drop(found)
+            _drop(found)
         raise AssertionError("the second attempt ends in one way or another")
-
-    async def _respond(
-        self,
-        session: aiohttp.ClientSession,
-        method: str,
-        url: URL,
-        headers: list[tuple[str, str]],
-        context: ssl.SSLContext | None,
-        body: _TimelyBody | None,
-    ) -> aiohttp.ClientResponse:
-        """The head of the answer, through aiohttp."""
-        return await session.request(
-            method,
-            url,
-            headers=headers,
-            data=body,
-            ssl=False if context is None else context,
-            timeout=_TIMEOUT,
-            **self._options(),
-        )
 
     async def _identity(self, deadline: float, timeout_seconds: float) -> Identity:
         credentials = self._config.credentials
@@ -255,8 +229,8 @@ class HttpTransport:
                 f"{credentials.description} cannot be had ({self._config.source}): {type(error).__name__}"
             ) from error
 
-    async def _has_newer_certificates(self, used: ssl.SSLContext | None) -> bool:
-        return self._tls is not None and used is not None and await self._tls.look_again(used)
+    async def _has_newer_certificates(self, used: ssl.SSLContext | bool) -> bool:
+        return self._tls is not None and isinstance(used, ssl.SSLContext) and await self._tls.look_again(used)
 
     def _shown(self) -> ClusterConfig:
         """The cluster with the certificates of now."""
@@ -265,8 +239,7 @@ class HttpTransport:
     def _failure(self, error: Exception, method: str, path: str, timeout_seconds: float) -> ConnectionFailedError:
         return connection_failure(error, self._shown(), f"{method} {path}", timeout_seconds, self._clock.now())
 
-    def _opened(self) -> tuple[Connections | None, tuple[aiohttp.ClientSession, aiohttp.ClientSession]]:
-        """Our own connections, unless there is a proxy, and the sessions for requests and streams."""
+    def _opened(self) -> tuple[aiohttp.ClientSession, aiohttp.ClientSession]:
         if self._is_closed:
             raise NotConnectedError(f"the connection to the API server {self._config.server} has been closed")
         # Not in the constructor: a session belongs to the loop in which it is made.
@@ -275,16 +248,7 @@ class HttpTransport:
                 _session(aiohttp.TCPConnector(limit=_MAX_CONNECTIONS, socket_factory=self._sockets)),
                 _session(aiohttp.TCPConnector(limit=_MAX_WATCHES, socket_factory=self._sockets, force_close=True)),
             )
-            if not self._config.proxy_url:
-                self._connections = Connections(
-                    self._base.host or "",
-                    self._base.port or 0,
-                    limit=_MAX_CONNECTIONS,
-                    server_name=self._config.tls.server_name,
-                    max_body_bytes=_MAX_BODY_BYTES,
-                    prepare=keep_alive,
-                )
-        return self._connections, self._sessions
+        return self._sessions
 
     def _url(self, path: str, query: Mapping[str, str]) -> URL:
         return self._base.with_path(self._base.path.rstrip("/") + path).with_query(query)
@@ -297,14 +261,12 @@ class HttpTransport:
             options["server_hostname"] = self._config.tls.server_name
         return options
 
-    def _headers(self, headers: Mapping[str, str], identity: Identity) -> list[tuple[str, str]]:
-        return [
-            ("host", self._base.host_port_subcomponent or ""),
-            *headers.items(),
-            *(() if "accept-encoding" in headers else _UNCOMPRESSED),
-            *identity.headers.items(),
-            *self._config.impersonation,
-        ]
+    def _headers(self, headers: Mapping[str, str], identity: Identity) -> CIMultiDict[str]:
+        sent = CIMultiDict(headers)
+        sent.setdefault("accept-encoding", "identity")
+        sent.extend(identity.headers)
+        sent.extend(self._config.impersonation)
+        return sent
 
 
 class _BrokenError(Exception):
@@ -403,15 +365,6 @@ def _drop(found: aiohttp.ClientResponse) -> None:
     found.close()
     if transport is not None:
         transport.abort()
-
-
-async def _whole(found: aiohttp.ClientResponse) -> Answer:
-    """The answer with its body."""
-    try:
-        return Answer(found.status, _lower(found.headers), await _read(found, _MAX_BODY_BYTES))
-    except BaseException:
-        _drop(found)  # cancelled, or too long: the connection is of no use to others
-        raise
 
 
 async def _read(found: aiohttp.ClientResponse, limit: int) -> bytes:

@@ -8,7 +8,7 @@ import weakref
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["Sockets", "keep_alive"]
+__all__ = ["Sockets"]
 
 # A peer that vanished without a word is noticed after about a minute, and the way through a NAT stays open.
 _IDLE_SECONDS, _INTERVAL_SECONDS, _PROBES = 30, 10, 3
@@ -29,7 +29,7 @@ class Sockets:
         """A new socket for an address as `socket.getaddrinfo` gives it."""
         family, kind, protocol, _, _ = address
         made = socket.socket(family=family, type=kind, proto=protocol)
-        keep_alive(made)
+        _keep_alive(made)
         self._made.add(made)
         return made
 
@@ -47,8 +47,7 @@ class Sockets:
         return [made for made in self._made if made.fileno() >= 0]
 
 
-def keep_alive(made: socket.socket) -> None:
-    """Have the system ask an idle peer whether it is still there."""
+def _keep_alive(made: socket.socket) -> None:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (
         ("TCP_KEEPIDLE", _IDLE_SECONDS),
