@@ -15,17 +15,21 @@ from konverge.errors import (
     UnauthorizedError,
 )
 
-__all__ = ["ExitCode", "exit_code_of", "explain", "failures_in"]
+__all__ = ["ExitCode", "exit_code_of", "explain", "failures_in", "refusal_in"]
 
 
 class ExitCode(IntEnum):
-    """What ``konverge`` answers to its caller; 2 is click's, for a command that cannot be parsed."""
+    """What ``konverge`` answers to its caller; 2 is click's, for a command that cannot be parsed.
+
+    `TROUBLE` is what `FAILED` is elsewhere, for commands whose 1 says something else.
+    """
 
     DONE = 0
     FAILED = 1
     USAGE = 2
     CONFIGURATION = 3
     CLUSTER = 4
+    TROUBLE = 5
     INTERRUPTED = 130
 
 
@@ -48,6 +52,17 @@ def exit_code_of(error: BaseException) -> ExitCode:
         case KeyboardInterrupt() | click.Abort():
             return ExitCode.INTERRUPTED
     return ExitCode.FAILED
+
+
+def refusal_in(error: BaseException) -> BaseException | None:
+    """What the cluster refused, where an error comes from that: the user's access, not the author's code."""
+    for failure in failures_in(error):
+        cause: BaseException | None = failure
+        while cause is not None:
+            if exit_code_of(cause) is ExitCode.CLUSTER:
+                return cause
+            cause = cause.__cause__
+    return None
 
 
 def explain(error: BaseException) -> str:

@@ -13,7 +13,7 @@ import click
 
 from konverge.cli.failures import ExitCode, exit_code_of, explain, failures_in
 
-__all__ = ["konverge", "run", "verbose_option"]
+__all__ = ["fails_with", "konverge", "run", "verbose_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,7 +21,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 _COMMANDS = {
     "crd": ("konverge.cli.crd", "Print the CustomResourceDefinitions of an operator file."),
     "demo": ("konverge.cli.demo", "Watch an operator bring up, heal, suspend and clean up an application."),
+    "diff": ("konverge.cli.diff", "Show what an operator file would change in a cluster, field by field."),
+    "explain": ("konverge.cli.explain", "Explain why an owner's components say what they say."),
     "local": ("konverge.cli.local", "Start and stop a cluster on this machine."),
+    "preview": ("konverge.cli.preview", "Print the objects that an operator file wants for an owner."),
     "rbac": ("konverge.cli.rbac", "Print the account and the roles that an operator file needs."),
     "run": ("konverge.cli.run", "Run an operator file against a cluster."),
     "types": ("konverge.cli.types", "Print custom resources as TypedDicts for editors and type checkers."),
@@ -29,6 +32,7 @@ _COMMANDS = {
     "version": ("konverge.cli.version", "Print the version of konverge."),
 }
 _VERBOSE = "konverge.cli.verbose"
+_FAILED = "konverge.cli.failed"
 
 
 class _LazyGroup(click.Group):
@@ -72,6 +76,11 @@ def is_verbose(ctx: click.Context) -> bool:
     return bool(ctx.find_root().meta.get(_VERBOSE))
 
 
+def fails_with(ctx: click.Context, code: ExitCode) -> None:
+    """Have the command answer that code where others answer 1: its own 1 says something else."""
+    ctx.find_root().meta[_FAILED] = code
+
+
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @verbose_option
 def konverge() -> None:
@@ -100,6 +109,7 @@ def run(arguments: Sequence[str]) -> int:
             traceback.print_exception(error)
         for failure in failures_in(error):
             click.echo(f"konverge: {explain(failure)}", err=True)
-        return exit_code_of(error)
+        code = exit_code_of(error)
+        return ctx.meta.get(_FAILED, code) if ctx is not None and code is ExitCode.FAILED else code
     sys.stdout.flush()
     return ExitCode.DONE

@@ -1,0 +1,146 @@
+"""Rehearsing an owner: what the next pass over it would do and say, with nothing written.
+
+The owner is decoded, and its components are built and run in order, as in production (`konverge.operator.reconciling`);
+only the client is another one. What an author's own reconcile function does beside components it can do too, as far as
+it is done with the context's client; what needs the whole cluster is refused, because it might write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NoReturn
+
+import msgspec
+
+from konverge.clock import Clock, SystemClock
+from konverge.component import TimeLimit
+from konverge.component.rehearsal import Change, DryRunServer, Rehearsal, Rehearsing, Reported
+from konverge.crd import decode, definition_of
+from konverge.errors import KonvergeError, ReconcileError, describe
+from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition, is_deleting
+from konverge.operator.context import OwnerContext
+from konverge.operator.registered import Registration
+from konverge.runtime import CachedClient
+
+__all__ = ["OwnerRehearsal", "rehearse_owner"]
+
+_FUNCTION_LIMIT = timedelta(seconds=10)
+
+
+class OwnerRehearsal(msgspec.Struct, frozen=True, rename="camel"):
+    """What the next pass over an owner would do and say.
+
+    Attributes:
+        api_version: The owner's.
+        kind: The owner's.
+        namespace: The owner's; empty when it is cluster-scoped.
+        name: The owner's.
+        is_deleting: Tells whether it is on its way out: then it has no passes but those of its finalizer, which are
+            not rehearsed.
+        condition_type: The condition that sums up.
+        before: That condition as the owner has it.
+        after: As the pass would leave it.
+        components: In the order in which they were reconciled.
+        changes: All that would be written, in order of the requests; not the owner's status.
+        errors: What fails outside of components: one that cannot be built, or the author's own function.
+        wakes_at: When the pass would ask for another one by itself.
+    """
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    is_deleting: bool
+    condition_type: str
+    before: Reported | None
+    after: Reported | None
+    components: tuple[Rehearsal, ...] = ()
+    changes: tuple[Change, ...] = ()
+    errors: tuple[str, ...] = ()
+    wakes_at: datetime | None = None
+
+
+@dataclass
+class _RehearsedContext(OwnerContext):
+    """The context of a pass that may write nothing."""
+
+    @property
+    def cluster(self) -> CachedClient:
+        """Refused."""
+        _refuse()
+
+
+def _refuse() -> NoReturn:
+    raise KonvergeError(
+        "the reconcile function uses ctx.cluster, and that cannot be rehearsed: it might write. "
+        "What it does with ctx.client and with components can"
+    )
+
+
+async def rehearse_owner(
+    registration: Registration,
+    owner: Object,
+    client: DryRunServer,
+    *,
+    clock: Clock | None = None,
+    on_failure: Callable[[BaseException], None] = lambda _: None,
+) -> OwnerRehearsal:
+    """What the next pass over an owner would do and say; nothing is written.
+
+    Args:
+        registration: The owner's class and what reconciles it.
+        owner: The custom resource as the server has it; it stays as it is.
+        client: The cluster; it gets reads, and applies that are dry runs.
+        clock: The time; the machine's when not given.
+        on_failure: Hears of each error that the pass ends with.
+
+    Raises:
+        konverge.errors.DecodeError: The owner does not fit its class.
+    """
+    clock = clock or SystemClock()
+    typed: Any = decode(registration.cls, owner)
+    before = Reported.of(find_condition(owner, registration.condition_type))
+    rehearsed, errors, wakes_at = None, [], None
+    if not is_deleting(owner):
+        with closing(TimeLimit(_FUNCTION_LIMIT)) as limit:
+            rehearsed = Rehearsing(client, owner, clock=clock, time_limit=limit)
+            ctx = _RehearsedContext(
+                client=rehearsed.client, owner=rehearsed.owner, clock=clock, time_limit=limit, observer=rehearsed
+            )
+            try:
+                result = await registration.reconciler(typed, ctx)
+            except Exception as error:  # noqa: BLE001  # an author's code
+                on_failure(error)
+                errors = list(_outside_of_components(error, rehearsed))
+            else:
+                if result is not None and result.requeue_after is not None:
+                    ctx.request_wake(clock.now() + result.requeue_after)
+            wakes_at = ctx.wake_at
+    gvk, key = definition_of(registration.cls).gvk, ObjectKey.of(owner)
+    after = before if rehearsed is None else Reported.of(find_condition(rehearsed.owner, registration.condition_type))
+    return OwnerRehearsal(
+        api_version=GroupVersionKind.of(owner).api_version,
+        kind=gvk.kind,
+        namespace=key.namespace,
+        name=key.name,
+        is_deleting=rehearsed is None,
+        condition_type=registration.condition_type,
+        before=before,
+        after=after,
+        components=() if rehearsed is None else tuple(rehearsed.rehearsals),
+        changes=() if rehearsed is None else tuple(rehearsed.client.changes),
+        errors=tuple(errors),
+        wakes_at=wakes_at,
+    )
+
+
+def _outside_of_components(error: BaseException, rehearsed: Rehearsing) -> Iterator[str]:
+    """What no component has told already."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _outside_of_components(inner, rehearsed)
+    elif not (isinstance(error, ReconcileError) and any(str(error) == found.error for found in rehearsed.rehearsals)):
+        yield describe(error)
