@@ -1,0 +1,94 @@
+"""What the guidelines show does what they say."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from konverge import Metadata
+from konverge.crd import definition_of
+from konverge.errors import NotFoundError, TerminalError
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.testing import Cluster
+from tests.docs.pages import operator_of, saved
+
+PAGE = "docs/guidelines.md"
+CLUSTER_ROLE = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")
+
+
+@pytest.fixture
+def shown(tmp_path: Path) -> dict[str, Any]:
+    """The variables of the page's file."""
+    return runpy.run_path(str(saved(PAGE, tmp_path)))
+
+
+def pages(shown: dict[str, Any], **spec: Any) -> Any:
+    return shown["pages"](shown["Shop"](Metadata(name="a", namespace="b"), shown["ShopSpec"](**spec)))
+
+
+def deployment(component: Any) -> Object:
+    found: Object = component.preview()[1]
+    return found
+
+
+def test_an_old_version_and_a_user_change_what_the_newest_shape_is(shown: dict[str, Any]) -> None:
+    old = pages(shown, version="8.4.2", memory="1Gi")
+
+    (container,) = deployment(old)["spec"]["template"]["spec"]["containers"]
+
+    assert old.firing_set() == ("old-port-flag", "restart-on-settings", "users-memory")
+    assert pages(shown).firing_set() == ("restart-on-settings",)
+    assert (container["args"], container["resources"]) == (["--listen=8080"], {"limits": {"memory": "1Gi"}})
+
+
+def test_a_version_below_the_oldest_is_refused_for_good(shown: dict[str, Any]) -> None:
+    with pytest.raises(TerminalError, match=r"spec.version is 8.3.9: this operator runs >=8.4"):
+        pages(shown, version="8.3.9")
+
+
+def test_the_annotation_changes_with_the_settings_and_only_then(shown: dict[str, Any]) -> None:
+    def annotation(**spec: Any) -> str:
+        text: str = deployment(pages(shown, **spec))["spec"]["template"]["metadata"]["annotations"]["settings"]
+        return text
+
+    assert annotation(settings={"a": "1"}) == annotation(settings={"a": "1"}, memory="1Gi")
+    assert annotation(settings={"a": "1"}) != annotation(settings={"a": "2"})
+
+
+@pytest.mark.anyio
+async def test_the_shop_becomes_ready_and_takes_its_cluster_role_with_it(cluster: Cluster, tmp_path: Path) -> None:
+    operator = operator_of(PAGE, tmp_path)
+    shop = definition_of(operator.custom_resources[0]).gvk
+    key, role = ObjectKey(cluster.namespace, "home"), ObjectKey("", f"{cluster.namespace}-home-shop")
+    metadata = {"name": key.name, "namespace": key.namespace}
+
+    async def is_gone() -> bool:
+        try:
+            await cluster.client.get(shop, key)
+        except NotFoundError:
+            return True
+        return False
+
+    async with cluster.running(operator):
+        await cluster.client.create(
+            {"apiVersion": shop.api_version, "kind": shop.kind, "metadata": metadata, "spec": {}}
+        )
+        await cluster.until_condition(shop, "home", type="AccessReady")
+        await cluster.until_condition(shop, "home", reason="Healthy")
+        service = await cluster.client.get(
+            GroupVersionKind("", "v1", "Service"), ObjectKey(key.namespace, "home-store")
+        )
+        cache = await cluster.client.get(
+            GroupVersionKind("apps", "v1", "Deployment"), ObjectKey(key.namespace, "home-cache")
+        )
+        assert "ownerReferences" not in (await cluster.client.get(CLUSTER_ROLE, role))["metadata"]
+        await cluster.client.delete(shop, key)
+        await cluster.eventually(is_gone, describe="the shop is gone")
+        with pytest.raises(NotFoundError):
+            await cluster.client.get(CLUSTER_ROLE, role)
+
+    (container,) = cache["spec"]["template"]["spec"]["containers"]
+    assert container["env"] == [{"name": "STORE", "value": service["spec"]["clusterIP"]}]
