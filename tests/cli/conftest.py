@@ -10,6 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from konverge.crd import crd_manifest
+from konverge.errors import NotFoundError
+from konverge.testing import Cluster
+from tests.cli.stuck import Stuck, ward
+from tests.cli.wards import Ward
+
 __all__ = ["Konverge"]
 
 Konverge = Callable[..., subprocess.CompletedProcess[str]]
@@ -51,3 +57,19 @@ def konverge(environment: dict[str, str], tmp_path: Path) -> Konverge:
         )
 
     return run
+
+
+@pytest.fixture
+async def stuck(cluster: Cluster, konverge: Konverge, tmp_path: Path) -> Stuck:
+    """A ward that nobody has looked after yet."""
+    await cluster.client.apply(crd_manifest(Ward), field_manager="test")
+
+    async def created() -> bool:
+        try:
+            await cluster.client.create(ward(cluster.namespace))
+        except NotFoundError:  # the CustomResourceDefinition is not served yet
+            return False
+        return True
+
+    await cluster.eventually(created, describe="the ward can be created")
+    return Stuck(cluster, konverge, await cluster.kubeconfig(), tmp_path)

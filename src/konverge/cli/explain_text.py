@@ -19,7 +19,7 @@ _WIDTH = 118
 _MOST_FIELDS = 8
 _MOST_CONTESTS = 8
 _COLOURS = {"True": "green", "False": "yellow", "Unknown": "cyan"}
-# What every condition of an object is read with, and what seldom decides.
+# What a condition is read with, and what seldom decides.
 _ASIDE = (".lastTransitionTime", ".observedGeneration", ".message")
 
 
@@ -120,7 +120,7 @@ def _changed(action: str, fields: int) -> str:
 
 def _judged(what: str, judgement: Judgement) -> Iterator[str]:
     yield from _below(what + _said(judgement))
-    told = [reading for reading in judgement.decided_by if not reading.path.endswith(_ASIDE)]
+    told = [reading for reading in judgement.decided_by if "]" not in reading.path or not reading.path.endswith(_ASIDE)]
     if told:
         more = f", and {len(told) - _MOST_FIELDS} more" if len(told) > _MOST_FIELDS else ""
         yield from _below("read " + ", ".join(map(_reading, told[:_MOST_FIELDS])) + more, dim=True)

@@ -81,9 +81,10 @@ async def _read(found: NamedOwner, flags: ClusterFlags) -> Object:
 
 
 def _rendered(registration: Registration, owner: Object, objects: list[Object], failures: list[str]) -> None:
+    typed = decode(registration.cls, owner)
     for factory in registration.factories:
         try:
-            component = factory(decode(registration.cls, owner))
+            component = factory(typed)
             if not is_enabled(component.gate):
                 click.echo(f"konverge: component {component.name}: its gate is off, it applies nothing", err=True)
                 continue

@@ -115,14 +115,16 @@ class RehearsingClient:
     async def update(self, obj: Object, *, subresource: str = "") -> Object:
         """Note the update; that of a status is for nobody to see."""
         which = gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
+        answer = _copy(obj)
+        answer["metadata"].setdefault("resourceVersion", "")  # that of an object that is nowhere yet
         if subresource:
-            return _copy(obj)
+            return answer
         live = await self._find(gvk, key) or {"metadata": {}}
         fields = field_changes(live, {**obj, "metadata": {**obj["metadata"], "managedFields": _managed(live)}}, "")
         is_release = bool(fields) and all(change.path.startswith(".metadata.ownerReferences") for change in fields)
         self.changes.append(Change("release" if is_release else "update", identity(gvk, key), fields))
         self._would_be[which] = _copy(obj)
-        return _copy(obj)
+        return answer
 
     async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str) -> Object | None:
         """Note the deletion; from now on there is no such object."""

@@ -78,6 +78,8 @@ class Outlook:
         judged = list(self._judged())
         if not judged:
             return f"{_ranked(status)}: none of its resources has a health to wait for"
+        if len(judged) == 1:
+            return f"{_ranked(status)}: so says {judged[0][0]}, and nothing else that was asked has a health"
         if all(found == status for _, found in judged):
             return f"{_ranked(status)}: all say so that have a health"
         said = ", ".join(f"{found} of {identity}" for identity, found in judged)
@@ -110,7 +112,7 @@ class Outlook:
         changes = [story for story in self._resources if story.changes]
         if changes:
             names = ", ".join(story.identity for story in changes)
-            yield f"The next pass writes {names}; where an operator runs and none of this happens, look at its log."
+            yield f"The next pass writes {names}. Where an operator runs and does not, its log says why."
 
     def _awaited(self) -> Iterator[str]:
         if self._error:
@@ -133,7 +135,8 @@ class Outlook:
             case Status.SUSPENDING | Status.PENDING_SUSPENSION:
                 yield "A change of the objects that are not suspended yet wakes it."
             case Status.HEALTHY | Status.OPERATIONAL | Status.COMPLETED:
-                yield "Nothing, until the owner or one of its objects changes."
+                if not any(story.changes for story in self._resources):
+                    yield "Nothing, until the owner or one of its objects changes."
             case _:
                 yield from self._not_ready()
 

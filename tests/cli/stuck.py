@@ -1,0 +1,96 @@
+"""A ward that the operator of `wards` has looked after for a while, on either cluster, and the command line over it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+import yaml
+
+from konverge.crd import definition_of
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.testing import Cluster
+from tests.cli.wards import Ward, operator
+
+FILE = Path(__file__).parent / "wards.py"
+WARD = definition_of(Ward).gvk
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+SECRET = GroupVersionKind("", "v1", "Secret")
+_KINDS = (WARD, DEPLOYMENT, CONFIG_MAP, SECRET, GroupVersionKind("", "v1", "Service"))
+
+
+@dataclass
+class Stuck:
+    """A ward named ``east``."""
+
+    cluster: Cluster
+    konverge: Callable[..., subprocess.CompletedProcess[str]]
+    kubeconfig: Path
+    folder: Path
+
+    async def run(self, command: str, *arguments: str, file: Path = FILE) -> subprocess.CompletedProcess[str]:
+        """A command over the ward, or what the arguments name instead."""
+        told = (command, file, *(arguments or ("ward/east",)), "--kubeconfig", self.kubeconfig)
+        return await anyio.to_thread.run_sync(
+            lambda: self.konverge(*told, *([] if "-n" in arguments else ["-n", self.cluster.namespace]))
+        )
+
+    async def look_after(self) -> None:
+        """Let the operator run until nothing but the stuck parts is left."""
+        async with self.cluster.running(operator):
+            for type, reason in (
+                ("SettingsReady", "Healthy"),
+                ("PagesReady", "Creating"),
+                ("MailReady", "Blocked"),
+                ("SearchReady", "PrerequisiteNotMet"),
+            ):
+                status = "True" if reason == "Healthy" else "False"
+                await self.cluster.until_condition(WARD, "east", type=type, status=status, reason=reason)
+            await self.cluster.eventually(self._is_observed, describe="the pages' controller has seen them")
+
+    async def fight(self) -> None:
+        """Have another writer force the settings its own way."""
+        metadata = {"name": "east-settings", "namespace": self.cluster.namespace}
+        wanted = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"colour": "red"}}
+        await self.cluster.client.apply(wanted, field_manager="painter")
+
+    async def _is_observed(self) -> bool:
+        found = await self.cluster.client.get(DEPLOYMENT, ObjectKey(self.cluster.namespace, "east-pages"))
+        return bool(found.get("status", {}).get("observedGeneration") == found["metadata"]["generation"])
+
+    async def change(self, **spec: Any) -> None:
+        """Have somebody edit the ward."""
+        await self.cluster.client.patch(
+            WARD, ObjectKey(self.cluster.namespace, "east"), {"spec": spec}, patch_type="merge"
+        )
+
+    def verbs(self, command: str) -> set[str]:
+        """What a command has asked of the server; discovery reads too."""
+        user_agent = f"konverge/{version('konverge')} ({command})"
+        return {request.verb for request in self.cluster.requests(user_agent)}
+
+    def in_file(self, **spec: Any) -> Path:
+        """A file with the ward."""
+        file = self.folder / "ward.yaml"
+        file.write_text(yaml.safe_dump(ward(self.cluster.namespace, **spec)))
+        return file
+
+    async def versions(self) -> Sequence[tuple[str, str]]:
+        """Every object that a pass might touch, with its version."""
+        found = []
+        for gvk in _KINDS:
+            async for obj in self.cluster.client.items(gvk, namespace=self.cluster.namespace):
+                found.append((f"{gvk} {obj['metadata']['name']}", obj["metadata"]["resourceVersion"]))
+        return sorted(found)
+
+
+def ward(namespace: str, **spec: Any) -> Object:
+    """A ward named ``east``."""
+    metadata = {"name": "east", "namespace": namespace}
+    return {"apiVersion": WARD.api_version, "kind": WARD.kind, "metadata": metadata, "spec": spec}

@@ -1,0 +1,157 @@
+"""`konverge explain`: a component that is blocked, one in grace, one fought over, on both clusters."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from konverge.kube import Object, ObjectKey
+from tests.cli.stuck import DEPLOYMENT, SECRET, WARD, Stuck
+
+pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
+
+
+async def explained(stuck: Stuck, component: str = "") -> Any:
+    """The story as a program reads it; of one component only that."""
+    done = await stuck.run("explain", "ward/east", "-o", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    story = json.loads(done.stdout)
+    return next((each for each in story["components"] if each["component"] == component), story)
+
+
+def section(text: str, component: str) -> str:
+    """What is said of one component, on one line."""
+    _, _, rest = text.partition(f"component {component}")
+    return " ".join(rest.partition("\ncomponent ")[0].split())
+
+
+async def test_a_person_reads_what_is_blocked_what_has_grace_and_what_is_fought_over(stuck: Stuck) -> None:
+    await stuck.look_after()
+    await stuck.fight()
+
+    done = await stuck.run("explain")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    name = f"v1/ConfigMap/{stuck.cluster.namespace}/east"
+    settings, pages = section(done.stdout, "settings"), section(done.stdout, "pages")
+    mail, search = section(done.stdout, "mail"), section(done.stdout, "search")
+    assert f"{name}-settings [managed] would be updated (1 field) fought over by painter (Apply, since" in settings
+    assert '.data.colour is "red", wanted "blue"' in settings
+    assert "Scaling: Waiting for replicas: 0/2 ready read spec.replicas=2" in pages
+    assert "status.readyReplicas=absent" in pages
+    assert "Creating is kept" in pages
+    assert "grace: Down: No replicas are ready" in pages
+    assert "Its grace of 3600 s ends at" in pages
+    assert f"{name}-account [read-only] halts the component: waiting for {name}-account" in mail
+    assert f"{name}-outbox [managed] not reached" in mail
+    assert f"It goes on as soon as {name}-account is there." in mail
+    assert 'NotMet (Prerequisite not met: waiting for condition "PagesReady" to become True' in search
+    assert "\x1b" not in done.stdout
+
+
+async def test_the_deciding_fields_are_told_with_their_values(stuck: Stuck) -> None:
+    await stuck.look_after()
+
+    pages = await explained(stuck, "pages")
+
+    [deployment, _] = pages["resources"]
+    read = {each["path"]: each["value"] for each in deployment["convergence"]["decidedBy"] if each["isPresent"]}
+    assert (pages["before"]["reason"], pages["after"]["reason"]) == ("Creating", "Creating")
+    assert pages["before"]["since"] == pages["after"]["since"]
+    assert (read["metadata.generation"], read["status.observedGeneration"], read["spec.replicas"]) == (1, 1, 2)
+    assert pages["graceEnds"] < pages["wakesAt"]
+
+
+async def test_data_that_is_missing_is_told_with_who_fills_it(stuck: Stuck) -> None:
+    metadata = {"name": "east-account", "namespace": stuck.cluster.namespace}
+    await stuck.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+
+    mail = await explained(stuck, "mail")
+
+    [account, outbox, service] = mail["resources"]
+    assert (account["outcome"], outbox["outcome"], service["outcome"]) == ("read", "halts", "not reached")
+    assert outbox["missingData"] == ["relay"]
+    assert any(f'Data "relay" comes from {account["identity"]}' in sentence for sentence in mail["next"])
+
+
+async def test_what_a_pass_would_do_before_the_first_one(stuck: Stuck) -> None:
+    story = await explained(stuck)
+
+    settings = story["components"][0]
+    assert (story["before"], settings["before"]) == (None, None)
+    assert settings["after"]["reason"] == "Healthy"
+    assert [change["action"] for change in settings["changes"]] == ["create", "create"]
+
+
+async def test_a_failing_component_is_explained_and_stops_no_other(stuck: Stuck) -> None:
+    await stuck.change(broken=True)
+
+    done = await stuck.run("explain")
+
+    settings = section(done.stdout, "settings")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "now False Error" in settings
+    assert "[managed] fails: failed to mutate resource" in settings
+    assert "the author's own mistake" in settings
+    assert "tried again after a back-off" in settings
+    assert "would be created" in section(done.stdout, "pages")
+
+
+async def test_no_value_of_a_secret_is_told(stuck: Stuck) -> None:
+    await stuck.look_after()
+    key = ObjectKey(stuck.cluster.namespace, "east-access")
+    secret: Object = await stuck.cluster.client.get(SECRET, key)
+    secret["data"]["password"] = "bGV0bWVpbg=="
+    await stuck.cluster.client.update(secret)
+
+    texts = [(await stuck.run(*command)).stdout for command in (("explain",), ("explain", "ward/east", "-o", "json"))]
+
+    assert all("fought over" in text or "isFoughtOver" in text for text in texts)
+    for value in ("hunter2", "aHVudGVyMg==", "bGV0bWVpbg==", "letmein"):
+        assert all(value not in text for text in texts)
+
+
+async def test_explaining_writes_nothing(stuck: Stuck) -> None:
+    await stuck.look_after()
+    await stuck.fight()
+    await stuck.change(colour="green", image="konverge.test/never-ready:2")
+    before = await stuck.versions()
+    key = ObjectKey(stuck.cluster.namespace, "east-pages")
+    deployment = await stuck.cluster.client.get(DEPLOYMENT, key)
+
+    await stuck.run("explain")
+
+    assert await stuck.versions() == before
+    assert (await stuck.cluster.client.get(DEPLOYMENT, key))["metadata"] == deployment["metadata"]
+    assert stuck.verbs("explain") <= {"get", "patch"}
+    assert "patch" in stuck.verbs("explain")
+
+
+async def test_one_component_can_be_chosen(stuck: Stuck) -> None:
+    done = await stuck.run("explain", "wd/east", "--component", "mail")
+
+    assert "component mail" in done.stdout
+    assert "component pages" not in done.stdout
+
+
+async def test_a_component_that_there_is_not(stuck: Stuck) -> None:
+    done = await stuck.run("explain", "wd/east", "--component", "male")
+
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "Ward east has no component 'male' (it has: settings, pages, mail, search)" in done.stderr
+
+
+async def test_an_owner_that_is_being_deleted(stuck: Stuck) -> None:
+    owner = await stuck.cluster.client.get(WARD, ObjectKey(stuck.cluster.namespace, "east"))
+    owner["metadata"]["finalizers"] = ["test.konverge.test/hold"]
+    await stuck.cluster.client.update(owner)
+    await stuck.cluster.client.delete(WARD, ObjectKey(stuck.cluster.namespace, "east"))
+
+    done = await stuck.run("explain")
+
+    assert "is being deleted: its components are left alone" in done.stdout
+    owner = await stuck.cluster.client.get(WARD, ObjectKey(stuck.cluster.namespace, "east"))
+    owner["metadata"]["finalizers"] = []
+    await stuck.cluster.client.update(owner)

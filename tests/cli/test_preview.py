@@ -1,0 +1,111 @@
+"""`konverge preview`: what components want, with and without a cluster."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Konverge
+from tests.cli.stuck import FILE, Stuck, ward
+from tests.cli.test_bad_input import check_one_line
+
+
+@pytest.fixture
+def east(tmp_path: Path) -> Path:
+    """A ward in a file, without a namespace."""
+    owner = ward("default", colour="green")
+    del owner["metadata"]["namespace"]
+    file = tmp_path / "east.yaml"
+    file.write_text(yaml.safe_dump(owner))
+    return file
+
+
+def test_the_objects_come_in_order_and_what_cannot_be_rendered_does_not_hide_the_rest(
+    konverge: Konverge, east: Path
+) -> None:
+    done = konverge("preview", FILE, east)
+
+    found = [(obj["kind"], obj["metadata"]["name"]) for obj in yaml.safe_load_all(done.stdout)]
+    assert (done.returncode, done.stderr) == (0, "")
+    assert found == [
+        ("ConfigMap", "east-settings"),
+        ("Secret", "east-access"),
+        ("Deployment", "east-pages"),
+        ("Service", "east-pages"),
+        ("ConfigMap", "east-outbox"),
+        ("Service", "east-mail"),
+        ("ConfigMap", "east-index"),
+    ]
+
+
+def test_json_is_a_list_with_the_same_objects(konverge: Konverge, east: Path) -> None:
+    found = json.loads(konverge("preview", FILE, east, "-o", "json").stdout)
+
+    assert found["kind"] == "List"
+    assert found["items"] == list(yaml.safe_load_all(konverge("preview", FILE, east).stdout))
+
+
+def test_the_owners_fields_count_and_values_of_secrets_do_not_show(konverge: Konverge, east: Path) -> None:
+    text = konverge("preview", FILE, east, "-n", "wing").stdout
+
+    settings, access, *_ = yaml.safe_load_all(text)
+    assert settings["data"] == {"colour": "green"}
+    assert settings["metadata"]["namespace"] == "wing"
+    assert access["stringData"] == {"password": "(hidden)"}
+    assert "hunter2" not in text
+
+
+def test_a_component_that_fails_is_told_and_the_others_are_shown(konverge: Konverge, tmp_path: Path) -> None:
+    (tmp_path / "east.yaml").write_text(yaml.safe_dump(ward("default", broken=True)))
+
+    done = konverge("preview", FILE, "east.yaml")
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("konverge: component settings: v1/ConfigMap/default/east-settings: failed to mutate")
+    assert done.stderr.count("\n") == 1
+    assert len(list(yaml.safe_load_all(done.stdout))) == 6
+
+
+def test_an_owner_that_does_not_fit_its_class(konverge: Konverge, tmp_path: Path) -> None:
+    (tmp_path / "east.yaml").write_text(yaml.safe_dump(ward("default", colour=7)))
+
+    done = konverge("preview", FILE, "east.yaml")
+
+    check_one_line(done, 1, "Ward default/east: spec.colour: expected str, found int")
+
+
+def test_a_component_whose_gate_is_off_wants_nothing(konverge: Konverge, tmp_path: Path, east: Path) -> None:
+    gated = FILE.read_text().replace(".with_grace_period", ".with_feature_gate(BooleanGate(False))\n.with_grace_period")
+    (tmp_path / "gated.py").write_text(gated.replace("from konverge import ", "from konverge import BooleanGate, "))
+
+    done = konverge("preview", "gated.py", east)
+
+    assert done.returncode == 0
+    assert done.stderr == "konverge: component pages: its gate is off, it applies nothing\n"
+    assert "east-pages" not in done.stdout
+
+
+def test_a_function_of_an_operators_own_has_no_preview(konverge: Konverge, tmp_path: Path, east: Path) -> None:
+    own = FILE.read_text().replace(
+        "operator.manages(Ward, settings, pages, mail, search)",
+        "@operator.reconciles(Ward)\nasync def reconcile(ward, ctx): ...",
+    )
+    (tmp_path / "own.py").write_text(own)
+
+    check_one_line(konverge("preview", "own.py", east), 3, "Ward is reconciled by a function", "konverge diff runs it")
+
+
+@pytest.mark.anyio
+@pytest.mark.real_time
+async def test_an_owner_of_a_cluster(stuck: Stuck) -> None:
+    await stuck.change(colour="red")
+
+    done = await stuck.run("preview")
+
+    settings, *_ = yaml.safe_load_all(done.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert settings["data"] == {"colour": "red"}
+    assert stuck.verbs("preview") == {"get"}
