@@ -6,7 +6,7 @@ expected, what was found and, where one exists, the next step. Messages never ho
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -321,6 +321,16 @@ def describe(error: BaseException) -> str:
     if isinstance(error, KonvergeError) and text:
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """The error and what it was raised from, each once: an author's code may raise an error from itself."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        yield found
+        found = found.__cause__
 
 
 _BY_REASON: dict[str, type[ApiError]] = {

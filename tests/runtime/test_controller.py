@@ -223,6 +223,39 @@ async def test_awaiting_something_that_was_cancelled_is_a_failure_like_any_other
     assert len(runs) > 1
 
 
+async def test_a_pass_that_cancels_its_own_task_is_a_failure_like_any_other(caplog: pytest.LogCaptureFixture) -> None:
+    runs = []
+
+    async def reconcile(key: ObjectKey) -> None:
+        runs.append(key)
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await CLOCK.sleep(1)
+
+    async with running(reconcile, workers=1) as controller:
+        controller.wake(A)
+        await CLOCK.sleep(1)
+
+    assert len(runs) > 1
+    assert "the reconcile cancelled its own task" in caplog.text
+
+
+@pytest.mark.parametrize("error", [ValueError("odd"), KonvergeError("odd")])
+async def test_an_error_that_is_its_own_cause_is_a_failure_like_any_other(error: Exception) -> None:
+    runs = []
+
+    async def reconcile(key: ObjectKey) -> None:
+        runs.append(key)
+        raise error from error
+
+    async with running(reconcile) as controller:
+        controller.wake(A)
+        await CLOCK.sleep(1)
+
+    assert len(runs) > 1
+
+
 async def test_stop_lets_the_passes_under_way_end_and_starts_no_other() -> None:
     recorder = Recorder(seconds=5)
     async with running(recorder, workers=1) as controller:
@@ -234,7 +267,7 @@ async def test_stop_lets_the_passes_under_way_end_and_starts_no_other() -> None:
     assert recorder.runs == [(0.0, "a")]
 
 
-async def test_cancelling_the_controller_cancels_its_passes() -> None:
+async def test_cancelling_the_controller_cancels_its_passes(caplog: pytest.LogCaptureFixture) -> None:
     let_go = []
 
     async def reconcile(key: ObjectKey) -> None:
@@ -254,6 +287,7 @@ async def test_cancelling_the_controller_cancels_its_passes() -> None:
 
     assert let_go == [A]
     assert CLOCK.monotonic() == 1.0
+    assert not caplog.text  # no pass has failed
 
 
 async def test_the_pass_shows_on_every_record_logged_within(caplog: pytest.LogCaptureFixture) -> None:

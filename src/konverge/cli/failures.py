@@ -13,6 +13,7 @@ from konverge.errors import (
     ForbiddenError,
     KonvergeError,
     UnauthorizedError,
+    causes_of,
 )
 
 __all__ = ["ExitCode", "exit_code_of", "explain", "failures_in", "refusal_in"]
@@ -57,11 +58,9 @@ def exit_code_of(error: BaseException) -> ExitCode:
 def refusal_in(error: BaseException) -> BaseException | None:
     """What the cluster refused, where an error comes from that: the user's access, not the author's code."""
     for failure in failures_in(error):
-        cause: BaseException | None = failure
-        while cause is not None:
+        for cause in causes_of(failure):
             if exit_code_of(cause) is ExitCode.CLUSTER:
                 return cause
-            cause = cause.__cause__
     return None
 
 

@@ -16,7 +16,15 @@ from typing import TypeAlias
 
 from konverge.client.retries import Backoff
 from konverge.clock import Clock, Entropy
-from konverge.errors import ApiError, ConnectionFailedError, KonvergeError, NoPermitError, TerminalError, describe
+from konverge.errors import (
+    ApiError,
+    ConnectionFailedError,
+    KonvergeError,
+    NoPermitError,
+    TerminalError,
+    causes_of,
+    describe,
+)
 from konverge.kube import ObjectKey
 from konverge.runtime.breaker import Breaker, BreakerOptions
 from konverge.runtime.observing import ControllerObserver, Outcome, PassTracer
@@ -190,6 +198,9 @@ class Controller:
                         await self._changed.wait()
                 except TimeoutError:
                     continue
+                except asyncio.CancelledError:
+                    self._stopping = True
+                    raise
 
     def _start_due(self, passes: asyncio.TaskGroup) -> None:
         while self.queue.running < self.workers:
@@ -230,10 +241,13 @@ class Controller:
             result = await self._reconcile_in_time(key)
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if key not in self._abandoned or task is None or task.uncancel():
+            if key in self._abandoned and task is not None and not task.uncancel():
+                self.queue.done(key, self._clock.monotonic())
+                return Outcome.ABANDONED
+            if self._stopping:
                 raise
-            self.queue.done(key, self._clock.monotonic())
-            return Outcome.ABANDONED
+            # Its own code has cancelled the task. Passed on, this would leave the key running forever.
+            return self._settle_failure(key, KonvergeError("the reconcile cancelled its own task"))
         except KeyboardInterrupt:
             raise
         except FailedPassError as error:
@@ -349,22 +363,19 @@ def _log_fields() -> dict[str, str]:
 
 def _is_of_the_authors_code(error: BaseException) -> bool:
     """Tell whether a traceback helps: konverge's own errors say what happened, and so do those of the cluster."""
-    found: BaseException | None = error
-    while isinstance(found, KonvergeError) and not isinstance(found, ApiError | ConnectionFailedError):
-        found = found.__cause__
-    return found is not None and not isinstance(found, KonvergeError)
+    for cause in causes_of(error):
+        if not isinstance(cause, KonvergeError):
+            return True
+        if isinstance(cause, ApiError | ConnectionFailedError):
+            return False
+    return False
 
 
 def _lacks_permit(error: BaseException) -> bool:
     """Tell whether the pass ended because the right to write was lost in the middle of it."""
     if isinstance(error, BaseExceptionGroup):
         return any(_lacks_permit(single) for single in error.exceptions)
-    found: BaseException | None = error
-    while found is not None:
-        if isinstance(found, NoPermitError):
-            return True
-        found = found.__cause__
-    return False
+    return any(isinstance(cause, NoPermitError) for cause in causes_of(error))
 
 
 def _is_terminal(error: BaseException) -> bool:

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from konverge.clock import Clock, SystemClock
-from konverge.errors import ConfigurationError, KonvergeError
+from konverge.errors import ConfigurationError, KonvergeError, causes_of
 from konverge.kube import ObjectKey
 from konverge.runtime.controller import FailedPassError
 
@@ -131,7 +131,4 @@ def _request_attributes(method: str, path: str, code: str, sent_bytes: int, rece
 
 def _quotes(error: BaseException) -> bool:
     """Tell whether a konverge error passes on the words of somebody else's: of an author's code, for one."""
-    causes: list[BaseException] = [error]
-    while (cause := causes[-1].__cause__) is not None and cause not in causes:
-        causes.append(cause)
-    return not all(isinstance(each, KonvergeError) for each in causes)
+    return not all(isinstance(each, KonvergeError) for each in causes_of(error))
