@@ -1,0 +1,149 @@
+"""What the pages for migrants name exists, and what they show runs."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from typing import Any
+
+import pytest
+
+import konverge
+import konverge.mutation
+from konverge.cli.program import konverge as program
+from konverge.runtime.serving import families
+from konverge.testing.golden import plugin
+from tests.docs.pages import text_of
+
+GO = "docs/from-the-go-framework.md"
+PACKAGES = [f"konverge.{found.name}" for found in pkgutil.iter_modules(konverge.__path__) if found.name != "__main__"]
+
+# The editors of the Go framework with their methods; the fields' names are Kubernetes'.
+GO_EDITORS = {
+    "ObjectMetaEditor": "EnsureLabel RemoveLabel EnsureAnnotation RemoveAnnotation",
+    "ContainerEditor": (
+        "EnsureEnvVar EnsureEnvVars RemoveEnvVar RemoveEnvVars EnsureArg EnsureArgs RemoveArg RemoveArgs "
+        "SetResourceLimit SetResourceRequest SetResources"
+    ),
+    "PodSpecEditor": (
+        "SetServiceAccountName EnsureVolume RemoveVolume EnsureToleration RemoveTolerations "
+        "EnsureNodeSelector RemoveNodeSelector EnsureImagePullSecret RemoveImagePullSecret "
+        "SetPriorityClassName SetHostNetwork SetHostPID SetHostIPC SetSecurityContext"
+    ),
+    "DeploymentSpecEditor": (
+        "SetReplicas SetPaused SetMinReadySeconds SetRevisionHistoryLimit SetProgressDeadlineSeconds"
+    ),
+    "StatefulSetSpecEditor": (
+        "SetReplicas SetServiceName SetPodManagementPolicy SetUpdateStrategy SetRevisionHistoryLimit "
+        "SetMinReadySeconds SetPersistentVolumeClaimRetentionPolicy"
+    ),
+    "DaemonSetSpecEditor": "SetUpdateStrategy SetMinReadySeconds SetRevisionHistoryLimit",
+    "ReplicaSetSpecEditor": "SetReplicas SetMinReadySeconds",
+    "JobSpecEditor": (
+        "SetCompletions SetParallelism SetBackoffLimit SetActiveDeadlineSeconds SetTTLSecondsAfterFinished "
+        "SetCompletionMode"
+    ),
+    "CronJobSpecEditor": (
+        "SetSchedule SetConcurrencyPolicy SetStartingDeadlineSeconds SetSuccessfulJobsHistoryLimit "
+        "SetFailedJobsHistoryLimit SetTimeZone"
+    ),
+    "HorizontalPodAutoscalerSpecEditor": (
+        "SetScaleTargetRef SetMinReplicas SetMaxReplicas EnsureMetric RemoveMetric SetBehavior"
+    ),
+    "ServiceSpecEditor": (
+        "SetType EnsurePort RemovePort SetSelector EnsureSelector RemoveSelector SetSessionAffinity "
+        "SetSessionAffinityConfig SetPublishNotReadyAddresses SetExternalTrafficPolicy "
+        "SetInternalTrafficPolicy SetLoadBalancerSourceRanges SetExternalName"
+    ),
+    "IngressSpecEditor": "SetIngressClassName SetDefaultBackend EnsureRule RemoveRule EnsureTLS RemoveTLS",
+    "NetworkPolicySpecEditor": (
+        "SetPodSelector AppendIngressRule AppendEgressRule RemoveIngressRules RemoveEgressRules SetPolicyTypes"
+    ),
+    "PersistentVolumeSpecEditor": (
+        "SetCapacity SetAccessModes SetPersistentVolumeReclaimPolicy SetStorageClassName SetMountOptions "
+        "SetVolumeMode SetNodeAffinity"
+    ),
+    "PersistentVolumeClaimSpecEditor": (
+        "SetStorageRequest SetAccessModes SetStorageClassName SetVolumeMode SetVolumeName"
+    ),
+    "PodDisruptionBudgetSpecEditor": (
+        "SetMinAvailable SetMaxUnavailable ClearMinAvailable ClearMaxUnavailable SetSelector "
+        "SetUnhealthyPodEvictionPolicy ClearUnhealthyPodEvictionPolicy"
+    ),
+    "ConfigMapDataEditor": "Set Remove SetBinary RemoveBinary MergeYAML RawBinary",
+    "SecretDataEditor": "Set Remove SetString RemoveString RawStringData",
+    "PolicyRulesEditor": "AddRule RemoveRuleByIndex Clear",
+    "BindingSubjectsEditor": "EnsureSubject RemoveSubject EnsureServiceAccount RemoveServiceAccount",
+    "ContentEditor": "SetNestedField RemoveNestedField EnsureNestedStringMapEntry RemoveNestedStringMapEntry",
+}
+
+
+def known_names() -> set[str]:
+    """What konverge's packages export, and the attributes and parameters of that."""
+    names: set[str] = set()
+    for exported in (konverge, *map(importlib.import_module, PACKAGES)):
+        for name in getattr(exported, "__all__", ()):
+            found: Any = getattr(exported, name)
+            names.add(name)
+            if inspect.isclass(found):
+                names.update(dir(found), getattr(found, "__annotations__", ()))
+                names.update(*(parameters(member) for _, member in inspect.getmembers(found, inspect.isroutine)))
+            if callable(found):
+                names.update(parameters(found))
+    return names | {family.name for family in vars(families).values() if isinstance(family, families.Family)}
+
+
+def parameters(function: Any) -> set[str]:
+    try:
+        return set(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return set()
+
+
+def told_here(page: str, headings: str) -> list[str]:
+    """The code in the last column of a page's tables with these headings."""
+    tables = re.findall(rf"^\| {headings} \|\n\|[-|]+\|\n((?:\|.*\n)+)", text_of(page), re.MULTILINE)
+    lines = [line for table in tables for line in table.splitlines()]
+    return [code for line in lines for code in re.findall(r"`([^`]+)`", line.rpartition(" | ")[2])]
+
+
+def is_known(code: str, names: set[str]) -> bool:
+    """Whether what konverge calls so exists: a command, an option, or each name in it."""
+    if code.startswith("konverge "):
+        return code.split()[1] in program.list_commands(None)  # type: ignore[arg-type]
+    if code.startswith("pytest --"):
+        return f'"{code.split()[1]}"' in inspect.getsource(plugin)
+    words = re.findall(r"(?<![\w\"])[A-Za-z_]\w*", re.sub(r'"[^"]*"|=\w+', "", code.partition("(")[0]))
+    given = re.findall(r"(\w+)=", code)
+    return bool(words) and words[-1] in names and all(name in names for name in given)
+
+
+# What is no name of konverge's: other people's words.
+FOREIGN = {
+    "apiVersion", "hpa", "pv", "pvc", "pdb", "HPASpec", "PVSpec", "PVCSpec", "UnstructuredContent",
+    "EditHPASpec", "EditPVSpec", "EditPVCSpec", "edit_<kind>_spec", "Ready",
+}  # fmt: skip
+
+
+def test_every_name_of_konverge_that_the_page_for_go_has_exists() -> None:
+    names = known_names()
+    told = told_here(GO, r"in Go \| here")
+
+    assert len(told) > 150
+    assert {code for code in told if not is_known(code, names)} == FOREIGN
+
+
+@pytest.mark.parametrize("editor", GO_EDITORS)
+def test_an_editor_has_the_go_methods_in_snake_case(editor: str) -> None:
+    wanted = {snake(name) for name in GO_EDITORS[editor].split()}
+
+    found = {name for name in dir(getattr(konverge.mutation, editor)) if not name.startswith("_")}
+
+    assert wanted - found == set()
+    assert "raw" in found
+
+
+def snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
