@@ -117,7 +117,7 @@ async def test_the_guard_and_the_other_kind_that_the_components_page_shows_do_wh
         await says("CertificateReady", "waiting for v1/Secret")
         await says("StorageReady", VOLUME_CLAIM[cluster.name])
         await cluster.client.apply(secret, field_manager=ADMIN)
-        await says("CertificateReady", "the certificate is not issued yet")
+        await says("CertificateReady", 'waiting for data "certificate"')
         await cluster.client.apply({**secret, "stringData": {"tls.crt": "x"}}, field_manager=ADMIN)
         await says("CertificateReady", "healthy")
 
