@@ -216,7 +216,8 @@ class _Pass:
         for entry in self._in_mode(Mode.MANAGED, Mode.READ_ONLY):
             done = await self._process(entry)
             if self._ctx.observer is not None:
-                self._ctx.observer.processed(entry.identity, done and done.live, done and done.halt)
+                live, halt = (None, None) if done is None else (done.live, done.halt)
+                self._ctx.observer.processed(entry.identity, live, halt)
             if done is None:
                 continue
             processed.append(done)
