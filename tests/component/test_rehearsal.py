@@ -1,0 +1,480 @@
+"""A rehearsal says what the pass then does, writes nothing, and tells why; on both clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from konverge.client import Client, Response, Transport
+from konverge.component import (
+    Component,
+    ComponentBuilder,
+    auxiliary,
+    block_on_absence,
+    block_on_foreign_controller,
+    delete,
+    depends_on,
+    ignore_if_absent,
+    orphan_when,
+    read_only,
+    unowned,
+)
+from konverge.component.rehearsal import Rehearsal, Rehearsing, ResourceStory, rehearse
+from konverge.errors import ReconcileError
+from konverge.feature import BooleanGate
+from konverge.kube import Object, ObjectKey
+from konverge.primitives import ConfigMap, Data, Deployment, Job, Secret, Service, Static
+from konverge.primitives.lifecycle import UNBLOCKED, Convergence, ConvergingStatus, blocked
+from tests.component.app import AGENT, APP, CONFIG_MAP, DEPLOYMENT, SECRET, App
+
+pytestmark = pytest.mark.anyio
+
+NewApp = Callable[[str], Awaitable[App]]
+
+
+def builder(name: str = "frontend") -> ComponentBuilder:
+    return ComponentBuilder(name, condition_type="FrontendReady")
+
+
+async def rehearsed(app: App, component: Component) -> Rehearsal:
+    return await rehearse(component, app.client, await app.owner(), clock=app.cluster.clock)
+
+
+def stories(rehearsal: Rehearsal) -> dict[str, ResourceStory]:
+    """By the name of the object."""
+    return {story.identity.rpartition("/")[2]: story for story in rehearsal.resources}
+
+
+def wide(app: App, colour: str = "blue", replicas: int = 1) -> Component:
+    """Something of everything."""
+    endpoint: Data[str] = Data("endpoint")
+    return (
+        builder()
+        .with_resource(ConfigMap(app.config("account")), read_only(), ignore_if_absent())
+        .with_resource(
+            ConfigMap(
+                app.config("settings", colour=colour),
+                extract=endpoint.extracted_by(lambda live: live["data"]["colour"]),
+            )
+        )
+        .with_resource(Secret(secret(app, "hunter2")), auxiliary())
+        .with_resource(Deployment(app.deployment(replicas=replicas), requires=endpoint))
+        .with_resource(Service(app.service()), unowned())
+        .with_resource(ConfigMap(app.config("old")), delete())
+        .with_resource(ConfigMap(app.config("given")), orphan_when(True))
+        .with_grace_period(timedelta(minutes=5))
+        .build()
+    )
+
+
+def secret(app: App, password: str) -> Object:
+    return {"metadata": {"name": "access", "namespace": app.key.namespace}, "stringData": {"password": password}}
+
+
+def gated_off(app: App) -> Component:
+    return builder().with_resource(ConfigMap(app.config())).with_feature_gate(BooleanGate(False)).build()
+
+
+def suspended(app: App) -> Component:
+    deployment = Deployment(app.deployment(replicas=2))
+    return builder().with_resource(deployment).with_resource(ConfigMap(app.config("plain"))).suspend(True).build()
+
+
+def waiting(app: App) -> Component:
+    return builder().with_resource(ConfigMap(app.config())).with_prerequisite(depends_on("BackendReady")).build()
+
+
+def guarded(app: App) -> Component:
+    return (
+        builder()
+        .with_resource(ConfigMap(app.config()))
+        .with_resource(Service(app.service(), guard=lambda _: blocked("waiting for a sign")))
+        .with_resource(ConfigMap(app.config("later")))
+        .build()
+    )
+
+
+def failing(app: App) -> Component:
+    return builder().with_resource(ConfigMap(app.config())).with_resource(ConfigMap(app.config("x" * 300))).build()
+
+
+def in_a_new_namespace(app: App) -> Component:
+    name = f"{app.key.namespace}-r"
+    namespace = Static({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, cluster_scoped=True)
+    config = {"metadata": {"name": "settings", "namespace": name}, "data": {"colour": "blue"}}
+    return builder().with_resource(namespace).with_resource(ConfigMap(config), unowned()).build()
+
+
+_VERBS = {"create": "patch", "update": "patch", "release": "update", "delete": "delete"}
+
+
+@pytest.mark.parametrize(
+    "make", [wide, gated_off, suspended, waiting, guarded, failing, in_a_new_namespace], ids=lambda make: make.__name__
+)
+@pytest.mark.parametrize("earlier", [None, wide], ids=["first", "after another"])
+async def test_a_rehearsal_says_what_the_pass_then_does(
+    app: App, make: Callable[[App], Component], earlier: Callable[[App], Component] | None
+) -> None:
+    for name in ("old", "given"):
+        await app.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", **app.config(name)})
+    if earlier is not None:
+        await app.reconcile(earlier(app))
+
+    told = await rehearsed(app, make(app))
+    before = len(app.writes())
+    with suppress(ReconcileError):
+        await app.reconcile(make(app))
+    done = [
+        (request.verb, request.path.rpartition("/")[2])
+        for request in app.writes()[before:]
+        if not request.path.endswith("/status") and request.code < 400
+    ]
+
+    assert told.after is not None
+    condition = await app.condition("FrontendReady")
+    assert (told.after.status, told.after.reason, told.after.message) == (
+        condition.status,
+        condition.reason,
+        condition.message,
+    )
+    assert [(_VERBS[change.action], change.identity.rpartition("/")[2]) for change in told.changes] == done
+
+
+async def test_a_rehearsal_of_a_settled_component_changes_nothing(app: App) -> None:
+    component = builder().with_resource(ConfigMap(app.config())).with_resource(Secret(secret(app, "hunter2"))).build()
+    await app.reconcile(component)
+
+    told = await rehearsed(app, component)
+
+    assert told.changes == ()
+    assert told.before == told.after
+    assert told.next == ("Nothing, until the owner or one of its objects changes.",)
+
+
+class NotingTransport:
+    """Notes the requests that are no reads."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.writes: list[tuple[str, str]] = []
+
+    async def request(self, method: str, path: str, *, query: Mapping[str, str] = {}, **rest: Any) -> Response:
+        if method != "GET":
+            self.writes.append((method, query.get("dryRun", "")))
+        return await self._transport.request(method, path, query=query, **rest)
+
+    def stream(self, *args: Any, **rest: Any) -> Any:
+        return self._transport.stream(*args, **rest)
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+
+@pytest.mark.parametrize("make", [wide, gated_off, suspended], ids=lambda make: make.__name__)
+async def test_the_server_gets_nothing_but_reads_and_dry_runs(app: App, make: Callable[[App], Component]) -> None:
+    await app.reconcile(wide(app))
+    transport = NotingTransport(app.cluster.new_transport())
+    client = Client(transport, clock=app.cluster.clock)
+    changed = make(app) if make is not wide else wide(app, "green", 3)
+
+    told = await rehearse(changed, client, await app.owner(), clock=app.cluster.clock)
+
+    assert told.changes
+    assert set(transport.writes) <= {("PATCH", "All")}
+
+
+async def test_the_owner_that_is_given_stays_as_it_is(app: App) -> None:
+    owner = await app.owner()
+    before = msgspec.json.encode(owner)
+
+    await rehearse(wide(app), app.client, owner, clock=app.cluster.clock)
+
+    assert msgspec.json.encode(owner) == before
+
+
+async def test_components_see_what_earlier_ones_would_have_done(app: App) -> None:
+    backend = ComponentBuilder("backend", condition_type="BackendReady").with_resource(ConfigMap(app.config("store")))
+    reader = (
+        builder()
+        .with_prerequisite(depends_on("BackendReady"))
+        .with_resource(ConfigMap(app.config("store")), read_only())
+    )
+    rehearsing = Rehearsing(app.client, await app.owner(), clock=app.cluster.clock)
+    ctx = rehearsing.context()
+
+    await backend.build().reconcile(ctx)
+    await reader.build().reconcile(ctx)
+
+    _, frontend = rehearsing.rehearsals
+    assert [story.verdict for story in frontend.prerequisites] == ["Met"]
+    assert stories(frontend)["store"].outcome == "read"
+    assert await app.find(CONFIG_MAP, "store") is None
+
+
+# Fields
+
+
+async def forced(app: App, gvk: Any, name: str, manager: str, **fields: Any) -> None:
+    """Another writer applies these fields."""
+    metadata = {"name": name, "namespace": app.key.namespace}
+    obj = {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, **fields}
+    await app.cluster.client.apply(obj, field_manager=manager)
+
+
+async def test_a_field_that_another_manager_forced_back_is_fought_over(app: App) -> None:
+    component = builder().with_resource(Deployment(app.deployment(replicas=2))).build()
+    await app.reconcile(component)
+    await forced(app, DEPLOYMENT, "web", "scaler", spec={"replicas": 5})
+
+    told = await rehearsed(app, component)
+
+    [contest] = stories(told)["web"].contests
+    [change] = told.changes
+    [field] = change.fields
+    assert (contest.path, contest.writer.manager, contest.live, contest.wanted) == (".spec.replicas", "scaler", 5, 2)
+    assert contest.is_fought_over
+    assert (field.path, field.kind, field.before, field.after) == (".spec.replicas", "changed", 5, 2)
+    assert [writer.manager for writer in field.taken_from] == ["scaler"]
+    assert any(sentence.startswith("scaler writes fields of") for sentence in told.next)
+
+
+async def test_a_field_that_another_manager_wants_alike_is_shared(app: App) -> None:
+    component = builder().with_resource(ConfigMap(app.config())).build()
+    await app.reconcile(component)
+    await forced(app, CONFIG_MAP, "settings", "painter", data={"colour": "blue"})
+
+    told = await rehearsed(app, component)
+
+    [contest] = stories(told)["settings"].contests
+    assert (contest.path, contest.is_fought_over) == (".data.colour", False)
+    assert told.changes == ()
+
+
+async def test_a_field_that_only_changes_hands_is_claimed(app: App) -> None:
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", **app.config(colour="blue", size="1")}
+    await app.cluster.client.apply(obj, field_manager="painter")
+
+    told = await rehearsed(app, builder().with_resource(ConfigMap(app.config()), unowned()).build())
+
+    [change] = told.changes
+    assert [(field.path, field.kind, field.after) for field in change.fields] == [(".data.colour", "claimed", "blue")]
+    assert [writer.manager for field in change.fields for writer in field.owners] == ["painter"]
+
+
+async def test_items_of_a_list_are_told_by_their_keys(app: App) -> None:
+    await app.reconcile(builder().with_resource(Deployment(app.deployment())).build())
+    changed = app.deployment(image="konverge.test/app:2")
+    changed["spec"]["template"]["spec"]["containers"].append({"name": "side", "image": "konverge.test/side:1"})
+
+    told = await rehearsed(app, builder().with_resource(Deployment(changed)).build())
+
+    fields = {field.path: field for field in told.changes[0].fields}
+    main, side = (f'.spec.template.spec.containers[name="{name}"].image' for name in ("main", "side"))
+    assert (fields[main].kind, fields[main].before) == ("changed", "konverge.test/app:1")
+    assert fields[side].kind == "added"
+
+
+async def test_what_is_no_longer_wanted_is_removed(app: App) -> None:
+    await app.reconcile(builder().with_resource(ConfigMap(app.config(colour="blue", size="1"))).build())
+
+    told = await rehearsed(app, builder().with_resource(ConfigMap(app.config(colour="blue"))).build())
+
+    [field] = told.changes[0].fields
+    assert (field.path, field.kind, field.before, field.after) == (".data.size", "removed", "1", None)
+    assert [writer.is_ours for writer in field.owners] == [True]
+
+
+async def test_no_value_of_a_secret_is_in_a_rehearsal(app: App) -> None:
+    await app.reconcile(builder().with_resource(Secret(secret(app, "hunter2"))).build())
+    await forced(app, SECRET, "access", "thief", data={"password": "c3Rvbg=="})
+    other = builder().with_resource(Secret(secret(app, "swordfish"))).build()
+
+    told = await rehearsed(app, other)
+
+    text = msgspec.json.encode(told).decode()
+    assert [field.path for field in told.changes[0].fields] == [".data.password"]
+    assert "(hidden)" in text
+    for value in ("hunter2", "swordfish", "aHVudGVyMg==", "c3dvcmRmaXNo", "c3Rvbg=="):
+        assert value not in text
+
+
+async def test_a_long_value_is_shortened(app: App) -> None:
+    told = await rehearsed(app, builder().with_resource(ConfigMap(app.config(text="x" * 10_000))).build())
+
+    [value] = [field.after for field in told.changes[0].fields if field.path == ".data.text"]
+    assert value.endswith("x… (10000 characters)")
+    assert len(value) < 2_100
+
+
+# The story
+
+
+async def test_grace_is_told_before_it_is_over_and_after(app: App) -> None:
+    broken = app.deployment(image="konverge.test/never-ready:1")
+    component = builder().with_resource(Deployment(broken)).with_grace_period(timedelta(seconds=2)).build()
+    await app.until("Creating", component)
+
+    early = await rehearsed(app, component)
+    assert early.before is not None
+    await app.until("Down", component)
+    late = await rehearsed(app, component)
+
+    grace = stories(early)["web"].grace
+    assert early.before.since is not None
+    assert grace is not None
+    assert (grace.status, grace.reason) == ("Down", "No replicas are ready")
+    assert early.grace_ends == early.before.since + timedelta(seconds=2)
+    assert any("Its grace of 2 s ends at" in sentence for sentence in early.next)
+    assert late.after is not None
+    assert late.after.reason == "Down"
+    assert late.rule.startswith("Down (priority 19): its grace was over at ")
+    assert "It recovers by becoming ready." in late.next
+
+
+async def test_a_blocked_guard_is_told_with_what_waits_behind_it(app: App) -> None:
+    told = await rehearsed(app, guarded(app))
+
+    assert [story.outcome for story in told.resources] == ["applied", "halts", "not reached"]
+    web = stories(told)["web"]
+    assert web.guard is not None
+    assert (web.guard.status, web.guard.reason) == ("Blocked", "waiting for a sign")
+    assert told.rule.startswith("Blocked (priority 10)")
+    assert any("Behind it wait v1/ConfigMap/" in sentence for sentence in told.next)
+
+
+async def test_prerequisites_are_told_one_by_one(app: App) -> None:
+    component = (
+        builder()
+        .with_prerequisite(depends_on("BackendReady"))
+        .with_prerequisite(depends_on("CacheReady"))
+        .with_resource(ConfigMap(app.config()))
+        .build()
+    )
+
+    told = await rehearsed(app, component)
+
+    assert [(story.name, story.verdict) for story in told.prerequisites] == [
+        ("depends on BackendReady", "NotMet"),
+        ("depends on CacheReady", "not asked"),
+    ]
+    assert stories(told)["settings"].outcome == "not reached"
+
+
+async def test_prerequisites_of_a_component_that_has_begun_are_passed(app: App) -> None:
+    await app.reconcile(builder().with_resource(ConfigMap(app.config())).build())
+
+    told = await rehearsed(app, waiting(app))
+
+    assert [(story.verdict, story.reason) for story in told.prerequisites] == [
+        ("passed", "the component has begun: it was Healthy")
+    ]
+
+
+async def test_an_object_of_another_owner_that_blocks(new_app: NewApp) -> None:
+    one, two = await new_app("one"), await new_app("two")
+    await one.reconcile(builder().with_resource(ConfigMap(one.config())).build())
+
+    told = await rehearsed(two, builder().with_resource(ConfigMap(two.config()), block_on_foreign_controller()).build())
+
+    assert stories(told)["settings"].reason == "controlled by TestApp one"
+
+
+async def test_suspension_is_told_by_resource(app: App) -> None:
+    told = await rehearsed(app, suspended(app))
+
+    web, plain = stories(told)["web"], stories(told)["plain"]
+    assert (web.outcome, plain.outcome) == ("suspended", "left alone")
+    assert web.suspension is not None
+    assert told.is_suspended
+    assert [field.after for field in told.changes[0].fields if field.path == ".spec.replicas"] == [0]
+
+
+async def test_an_object_that_is_made_anew_is_deleted_first(app: App) -> None:
+    job = {
+        "metadata": {"name": "migrate", "namespace": app.key.namespace},
+        "spec": {
+            "template": {
+                "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "konverge.test/app:1"}]}
+            }
+        },
+    }
+    await app.reconcile(builder().with_resource(Job(job, recreate=True)).build())
+    job["spec"]["template"]["spec"]["containers"][0]["image"] = "konverge.test/app:2"  # type: ignore[index]
+
+    told = await rehearsed(app, builder().with_resource(Job(job, recreate=True)).build())
+
+    assert [change.action for change in told.changes] == ["delete"]
+    assert stories(told)["migrate"].outcome == "halts"
+    assert "is made anew" in stories(told)["migrate"].reason
+
+
+async def test_a_function_that_fails_is_named_and_the_rest_not_reached(app: App) -> None:
+    def explode(_: Object) -> Any:
+        raise ValueError("boom")
+
+    component = (
+        builder()
+        .with_resource(ConfigMap(app.config(), guard=lambda _: UNBLOCKED))
+        .with_resource(ConfigMap(app.config("bad"), guard=explode))
+        .with_resource(ConfigMap(app.config("later")))
+        .build()
+    )
+
+    told = await rehearsed(app, component)
+
+    assert [story.outcome for story in told.resources] == ["applied", "failed", "not reached"]
+    assert "ValueError: boom" in told.error
+    assert told.after is not None
+    assert told.after.reason == "Error"
+
+
+async def test_an_absent_object_that_blocks_says_when_it_goes_on(app: App) -> None:
+    told = await rehearsed(
+        app, builder().with_resource(ConfigMap(app.config("account")), read_only(), block_on_absence()).build()
+    )
+
+    account = stories(told)["account"]
+    assert (account.outcome, account.exists) == ("halts", False)
+    assert f"It goes on as soon as {account.identity} is there." in told.next
+
+
+def deciding(story: ResourceStory) -> Iterator[tuple[str, Any]]:
+    assert story.convergence is not None
+    return ((reading.path, reading.value) for reading in story.convergence.decided_by)
+
+
+async def test_the_fields_that_an_authors_own_function_read_are_told(app: App) -> None:
+    def judge(live: Object, _operation: object) -> Any:
+        names = [item["name"] for item in live["spec"]["template"]["spec"]["containers"]]
+        ready = live.get("status", {}).get("readyReplicas", 0)
+        return Convergence(ConvergingStatus.UPDATING, f"{len(names)} containers, {ready} ready")
+
+    component = builder().with_resource(Deployment(app.deployment(), converging_status=judge)).build()
+
+    told = await rehearsed(app, component)
+
+    assert list(deciding(stories(told)["web"])) == [
+        ("spec.template.spec.containers", "[main]"),
+        ("status.readyReplicas", None),
+    ]
+
+
+async def test_a_rehearsal_is_json_of_camel_case(app: App) -> None:
+    found = msgspec.to_builtins(await rehearsed(app, wide(app)))
+
+    assert found["conditionType"] == "FrontendReady"
+    assert {"isAuxiliary", "decidedBy"} <= {*found["resources"][0], *found["resources"][3]["convergence"]}
+
+
+async def test_the_rehearsal_leaves_no_trace_of_the_owner(app: App) -> None:
+    before = await app.client.get(APP, ObjectKey(app.key.namespace, "shop"))
+
+    await rehearsed(app, wide(app))
+
+    assert await app.client.get(APP, ObjectKey(app.key.namespace, "shop")) == before
+    assert {request.verb for request in app.cluster.requests(AGENT)} == {"get", "patch"}
