@@ -6,18 +6,24 @@ import importlib
 import inspect
 import pkgutil
 import re
+from pathlib import Path
 from typing import Any
 
+import kopf
 import pytest
 
 import konverge
 import konverge.mutation
 from konverge.cli.program import konverge as program
+from konverge.crd import definition_of
+from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.runtime.serving import families
+from konverge.testing import Cluster
 from konverge.testing.golden import plugin
-from tests.docs.pages import text_of
+from tests.docs.pages import operator_of, text_of
 
-GO = "docs/from-the-go-framework.md"
+GO, KOPF = "docs/from-the-go-framework.md", "docs/from-kopf.md"
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 PACKAGES = [f"konverge.{found.name}" for found in pkgutil.iter_modules(konverge.__path__) if found.name != "__main__"]
 
 # The editors of the Go framework with their methods; the fields' names are Kubernetes'.
@@ -133,6 +139,55 @@ def test_every_name_of_konverge_that_the_page_for_go_has_exists() -> None:
 
     assert len(told) > 150
     assert {code for code in told if not is_known(code, names)} == FOREIGN
+
+
+def test_every_name_of_konverge_that_the_page_for_kopf_has_exists() -> None:
+    names = known_names()
+    told = told_here(KOPF, r"kopf \| here")
+
+    assert len(told) > 30
+    assert {code for code in told if not is_known(code, names)} == set()
+
+
+def test_every_name_of_kopf_on_its_page_exists() -> None:
+    told = set(re.findall(r"kopf((?:\.\w+)+)", "\n".join(re.findall(r"^\| (.*?) \| ", text_of(KOPF), re.MULTILINE))))
+
+    assert len(told) > 20
+    assert [name for name in sorted(told) if not is_of_kopf(name)] == []
+
+
+def is_of_kopf(name: str) -> bool:
+    found: Any = kopf
+    for part in name.split(".")[1:]:
+        found = getattr(found, part, None)
+    return found is not None
+
+
+@pytest.mark.anyio
+async def test_the_function_of_the_page_for_kopf_follows_its_source_and_repairs_its_copy(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    operator = operator_of(KOPF, tmp_path)
+    copy, client = definition_of(operator.custom_resources[0]).gvk, cluster.client
+    target, source = ObjectKey(cluster.namespace, "home"), ObjectKey(cluster.namespace, "origin")
+
+    def named(key: ObjectKey, gvk: GroupVersionKind, **fields: object) -> Object:
+        metadata = {"name": key.name, "namespace": key.namespace}
+        return {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, **fields}
+
+    async def holds(text: str) -> bool:
+        return bool((await client.get(CONFIG_MAP, target))["data"] == {"text": text})
+
+    async with cluster.running(operator):
+        await client.create(named(target, copy, spec={"source": "origin"}))
+        await cluster.until_condition(copy, "home", status="False", reason="NoSource")
+        await client.create(named(source, CONFIG_MAP, data={"text": "one"}))
+        await cluster.eventually(lambda: holds("one"), describe="the copy is there")
+        await client.apply(named(source, CONFIG_MAP, data={"text": "two"}), field_manager="docs")
+        await cluster.eventually(lambda: holds("two"), describe="the copy follows")
+        await client.patch(CONFIG_MAP, target, {"data": {"text": "by hand"}}, patch_type="merge")
+        await cluster.eventually(lambda: holds("two"), describe="the copy is repaired")
+        await cluster.until_condition(copy, "home", reason="Healthy")
 
 
 @pytest.mark.parametrize("editor", GO_EDITORS)
