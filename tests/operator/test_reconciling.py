@@ -1,5 +1,6 @@
 """An author's own reconcile function, on either cluster."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -187,11 +188,12 @@ async def test_an_author_who_never_comes_to_rest_gets_a_slow_loop(town: Town, ca
         waited_seconds = town.clock.monotonic() - edited_at
         await town.quiet()
 
+    # One more when a change came while the hundredth was at work.
     assert before in (100, 101), "the next one is half a minute away"
     assert waited_seconds < 10, "but that of an edit is not"
     assert len(passes) == before + 1, "and what its pass wrote is no edit"
     (line,) = [record.getMessage() for record in caplog.records if "without coming to rest" in record.getMessage()]
-    assert f"shop {town.namespace}/corner: 100 reconciles" in line
+    assert re.search(rf"shop {town.namespace}/corner: 10[01] reconciles", line)
     assert f"because: Shop {town.namespace}/corner changed" in line
 
 
