@@ -15,6 +15,7 @@ import pytest
 import konverge
 import konverge.mutation
 from konverge.cli.program import konverge as program
+from konverge.cli.run import run
 from konverge.crd import definition_of
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.runtime.serving import families
@@ -88,7 +89,7 @@ GO_EDITORS = {
 
 def known_names() -> set[str]:
     """What konverge's packages export, and the attributes and parameters of that."""
-    names: set[str] = set()
+    names = set(dir(konverge.Operator("any")))
     for exported in (konverge, *map(importlib.import_module, PACKAGES)):
         for name in getattr(exported, "__all__", ()):
             found: Any = getattr(exported, name)
@@ -121,6 +122,8 @@ def is_known(code: str, names: set[str]) -> bool:
         return code.split()[1] in program.list_commands(None)  # type: ignore[arg-type]
     if code.startswith("pytest --"):
         return f'"{code.split()[1]}"' in inspect.getsource(plugin)
+    if code.startswith("--"):
+        return any(code in option.opts for option in run.params)
     words = re.findall(r"(?<![\w\"])[A-Za-z_]\w*", re.sub(r'"[^"]*"|=\w+', "", code.partition("(")[0]))
     given = re.findall(r"(\w+)=", code)
     return bool(words) and words[-1] in names and all(name in names for name in given)
