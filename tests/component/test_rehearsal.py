@@ -216,6 +216,37 @@ async def test_components_see_what_earlier_ones_would_have_done(app: App) -> Non
     assert await app.find(CONFIG_MAP, "store") is None
 
 
+async def test_components_see_what_earlier_ones_would_have_deleted(app: App) -> None:
+    await app.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", **app.config("store")})
+    cleaner = ComponentBuilder("cleaner", condition_type="Clean").with_resource(
+        ConfigMap(app.config("store")), delete()
+    )
+    reader = builder().with_resource(ConfigMap(app.config("store")), read_only(), block_on_absence())
+    rehearsing = Rehearsing(app.client, await app.owner(), clock=app.cluster.clock)
+    ctx = rehearsing.context()
+
+    await cleaner.build().reconcile(ctx)
+    await reader.build().reconcile(ctx)
+
+    assert stories(rehearsing.rehearsals[-1])["store"].outcome == "halts"
+
+
+@pytest.mark.parametrize(("replicas", "operation"), [(1, "None"), (2, "Updated")])
+async def test_a_handler_is_told_the_operation_that_the_pass_would_do(app: App, replicas: int, operation: str) -> None:
+    def component(replicas: int) -> Component:
+        def judge(_live: Object, operation: object) -> Convergence:
+            return Convergence(ConvergingStatus.UPDATING, f"operation {operation}")
+
+        return builder().with_resource(Deployment(app.deployment(replicas=replicas), converging_status=judge)).build()
+
+    await app.reconcile(component(1))
+
+    told = await rehearsed(app, component(replicas))
+
+    assert told.after is not None
+    assert told.after.message == f"operation {operation}"
+
+
 # Fields
 
 
@@ -274,9 +305,10 @@ async def test_items_of_a_list_are_told_by_their_keys(app: App) -> None:
     told = await rehearsed(app, builder().with_resource(Deployment(changed)).build())
 
     fields = {field.path: field for field in told.changes[0].fields}
-    main, side = (f'.spec.template.spec.containers[name="{name}"].image' for name in ("main", "side"))
+    main = '.spec.template.spec.containers[name="main"].image'
     assert (fields[main].kind, fields[main].before) == ("changed", "konverge.test/app:1")
-    assert fields[side].kind == "added"
+    assert {field.kind for path, field in fields.items() if path != main} == {"added"}
+    assert fields[main.replace("main", "side")].after == "konverge.test/side:1"
 
 
 async def test_what_is_no_longer_wanted_is_removed(app: App) -> None:

@@ -1,0 +1,129 @@
+"""The pure parts of a rehearsal: an object that notes who reads what, and two objects compared."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from konverge.component.rehearsal.comparing import field_changes
+from konverge.component.rehearsal.readings import FieldReadings
+from konverge.component.rehearsal.values import Reading
+from konverge.mutation import json_copy
+from konverge.primitives.reading import entries_at, integer_at, items_at, text_at
+
+NAMES = st.sampled_from(["name", "type", "status", "key", "a", "b"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=15,
+)
+FIELDS = st.dictionaries(NAMES, VALUES, max_size=4)
+
+
+encoded = msgspec.json.Encoder(order="deterministic").encode
+
+
+def rebuilt(value: Any) -> Any:
+    """The value, as somebody reads it who looks at everything."""
+    if isinstance(value, dict):
+        return {name: rebuilt(each) for name, each in value.items()}
+    return [rebuilt(each) for each in value] if isinstance(value, list) else value
+
+
+def pods(**fields: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}, **fields}
+
+
+@given(FIELDS)
+def test_a_reader_finds_in_the_disguise_what_is_in_the_object(fields: dict[str, Any]) -> None:
+    disguised = FieldReadings(is_secret=False).of(fields)
+
+    assert rebuilt(disguised) == fields
+    assert json_copy(disguised) == fields
+    assert copy.deepcopy(disguised) == fields
+    assert {**disguised} == fields
+    assert rebuilt(list(disguised.values())) == list(fields.values())
+    assert all(name in disguised for name in fields)
+
+
+def test_leaves_are_noted_and_lists_that_were_only_looked_at() -> None:
+    live = {
+        "metadata": {"generation": 3, "labels": {"a": "b"}},
+        "spec": {"ports": [{"name": "web", "port": 80}, {"name": "tls", "port": 443}], "args": ["x", "y"]},
+        "status": {"conditions": [{"type": "Available", "status": "True"}], "ready": 0},
+    }
+    readings = FieldReadings(is_secret=False)
+    disguised = readings.of(live)
+
+    assert integer_at(disguised, "metadata", "generation") == 3
+    assert entries_at(disguised, "metadata", "labels") == [("a", "b")]
+    assert [port["port"] for port in items_at(disguised, "spec", "ports")] == [80, 443]
+    assert disguised["spec"]["args"][1] == "y"
+    assert disguised["spec"]["args"][-1:] == ["y"]
+    assert len(disguised["status"]["conditions"]) == 1
+    assert text_at(disguised, "status", "phase") == ""
+    assert "error" not in disguised["status"]
+    assert readings.all() == (
+        Reading("metadata.generation", 3),
+        Reading("metadata.labels.a", "b"),
+        Reading("spec.ports[web].port", 80),
+        Reading("spec.ports[tls].port", 443),
+        Reading("spec.args[1]", "y"),
+        Reading("status.conditions", "[Available]"),
+        Reading("status.phase", None, is_present=False),
+        Reading("status.error", None, is_present=False),
+    )
+
+
+def test_values_of_a_secret_are_hidden_and_its_other_fields_are_not() -> None:
+    readings = FieldReadings(is_secret=True)
+    disguised = readings.of({"type": "Opaque", "data": {"password": "aHVudGVyMg=="}})
+
+    assert (disguised["type"], disguised["data"]["password"]) == ("Opaque", "aHVudGVyMg==")
+
+    assert readings.all() == (Reading("type", "Opaque"), Reading("data.password", "(hidden)"))
+
+
+def test_no_more_is_told_of_a_long_reading_than_a_person_reads() -> None:
+    readings = FieldReadings(is_secret=False)
+    rebuilt(readings.of({"data": {str(number): "x" * 9_000 for number in range(500)}}))
+
+    found = readings.all()
+
+    assert len(found) == 50
+    assert max(len(str(reading.value)) for reading in found) < 2_100
+
+
+@given(FIELDS, FIELDS)
+def test_two_objects_differ_in_fields_if_they_differ(one: dict[str, Any], other: dict[str, Any]) -> None:
+    before, after = pods(data=one), pods(data=other)
+
+    changes = field_changes(before, after, "us")
+
+    assert bool(changes) == (encoded(before) != encoded(after))  # for Python, True is 1
+    assert all(change.path.startswith(".data") for change in changes)
+    assert field_changes(before, before, "us") == ()
+
+
+def test_what_the_server_writes_is_no_change() -> None:
+    after = pods(status={"ready": 1})
+    after["metadata"] |= {"generation": 2, "resourceVersion": "7", "uid": "u"}
+
+    assert field_changes(pods(), after, "us") == ()
+
+
+def test_another_order_of_the_same_items_is_one_change() -> None:
+    ours = {"f:spec": {"f:items": {'k:{"name":"a"}': {}, 'k:{"name":"b"}': {}}}}
+    entry = {"manager": "us", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": ours}
+    before = pods(spec={"items": [{"name": "a"}, {"name": "b"}]})
+    after = pods(spec={"items": [{"name": "b"}, {"name": "a"}]})
+    for obj in (before, after):
+        obj["metadata"]["managedFields"] = [entry]
+
+    [change] = field_changes(before, after, "us")
+
+    assert (change.path, change.kind) == (".spec.items", "changed")
