@@ -12,11 +12,8 @@ from konverge.cli.crd import output_option, render
 from konverge.cli.namespaced_name import parse_namespaced_name
 from konverge.cli.operator_file import load_operator, parse_reference
 from konverge.cli.program import verbose_option
-from konverge.crd import crd_manifest, definition_of
 from konverge.errors import ConfigurationError
-from konverge.kube import Object
-from konverge.operator import Operator
-from konverge.runtime.webhooks import Endpoint, ServiceReference, conversion_config, webhook_manifests
+from konverge.runtime.webhooks import Endpoint, ServiceReference
 
 __all__ = ["webhooks"]
 
@@ -46,20 +43,10 @@ def webhooks(file: str, service: str, port: int, ca_bundle: Path | None, output:
     key = parse_namespaced_name("--service", service)
     endpoint = Endpoint(ServiceReference(key.namespace, key.name, port), _bundle(ca_bundle) if ca_bundle else b"")
     with printing_to_stderr():
-        found = _manifests(load_operator(parse_reference(file)), endpoint)
+        found = load_operator(parse_reference(file)).registered.webhook_manifests(endpoint)
     if not found:
         raise ConfigurationError(f"{file}: the operator has no handlers of webhooks")
     click.echo(render(found, output), nl=False)
-
-
-def _manifests(operator: Operator, endpoint: Endpoint) -> list[Object]:
-    hooks = operator.registered.webhooks.hooks()
-    found = webhook_manifests(operator.name, hooks, endpoint)
-    for cls in operator.custom_resources:
-        config = conversion_config(definition_of(cls).mapping, hooks, endpoint)
-        if config is not None:
-            found.append(crd_manifest(cls, conversion=config))
-    return found
 
 
 def _bundle(file: Path) -> bytes:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from konverge.cache import CacheOptions
-from konverge.crd import definition_of
+from konverge.crd import crd_manifest, definition_of
 from konverge.errors import BuildError
 from konverge.kube import GroupVersionKind, Object
 from konverge.operator.permissions import Declaration, DeclaredOwner
@@ -16,6 +16,7 @@ from konverge.operator.policy_rules import Use
 from konverge.operator.reconciling import ComponentFactory, Reconciler
 from konverge.operator.webhooks import WebhookRegistry
 from konverge.runtime import Predicate, WatchedKind
+from konverge.runtime.webhooks import Endpoint, conversion_config, webhook_manifests
 
 __all__ = ["Registered", "Registration"]
 
@@ -74,6 +75,26 @@ class Registered:
         return Declaration(
             self.name, tuple(owners), tuple(dict.fromkeys(watch.gvk for watch in self.watches)), tuple(self.uses)
         )
+
+    def webhook_manifests(self, endpoint: Endpoint) -> list[Object]:
+        """What tells an API server of the handlers; nothing when there are none.
+
+        The webhook configurations, under the operator's name, and the definitions of the kinds of which other versions
+        are made by the handlers.
+
+        Args:
+            endpoint: Where the handlers are served.
+
+        Raises:
+            BuildError: A version of a kind cannot be converted to each of the others.
+        """
+        hooks = self.webhooks.hooks()
+        found = webhook_manifests(self.name, hooks, endpoint)
+        for registration in self.classes:
+            config = conversion_config(definition_of(registration.cls).mapping, hooks, endpoint)
+            if config is not None:
+                found.append(crd_manifest(registration.cls, conversion=config))
+        return found
 
     def check(self) -> None:
         """Refuse what belongs to a class that nothing reconciles.

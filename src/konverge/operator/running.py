@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from konverge.client import Client
 from konverge.client.observing import RequestObserver
 from konverge.clock import Clock, Entropy, SystemClock
 from konverge.component import ConditionMetrics, EventRecorder, TimeLimit
-from konverge.crd import crd_manifest, definition_of
+from konverge.crd import definition_of
 from konverge.errors import ApiError, ConnectionFailedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator.options import RunOptions
@@ -257,15 +257,8 @@ class _Run:
                 await unregister(self.client, [manifest])
 
     def _webhook_manifests(self, server: WebhookServer) -> list[Object]:
-        definitions = [crd_manifest(cls, conversion=config) for cls, config in self._converted(server)]
-        return [*server.manifests(self._registered.name), *definitions]
-
-    def _converted(self, server: WebhookServer) -> Iterator[tuple[type[Any], Object]]:
-        """The classes of which other versions are made here, each with how the API server reaches us."""
-        for registration in self._registered.classes:
-            config = server.conversion_config(definition_of(registration.cls).mapping)
-            if config is not None:
-                yield registration.cls, config
+        """They change with the authorities of the server's certificate."""
+        return self._registered.webhook_manifests(server.endpoint)
 
     @asynccontextmanager
     async def _sending_events(self, process: Process) -> AsyncIterator[None]:

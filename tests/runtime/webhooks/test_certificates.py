@@ -13,8 +13,8 @@ from cryptography import x509
 
 from konverge.clock import SimulatedClock, SystemClock
 from konverge.errors import ConfigurationError
+from konverge.runtime.certificates import CertificateFolder
 from konverge.runtime.webhooks import Endpoint, Hooks, WebhookOptions, WebhookServer
-from konverge.runtime.webhooks.certificates import CertificateFolder
 from konverge.runtime.webhooks.self_signed import Authority, SelfSignedFolder, renewal_delay, write_pair
 from tests.runtime.webhooks.questions import a_hook, an_admission, sent
 

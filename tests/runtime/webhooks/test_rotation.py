@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.runtime.certificates import CertificateFolder
 from konverge.runtime.webhooks import Hooks, WebhookOptions, WebhookServer, unregister
-from konverge.runtime.webhooks.certificates import CertificateFolder
 from konverge.runtime.webhooks.rotation import OVERLAP, Kept, planned
 from konverge.runtime.webhooks.secret import SecretFolder
 from konverge.testing import Cluster

@@ -16,6 +16,7 @@ from aiohttp import web
 from konverge.clock import Clock, SystemClock
 from konverge.errors import ConfigurationError
 from konverge.kube import ObjectKey
+from konverge.runtime.certificates import CertificateFolder
 from konverge.runtime.serving import probes
 from konverge.runtime.serving.addresses import Address, parse_address
 from konverge.runtime.serving.authentication import Authenticator, ClusterAuthorization, Creator, TokenFile
@@ -25,7 +26,6 @@ from konverge.runtime.serving.metrics import Metrics
 from konverge.runtime.serving.probes import DEFAULT_FRESHNESS, Check, Outcome, ProbeAnswer
 from konverge.runtime.serving.server import Handler, ReadServer, authenticated
 from konverge.runtime.serving.sources import Sources
-from konverge.runtime.webhooks.certificates import CertificateFolder
 
 __all__ = ["Serving", "ServingOptions"]
 

@@ -2,7 +2,7 @@
 
 In come AdmissionReviews and ConversionReviews over HTTPS; `Hooks` say who answers which; out go verdicts, patches and
 converted objects. Reading and writing reviews, the patch, the verdict and the manifests are pure; `answering` adds
-deadlines, `server` HTTP, `certificates` the files of a certificate that somebody renews.
+deadlines, `server` HTTP, `self_signed`, `secret` and `rotation` a certificate of our own.
 
 Invariant: every question gets an answer in time. A handler that fails is a refusal that names it, never a hung request
 of somebody else's.

@@ -15,7 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from konverge.errors import ConfigurationError
-from konverge.runtime.webhooks.certificates import AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE
+from konverge.runtime.certificates import AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE
 from konverge.runtime.webhooks.self_signed import Authority, Pair, is_due, pair_of
 
 __all__ = ["OVERLAP", "Kept", "planned"]

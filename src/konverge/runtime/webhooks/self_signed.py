@@ -23,7 +23,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from konverge.clock import Clock
 from konverge.errors import ConfigurationError
-from konverge.runtime.webhooks.certificates import AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE
+from konverge.runtime.certificates import AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE
 
 __all__ = ["Authority", "Pair", "SelfSignedFolder", "is_due", "pair_of", "renewal_delay", "write_pair"]
 

@@ -17,7 +17,7 @@ from konverge.client import Client
 from konverge.clock import Clock, SystemClock
 from konverge.errors import ConfigurationError, KonvergeError
 from konverge.kube import Object, ObjectKey, ResourceMapping
-from konverge.runtime.webhooks.certificates import CertificateFolder
+from konverge.runtime.certificates import CertificateFolder
 from konverge.runtime.webhooks.hooks import Hooks
 from konverge.runtime.webhooks.observing import WebhookObserver
 from konverge.runtime.webhooks.registration import (
