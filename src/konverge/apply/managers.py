@@ -130,8 +130,8 @@ def _entry(manager: Manager, owned: Owned) -> dict[str, Any]:
     return entry
 
 
-def applied_entry(obj: Mapping[str, Any], manager: str, *, subresource: str = "") -> Mapping[str, Any] | None:
-    """The manager's Apply entry as it stands in the object; None when there is none, or none that can be read."""
+def applied_entry(obj: Mapping[str, Any], manager: str) -> Mapping[str, Any] | None:
+    """The manager's Apply entry of the object itself, not of a subresource; None without one that can be read."""
     metadata = obj.get("metadata")
     entries = metadata.get("managedFields") if isinstance(metadata, Mapping) else None
     for entry in entries if isinstance(entries, list) else ():
@@ -139,7 +139,7 @@ def applied_entry(obj: Mapping[str, Any], manager: str, *, subresource: str = ""
             isinstance(entry, Mapping)
             and entry.get("manager") == manager
             and entry.get("operation") == APPLY
-            and (entry.get("subresource") or "") == subresource
+            and not entry.get("subresource")
         ):
             return entry if isinstance(entry.get("fieldsV1"), Mapping) else None
     return None

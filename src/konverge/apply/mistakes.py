@@ -12,20 +12,15 @@ from konverge.apply.structure import item_element, items_of, shape_of
 __all__ = ["mistakes_of"]
 
 
-def mistakes_of(value: Any, schema: Schema, *, allow_twins: bool = False) -> tuple[str, ...]:
+def mistakes_of(value: Any, schema: Schema) -> tuple[str, ...]:
     """Why the value cannot be read by the schema, one sentence each; empty when it can.
 
     Only what merging needs is checked: known fields, types, keys of associative lists.
-
-    Args:
-        value: The value.
-        schema: Its schema.
-        allow_twins: Let an associative list hold an item twice (old objects may).
     """
-    return tuple(_mistakes(value, schema, (), allow_twins))
+    return tuple(_mistakes(value, schema, ()))
 
 
-def _mistakes(value: Any, schema: Schema, path: Path, allow_twins: bool) -> Iterable[str]:
+def _mistakes(value: Any, schema: Schema, path: Path) -> Iterable[str]:
     if value is None:
         return
     shape = shape_of(schema, value)
@@ -39,17 +34,17 @@ def _mistakes(value: Any, schema: Schema, path: Path, allow_twins: bool) -> Iter
             if child is None:
                 yield f"{format_path(at)}: field not declared in schema"
             else:
-                yield from _mistakes(below, child, at, allow_twins)
+                yield from _mistakes(below, child, at)
     elif shape == "list":
         if not isinstance(value, list):
             yield f"{format_path(path)}: expected list, got {_described(value)}"
             return
-        yield from _list_mistakes(value, schema, path, allow_twins)
+        yield from _list_mistakes(value, schema, path)
     elif not _is_scalar_of(schema, value):
         yield f"{format_path(path)}: expected {_SCALAR_WORDS.get(schema.type, 'any scalar')}, got {_described(value)}"
 
 
-def _list_mistakes(value: list[Any], schema: Schema, path: Path, allow_twins: bool) -> Iterable[str]:
+def _list_mistakes(value: list[Any], schema: Schema, path: Path) -> Iterable[str]:
     seen: set[str] = set()
     for index, item in enumerate(value):
         element = f"i:{index}"
@@ -59,10 +54,10 @@ def _list_mistakes(value: list[Any], schema: Schema, path: Path, allow_twins: bo
                 yield f"{format_path(path)}: element {index}: {_why_no_key(schema, item)}"
                 return
             element = key
-            if element in seen and not allow_twins:
+            if element in seen:
                 yield f"{format_path(path)}: duplicate entries for key {format_path((element,))}"
             seen.add(element)
-        yield from _mistakes(item, items_of(schema), (*path, element), allow_twins)
+        yield from _mistakes(item, items_of(schema), (*path, element))
 
 
 def _why_no_key(schema: Schema, item: Any) -> str:

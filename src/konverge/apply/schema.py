@@ -1,8 +1,8 @@
 """Schemas: what a kind's fields are, how they merge, and what may be in them.
 
 One model for both sources: the API server's OpenAPI v3 documents for built-in kinds, and the ``openAPIV3Schema`` of a
-CustomResourceDefinition. It keeps every keyword of a structural schema, so that validation, pruning, defaulting and
-publishing need no second model.
+CustomResourceDefinition. It keeps every keyword of a structural schema, so that validation, pruning and defaulting need
+no second model.
 """
 
 from __future__ import annotations
@@ -83,18 +83,6 @@ class Schema:
     source: Mapping[str, Any]
     definitions: Definitions = field(default=_NO_DEFINITIONS)
     preserving: bool = False
-
-    @staticmethod
-    def from_openapi(spec: Mapping[str, Any], definitions: Mapping[str, Any] | Definitions | None = None) -> Schema:
-        """The schema of an OpenAPI v3 node.
-
-        Args:
-            spec: The node.
-            definitions: What ``#/components/schemas/<name>`` in it stands for.
-        """
-        if definitions is None:
-            return Schema(spec)
-        return Schema(spec, definitions if isinstance(definitions, Definitions) else Definitions(definitions.get))
 
     def __repr__(self) -> str:
         return f"Schema({self.name or self.type or 'any'})"
@@ -342,10 +330,6 @@ class Schema:
         """A demand that the value must not meet (``not``)."""
         found = self.spec.get("not")
         return Schema(found, self.definitions) if isinstance(found, Mapping) else None
-
-    def to_openapi(self) -> dict[str, Any]:
-        """The node in OpenAPI form, for publishing. References stay references."""
-        return {key: value for key, value in self.source.items() if not key.startswith("x-konverge-")}
 
 
 EMBEDDED: Mapping[str, Mapping[str, Any]] = {

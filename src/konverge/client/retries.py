@@ -27,26 +27,24 @@ _PASSING = frozenset({429, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Exponential pauses: the first, then each `factor` times longer up to the cap, each drawn within its jitter.
+    """Exponential pauses: the first, then each twice as long up to the cap, each drawn within its jitter.
 
     Args:
         first_seconds: The pause after the first failure, before jitter.
         cap_seconds: What no pause exceeds, before jitter.
-        factor: How much longer each is than the one before.
         jitter: A pause is drawn between itself and so much more of itself: many clients that failed together do not
             come back together.
     """
 
     first_seconds: float = 0.1
     cap_seconds: float = 30.0
-    factor: float = 2.0
     jitter: float = 0.5
 
     def pause(self, failures: int, entropy: Entropy) -> float:
         """The pause in seconds after so many failures in a row (at least one)."""
         # Beyond 2**64 times the first pause the cap has long been reached, and floats would overflow.
         exponent = min(failures - 1, 64)
-        seconds = min(self.cap_seconds, self.first_seconds * self.factor**exponent)
+        seconds = min(self.cap_seconds, self.first_seconds * 2.0**exponent)
         return seconds * entropy.uniform(1.0, 1.0 + self.jitter)
 
 

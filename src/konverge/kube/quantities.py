@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
-__all__ = ["canonical_quantity", "quantity_value"]
+__all__ = ["canonical_quantity"]
 
 Family: TypeAlias = Literal["decimal", "binary", "exponent"]
 
@@ -58,15 +58,6 @@ def _parse(text: str) -> _Parsed:
         and not digits.startswith("0")
     )
     return _Parsed(number * Fraction(10) ** power, "exponent" if exponent else "decimal", scale, kept)
-
-
-def quantity_value(quantity: str | float) -> Fraction:
-    """The number that a quantity stands for, exactly.
-
-    Raises:
-        ValueError: It is not a quantity.
-    """
-    return _parse(str(quantity).strip()).number
 
 
 def canonical_quantity(quantity: str | float, *, milli: bool = False) -> str:

@@ -35,7 +35,7 @@ class Readings:
         self.sources = sources
         """What is read."""
         self.certificates: list[ObservedCertificate] = []
-        """Those that are read besides."""
+        """Those of servers: each comes when its server does."""
         self._priorities: dict[str, set[int] | None] = {}
 
     def read(self) -> list[FamilySample]:
@@ -46,8 +46,7 @@ class Readings:
         _each(lambda: self.sources.leases().items(), lambda lease: rows.add(families.LEADER, (lease[0],), lease[1]))
         for family in (families.CERTIFICATE_READS, families.CERTIFICATE_ERRORS):
             rows.add(family, (), 0)
-        for source in (self.sources.certificates, lambda: self.certificates):
-            _each(source, lambda certificate: _certificate(certificate, rows))
+        _each(lambda: self.certificates, lambda certificate: _certificate(certificate, rows))
         return rows.samples()
 
     def _controller(self, controller: ObservedController, rows: _Rows) -> None:

@@ -182,7 +182,6 @@ class Sources:
         controllers: The controllers.
         informers: The informers that have been started.
         leases: The Leases of leader election or of shards by name, and whether this process holds each.
-        certificates: The certificates of servers.
         tasks: The tasks that must run for as long as the operator does.
         webhooks_problem: Why admission requests are not answered, empty when they are; None without webhooks.
         is_started: Whether the operator has listed its owners and started its controllers (or stands by).
@@ -192,7 +191,6 @@ class Sources:
     controllers: Callable[[], Iterable[ObservedController]] = _none
     informers: Callable[[], Iterable[ObservedInformer]] = _none
     leases: Callable[[], Mapping[str, bool]] = _no_leases
-    certificates: Callable[[], Iterable[ObservedCertificate]] = _none
     tasks: Callable[[], Iterable[asyncio.Task[Any]]] = _none
     webhooks_problem: Callable[[], str] | None = None
     is_started: Callable[[], bool] = _is_so
