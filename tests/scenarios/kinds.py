@@ -1,0 +1,540 @@
+"""The table of scenarios: for each kind what is wanted, changed and put back, and what becomes of it meanwhile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from konverge import primitives
+from konverge.errors import NotFoundError
+from konverge.feature import VersionGate
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.mutation import Mutation, WorkloadMutator, all_containers
+from konverge.primitives import (
+    ConfigMapMutator,
+    ContentMutator,
+    Convergence,
+    ConvergingStatus,
+    Primitive,
+    Suspension,
+    SuspensionStatus,
+)
+from konverge.testing import Cluster
+from tests.scenarios.samples import at
+
+__all__ = ["CROSS_SCOPE", "DEFINITIONS", "LEFT", "PERSISTENT_VOLUME", "SCENARIOS", "Scenario"]
+
+Outside = Callable[[Cluster, Primitive[Any]], Awaitable[None]]
+
+RBAC = "rbac.authorization.k8s.io"
+MOMENT = "2026-01-01T00:00:00Z"
+# In a desired object these stand for the name and the namespace of a namespaced one.
+NAME, NAMESPACE = "NAME_OF_OBJECT", "NAMESPACE_OF_OBJECT"
+PERSISTENT_VOLUME = primitives.PersistentVolume.gvk
+
+LEFT: Mapping[str, Any] = {}
+"""Of what suspension does: nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """The life of one object of a kind in a component.
+
+    Args:
+        kind: Makes the primitive from the desired object and its mutations.
+        content: The desired object; a name and a namespace are filled in.
+        change: What the mutation records that is on from version 2 on.
+        changed: Where that shows, and what.
+        drift: What somebody else merges into the object.
+        ready: The reason when it is ready.
+        first: Status and reason that were reported first; None where that depends on how quick the cluster is.
+        outside: Does what the kind waits for and nobody in the cluster does.
+        asleep: Fields while it is suspended; `LEFT` when none changes, None when the object is deleted.
+        options: Further arguments of the primitive.
+    """
+
+    kind: Callable[..., Primitive[Any]]
+    content: Object
+    change: Callable[[Any], None]
+    changed: tuple[str, Any]
+    drift: Object
+    ready: str = "Healthy"
+    first: str | None = "True Healthy"
+    outside: Outside | None = None
+    asleep: Mapping[str, Any] | None = field(default_factory=lambda: LEFT)
+    options: Object = field(default_factory=dict)
+
+    def primitive(self, name: str, namespace: str, version: str) -> Primitive[Any]:
+        """The primitive of a sample of that name."""
+        content = json.loads(json.dumps(self.content).replace(NAMESPACE, namespace).replace(NAME, name))
+        is_cluster_scoped = self.options.get("cluster_scoped") or getattr(self.kind, "is_cluster_scoped", False)
+        named = {"name": f"{name}-{namespace}"} if is_cluster_scoped else {"name": name, "namespace": namespace}
+        metadata = {**named, "labels": {"part": "sample"}, **content.pop("metadata", {})}
+        mutation = Mutation("from-2", self.change, VersionGate.within(version, ">=2"))
+        return self.kind({"metadata": metadata, **content}, mutations=mutation, **self.options)
+
+
+def reports(status: Object) -> Outside:
+    """Writes a status as the kind's controller does; GENERATION stands for the object's."""
+
+    async def report(cluster: Cluster, primitive: Primitive[Any]) -> None:
+        try:
+            live = await cluster.client.get(primitive.gvk, primitive.key)
+        except NotFoundError:
+            return
+        wanted = json.loads(json.dumps(status).replace('"GENERATION"', str(live["metadata"].get("generation", 0))))
+        known = live.get("status") or {}
+        if any(known.get(name) != value for name, value in wanted.items() if value is not None):
+            await cluster.client.update({**live, "status": wanted}, subresource="status")
+
+    return report
+
+
+async def provides_volume(cluster: Cluster, primitive: Primitive[Any]) -> None:
+    """Sees to a volume for a claim, a new one when an earlier claim has left its own behind."""
+    key = ObjectKey("", f"disk-{cluster.namespace}")
+    try:
+        live = await cluster.client.get(PERSISTENT_VOLUME, key)
+    except NotFoundError:
+        claim = {"name": primitive.key.name, "namespace": cluster.namespace}
+        disk = {**VOLUME, "persistentVolumeReclaimPolicy": "Retain", "storageClassName": "", "claimRef": claim}
+        manifest = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": key.name}, "spec": disk}
+        await cluster.client.create(manifest)
+        return
+    if at(live, "status.phase") == "Released":
+        await cluster.client.delete(PERSISTENT_VOLUME, key)
+
+
+def condition(condition_type: str, status: str = "True") -> Object:
+    words = {"reason": "Tested", "message": "as the test says", "lastTransitionTime": MOMENT}
+    return {"type": condition_type, "status": status, "observedGeneration": "GENERATION", **words}
+
+
+CONTAINER = {"name": "main", "image": "konverge.test/app:1"}
+POD = {"containers": [CONTAINER]}
+VOLUME = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
+READ = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
+LIST = {"apiGroups": [""], "resources": ["services"], "verbs": ["list"]}
+ADA = {"kind": "User", "name": "ada", "apiGroup": RBAC}
+ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def templated(**fields: Any) -> Object:
+    """The spec of a kind that makes pods from a template."""
+    labels = {"app": NAME}
+    return {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": POD}, **fields}
+
+
+def task(**fields: Any) -> Object:
+    return {"template": {"spec": {**POD, "restartPolicy": "Never"}}, **fields}
+
+
+def tracing(pods: WorkloadMutator) -> None:
+    """One mutation for every kind of workload."""
+    pods.ensure_container_env_var({"name": "TRACING", "value": "on"})
+
+
+TRACED = ("spec.template.spec.containers.0.env.0.value", "on")
+
+
+def definition(group: str, kind: str, plural: str) -> Object:
+    """The definition of a kind in which anything may stand."""
+    fields = {"spec": ANYTHING, "status": ANYTHING}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": fields}},
+        "subresources": {"status": {}},
+    }
+    metadata: Object = {"name": f"{plural}.{group}"}
+    if group.endswith("k8s.io"):
+        # The server takes no definition into this group without a word on who has approved of it.
+        metadata["annotations"] = {"api-approved.kubernetes.io": "unapproved, a test"}
+    names = {"kind": kind, "plural": plural, "singular": kind.lower()}
+    return {
+        "metadata": metadata,
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+
+
+WIDGET = GroupVersionKind("widgets.konverge.test", "v1", "Widget")
+DEFINITIONS: Mapping[GroupVersionKind, Object] = {
+    WIDGET: definition(WIDGET.group, "Widget", "widgets"),
+    primitives.Gateway.gvk: definition(primitives.Gateway.gvk.group, "Gateway", "gateways"),
+    primitives.HTTPRoute.gvk: definition(primitives.HTTPRoute.gvk.group, "HTTPRoute", "httproutes"),
+}
+"""The kinds that the scenarios need and no cluster has."""
+
+WIDGET_CONTENT = {"apiVersion": WIDGET.api_version, "kind": WIDGET.kind, "spec": {"size": 3, "colour": "blue"}}
+
+
+def in_orange(widget: ContentMutator) -> None:
+    widget.edit_content(lambda content: content.set_nested_field("orange", "spec", "trim"))
+
+
+def shrinks(widget: ContentMutator) -> None:
+    widget.edit_content(lambda content: content.set_nested_field(0, "spec", "size"))
+
+
+def has_shrunk(live: Object) -> Suspension:
+    is_small = at(live, "spec.size") == 0
+    return Suspension(SuspensionStatus.SUSPENDED if is_small else SuspensionStatus.SUSPENDING, "Widget shrinks")
+
+
+def judged_by_state(ready: ConvergingStatus, late: ConvergingStatus) -> Callable[[Object, object], Convergence]:
+    """A kind of its own words: it is ready when its status says ``state: Done``."""
+
+    def judge(live: Object, operation: object) -> Convergence:
+        is_done = at(live, "status.state") == "Done"
+        return Convergence(ready, "Widget is done") if is_done else Convergence(late, "Waiting for the widget")
+
+    return judge
+
+
+def widget(kind: Callable[..., Primitive[Any]], **fields: Any) -> Scenario:
+    """A scenario of a generic primitive: a custom resource that the author describes."""
+    given: Object = {
+        "change": in_orange,
+        "changed": ("spec.trim", "orange"),
+        "drift": {"spec": {"colour": "red"}},
+        "outside": reports({"state": "Done"}),
+    }
+    return Scenario(kind=kind, content=WIDGET_CONTENT, **(given | fields))
+
+
+def labelled(mutator: Any) -> None:
+    mutator.edit_object_metadata(lambda metadata: metadata.ensure_label("version", "two"))
+
+
+def sets(*path: str, to: Any) -> Callable[[ContentMutator], None]:
+    return lambda mutator: mutator.edit_content(lambda content: content.set_nested_field(to, *path))
+
+
+def with_entry(settings: ConfigMapMutator) -> None:
+    settings.set_entry("tracing", "on")
+
+
+LABELLED = ("metadata.labels.version", "two")
+RELABELLED = {"metadata": {"labels": {"part": "foreign"}}}
+
+SCENARIOS: Mapping[str, Scenario] = {
+    # Workloads.
+    "Deployment": Scenario(
+        kind=primitives.Deployment,
+        content={"spec": templated(replicas=1)},
+        change=tracing,
+        changed=TRACED,
+        drift={"spec": {"replicas": 2}},
+        first="False Creating",
+        asleep={"spec.replicas": 0},
+    ),
+    "StatefulSet": Scenario(
+        kind=primitives.StatefulSet,
+        content={"spec": templated(replicas=1, serviceName="web")},
+        change=tracing,
+        changed=TRACED,
+        drift={"spec": {"replicas": 2}},
+        first="False Creating",
+        asleep={"spec.replicas": 0},
+    ),
+    "DaemonSet": Scenario(
+        kind=primitives.DaemonSet,
+        content={"spec": templated(revisionHistoryLimit=5)},
+        change=tracing,
+        changed=TRACED,
+        drift={"spec": {"revisionHistoryLimit": 1}},
+        first="False Creating",
+        asleep=None,
+    ),
+    "ReplicaSet": Scenario(
+        kind=primitives.ReplicaSet,
+        content={"spec": templated(replicas=1)},
+        change=lambda pods: pods.ensure_container_env_var({"name": "TRACING", "value": "on"}),
+        changed=TRACED,
+        drift={"spec": {"replicas": 2}},
+        first="False Creating",
+        asleep={"spec.replicas": 0},
+    ),
+    "Pod": Scenario(
+        kind=primitives.Pod,
+        content={"spec": POD},
+        change=lambda pod: pod.edit_containers(
+            all_containers(), lambda container: container.raw().update(image="konverge.test/app:2")
+        ),
+        changed=("spec.containers.0.image", "konverge.test/app:2"),
+        drift=RELABELLED,
+        first="False Creating",
+        asleep=None,
+    ),
+    # Tasks.
+    "Job": Scenario(
+        kind=primitives.Job,
+        content={"spec": task(backoffLimit=1)},
+        change=lambda job: job.edit_job_spec(lambda spec: spec.set_parallelism(2)),
+        changed=("spec.parallelism", 2),
+        drift={"spec": {"backoffLimit": 9}},
+        ready="Completed",
+        first="False TaskPending",
+        asleep=None,
+    ),
+    # Integrations.
+    "CronJob": Scenario(
+        kind=primitives.CronJob,
+        content={
+            "spec": {"schedule": "0 0 1 1 *", "concurrencyPolicy": "Allow", "jobTemplate": {"spec": task()}},
+        },
+        change=lambda job: job.edit_cron_job_spec(lambda spec: spec.set_schedule("0 0 2 1 *")),
+        changed=("spec.schedule", "0 0 2 1 *"),
+        drift={"spec": {"concurrencyPolicy": "Forbid"}},
+        ready="Operational",
+        first="True Operational",
+        asleep={"spec.suspend": True},
+    ),
+    "Service": Scenario(
+        kind=primitives.Service,
+        content={
+            "spec": {"type": "LoadBalancer", "selector": {"app": "web"}, "ports": [{"name": "http", "port": 80}]},
+        },
+        change=lambda service: service.edit_service_spec(lambda spec: spec.ensure_port({"name": "https", "port": 443})),
+        changed=("spec.ports.1.port", 443),
+        drift={"spec": {"selector": {"app": "other"}}},
+        ready="Operational",
+        first="False OperationPending",
+        outside=reports({"loadBalancer": {"ingress": [{"ip": "192.0.2.1", "ipMode": "VIP"}]}}),
+    ),
+    "Ingress": Scenario(
+        kind=primitives.Ingress,
+        content={
+            "spec": {
+                "ingressClassName": "web",
+                "defaultBackend": {"service": {"name": "web", "port": {"number": 80}}},
+            }
+        },
+        change=lambda ingress: ingress.edit_ingress_spec(lambda spec: spec.ensure_rule({"host": "a.test"})),
+        changed=("spec.rules.0.host", "a.test"),
+        drift={"spec": {"ingressClassName": "other"}},
+        ready="Operational",
+        first="False OperationPending",
+        outside=reports({"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}),
+    ),
+    "PersistentVolumeClaim": Scenario(
+        kind=primitives.PersistentVolumeClaim,
+        content={
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": "",
+                "volumeName": f"disk-{NAMESPACE}",
+                "resources": {"requests": {"storage": "1024Mi"}},
+            }
+        },
+        change=labelled,
+        changed=LABELLED,
+        drift=RELABELLED,
+        ready="Operational",
+        first="False OperationPending",
+        outside=provides_volume,
+    ),
+    "PersistentVolume": Scenario(
+        kind=primitives.PersistentVolume,
+        content={"spec": {**VOLUME, "persistentVolumeReclaimPolicy": "Retain", "storageClassName": "none"}},
+        change=lambda volume: volume.set_mount_options(["hard"]),
+        changed=("spec.mountOptions.0", "hard"),
+        drift={"spec": {"persistentVolumeReclaimPolicy": "Delete"}},
+        ready="Operational",
+        first="False OperationPending",
+        outside=reports({"phase": "Available"}),
+    ),
+    "HorizontalPodAutoscaler": Scenario(
+        kind=primitives.HorizontalPodAutoscaler,
+        content={
+            "spec": {
+                "maxReplicas": 3,
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "nobody"},
+            }
+        },
+        change=lambda scaler: scaler.edit_horizontal_pod_autoscaler_spec(lambda spec: spec.set_min_replicas(2)),
+        changed=("spec.minReplicas", 2),
+        drift={"spec": {"maxReplicas": 9}},
+        ready="Operational",
+        first="False OperationPending",
+        outside=reports(
+            {
+                "desiredReplicas": 1,
+                "currentMetrics": None,
+                "conditions": [
+                    {
+                        "type": "ScalingActive",
+                        "status": "True",
+                        "reason": "Tested",
+                        "message": "as the test says",
+                        "lastTransitionTime": MOMENT,
+                    }
+                ],
+            }
+        ),
+        asleep=None,
+    ),
+    # What is ready by existing.
+    "ConfigMap": Scenario(
+        kind=primitives.ConfigMap,
+        content={"data": {"colour": "blue"}},
+        change=with_entry,
+        changed=("data.tracing", "on"),
+        drift={"data": {"colour": "red"}},
+    ),
+    "Secret": Scenario(
+        kind=primitives.Secret,
+        content={"stringData": {"password": "hunter2"}},
+        change=lambda secret: secret.set_data("token", b"abc"),
+        changed=("data.token", "YWJj"),
+        drift={"data": {"password": "eA=="}},
+    ),
+    "ServiceAccount": Scenario(
+        kind=primitives.ServiceAccount,
+        content={"automountServiceAccountToken": False},
+        change=lambda account: account.ensure_image_pull_secret("mirror"),
+        changed=("imagePullSecrets.0.name", "mirror"),
+        drift={"automountServiceAccountToken": True},
+    ),
+    "Role": Scenario(
+        kind=primitives.Role,
+        content={"rules": [READ]},
+        change=lambda role: role.add_rule(LIST),
+        changed=("rules.1.resources.0", "services"),
+        drift={"rules": []},
+    ),
+    "RoleBinding": Scenario(
+        kind=primitives.RoleBinding,
+        content={"roleRef": {"apiGroup": RBAC, "kind": "Role", "name": "role"}, "subjects": [ADA]},
+        change=lambda binding: binding.edit_subjects(
+            lambda subjects: subjects.ensure_service_account("robot", "default")
+        ),
+        changed=("subjects.1.name", "robot"),
+        drift={"subjects": []},
+    ),
+    "ClusterRole": Scenario(
+        kind=primitives.ClusterRole,
+        content={"rules": [READ]},
+        change=lambda role: role.add_rule(LIST),
+        changed=("rules.1.resources.0", "services"),
+        drift={"rules": []},
+    ),
+    "ClusterRoleBinding": Scenario(
+        kind=primitives.ClusterRoleBinding,
+        content={"roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "nobody"}, "subjects": [ADA]},
+        change=lambda binding: binding.edit_subjects(
+            lambda subjects: subjects.ensure_service_account("robot", "default")
+        ),
+        changed=("subjects.1.name", "robot"),
+        drift={"subjects": []},
+    ),
+    "PodDisruptionBudget": Scenario(
+        kind=primitives.PodDisruptionBudget,
+        content={"spec": {"maxUnavailable": "50%", "selector": {"matchLabels": {"app": "web"}}}},
+        change=lambda budget: budget.edit_spec(lambda spec: spec.set_unhealthy_pod_eviction_policy("AlwaysAllow")),
+        changed=("spec.unhealthyPodEvictionPolicy", "AlwaysAllow"),
+        drift={"spec": {"maxUnavailable": "10%"}},
+    ),
+    "NetworkPolicy": Scenario(
+        kind=primitives.NetworkPolicy,
+        content={"spec": {"podSelector": {"matchLabels": {"app": "web"}}}},
+        change=lambda policy: policy.edit_network_policy_spec(
+            lambda spec: spec.append_ingress_rule({"ports": [{"port": 80}]})
+        ),
+        changed=("spec.ingress.0.ports.0.port", 80),
+        drift={"spec": {"podSelector": {"matchLabels": {"app": "other"}}}},
+    ),
+    # Any other kind, described by the author.
+    "Static": widget(primitives.Static, outside=None),
+    "Workload": widget(
+        primitives.Workload,
+        first="False Creating",
+        asleep={"spec.size": 0},
+        options={
+            "converging_status": judged_by_state(ConvergingStatus.HEALTHY, ConvergingStatus.CREATING),
+            "suspend": shrinks,
+            "suspension_status": has_shrunk,
+        },
+    ),
+    "Task": widget(
+        primitives.Task,
+        ready="Completed",
+        first="False TaskPending",
+        asleep=None,
+        options={
+            "converging_status": judged_by_state(ConvergingStatus.COMPLETED, ConvergingStatus.TASK_PENDING),
+            "delete_on_suspend": True,
+        },
+    ),
+    "Integration": widget(
+        primitives.Integration,
+        ready="Operational",
+        first="False OperationPending",
+        options={
+            "converging_status": judged_by_state(ConvergingStatus.OPERATIONAL, ConvergingStatus.OPERATION_PENDING),
+        },
+    ),
+    # Kinds that are judged by conditions, without a word of the author.
+    "Custom": widget(
+        primitives.Custom,
+        ready="Operational",
+        first="False OperationPending",
+        outside=reports({"observedGeneration": "GENERATION", "conditions": [condition("Ready")]}),
+        options={"required_conditions": "Ready"},
+    ),
+    "Gateway": Scenario(
+        kind=primitives.Gateway,
+        content={"spec": {"gatewayClassName": "tested", "listeners": [{"name": "http", "port": 80}]}},
+        change=sets("spec", "gatewayClassName", to="newer"),
+        changed=("spec.gatewayClassName", "newer"),
+        drift={"spec": {"listeners": []}},
+        ready="Operational",
+        first="False OperationPending",
+        outside=reports({"conditions": [condition("Accepted"), condition("Programmed")]}),
+    ),
+    "HTTPRoute": Scenario(
+        kind=primitives.HTTPRoute,
+        content={"spec": {"parentRefs": [{"name": "gateway"}], "hostnames": ["a.test"]}},
+        change=sets("spec", "hostnames", to=["a.test", "b.test"]),
+        changed=("spec.hostnames.1", "b.test"),
+        drift={"spec": {"hostnames": []}},
+        ready="Operational",
+        first="False OperationPending",
+        outside=reports(
+            {
+                "parents": [
+                    {
+                        "parentRef": {"name": "gateway"},
+                        "controllerName": "konverge.test/controller",
+                        "conditions": [condition("Accepted"), condition("ResolvedRefs")],
+                    }
+                ]
+            }
+        ),
+    ),
+    "Namespace": Scenario(
+        kind=primitives.Namespace,
+        content={},
+        change=labelled,
+        changed=LABELLED,
+        drift=RELABELLED,
+        ready="Operational",
+        first="True Operational",
+    ),
+    "CustomResourceDefinition": Scenario(
+        kind=primitives.CustomResourceDefinition,
+        content=definition(f"{NAMESPACE}.konverge.test", "Gadget", "gadgets"),
+        change=sets("spec", "names", "shortNames", to=["gt"]),
+        changed=("spec.names.shortNames.0", "gt"),
+        drift=RELABELLED,
+        ready="Operational",
+        first=None,  # the embedded cluster establishes it at once
+    ),
+}
+"""By the name of the primitive."""
+
+CROSS_SCOPE = ("ClusterRole", "ClusterRoleBinding", "PersistentVolume", "ConfigMap", "Deployment")
+"""Those that an owner outside namespaces goes through too: kinds of both scopes."""

@@ -1,0 +1,169 @@
+"""Components that wait for each other, and a component that is switched off and on again."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import pytest
+
+from konverge.component import Component, ComponentBuilder, depends_on
+from konverge.feature import VersionGate
+from konverge.kube import Object, ObjectKey
+from konverge.operator import Operator
+from konverge.primitives import ConfigMap, Deployment
+from tests.scenarios.samples import AGENT, SAMPLE, Sample, Stage
+
+pytestmark = pytest.mark.anyio
+
+
+def backend(sample: Sample) -> Component:
+    """Pods, which never become ready while the sample is failing."""
+    labels = {"app": sample.metadata.name}
+    image = "konverge.test/never-ready:1" if sample.spec.failing else "konverge.test/app:1"
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": image}]}}
+    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+    return (
+        ComponentBuilder("backend", condition_type="BackendReady")
+        .with_resource(Deployment({"metadata": named(sample, "backend"), "spec": spec}))
+        .build()
+    )
+
+
+def cache(sample: Sample) -> Component:
+    return settings(sample, "cache").with_prerequisite(depends_on("BackendReady")).build()
+
+
+def frontend(sample: Sample) -> Component:
+    """What waits for both, and can be switched off."""
+    return (
+        settings(sample, "frontend")
+        .with_feature_gate(VersionGate.within(sample.spec.version, ">=1").when(sample.spec.enabled))
+        .with_prerequisite(depends_on("BackendReady"))
+        .with_prerequisite(depends_on("CacheReady"))
+        .suspend(sample.spec.suspended)
+        .build()
+    )
+
+
+def settings(sample: Sample, part: str) -> ComponentBuilder:
+    """A component of one ConfigMap, which has the sample's version."""
+    obj = {"metadata": named(sample, part), "data": {"version": sample.spec.version}}
+    return ComponentBuilder(part, condition_type=f"{part.capitalize()}Ready").with_resource(ConfigMap(obj))
+
+
+def named(sample: Sample, part: str) -> Object:
+    return {"name": f"{sample.metadata.name}-{part}", "namespace": sample.metadata.namespace}
+
+
+def new_operator() -> Operator:
+    operator = Operator(AGENT)
+    operator.manages(Sample, frontend, cache, backend)  # so that each has to wait for a later one
+    return operator
+
+
+def frontend_key(stage: Stage) -> ObjectKey:
+    return ObjectKey(stage.namespace, "web-frontend")
+
+
+async def frontend_version(stage: Stage) -> str:
+    """The version in the frontend's object; empty when it is absent."""
+    live = await stage.find(ConfigMap.gvk, frontend_key(stage))
+    return "" if live is None else str(live["data"]["version"])
+
+
+async def test_a_chain_of_components_becomes_ready_one_by_one(stage: Stage) -> None:
+    async with stage.playing(new_operator(), SAMPLE):
+        sample = await stage.create(Sample, "web", failing=True)
+        first = await stage.until(sample, "False PrerequisiteNotMet", "FrontendReady")
+        await stage.until(sample, "False PrerequisiteNotMet", "CacheReady")
+        absent = await frontend_version(stage)
+        await stage.change(sample, failing=False)
+        for condition_type in ("BackendReady", "CacheReady", "FrontendReady"):
+            await stage.until(sample, "True Healthy", condition_type)
+        await stage.until(sample, "True Healthy", "Ready")
+
+    assert 'ondition "BackendReady"' in first.message  # not found yet, or not True
+    assert absent == ""
+    assert stage.told["web", "FrontendReady"] == ["False PrerequisiteNotMet", "True Healthy"]
+
+
+Acts: TypeAlias = list[tuple[dict[str, Any], str]]
+
+ARMED: dict[str, Acts] = {
+    "Unknown": [],
+    "PrerequisiteNotMet": [({"version": "1.1.0"}, "False PrerequisiteNotMet")],
+    "Disabled": [
+        ({"failing": False}, "True Healthy"),
+        ({"enabled": False, "failing": True}, "True Disabled"),
+        ({"enabled": True}, "False PrerequisiteNotMet"),
+    ],
+    "FeatureGateError": [
+        ({"failing": False}, "True Healthy"),
+        ({"version": "newest", "failing": True}, "False FeatureGateError"),
+        ({"version": "1.1.0"}, "False PrerequisiteNotMet"),
+    ],
+}
+PASSED: dict[str, Acts] = {
+    "Healthy": [
+        ({"failing": False}, "True Healthy"),
+        ({"failing": True, "version": "1.1.0"}, "True Healthy"),
+    ],
+    "Suspended": [
+        ({"failing": False}, "True Healthy"),
+        ({"suspended": True, "failing": True}, "True Suspended"),
+        ({"suspended": False, "version": "1.1.0"}, "True Healthy"),
+    ],
+}
+
+
+async def play(stage: Stage, acts: Acts) -> Object:
+    """A sample whose backend fails at first, and these changes of it, each with what the frontend says then."""
+    sample = await stage.create(Sample, "web", failing=True)
+    await stage.until(sample, "False PrerequisiteNotMet", "FrontendReady")
+    for change, words in acts:
+        await stage.change(sample, **change)
+        await stage.until(sample, words, "FrontendReady")
+    return sample
+
+
+@pytest.mark.parametrize("reason", ARMED)
+async def test_these_four_reasons_arm_the_barrier(stage: Stage, reason: str) -> None:
+    async with stage.playing(new_operator(), SAMPLE):
+        sample = await play(stage, ARMED[reason])
+        backend_says = await stage.condition(sample, "BackendReady")
+        version = await frontend_version(stage)
+
+        await stage.change(sample, failing=False, version="1.2.0")
+        await stage.until(sample, "True Healthy", "FrontendReady")
+
+        assert await frontend_version(stage) == "1.2.0"
+
+    assert backend_says is not None
+    assert backend_says.status == "False"
+    assert version in ("", "1.0.0"), "nothing is made or changed behind the barrier"
+
+
+@pytest.mark.parametrize("reason", PASSED)
+async def test_whoever_is_past_the_barrier_goes_on_whatever_it_depended_on_does(stage: Stage, reason: str) -> None:
+    async with stage.playing(new_operator(), SAMPLE):
+        await play(stage, PASSED[reason])
+
+        assert await frontend_version(stage) == "1.1.0"
+
+
+async def test_switched_off_it_deletes_its_objects_and_switched_on_it_starts_afresh(stage: Stage) -> None:
+    async with stage.playing(new_operator(), SAMPLE):
+        sample = await stage.create(Sample, "web")
+        await stage.until(sample, "True Healthy", "FrontendReady")
+        await stage.change(sample, enabled=False)
+        disabled = await stage.until(sample, "True Disabled", "FrontendReady")
+        await stage.until_gone(ConfigMap.gvk, frontend_key(stage))
+        summary = await stage.until(sample, "True Disabled", "Ready")
+        await stage.cluster.clock.sleep(1.0)  # times in conditions are whole seconds
+        await stage.change(sample, enabled=True)
+        again = await stage.until(sample, "True Healthy", "FrontendReady")
+
+    assert summary.status == "True"
+    assert disabled.last_transition_time is not None
+    assert again.last_transition_time is not None
+    assert again.last_transition_time > disabled.last_transition_time, "although it was True before and after"

@@ -1,0 +1,123 @@
+"""What a component lets go of: it outlives its owner, and another one may take it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from konverge.component import Component, ComponentBuilder, orphan_when
+from konverge.feature import BooleanGate
+from konverge.kube import Object, ObjectKey, controller_of
+from konverge.operator import Operator
+from konverge.primitives import ConfigMap, Deployment
+from tests.scenarios.samples import AGENT, SAMPLE, Sample, Stage, at
+
+pytestmark = pytest.mark.anyio
+
+
+def archive(sample: Sample) -> Component:
+    """Records that may be released, under a name that owners share, and an index that goes with its owner."""
+    namespace = sample.metadata.namespace
+    records = {"metadata": {"name": "records", "namespace": namespace}, "data": {"keeper": sample.metadata.name}}
+    labels = {"app": sample.metadata.name}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "main", "image": "konverge.test/app:1"}]},
+    }
+    reader = {
+        "metadata": {"name": f"{sample.metadata.name}-reader", "namespace": namespace},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
+    }
+    return (
+        ComponentBuilder("archive", condition_type="SampleReady")
+        .with_resource(ConfigMap(records), orphan_when(sample.spec.released))
+        .with_resource(Deployment(reader))
+        .with_feature_gate(BooleanGate(sample.spec.enabled))
+        .suspend(sample.spec.suspended)
+        .build()
+    )
+
+
+def new_operator() -> Operator:
+    operator = Operator(AGENT)
+    operator.manages(Sample, archive)
+    return operator
+
+
+async def keeper(stage: Stage) -> str:
+    """Who controls the records; nobody when empty."""
+    live = await stage.client.get(ConfigMap.gvk, ObjectKey(stage.namespace, "records"))
+    return str((controller_of(live) or {}).get("name", ""))
+
+
+async def until_kept_by(stage: Stage, name: str) -> None:
+    async def is_kept() -> bool:
+        return await keeper(stage) == name
+
+    await stage.eventually(is_kept, describe=f"the records belong to {name or 'nobody'}")
+
+
+async def until_taken_along(stage: Stage, sample: Object) -> None:
+    """Delete the owner and wait until the garbage collector has been there."""
+    await stage.delete(SAMPLE, ObjectKey.of(sample))
+    name = sample["metadata"]["name"]
+    await stage.until_gone(Deployment.gvk, ObjectKey(stage.namespace, f"{name}-reader"))
+
+
+async def test_what_is_released_outlives_its_owner_and_is_taken_by_the_next(stage: Stage) -> None:
+    records = ObjectKey(stage.namespace, "records")
+    async with stage.playing(new_operator(), SAMPLE):
+        first = await stage.create(Sample, "first")
+        await stage.until(first, "True Healthy")
+        before = await stage.client.get(ConfigMap.gvk, records)
+        kept_by = await keeper(stage)
+        await stage.change(first, released=True)
+        await stage.until(first, "True Healthy")
+        await until_kept_by(stage, "")
+        await until_taken_along(stage, first)
+        left = await stage.client.get(ConfigMap.gvk, records)
+
+        second = await stage.create(Sample, "second")
+        await stage.until(second, "True Healthy")
+        taken = await stage.client.get(ConfigMap.gvk, records)
+        taken_by = await keeper(stage)
+
+    assert kept_by == "first"
+    assert left["metadata"]["uid"] == before["metadata"]["uid"] == taken["metadata"]["uid"]
+    assert (left["data"], taken["data"]) == ({"keeper": "first"}, {"keeper": "second"})
+    assert taken_by == "second"
+
+
+async def test_what_is_not_released_cannot_be_taken_and_the_condition_says_whose_it_is(stage: Stage) -> None:
+    async with stage.playing(new_operator(), SAMPLE):
+        first = await stage.create(Sample, "first")
+        await stage.until(first, "True Healthy")
+        second = await stage.create(Sample, "second")
+        refused = await stage.until(second, "False Error")
+        data = at(await stage.client.get(ConfigMap.gvk, ObjectKey(stage.namespace, "records")), "data.keeper")
+        kept_by = await keeper(stage)
+        await stage.change(first, released=True)
+
+        # The failure is final until something changes, and the release is a change of what it read.
+        await stage.until(second, "True Healthy")
+
+    assert "it is controlled by Sample first" in refused.message
+    assert (data, kept_by) == ("first", "first")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        pytest.param({"suspended": True}, "True Suspended", id="suspended"),
+        pytest.param({"enabled": False}, "True Disabled", id="switched off"),
+    ],
+)
+async def test_it_is_released_while_the_component_is_at_rest(stage: Stage, change: Any, words: str) -> None:
+    async with stage.playing(new_operator(), SAMPLE):
+        sample = await stage.create(Sample, "first")
+        await stage.until(sample, "True Healthy")
+        await stage.change(sample, released=True, **change)
+        await stage.until(sample, words)
+
+        await until_kept_by(stage, "")
