@@ -117,7 +117,7 @@ def test_what_the_server_writes_is_no_change() -> None:
 
 
 def test_another_order_of_the_same_items_is_one_change() -> None:
-    ours = {"f:spec": {"f:items": {'k:{"name":"a"}': {}, 'k:{"name":"b"}': {}}}}
+    ours: dict[str, Any] = {"f:spec": {"f:items": {'k:{"name":"a"}': {}, 'k:{"name":"b"}': {}}}}
     entry = {"manager": "us", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": ours}
     before = pods(spec={"items": [{"name": "a"}, {"name": "b"}]})
     after = pods(spec={"items": [{"name": "b"}, {"name": "a"}]})

@@ -16,7 +16,7 @@ from konverge.operator.rehearsing import OwnerRehearsal
 __all__ = ["explain_lines"]
 
 _WIDTH = 118
-_MOST_FIELDS = 8
+_MOST_FIELDS = 10
 _MOST_CONTESTS = 8
 _COLOURS = {"True": "green", "False": "yellow", "Unknown": "cyan"}
 # What a condition is read with, and what seldom decides.

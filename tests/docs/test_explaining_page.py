@@ -1,0 +1,46 @@
+"""What docs/explaining.md shows works, on both clusters."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import click
+import pytest
+
+from konverge.cli.diff_text import change_lines
+from konverge.cli.program import konverge as program
+from konverge.component import ComponentBuilder
+from konverge.component.rehearsal import Change
+from konverge.kube import Object
+from konverge.primitives import ConfigMap
+from konverge.testing import Cluster
+from tests.docs.pages import commands, saved, text_of
+
+PAGE = "docs/explaining.md"
+
+
+@pytest.mark.anyio
+async def test_the_snippet_tells_the_fields_that_would_change(cluster: Cluster, tmp_path: Path) -> None:
+    made: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "o", "namespace": cluster.namespace}}
+    owner = await cluster.client.create(made)
+    wanted: Object = {"metadata": {"name": "shown", "namespace": cluster.namespace}, "data": {"colour": "blue"}}
+    component = ComponentBuilder("shown", condition_type="ShownReady").with_resource(ConfigMap(wanted)).build()
+
+    changed_fields = runpy.run_path(str(saved(PAGE, tmp_path)))["changed_fields"]
+
+    assert await changed_fields(component, cluster.client, owner) == [".metadata.ownerReferences", ".data.colour"]
+
+
+def test_its_commands_and_those_of_its_table_exist() -> None:
+    named = [word for _, word, *_ in commands(PAGE)] + re.findall(r"`konverge (\w+)", text_of(PAGE))
+
+    assert {"preview", "diff", "explain"} <= set(named) <= set(program.list_commands(None))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("action", ["create", "update", "delete", "release"])
+def test_its_signs_are_those_of_the_command(action: str) -> None:
+    line = click.unstyle(next(change_lines(Change(action, "v1/ConfigMap/wing/east"))))  # type: ignore[arg-type]
+
+    assert f"`{line[0]}` {'is ' if action == 'create' else ''}{action}d" in " ".join(text_of(PAGE).split())
