@@ -39,7 +39,9 @@ USER_AGENT = "webapp-on-kopf"
 @dataclass
 class WebAppSpec:
     image: str
+    store: str = "redis:8"
     replicas: int = 1
+    grace: timedelta = timedelta(minutes=5)
     suspended: bool = False
 
 
@@ -59,7 +61,8 @@ def backend(app: WebApp) -> Component:
     return (
         ComponentBuilder("backend", condition_type="BackendReady")
         .with_resource(ConfigMap(settings))
-        .with_resource(StatefulSet(workload(app, "backend", "redis:8", 1)))
+        .with_resource(StatefulSet(workload(app, "backend", app.spec.store, 1)))
+        .with_grace_period(app.spec.grace)
         .suspend(app.spec.suspended)
         .build()
     )
@@ -73,7 +76,7 @@ def frontend(app: WebApp) -> Component:
         .with_prerequisite(depends_on("BackendReady"))
         .with_resource(Deployment(workload(app, "frontend", app.spec.image, app.spec.replicas)))
         .with_resource(Service(service))
-        .with_grace_period(timedelta(minutes=5))
+        .with_grace_period(app.spec.grace)
         .suspend(app.spec.suspended)
         .build()
     )

@@ -29,15 +29,16 @@ READING = {"get", "list", "watch"}
 
 
 @asynccontextmanager
-async def kopf_running(cluster: Cluster, folder: Path) -> AsyncIterator[None]:
-    """``kopf run`` in a process of its own, with a timer that is fast enough to wait for."""
-    own = {"KUBECONFIG": str(await cluster.kubeconfig()), "WEBAPP_INTERVAL_SECONDS": "1"}
+async def kopf_running(cluster: Cluster, folder: Path, interval_seconds: int) -> AsyncIterator[None]:
+    """``kopf run`` in a process of its own, once the definition is there."""
+    own = {"KUBECONFIG": str(await cluster.kubeconfig()), "WEBAPP_INTERVAL_SECONDS": str(interval_seconds)}
     with (folder / "kopf.log").open("wb") as log:
         running = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "kopf", "run", str(EXAMPLE), "--standalone", "--namespace", cluster.namespace,
             stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, env=os.environ | own,
         )  # fmt: skip
     try:
+        await cluster.eventually(lambda: cluster.client.mapping(WEBAPP), describe="the definition is installed")
         yield
     except AssertionError as error:
         error.add_note((folder / "kopf.log").read_text())
@@ -61,9 +62,6 @@ async def test_kopf_reconciles_repairs_and_suspends_components_and_is_quiet_when
     client, shop = cluster.client, ObjectKey(cluster.namespace, "shop")
     front = ObjectKey(cluster.namespace, "shop-frontend")
 
-    async def is_served() -> bool:
-        return await client.mapping(WEBAPP) is not None
-
     async def is_gone() -> bool:
         try:
             await client.get(WEBAPP, shop)
@@ -78,8 +76,7 @@ async def test_kopf_reconciles_repairs_and_suspends_components_and_is_quiet_when
         asked = cluster.requests(USER_AGENT) + cluster.requests(KOPF)
         return [request for request in asked if request.verb not in READING]
 
-    async with kopf_running(cluster, tmp_path):
-        await cluster.eventually(is_served, describe="the definition is installed")
+    async with kopf_running(cluster, tmp_path, interval_seconds=1):
         await client.create(webapp(cluster))
         await cluster.until_condition(WEBAPP, "shop", reason="Healthy")
 
@@ -104,6 +101,15 @@ async def test_kopf_reconciles_repairs_and_suspends_components_and_is_quiet_when
     assert settled["metadata"]["finalizers"] == ["kopf.zalando.org/KopfFinalizerMarker"]
     assert list(settled["metadata"]["annotations"]) == ["kopf.zalando.org/last-handled-configuration"]
     assert suspended["spec"]["replicas"] == 0
+
+
+@pytest.mark.anyio
+@pytest.mark.real_time
+async def test_kopf_wakes_a_component_when_its_grace_is_over(cluster: Cluster, tmp_path: Path) -> None:
+    async with kopf_running(cluster, tmp_path, interval_seconds=600):
+        await cluster.client.create(webapp(cluster, store="konverge.test/never-ready:1", grace="2s"))
+
+        await cluster.until_condition(WEBAPP, "shop", status="False", type="BackendReady", reason="Down")
 
 
 @pytest.mark.parametrize(
