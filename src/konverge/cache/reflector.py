@@ -18,11 +18,11 @@ from typing import TypeAlias
 import msgspec
 
 from konverge.cache.entries import Received, received_event, received_item
+from konverge.cache.patience import Patience
 from konverge.cache.statistics import Statistics
 from konverge.cache.store import Change, Replacement, Store
 from konverge.client.client import ListPage
 from konverge.client.decoding import UNREADABLE, check_text
-from konverge.client.retries import Backoff
 from konverge.client.watch import (
     ADDED,
     BOOKMARK,
@@ -65,25 +65,10 @@ _END_IS_LATE_SECONDS = 10.0
 # without a pause.
 _VERY_SHORT_SECONDS = 1.0
 
-_BACKOFF = Backoff(first_seconds=0.8, cap_seconds=30.0)
-
-# Each so many seconds in which all was well take one failure back. client-go forgives all of them after two minutes
-# and nothing before: whoever fails every minute is blind for half of the time there.
-_FORGIVING_SECONDS = 3.0
-_MOST_FAILURES = 7  # more do not make the pause longer
-
-# A server that lets a watch be opened is up and not busy: that the connection broke at once is rather the doing of
-# something on the way. One request in 3 to 5 s does no harm, and who waits longer (client-go does, up to 30 s) is blind
-# for nothing.
-_MOST_FAILURES_ONCE_OPEN = 3
-
 # When watches have come to nothing for so long, start over with a list: whatever the server has against that resource
 # version will be gone. A server that cannot be reached, or is busy, says nothing against it, and a list would cost it
 # more.
 _RETRY_WATCH_SECONDS = 60.0
-
-# Somebody waits who may know better (a CustomResourceDefinition that was just made): not more often than that.
-_HURRIED_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +161,7 @@ class Reflector:
         self._lists_done = 0
         self._continue_token = ""
         self._page_size = _PAGE_SIZE
-        self._failures = 0
-        self._failed_at = 0.0
-        self._healthy_since: float | None = None
-        self._retry_at = 0.0
+        self._patience = Patience(entropy)
         self._fruitless_since: float | None = None
         self._opened_at: float | None = None
         self._got_events = False
@@ -216,8 +198,9 @@ class Reflector:
 
     def step(self, now: float) -> Step:
         """What to do next."""
-        if now < self._retry_at:
-            return Wait(self._retry_at - now)
+        pause = self._patience.seconds_left(now)
+        if pause > 0:
+            return Wait(pause)
         if self.leaves_watch:
             self._list_again()
         if not self._listing:
@@ -298,7 +281,7 @@ class Reflector:
             )
         elif self._was_short and was_short:
             # An event each time, if only a bookmark, must not make a hot loop of it.
-            self._retry_at = now - seconds + _VERY_SHORT_SECONDS
+            self._patience.wait_until(now - seconds + _VERY_SHORT_SECONDS)
 
     def failed(self, error: KonvergeError, now: float) -> None:
         """The step, or reading on in a watch, has failed."""
@@ -330,16 +313,8 @@ class Reflector:
             self._list_again()
         else:
             self._watch_failed(error, now)
-        if self._healthy_since is not None:
-            forgiven = int((now - self._healthy_since) / _FORGIVING_SECONDS)
-            self._failures = max(0, self._failures - forgiven)
-        self._failures = min(self._failures + 1, _MOST_FAILURES)
-        self._failed_at = now
-        self._healthy_since = None
-        most = _MOST_FAILURES_ONCE_OPEN if is_cut else _MOST_FAILURES
-        pause = _BACKOFF.pause(min(self._failures, most), self._entropy)
         wanted = error.retry_after_seconds if isinstance(error, ApiError) else None
-        self._retry_at = now + max(pause, wanted or 0.0)
+        self._patience.failed(now, is_cut=is_cut, wanted_seconds=wanted or 0.0)
 
     def left(self, now: float) -> None:
         """The driver has left the watch, or the wait, that it was in."""
@@ -348,7 +323,7 @@ class Reflector:
     def hurry(self, now: float) -> None:
         """Somebody waits: do not wait much longer, unless the server asked for it."""
         if not (isinstance(self.problem, ApiError) and self.problem.retry_after_seconds):
-            self._retry_at = min(self._retry_at, max(now, self._failed_at + _HURRIED_SECONDS))
+            self._patience.hurry(now)
 
     def widen(self) -> int:
         """What the store keeps has become more: list again if anything was dropped, after the list that is under way.
@@ -432,8 +407,7 @@ class Reflector:
         self.problem = None
         self._fruitless_since = None
         self.proven_at = now
-        if self._healthy_since is None:
-            self._healthy_since = now
+        self._patience.worked(now)
 
     def _was_cut(self, error: KonvergeError) -> bool:
         """Tell whether the connection of an open watch broke.

@@ -23,7 +23,6 @@ __all__ = ["Admission", "Verdict", "denial", "internal_error", "request_review",
 
 _API_VERSION = "admission.k8s.io/v1"
 _KIND = "AdmissionReview"
-_JSON_TYPES = {str: "string", int: "number", float: "number", list: "array", bool: "bool"}
 _LOWEST_FAILURE, _BAD_REQUEST = 400, 400
 
 

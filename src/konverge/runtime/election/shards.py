@@ -81,7 +81,6 @@ class Board:
         self._timing = timing
         self._leases: dict[str, Object] = {}
         self._seen: dict[str, Observation] = {}
-        self._looked_at: float | None = None
         self._first_look: float | None = None
         self._picture: tuple[Any, ...] = ()
         self._same_since = 0.0
