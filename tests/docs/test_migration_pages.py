@@ -14,6 +14,7 @@ import pytest
 
 import konverge
 import konverge.mutation
+import konverge.primitives
 from konverge.cli.program import konverge as program
 from konverge.cli.run import run
 from konverge.crd import definition_of
@@ -86,6 +87,39 @@ GO_EDITORS = {
     "ContentEditor": "SetNestedField RemoveNestedField EnsureNestedStringMapEntry RemoveNestedStringMapEntry",
 }
 
+# Its mutators; the page says which of their methods are called otherwise here.
+_POD = (
+    "EditPodSpec EditContainers EditInitContainers EnsureContainer RemoveContainer RemoveContainers "
+    "EnsureInitContainer RemoveInitContainer RemoveInitContainers EnsureContainerEnvVar RemoveContainerEnvVar "
+    "RemoveContainerEnvVars EnsureContainerArg RemoveContainerArg RemoveContainerArgs EditObjectMetadata"
+)
+_TEMPLATE = f"{_POD} EditPodTemplateMetadata"
+GO_MUTATORS = {
+    "DeploymentMutator": f"{_TEMPLATE} EditDeploymentSpec EnsureReplicas",
+    "StatefulSetMutator": (
+        f"{_TEMPLATE} EditStatefulSetSpec EnsureReplicas EnsureVolumeClaimTemplate RemoveVolumeClaimTemplate"
+    ),
+    "DaemonSetMutator": f"{_TEMPLATE} EditDaemonSetSpec",
+    "ReplicaSetMutator": f"{_TEMPLATE} EditReplicaSetSpec EnsureReplicas",
+    "JobMutator": f"{_TEMPLATE} EditJobSpec",
+    "CronJobMutator": f"{_TEMPLATE} EditCronJobSpec EditJobSpec",
+    "PodMutator": _POD,
+    "ServiceMutator": "EditServiceSpec",
+    "IngressMutator": "EditIngressSpec",
+    "NetworkPolicyMutator": "EditNetworkPolicySpec",
+    "ConfigMapMutator": "EditData SetEntry RemoveEntry MergeYAML",
+    "SecretMutator": "EditData SetData RemoveData SetStringData RemoveStringData",
+    "PersistentVolumeMutator": "SetStorageClassName SetReclaimPolicy SetMountOptions",
+    "PersistentVolumeClaimMutator": "SetStorageRequest",
+    "PodDisruptionBudgetMutator": "EditSpec",
+    "RoleMutator": "EditRules AddRule",
+    "ClusterRoleMutator": "EditRules AddRule SetAggregationRule",
+    "RoleBindingMutator": "EditSubjects",
+    "ClusterRoleBindingMutator": "EditSubjects",
+    "ServiceAccountMutator": "EnsureImagePullSecret RemoveImagePullSecret SetAutomountServiceAccountToken",
+    "ContentMutator": "EditContent",
+}
+
 
 def known_names() -> set[str]:
     """What konverge's packages export, and the attributes and parameters of that."""
@@ -95,7 +129,7 @@ def known_names() -> set[str]:
             found: Any = getattr(exported, name)
             names.add(name)
             if inspect.isclass(found):
-                names.update(dir(found), getattr(found, "__annotations__", ()))
+                names.update(dir(found), vars(found), getattr(found, "__annotations__", ()))
                 names.update(*(parameters(member) for _, member in inspect.getmembers(found, inspect.isroutine)))
             if callable(found):
                 names.update(parameters(found))
@@ -201,6 +235,13 @@ def test_an_editor_has_the_go_methods_in_snake_case(editor: str) -> None:
 
     assert wanted - found == set()
     assert "raw" in found
+
+
+@pytest.mark.parametrize("mutator", GO_MUTATORS)
+def test_a_mutator_has_the_go_methods_in_snake_case(mutator: str) -> None:
+    wanted = {snake(name) for name in GO_MUTATORS[mutator].split()}
+
+    assert wanted - set(dir(getattr(konverge.primitives, mutator))) == set()
 
 
 def snake(name: str) -> str:
