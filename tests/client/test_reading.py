@@ -89,6 +89,14 @@ async def test_items_that_expire_on_the_way_are_an_error_that_says_what_to_do() 
 # Metadata alone.
 
 
+@pytest.mark.parametrize("item", [7, None, "web", []])
+async def test_a_list_that_holds_what_is_no_object_is_an_error_of_the_connection(item: object) -> None:
+    client, _ = client_of(Answer(json={"metadata": {}, "items": [item]}))
+
+    with pytest.raises(ConnectionFailedError, match="a list of v1/ConfigMap holds what is no object"):
+        await client.list(CONFIG_MAP)
+
+
 async def test_a_list_of_metadata_says_the_kind_of_its_objects_and_nothing_else_of_them() -> None:
     reduced = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "a"}}
     whole = {"metadata": {"name": "b"}, "data": {"k": "v"}}

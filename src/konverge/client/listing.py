@@ -105,8 +105,18 @@ def decode_page(body: bytes, path: str, continue_token: str) -> ListPage:
 
 
 def decode_item(item: msgspec.Raw, gvk: GroupVersionKind) -> Object:
-    """An item of a list; those of built-in kinds leave out what the list says already."""
-    return {"apiVersion": gvk.api_version, "kind": gvk.kind, **msgspec.json.decode(item, type=dict)}
+    """An item of a list; those of built-in kinds leave out what the list says already.
+
+    Raises:
+        konverge.errors.ConnectionFailedError: It is no object.
+    """
+    try:
+        fields: Object = msgspec.json.decode(item, type=dict)
+    except UNREADABLE as error:
+        raise ConnectionFailedError(
+            f"a list of {gvk} holds what is no object ({error}). Check the server's address"
+        ) from error
+    return {"apiVersion": gvk.api_version, "kind": gvk.kind, **fields}
 
 
 def metadata_of(obj: Object, gvk: GroupVersionKind) -> Object:
