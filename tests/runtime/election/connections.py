@@ -22,6 +22,7 @@ class Connection:
         is_cut: Nothing that is sent arrives, and nothing is answered.
         loses_answers: What is sent is done, and the answer is lost.
         refusal: Raised instead of sending anything.
+        other_answer: Comes instead of each answer, as from something on the way; nothing is sent.
     """
 
     def __init__(self, client: Client) -> None:
@@ -29,6 +30,7 @@ class Connection:
         self.is_cut = False
         self.loses_answers = False
         self.refusal: Exception | None = None
+        self.other_answer: Any = None
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey) -> Object:
         return await self._through(lambda: self._client.get(gvk, key))
@@ -51,6 +53,9 @@ class Connection:
     async def _through(self, send: Callable[[], Awaitable[T]]) -> T:
         if self.refusal is not None:
             raise self.refusal
+        if self.other_answer is not None:
+            answered: T = self.other_answer
+            return answered
         if self.is_cut:
             await asyncio.Event().wait()
         answer = await send()

@@ -269,6 +269,28 @@ async def test_a_mistake_in_the_renewal_is_told_once_and_ends_the_term_only_if_i
     assert told.getMessage() == f"cannot update the Lease {cluster.namespace}/web, by a mistake: RuntimeError"
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"kind": "Status", "apiVersion": "v1", "status": "Success"},
+        {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "other"}, "spec": {}},
+    ],
+)
+async def test_answers_of_something_on_the_way_make_nobody_lead_and_are_got_over(
+    cluster: Cluster, answer: Object
+) -> None:
+    async with electing(cluster, "a") as (a, connection):
+        await a.wait_until_held()
+        connection.other_answer = answer
+        await a.wait_until_lost()
+        await cluster.clock.sleep(2 * options(cluster).retry_period.total_seconds())
+        assert not a.is_held
+        connection.other_answer = None
+        async with asyncio.timeout(2 * options(cluster).lease_duration.total_seconds()):
+            await a.wait_until_held()
+
+
 async def test_a_lease_that_has_changed_hands_as_often_as_can_be_counted_is_taken(cluster: Cluster) -> None:
     found: Object = {
         "apiVersion": LEASE.api_version,

@@ -276,6 +276,44 @@ def test_after_a_lapse_the_same_holder_gets_another_term() -> None:
     assert holder.term.number == 2
 
 
+def test_a_holder_whose_term_ran_out_reads_the_lease_before_it_writes_again() -> None:
+    holder, lease = holder_since(0.0)
+    moment = 0.0
+    while not isinstance(decision := holder.decide(moment, WALL), Read):
+        if isinstance(decision, Update):
+            holder.failed(moment)  # refused each time: the server does not take what it has sent itself
+        else:
+            assert isinstance(decision, Wait)
+            moment += decision.seconds
+        assert moment < 20.0
+    holder.read(lease, moment)
+    assert holder.term is None
+    assert isinstance(holder.decide(moment, WALL), Update)
+
+
+def test_an_answer_to_something_else_makes_nobody_the_holder() -> None:
+    waiting = candidate()
+    waiting.decide(0.0, WALL)
+    waiting.read(None, 0.0)
+    assert isinstance(waiting.decide(0.0, WALL), Create)
+    waiting.wrote(HELD_BY_CLIENT_GO, 0.0)
+    assert waiting.term is None
+    assert not waiting.is_recorded
+    assert waiting.decide(2.0, WALL) == Read()
+
+
+@pytest.mark.parametrize("broken", [{"metadata": 7}, {"spec": True}, {"spec": "held"}, {"metadata": None, "spec": 1.5}])
+def test_a_lease_that_is_none_is_written_and_read_over(broken: Object) -> None:
+    waiting = candidate()
+    waiting.decide(0.0, WALL)
+    waiting.read({**RELEASED_BY_CLIENT_GO, **broken}, 0.0)
+    assert isinstance(waiting.decide(0.0, WALL), Update)
+    waiting.failed(0.0)
+    waiting.decide(2.0, WALL)
+    waiting.read(HELD_BY_CLIENT_GO, 2.0)
+    assert waiting.holder == "node_5b0b0c1e"
+
+
 def test_a_suspended_holder_sends_nothing_and_lapses() -> None:
     holder, _ = holder_since(0.0)
     holder.suspend()

@@ -171,6 +171,8 @@ class LeaseHolder:
     def _take_answer(self, decision: Decision, found: Object) -> None:
         now = self._clock.monotonic()
         try:
+            if (GroupVersionKind.of(found), ObjectKey.of(found)) != (LEASE, self.candidate.key):
+                raise ValueError("the answer is not this Lease")  # of something on the way, for one
             if isinstance(decision, Read):
                 self.candidate.read(found, now)
             else:

@@ -93,7 +93,8 @@ class LeaseRecord:
 
     def written_to(self, lease: Object) -> Object:
         """The object with this as its record; everything else that it has stays."""
-        spec = dict(lease.get("spec") or {})
+        found = lease.get("spec")
+        spec = dict(found) if isinstance(found, Mapping) else {}
         spec |= {
             "holderIdentity": self.holder,
             "leaseDurationSeconds": self.duration,
@@ -308,11 +309,11 @@ class Candidate:
         if now < self._next_at:
             until = self._next_at if self.term is None else min(self._next_at, self.term.until)
             return Wait(until - now)
-        if self._mine is not None:
+        if self._mine is not None and (self.term is not None or self._known):
             # As client-go does, without reading: if somebody else has changed the Lease, the server refuses.
             return self._write(self._record_of_mine(self._mine, wall), now)
         if not self._known:
-            return self._read(now)
+            return self._read(now)  # also after a term that ran out: perhaps what we write on is what is wrong
         if self._seen is None:
             return self._write(self._new_record(wall, 0), now)
         ends = self._seen.ends(self._timing.lease_duration)
@@ -349,6 +350,10 @@ class Candidate:
         """The write was done; the object is the server's answer."""
         assert self._in_flight is not None
         written, sent_at = self._in_flight
+        record = LeaseRecord.of(lease)
+        if (record.holder, record.renewed) != (written.holder, written.renewed):
+            self.failed(now)  # the answer to something else: it makes nobody the holder
+            return
         self._in_flight = None
         self._refusals = 0
         self._unsettled.clear()
@@ -356,7 +361,7 @@ class Candidate:
         if not written.holder:
             self._mine, self._known, self._releasing = None, False, False
             return
-        self._settle(LeaseRecord.of(lease), sent_at, now)
+        self._settle(record, sent_at, now)
         self._next_at = sent_at + self._pause()
 
     def refused(self, now: float) -> None:
@@ -456,7 +461,8 @@ class Candidate:
 
 
 def _version(lease: Object | None) -> str:
-    return "" if lease is None else str((lease.get("metadata") or {}).get("resourceVersion", ""))
+    metadata = None if lease is None else lease.get("metadata")
+    return str(metadata.get("resourceVersion", "")) if isinstance(metadata, Mapping) else ""
 
 
 def _count(value: Any) -> int:
