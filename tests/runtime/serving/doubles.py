@@ -45,6 +45,9 @@ class Queue:
     def failures(self, key: ObjectKey) -> int:
         return 3
 
+    def failing(self, limit: int) -> Sequence[tuple[ObjectKey, int, float | None]]:
+        return ()
+
     def story(self, key: ObjectKey) -> Sequence[Moment]:
         return self.moments.get(key, ())
 

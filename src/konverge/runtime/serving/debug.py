@@ -9,18 +9,18 @@ from __future__ import annotations
 import asyncio
 import gc
 import tracemalloc
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, TypeAlias
 
 from konverge.clock import Clock
 from konverge.kube import ObjectKey
 from konverge.runtime.serving.metrics import Metrics
 from konverge.runtime.serving.sources import ObservedController, ObservedInformer, Sources
 
-__all__ = ["Debug", "Rows", "TellsFailures"]
+__all__ = ["Debug", "Rows"]
 
 _MAX_KEYS = 200
 _MAX_TASKS = 500
@@ -31,17 +31,6 @@ _PATH_PARTS = 3
 
 Row: TypeAlias = dict[str, Any]
 Rows: TypeAlias = list[Row]
-
-
-@runtime_checkable
-class TellsFailures(Protocol):
-    """A queue that can say which of its keys have failed."""
-
-    def failing(self, limit: int) -> Sequence[tuple[ObjectKey, int, float | None]]:
-        """So many of them at most: the key, its failures in a row, and not before when it runs again.
-
-        The time is in monotonic seconds; None while it runs.
-        """
 
 
 class Debug:
@@ -123,11 +112,9 @@ class Debug:
         now = self._clock.monotonic()
         rows: Rows = []
         for controller in self._sources.controllers():
-            queue = controller.queue
-            if isinstance(queue, TellsFailures):
-                for key, failures, not_before in queue.failing(_MAX_KEYS - len(rows)):
-                    again = None if not_before is None else round(max(0.0, not_before - now), 3)
-                    rows.append({**_key(controller, key), "failures": failures, "again in seconds": again})
+            for key, failures, not_before in controller.queue.failing(_MAX_KEYS - len(rows)):
+                again = None if not_before is None else round(max(0.0, not_before - now), 3)
+                rows.append({**_key(controller, key), "failures": failures, "again in seconds": again})
         return rows
 
     def _breakers(self) -> Rows:

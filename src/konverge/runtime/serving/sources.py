@@ -55,6 +55,12 @@ class ObservedQueue(Protocol):
     def failures(self, key: ObjectKey) -> int:
         """How often in a row the key has failed."""
 
+    def failing(self, limit: int) -> Sequence[tuple[ObjectKey, int, float | None]]:
+        """So many keys at most that have failed: the key, its failures in a row, and not before when it runs again.
+
+        The time is in monotonic seconds; None while it runs.
+        """
+
     def story(self, key: ObjectKey) -> Sequence[ObservedMoment]:
         """What happened to the key of late, oldest first."""
 
