@@ -34,9 +34,11 @@ class Stuck:
     kubeconfig: Path
     folder: Path
 
-    async def run(self, command: str, *arguments: str, file: Path = FILE) -> subprocess.CompletedProcess[str]:
+    async def run(
+        self, command: str, *arguments: str, file: Path = FILE, kubeconfig: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
         """A command over the ward, or what the arguments name instead."""
-        told = (command, file, *(arguments or ("ward/east",)), "--kubeconfig", self.kubeconfig)
+        told = (command, file, *(arguments or ("ward/east",)), "--kubeconfig", kubeconfig or self.kubeconfig)
         return await anyio.to_thread.run_sync(
             lambda: self.konverge(*told, *([] if "-n" in arguments else ["-n", self.cluster.namespace]))
         )
@@ -74,6 +76,23 @@ class Stuck:
         """What a command has asked of the server; discovery reads too."""
         user_agent = f"konverge/{version('konverge')} ({command})"
         return {request.verb for request in self.cluster.requests(user_agent)}
+
+    async def reader_of_wards_alone(self) -> Path:
+        """The kubeconfig of somebody who may read wards and nothing else."""
+        group, name = "rbac.authorization.k8s.io", {"name": "reader", "namespace": self.cluster.namespace}
+        user = {"kind": "User", "name": "ward-reader", "apiGroup": group}
+        rule = {"apiGroups": [WARD.group], "resources": ["wards"], "verbs": ["get"]}
+        for kind, rest in (
+            ("Role", {"rules": [rule]}),
+            ("RoleBinding", {"roleRef": {"kind": "Role", "name": "reader", "apiGroup": group}, "subjects": [user]}),
+        ):
+            await self.cluster.client.create({"apiVersion": f"{group}/v1", "kind": kind, "metadata": name, **rest})
+        config = yaml.safe_load(self.kubeconfig.read_text())
+        for each in config["users"]:
+            each["user"]["as"] = "ward-reader"
+        file = self.folder / "reader"
+        file.write_text(yaml.safe_dump(config))
+        return file
 
     def in_file(self, **spec: Any) -> Path:
         """A file with the ward."""

@@ -138,6 +138,8 @@ class TestOnBothClusters:
         assert done.returncode == 5
         assert "! fails: failed to mutate resource" in done.stdout
         assert "the author's own mistake" in done.stdout
+        assert done.stderr.startswith("konverge: not compared: failed to mutate resource")
+        assert done.stderr.count("\n") == 1
         assert "east-pages  would be created" in done.stdout
 
     async def test_an_owner_that_does_not_exist(self, stuck: Stuck) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import Any
 
 import pytest
@@ -155,3 +156,19 @@ async def test_an_owner_that_is_being_deleted(stuck: Stuck) -> None:
     owner = await stuck.cluster.client.get(WARD, ObjectKey(stuck.cluster.namespace, "east"))
     owner["metadata"]["finalizers"] = []
     await stuck.cluster.client.update(owner)
+
+
+@pytest.mark.parametrize("cluster_kind", [pytest.param("real", marks=pytest.mark.real)])
+@pytest.mark.parametrize("command", ["diff", "explain"])
+async def test_what_the_user_may_not_read_is_told_as_that(stuck: Stuck, command: str) -> None:
+    reader = await stuck.reader_of_wards_alone()
+
+    async def attempt() -> subprocess.CompletedProcess[str] | None:
+        done = await stuck.run(command, kubeconfig=reader)
+        return done if "wards" not in done.stderr else None  # until the role has come into effect
+
+    done = await stuck.cluster.eventually(attempt)
+
+    assert done.returncode == 4
+    assert 'cannot get resource "configmaps"' in done.stderr
+    assert all(line.startswith("konverge: ") for line in done.stderr.splitlines())

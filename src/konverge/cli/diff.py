@@ -13,7 +13,7 @@ import yaml
 
 from konverge.cli.authors_code import printing_to_stderr
 from konverge.cli.diff_text import diff_lines
-from konverge.cli.failures import ExitCode, refusal_in
+from konverge.cli.failures import ExitCode, explain, failures_in, refusal_in
 from konverge.cli.operator_file import load_operator, parse_reference
 from konverge.cli.owners import ClusterFlags, NamedOwner, OwnerInFile, cluster_flags, find_owner, read_owner, within
 from konverge.cli.program import fails_with, verbose_option
@@ -67,9 +67,8 @@ def diff(
                 click.echo(line)
     else:
         click.echo(encoded({"owners": [_told(each) for each in owners]}, output), nl=False)
-    errors = [error for each in owners for error in each.errors]
-    for error in errors:
-        click.echo(f"konverge: {' '.join(error.split())}", err=True)
+    for failure in (each for group in failures for each in failures_in(group)):
+        click.echo(f"konverge: not compared: {' '.join(explain(failure).split())}", err=True)
     if failures:
         ctx.exit(ExitCode.CLUSTER if any(map(refusal_in, failures)) else ExitCode.TROUBLE)
     if any(each.changes for each in owners):
