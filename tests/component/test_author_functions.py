@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from konverge.component import Component, ComponentBuilder, ReconcileContext, TimeLimit
+from konverge.component import Component, ComponentBuilder, PrerequisiteResult, ReconcileContext, TimeLimit
 from konverge.errors import ReconcileError
 from konverge.mutation import Mutation
-from konverge.primitives import ConfigMap, Data, Deployment
+from konverge.primitives import ConfigMap, Convergence, Data, Deployment, Grace, GuardResult, Suspension
 from tests.component.app import CONFIG_MAP, App
 
 pytestmark = pytest.mark.anyio
@@ -160,12 +160,49 @@ async def test_a_function_that_answers_nonsense_is_an_error_that_names_it(
     await failed(app, limit, kind, lambda *_: answer)
 
 
+SPELLED: list[tuple[str, Callable[..., Any], str]] = [
+    ("prerequisite", PrerequisiteResult, "NotMet"),
+    ("guard", GuardResult, "Blocked"),
+    ("health", Convergence, "Creating"),
+    ("grace", Grace, "Down"),
+    ("suspension status", Suspension, "Suspending"),
+]
+
+
+@pytest.mark.parametrize(("kind", "answer", "status"), SPELLED)
+async def test_a_text_that_is_spelled_like_a_status_is_none(
+    app: App, limit: TimeLimit, kind: str, answer: Callable[..., Any], status: str
+) -> None:
+    told = await failed(app, limit, kind, lambda *_: answer(status, "as the author spells it"))
+
+    assert f"status='{status}'" in told
+
+
 @pytest.mark.parametrize("answer", [None, 0, "no"], ids=str)
 @pytest.mark.parametrize("kind", [kind for kind in JUDGES if "gate" in kind])
 async def test_a_gate_that_answers_no_boolean_is_an_error_that_names_it(
     app: App, limit: TimeLimit, kind: str, answer: object
 ) -> None:
     assert f"answered {type(answer).__name__}, expected bool" in await failed(app, limit, kind, lambda *_: answer)
+
+
+@pytest.mark.parametrize("rendered", [None, "metadata", {"data": {}}, {"metadata": None}], ids=str)
+async def test_a_resource_that_renders_no_object_is_an_error_that_names_it(app: App, rendered: Any) -> None:
+    class Blank(ConfigMap):
+        """A resource of an author's own."""
+
+        def desired(self, *, suspended: bool = False) -> Any:
+            return rendered
+
+    component = frontend().with_resource(Blank(app.config())).build()
+    resource = f"resource v1/ConfigMap/{app.key.namespace}/settings: expected the desired object, found "
+
+    with pytest.raises(ReconcileError, match=f"^failed to preview {resource}"):
+        component.preview()
+    with pytest.raises(ReconcileError, match=f"^failed to mutate {resource}"):
+        await app.reconcile(component)
+
+    assert (await app.condition("FrontendReady")).reason == "Error"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from konverge.component import engine
 from konverge.component.condition import generation_of
 from konverge.component.data_flow import DataEdge, data_topology
+from konverge.component.failure import failing
 from konverge.component.options import Mode, Treatment
 from konverge.component.prerequisites import Prerequisite
+from konverge.component.rendering import rendered
 from konverge.component.status import Status
 from konverge.feature import Gate
 from konverge.kube import Condition, Object, find_condition
@@ -97,8 +99,16 @@ class Component:
         """The desired objects of all managed resources in registration order, rendered without a cluster.
 
         Guards are not asked and nothing is suspended (specification, "Previewing desired state").
+
+        Raises:
+            konverge.errors.KonvergeError: A resource cannot be rendered, or renders nothing.
         """
-        return [entry.resource.desired() for entry in self.entries if entry.treatment.mode is Mode.MANAGED]
+        previewed = []
+        for entry in self.entries:
+            if entry.treatment.mode is Mode.MANAGED:
+                with failing("failed to preview resource", entry.identity):
+                    previewed.append(rendered(entry.resource.desired))
+        return previewed
 
     def registered_mutations(self) -> tuple[str, ...]:
         """The names of all mutations of managed resources, each once, in order of registration."""

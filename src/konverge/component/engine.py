@@ -25,6 +25,7 @@ from konverge.component.failure import failing, joined
 from konverge.component.last_applied import last_applied
 from konverge.component.options import Mode, OnAbsence
 from konverge.component.prerequisites import PrerequisiteStatus
+from konverge.component.rendering import rendered
 from konverge.component.status import Status
 from konverge.errors import ReconcileError
 from konverge.feature import is_enabled
@@ -144,7 +145,7 @@ class _Pass:
             try:
                 asked = self._ctx.call(prerequisite.check, self._ctx)
                 result = await asked if inspect.isawaitable(asked) else asked
-                if getattr(result, "status", None) not in tuple(PrerequisiteStatus):
+                if type(getattr(result, "status", None)) is not PrerequisiteStatus:
                     raise ReconcileError(f"prerequisite returned unrecognized status {result!r}")
             except Exception as error:
                 self._stage(Verdict(Status.PREREQUISITE_NOT_MET, str(error)))
@@ -257,7 +258,7 @@ class _Pass:
         """Render and apply one managed resource, and count what came of it."""
         resource, counted = entry.resource, self._ctx.applies
         try:
-            desired = self._ask(_MUTATE, entry, render)
+            desired = self._ask(_MUTATE, entry, partial(rendered, render))
             written = await writing.apply(self._ctx, self._component, entry, desired, live)
         except ReconcileError:
             if counted is not None:
@@ -377,10 +378,8 @@ class _Expected:
     def check(self, answer: object, resource: Resource) -> None:
         if answer is None and self.may_be_none:
             return
-        status = getattr(answer, "status", None)
-        if not isinstance(answer, self.kind) or (
-            type(status) is not self.statuses and status not in tuple(self.statuses)
-        ):
+        # By type: a text that is spelled like a status equals it, and is not it where the engine asks for "Blocked".
+        if not isinstance(answer, self.kind) or type(getattr(answer, "status", None)) is not self.statuses:
             # What is no status may be a part of the object.
             found = f"a {type(answer).__name__}" if resource.gvk.is_secret else repr(answer)
             raise ReconcileError(f"expected a {self.kind.__name__} with a {self.statuses.__name__}, found {found}")

@@ -1,0 +1,25 @@
+"""What a resource renders, checked: one of an author's own may answer anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from konverge.errors import ReconcileError
+from konverge.kube import Object
+
+__all__ = ["rendered"]
+
+
+def rendered(render: Callable[[], Object]) -> Object:
+    """The desired object.
+
+    Raises:
+        konverge.errors.ReconcileError: It is none. Told by type, since its content may be a Secret's.
+        Exception: Whatever the resource raises.
+    """
+    desired: object = render()
+    if not isinstance(desired, dict):
+        raise ReconcileError(f"expected the desired object, found {type(desired).__name__}")
+    if not isinstance(desired.get("metadata"), dict):
+        raise ReconcileError("expected the desired object, found one without metadata")
+    return desired
