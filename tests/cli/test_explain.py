@@ -94,7 +94,8 @@ async def test_a_failing_component_is_explained_and_stops_no_other(stuck: Stuck)
     settings = section(done.stdout, "settings")
     assert (done.returncode, done.stderr) == (0, "")
     assert "now False Error" in settings
-    assert "[managed] fails: failed to mutate resource" in settings
+    assert ": failed to mutate resource v1/ConfigMap/" in settings
+    assert "east-settings [managed] fails, as said above" in settings
     assert "the author's own mistake" in settings
     assert "tried again after a back-off" in settings
     assert "would be created" in section(done.stdout, "pages")

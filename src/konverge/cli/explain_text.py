@@ -94,7 +94,7 @@ def _outcome(story: ResourceStory) -> str:
         case "halts":
             return click.style(f"halts the component: {story.reason}", fg="yellow")
         case "failed":
-            return click.style(f"fails: {story.reason}", fg="red")
+            return click.style("fails, as said above", fg="red")
         case "not reached":
             return "not reached"
         case "left alone":

@@ -38,7 +38,7 @@ from konverge.component.prerequisites import (
     depends_on,
     not_met,
 )
-from konverge.component.recording import ApplyMetrics, ConditionMetrics, EventRecorder
+from konverge.component.recording import ApplyMetrics, ConditionMetrics, EventRecorder, PassObserver
 from konverge.component.status import Status
 from konverge.component.time_limit import TimeLimit
 
@@ -54,6 +54,7 @@ __all__ = [
     "DataEdge",
     "EventRecorder",
     "Option",
+    "PassObserver",
     "Prerequisite",
     "PrerequisiteResult",
     "PrerequisiteStatus",

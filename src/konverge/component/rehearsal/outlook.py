@@ -117,8 +117,8 @@ class Outlook:
     def _awaited(self) -> Iterator[str]:
         if self._error:
             yield (
-                "The pass fails and is tried again after a back-off, which grows, and at once when the owner or one of "
-                f"its objects changes. To be mended: {self._error}"
+                "The pass fails. It is tried again after a back-off, which grows, and at once when the owner or one of "
+                "its objects changes."
             )
             return
         match self._status:
