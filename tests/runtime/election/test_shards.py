@@ -48,6 +48,13 @@ def test_three_that_start_together_want_each_shard_once() -> None:
     assert sorted(shard for each in wanted for shard in each) == list(range(8))
 
 
+def test_what_is_no_lease_is_passed_over() -> None:
+    board = Board("web", 8, "a", TIMING)
+    for moment in (0.0, 2.0):
+        board.look([{"metadata": 7}, {"metadata": {"name": []}}, {"spec": "held"}, *leases({"a": set()})], moment)
+    assert board.plan(NOTHING, 2.0).campaign == set(range(8))
+
+
 def test_one_alone_takes_all() -> None:
     assert settled({"a": set()}, "a")[1].campaign == set(range(8))
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from konverge.kube import Object
+from konverge.kube import Object, ObjectKey
 from konverge.runtime.election.keyspace import hash_of, range_of
 from konverge.runtime.election.lease import LeaseRecord, Observation
 from konverge.runtime.election.options import LeaseTiming
@@ -88,7 +88,7 @@ class Board:
 
     def look(self, leases: Iterable[Object], now: float) -> None:
         """Take in all Leases of the sharding, as they were listed; `now` is after the answer came."""
-        self._leases = {str((lease.get("metadata") or {}).get("name", "")): lease for lease in leases}
+        self._leases = {ObjectKey.of(lease).name: lease for lease in leases}
         records = {name: LeaseRecord.of(lease) for name, lease in self._leases.items()}
         self._seen = {
             name: self._seen[name].next(record, now) if name in self._seen else Observation(record, now)
