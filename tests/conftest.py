@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import hypothesis
+import nodesemver  # noqa: F401  # konverge imports it late, and pytester would take away what a test of its own imported
 import pytest
 
 from konverge.clock import SimulatedLoop
