@@ -510,3 +510,19 @@ async def test_the_rehearsal_leaves_no_trace_of_the_owner(app: App) -> None:
 
     assert await app.client.get(APP, ObjectKey(app.key.namespace, "shop")) == before
     assert {request.verb for request in app.cluster.requests(AGENT)} == {"get", "patch"}
+
+
+async def test_a_condition_that_is_behind_the_cluster_is_news(app: App) -> None:
+    component = builder().with_resource(Deployment(app.deployment())).build()
+    first = await app.reconcile(component)
+
+    async def ready() -> bool:
+        found = await app.find(DEPLOYMENT, "web")
+        return found is not None and found.get("status", {}).get("readyReplicas") == 1
+
+    await app.cluster.eventually(ready)
+
+    told = await rehearsed(app, component)
+
+    assert first.reason == "Creating"
+    assert told.next == ("The next pass reports Healthy. Where an operator runs and does not, its log says why.",)

@@ -108,11 +108,18 @@ class Outlook:
         if wakes_at is not None:
             yield f"It is looked at again by itself at {format_time(wakes_at)}."
 
+    def _news(self) -> list[str]:
+        """What the next pass would do that the last one has not."""
+        names = ", ".join(story.identity for story in self._resources if story.changes)
+        news = [f"writes {names}"] if names else []
+        if self._before is None or self._before.reason != self._after.reason:
+            news.append(f"reports {self._status}")
+        return news
+
     def _written(self) -> Iterator[str]:
-        changes = [story for story in self._resources if story.changes]
-        if changes:
-            names = ", ".join(story.identity for story in changes)
-            yield f"The next pass writes {names}. Where an operator runs and does not, its log says why."
+        news = self._news()
+        if news:
+            yield f"The next pass {' and '.join(news)}. Where an operator runs and does not, its log says why."
 
     def _awaited(self) -> Iterator[str]:
         if self._error:
@@ -135,7 +142,7 @@ class Outlook:
             case Status.SUSPENDING | Status.PENDING_SUSPENSION:
                 yield "A change of the objects that are not suspended yet wakes it."
             case Status.HEALTHY | Status.OPERATIONAL | Status.COMPLETED:
-                if not any(story.changes for story in self._resources):
+                if not self._news():
                     yield "Nothing, until the owner or one of its objects changes."
             case _:
                 yield from self._not_ready()
