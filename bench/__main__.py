@@ -12,7 +12,7 @@ import sys
 from datetime import UTC, datetime
 from importlib import import_module
 
-_MEASUREMENTS = ("settled_pass", "queue_operations", "watch_events", "cached_pods", "cold_sync")
+_MEASUREMENTS = ("component_plan", "settled_pass", "queue_operations", "watch_events", "cached_pods", "cold_sync")
 
 
 def _main(names: list[str]) -> None:

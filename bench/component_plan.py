@@ -1,0 +1,147 @@
+"""What the plan of a component costs that finds nothing to do: ten objects of ten kinds, all as they should be.
+
+The engine has no plan apart from its pass: to look at each live object and decide that nothing need be written *is* a
+pass over settled objects. So that is measured, by processor time and with the time limit that an author's functions
+have in an operator; without and with the building of the component. The floor is what no pass can do without:
+rendering the ten desired objects and decoding the ten live ones from the bytes that a cache holds. A pass after a
+restart remembers nothing and compares every field.
+
+The objects are what the embedded API server made of a first pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, closing
+from dataclasses import dataclass
+
+import msgspec
+
+from bench.held_objects import HeldObjects
+from konverge.client import Client
+from konverge.clock import SeededEntropy, SystemClock
+from konverge.component import AppliedMemory, Component, ComponentBuilder, ReconcileContext, TimeLimit
+from konverge.kube import Object
+from konverge.localcluster import LocalCluster
+from konverge.operator import RunOptions
+from konverge.primitives import (
+    ConfigMap,
+    Deployment,
+    HorizontalPodAutoscaler,
+    Ingress,
+    NetworkPolicy,
+    PodDisruptionBudget,
+    Role,
+    Secret,
+    Service,
+    ServiceAccount,
+)
+
+_ROUNDS = 15
+_PASSES = 100
+_GOAL_MILLISECONDS = 1.0
+
+
+def component() -> Component:
+    """A web application as many operators make it."""
+    labels = {"app": "web"}
+    metadata = {"name": "web", "namespace": "default", "labels": labels}
+    container = {
+        "name": "main",
+        "image": "nginx:1.29",
+        "ports": [{"containerPort": 80}],
+        "env": [{"name": f"SETTING_{number}", "value": str(number)} for number in range(5)],
+        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
+        "readinessProbe": {"httpGet": {"path": "/ready", "port": 80}},
+    }
+    template = {"metadata": {"labels": labels}, "spec": {"serviceAccountName": "web", "containers": [container]}}
+    pods = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    rule = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}
+    backend = {"service": {"name": "web", "port": {"number": 80}}}
+    host = {"host": "web.test", "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}
+
+    def made(**content: object) -> Object:
+        return {"metadata": metadata, **content}
+
+    return (
+        ComponentBuilder("web", condition_type="WebReady")
+        .with_resource(ServiceAccount(made(automountServiceAccountToken=False)))
+        .with_resource(Role(made(rules=[rule])))
+        .with_resource(ConfigMap(made(data={"colour": "blue", "size": "xl"})))
+        .with_resource(Secret(made(stringData={"password": "hunter2"})))
+        .with_resource(Service(made(spec={"selector": labels, "ports": [{"port": 80}]})))
+        .with_resource(Deployment(made(spec=pods)))
+        .with_resource(Ingress(made(spec={"rules": [host]})))
+        .with_resource(PodDisruptionBudget(made(spec={"minAvailable": "50%", "selector": {"matchLabels": labels}})))
+        .with_resource(NetworkPolicy(made(spec={"podSelector": {"matchLabels": labels}, "ingress": [{}]})))
+        .with_resource(HorizontalPodAutoscaler(made(spec={"maxReplicas": 3, "scaleTargetRef": target})))
+        .build()
+    )
+
+
+@dataclass(frozen=True)
+class _Figures:
+    planned: float
+    built_and_planned: float
+    restarted: float
+    floor: float
+
+
+async def _milliseconds(work: Callable[[], Awaitable[object]]) -> float:
+    """The median processor time of one."""
+    found = []
+    for _ in range(_ROUNDS):
+        begin = time.process_time()
+        for _ in range(_PASSES):
+            await work()
+        found.append((time.process_time() - begin) / _PASSES * 1e3)
+    return statistics.median(found)
+
+
+async def _run() -> _Figures:
+    clock = SystemClock()
+    async with AsyncExitStack() as stack:
+        cluster = await stack.enter_async_context(LocalCluster(clock=clock, entropy=SeededEntropy()))
+        client = await stack.enter_async_context(Client(cluster.transport()))
+        owner = await client.create(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner", "namespace": "default"}}
+        )
+        held = HeldObjects(client)
+        limit = stack.enter_context(closing(TimeLimit(RunOptions().function_limit)))
+        memory = AppliedMemory()
+        built = component()
+
+        async def one_pass(of: Component, memory: AppliedMemory) -> None:
+            ctx = ReconcileContext(client=held, owner=owner, clock=clock, memory=memory, time_limit=limit)
+            await of.reconcile(ctx)
+
+        async def floor() -> None:
+            built.preview()
+            for text in held.texts.values():
+                msgspec.json.decode(text)
+
+        await one_pass(built, memory)
+        written = held.writes
+        figures = _Figures(
+            planned=await _milliseconds(lambda: one_pass(built, memory)),
+            built_and_planned=await _milliseconds(lambda: one_pass(component(), memory)),
+            restarted=await _milliseconds(lambda: one_pass(built, AppliedMemory())),
+            floor=await _milliseconds(floor),
+        )
+        assert held.writes == written, "something was written over objects that were settled"
+    return figures
+
+
+def measure() -> Iterator[str]:
+    """Run it; a line for the table."""
+    figures = asyncio.run(_run())
+    yield (
+        f"component plan, 10 objects, nothing to do: {figures.planned:.2f} ms of CPU (goal: <= "
+        f"{_GOAL_MILLISECONDS:g}), {figures.built_and_planned:.2f} with the component built anew, "
+        f"{figures.restarted:.2f} after a restart; floor (render and decode): {figures.floor:.2f}, "
+        f"ratio {figures.planned / figures.floor:.2f}"
+    )
