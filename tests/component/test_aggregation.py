@@ -2,6 +2,7 @@
 
 import pytest
 
+from konverge.component import ComponentBuilder, aggregate
 from konverge.component.aggregation import Verdict, converge, grade, suspend
 from konverge.component.status import Status
 from konverge.primitives.lifecycle import (
@@ -137,3 +138,56 @@ def test_the_component_is_as_suspended_as_its_least_suspended_resource(
     given: list[tuple[str, str]], expected: Verdict
 ) -> None:
     assert suspend([Suspension(SuspensionStatus(status), reason) for status, reason in given]) == expected
+
+
+@pytest.mark.parametrize(
+    ("reported", "expected"),
+    [
+        pytest.param([], ("False", "Unknown", "No components were aggregated."), id="nothing to sum up"),
+        pytest.param(
+            [("True", "Completed", "done"), ("True", "Suspended", "asleep"), ("True", "Healthy", "fine")],
+            ("True", "Suspended", "b: asleep"),
+            id="all True, the highest of all",
+        ),
+        pytest.param(
+            [("False", "Creating", "new"), ("False", "Failing", "crash"), ("False", "Blocked", "waits")],
+            ("False", "Failing", "b: crash"),
+            id="the most critical",
+        ),
+        pytest.param(
+            [("True", "Suspended", "asleep"), ("False", "Creating", "new")],
+            ("False", "Creating", "b: new"),
+            id="what is True is not asked where another is not",
+        ),
+        pytest.param(
+            [("False", "Blocked", "waits"), ("False", "PrerequisiteNotMet", "waits too")],
+            ("False", "Blocked", "a: waits"),
+            id="of equals the first",
+        ),
+        pytest.param(
+            [("False", "SomebodyElses", "odd"), ("False", "TaskPending", "soon")],
+            ("False", "TaskPending", "b: soon"),
+            id="a reason that nobody knows comes last",
+        ),
+        pytest.param([("False", "Creating", "")], ("False", "Creating", "a"), id="no message, the name alone"),
+        pytest.param(
+            [("Unknown", "Unknown", "who knows")], ("False", "Unknown", "a: who knows"), id="not known is not True"
+        ),
+    ],
+)
+def test_the_owners_condition_is_that_of_its_most_critical_component(
+    reported: list[tuple[str, str, str]], expected: tuple[str, str, str]
+) -> None:
+    names = "abc"[: len(reported)]
+    components = [ComponentBuilder(name, condition_type=f"{name.upper()}Ready").build() for name in names]
+    conditions = [
+        {"type": f"{name.upper()}Ready", "status": status, "reason": reason, "message": message}
+        for name, (status, reason, message) in zip(names, reported, strict=True)
+    ]
+    owner = {"metadata": {"generation": 3}, "status": {"conditions": conditions}}
+
+    found = aggregate("Ready", owner, components)
+
+    assert (found.status, found.reason, found.message) == expected
+    assert found.observed_generation == 3
+    assert owner["status"] == {"conditions": conditions}, "nothing is written"

@@ -1,6 +1,7 @@
 """What a builder accepts, what it refuses, and that it reports every mistake at once."""
 
 from collections.abc import Callable
+from dataclasses import FrozenInstanceError
 from datetime import timedelta
 from typing import Any, cast
 
@@ -22,7 +23,7 @@ from konverge.component import (
     unowned,
 )
 from konverge.component.options import Mode, OnAbsence
-from konverge.errors import BuildError
+from konverge.errors import BuildError, KonvergeError
 from konverge.feature import BooleanGate
 from konverge.kube import Object
 from konverge.mutation import Mutation
@@ -273,13 +274,55 @@ def test_resource_is_found_by_identity_in_any_mode() -> None:
     assert component.resource("v1/ConfigMap/default/none") is None
 
 
+def test_a_component_cannot_be_changed() -> None:
+    component = builder().with_resource(config()).build()
+
+    with pytest.raises(FrozenInstanceError):
+        component.is_suspended = True  # type: ignore[misc]
+
+    assert isinstance(component.entries, tuple)
+
+
+def test_what_is_registered_later_is_not_in_what_was_built() -> None:
+    growing = builder().with_resource(config())
+    component = growing.build()
+    growing.with_resource(config("late"))
+    assert len(component.entries) == 1
+
+
+def test_mutations_of_managed_resources_are_told_once_and_in_order() -> None:
+    def painted(*names: str, on: bool = True) -> list[Mutation[Any]]:
+        return [Mutation(name, lambda _: None, BooleanGate(on)) for name in names]
+
+    component = (
+        builder()
+        .with_resource(config("seen", mutations=painted("never")), read_only())
+        .with_resource(config("gone", mutations=painted("neither")), delete())
+        .with_resource(config("first", mutations=painted("paint", "polish")))
+        .with_resource(config("second", mutations=painted("tracing", "paint", on=False)))
+        .build()
+    )
+
+    assert component.registered_mutations() == ("paint", "polish", "tracing")
+    assert component.firing_set() == ("paint", "polish")
+
+
+def test_a_gate_that_fails_fails_the_firing_set() -> None:
+    resource = config(mutations=Mutation("paint", lambda _: None, BrokenGate()))
+    component = builder().with_resource(resource).build()
+    assert component.registered_mutations() == ("paint",)
+    with pytest.raises(KonvergeError, match=f"gate of mutation paint of resource {GUARDED}.*the licence server"):
+        component.firing_set()
+
+
 def test_preview_renders_managed_resources_only_and_asks_no_guard() -> None:
     component = (
         builder()
         .with_resource(config("seen"), read_only())
         .with_resource(config("first"))
         .with_resource(config("gone"), delete())
-        .with_resource(config("second"), auxiliary())
+        .with_resource(config("free"), orphan_when(True))
+        .with_resource(config("second", guard=lambda _: 1 / 0), auxiliary())
         .build()
     )
     previewed: list[Object] = component.preview()

@@ -282,6 +282,15 @@ async def test_an_auxiliary_resource_counts_for_suspension(app: App) -> None:
 # Participation
 
 
+async def test_an_auxiliary_resource_that_cannot_be_applied_is_an_error(app: App) -> None:
+    component = frontend().with_resource(ConfigMap(app.config("No Name")), auxiliary()).build()
+
+    with pytest.raises(ReconcileError, match="failed to apply resource v1/ConfigMap/.*/No Name"):
+        await app.reconcile(component)
+
+    assert (await app.condition("FrontendReady")).reason == "Error"
+
+
 async def test_an_absent_auxiliary_resource_blocks_on_request(app: App) -> None:
     component = frontend().with_resource(ConfigMap(app.config()), read_only(), block_on_absence(), auxiliary()).build()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
@@ -30,7 +31,14 @@ from konverge.feature import BooleanGate
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.mutation import Mutation
 from konverge.primitives import ConfigMap, Deployment, Secret, Service, Static
-from konverge.primitives.lifecycle import UNBLOCKED, GuardResult, blocked
+from konverge.primitives.lifecycle import (
+    UNBLOCKED,
+    Convergence,
+    ConvergingStatus,
+    GuardResult,
+    Operation,
+    blocked,
+)
 from tests.component.app import APP, CONFIG_MAP, DEPLOYMENT, SECRET, SERVICE, App
 
 pytestmark = pytest.mark.anyio
@@ -93,6 +101,48 @@ async def test_a_managed_object_carries_our_controller_reference_and_field_manag
     }
     managers = [entry["manager"] for entry in child["metadata"]["managedFields"]]
     assert managers == [f"TestApp/frontend/{owner['metadata']['uid']}"]
+
+
+async def test_a_field_manager_that_is_too_long_is_hashed(app: App) -> None:
+    name = "f" * 128
+    component = ComponentBuilder(name, condition_type="FrontendReady").with_resource(ConfigMap(app.config())).build()
+
+    await app.reconcile(component)
+    before = len(app.writes())
+    await app.reconcile(component)
+
+    owner, child = await app.owner(), await app.find(CONFIG_MAP, "settings")
+    assert child is not None
+    manager = hashlib.sha256(f"TestApp/{name}/{owner['metadata']['uid']}".encode()).hexdigest()
+    assert [entry["manager"] for entry in child["metadata"]["managedFields"]] == [manager]
+    assert app.writes()[before:] == []
+
+
+async def test_what_only_the_server_sets_is_not_applied(app: App) -> None:
+    """A live object may be given as the desired one."""
+    copied = {
+        "uid": "4f0c7a52-0000-4000-8000-000000000000",
+        "resourceVersion": "1",
+        "generation": 7,
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "deletionTimestamp": "2026-01-01T00:00:00Z",
+        "deletionGracePeriodSeconds": 30,
+        "selfLink": "/api/v1/namespaces/default/configmaps/settings",
+        "managedFields": [{"manager": "somebody", "operation": "Apply"}],
+    }
+    desired = app.config()
+    desired["metadata"] |= copied
+    component = frontend().with_resource(ConfigMap({**desired, "status": {"phase": "Old"}})).build()
+
+    condition = await app.reconcile(component)
+    before = len(app.writes())
+    await app.reconcile(component)
+
+    child = await app.find(CONFIG_MAP, "settings")
+    assert child is not None
+    assert condition.reason == "Healthy"
+    assert [name for name, value in copied.items() if child["metadata"].get(name) == value] == []
+    assert app.writes()[before:] == []
 
 
 async def test_a_settled_component_writes_nothing(app: App) -> None:
@@ -255,6 +305,30 @@ async def test_a_read_only_object_is_read_and_never_touched(app: App) -> None:
     assert child is not None
     assert (condition.reason, seen) == ("Healthy", ["db:5432"])
     assert "ownerReferences" not in child["metadata"]
+
+
+async def test_a_read_only_object_is_judged_as_one_that_nobody_has_touched(app: App) -> None:
+    await app.cluster.client.create({"apiVersion": "apps/v1", "kind": "Deployment", **app.deployment(replicas=0)})
+    told: list[Operation] = []
+
+    def judge(_: Object, operation: Operation) -> Convergence:
+        told.append(operation)
+        return Convergence(ConvergingStatus.FAILING, "as its owner says")
+
+    condition = await app.reconcile(
+        frontend().with_resource(Deployment(app.deployment(), converging_status=judge), read_only()).build()
+    )
+
+    assert told == [Operation.NONE]
+    assert (condition.status, condition.reason, condition.message) == ("False", "Failing", "as its owner says")
+
+
+async def test_a_read_only_object_is_not_read_while_its_guard_blocks(app: App) -> None:
+    users = ConfigMap(app.config("users"), guard=lambda _: blocked("not yet"))
+
+    condition = await app.reconcile(frontend().with_resource(users, read_only()).build())
+
+    assert (condition.reason, condition.message) == ("Blocked", "not yet")
 
 
 async def test_extracted_data_reaches_later_guards_and_mutations_in_the_same_pass(app: App) -> None:
@@ -439,6 +513,31 @@ async def test_an_orphaned_object_stays_without_our_reference(app: App) -> None:
     assert child["data"] == {"colour": "blue"}
     assert condition.reason == "Healthy"
     assert app.writes()[before:] == []
+
+
+async def test_what_is_left_out_stays_as_it_is(app: App) -> None:
+    def component(included: bool) -> Component:
+        return frontend().include_when(included, lambda: ConfigMap(app.config())).build()
+
+    await app.reconcile(component(True))
+    before = await app.find(CONFIG_MAP, "settings")
+    condition = await app.reconcile(component(False))
+
+    assert before is not None
+    assert len(before["metadata"]["ownerReferences"]) == 1
+    assert await app.find(CONFIG_MAP, "settings") == before
+    assert condition.reason == "Healthy"
+
+
+async def test_releasing_what_is_absent_sends_no_write(app: App) -> None:
+    component = frontend().with_resource(ConfigMap(app.config()), orphan_when(True)).build()
+    await app.reconcile(component)
+    before = len(app.writes())
+
+    await app.reconcile(component)
+
+    assert app.writes()[before:] == []
+    assert app.events.noted == []
 
 
 async def test_deletions_do_not_run_after_an_error_in_the_resource_step(app: App) -> None:
@@ -626,6 +725,17 @@ async def test_a_resource_deleted_on_suspend_goes_and_is_not_made_again(app: App
     assert condition.reason == "Suspended"
     assert app.writes()[before:] == []
     assert app.events.noted[-1][1].endswith("deleted on suspension")
+
+
+async def test_a_suspended_component_still_removes_what_is_marked(app: App) -> None:
+    await app.reconcile(frontend().with_resource(ConfigMap(app.config("old"))).build())
+
+    condition = await app.reconcile(
+        frontend().with_resource(ConfigMap(app.config("old")), delete()).suspend(True).build()
+    )
+
+    await app.gone(CONFIG_MAP, "old")
+    assert condition.reason == "Suspended"
 
 
 async def test_one_failing_suspension_does_not_hold_the_others(app: App) -> None:

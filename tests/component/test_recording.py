@@ -8,11 +8,18 @@ from datetime import timedelta
 
 import pytest
 
-from konverge.component import ComponentBuilder, ReconcileContext, delete, orphan_when, read_only
+from konverge.component import (
+    ComponentBuilder,
+    ReconcileContext,
+    delete,
+    orphan_when,
+    read_only,
+    suppress_grace_inconsistency_warning,
+)
 from konverge.errors import ReconcileError
 from konverge.kube import GroupVersionKind
 from konverge.mutation import Mutation
-from konverge.primitives import ConfigMap, Deployment, Grace, GraceStatus, Static
+from konverge.primitives import ConfigMap, Deployment, Grace, GraceStatus, Service, Static
 from tests.component.app import CONFIG_MAP, App
 
 pytestmark = pytest.mark.anyio
@@ -151,3 +158,34 @@ async def test_log_records_carry_the_component_and_its_condition(app: App, caplo
     await app.cluster.client.delete(
         GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole"), app.key._replace(namespace="", name=name)
     )
+
+
+async def test_a_grace_inconsistency_is_told_of_what_has_not_converged_and_is_not_suppressed(
+    app: App, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "konverge.component")
+    loud, quiet = (
+        Deployment(
+            app.deployment(name, image="konverge.test/never-ready:1"), grace_status=lambda _: Grace(GraceStatus.HEALTHY)
+        )
+        for name in ("loud", "quiet")
+    )
+    component = (
+        frontend()
+        .with_resource(loud)
+        .with_resource(quiet, suppress_grace_inconsistency_warning())
+        .with_resource(Service(app.service()))
+        .with_grace_period(timedelta(milliseconds=1))
+        .build()
+    )
+
+    await app.reconcile(component)
+    await app.cluster.clock.sleep(1.1)
+    condition = await app.reconcile(component)
+
+    assert condition.reason == "Creating"
+    assert [
+        (record.levelname, record.__dict__["resource"], record.__dict__["grace_status"])
+        for record in caplog.records
+        if record.getMessage().startswith("grace inconsistency")
+    ] == [("INFO", loud.identity, "Healthy")]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from konverge.component import Component, ComponentBuilder, ReconcileContext, aggregate
-from konverge.errors import ReconcileError
+from konverge.errors import ConflictError, KonvergeError, ReconcileError, ServerError
 from konverge.kube import Condition, Object, find_condition, set_condition
 from konverge.primitives import ConfigMap
 from konverge.primitives.lifecycle import blocked
@@ -112,6 +112,57 @@ async def test_metrics_are_recorded_for_every_condition_after_the_write(app: App
         before = list(metrics.recorded)
     assert before == []
     assert metrics.recorded == [("Foreign", "TheirReason"), ("OneReady", "Healthy")]
+
+
+class Refusing:
+    """The app's client, which refuses every write of a status."""
+
+    def __init__(self, app: App, error: KonvergeError) -> None:
+        self.mapping, self.get, self.apply = app.client.mapping, app.client.get, app.client.apply
+        self.delete = app.client.delete
+        self.tries = 0
+        self._error = error
+
+    async def update(self, obj: Object, *, subresource: str = "") -> Object:
+        self.tries += 1
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [
+        pytest.param(ConflictError("somebody was faster"), 5, id="a conflict is tried five times"),
+        pytest.param(ServerError("the disk is full"), 1, id="anything else once"),
+    ],
+)
+async def test_a_status_that_cannot_be_written_is_raised_and_counts_nothing(
+    app: App, error: KonvergeError, tries: int
+) -> None:
+    client = Refusing(app, error)
+    ctx = ReconcileContext(client=client, owner=await app.owner(), clock=app.cluster.clock)
+    ctx.metrics = metrics = Metrics()
+
+    await component(app, "one").reconcile(ctx)
+    with pytest.raises(type(error), match=str(error)):
+        await ctx.flush_status()
+
+    assert client.tries == tries
+    assert metrics.recorded == []
+
+
+async def test_an_error_of_the_pass_wins_over_one_of_the_flush(app: App) -> None:
+    client = Refusing(app, ServerError("the disk is full"))
+    ctx = ReconcileContext(client=client, owner=await app.owner(), clock=app.cluster.clock)
+
+    async def body() -> None:
+        async with ctx.flushing_status():
+            await component(app, "one").reconcile(ctx)
+            raise RuntimeError("later step")
+
+    with pytest.raises(RuntimeError, match="later step") as raised:
+        await body()
+
+    assert raised.value.__notes__ == ["The status could not be written either: the disk is full"]
 
 
 async def test_a_retired_condition_goes_and_foreign_ones_stay(app: App) -> None:
