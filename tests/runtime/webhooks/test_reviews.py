@@ -282,6 +282,20 @@ async def test_objects_are_converted_in_their_order() -> None:
     assert found["convertedObjects"] == [{**obj, "apiVersion": "x/v2"} for obj in objects]
 
 
+async def test_many_objects_hold_up_nothing_else_and_not_their_deadline() -> None:
+    converted = []
+
+    async def convert(obj: Object, api_version: str) -> Object:
+        converted.append(obj)
+        return {**obj, "apiVersion": api_version}
+
+    body = sent(a_conversion(*[a_web_app()] * 10_000, to="x/v2"))
+    found = response(await answer_conversion(ConversionHook(MAPPING, convert), body, 0))
+
+    assert found["result"]["message"] == "converting 10000 objects took longer than 0 s"
+    assert len(converted) < 1000
+
+
 async def test_nothing_to_convert_is_a_success() -> None:
     assert response(await answer_conversion(CONVERSION, sent(a_conversion()), 5))["convertedObjects"] == []
 
