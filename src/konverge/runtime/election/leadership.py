@@ -16,7 +16,6 @@ from konverge.client.permits import WritePermit
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
 from konverge.errors import KonvergeError
 from konverge.runtime.election.campaigns import Campaign, LeaderCampaign, Listener, ShardCampaign, ShardClient
-from konverge.runtime.election.keyspace import shard_of
 from konverge.runtime.election.options import LeaderElection, Sharding, new_identity
 from konverge.runtime.election.thread import OwnClient, RenewalThread
 
@@ -53,13 +52,11 @@ class ShardAssignment:
     """The shards that this process holds; it changes as replicas come and go.
 
     Args:
-        shards: How many there are.
         identity: Who this process is.
         listener: What is done when one comes or goes.
     """
 
-    def __init__(self, shards: int, identity: str, listener: ShardListener) -> None:
-        self.shards = shards
+    def __init__(self, identity: str, listener: ShardListener) -> None:
         self.identity = identity
         self._listener = listener
         self._permits: dict[int, WritePermit] = {}
@@ -70,14 +67,6 @@ class ShardAssignment:
     def held(self) -> frozenset[int]:
         """The shards that are ours. A shard that is being handed over is, until its passes have ended."""
         return frozenset(self._permits)
-
-    def shard_of(self, uid: str) -> int:
-        """The shard of an owner."""
-        return shard_of(uid, self.shards)
-
-    def holds(self, uid: str) -> bool:
-        """Tell whether an owner of that UID is ours."""
-        return shard_of(uid, self.shards) in self._permits
 
     def permit(self, shard: int) -> WritePermit:
         """The permission to write for owners of that shard, for the present term; a pass takes it when it begins."""
@@ -151,7 +140,7 @@ class Leadership:
 
     def __init__(self, identity: str) -> None:
         self.identity = identity
-        self.assignment = ShardAssignment(1, identity, _NobodyElse())
+        self.assignment = ShardAssignment(identity, _NobodyElse())
         self._begun: WritePermit = NoPermit()
 
     @property
@@ -273,7 +262,7 @@ async def sharding(
     """
     clock, entropy = clock or SystemClock(), entropy or SystemEntropy()
     named = replace(options, identity=options.identity or new_identity(entropy))
-    assignment = ShardAssignment(named.shards, named.identity, listener)
+    assignment = ShardAssignment(named.identity, listener)
 
     def new_campaign(client: _ElectionClient, messenger: Listener) -> Campaign:
         return ShardCampaign(client, named, named.identity, messenger, clock=clock, entropy=entropy)

@@ -23,6 +23,7 @@ _KINDS = {
     Purpose.DEFAULT: GroupVersionKind(_GROUP, "v1", "MutatingWebhookConfiguration"),
     Purpose.VALIDATE: GroupVersionKind(_GROUP, "v1", "ValidatingWebhookConfiguration"),
 }
+_FIELD_MANAGER = "konverge-webhooks"
 _REVIEW_VERSIONS = ["v1"]
 _HTTPS_PORT = 443
 
@@ -131,14 +132,14 @@ def conversion_config(mapping: ResourceMapping, hooks: Hooks, endpoint: Endpoint
     return None
 
 
-async def register(client: Client, manifests: Sequence[Object], *, field_manager: str = "konverge-webhooks") -> None:
+async def register(client: Client, manifests: Sequence[Object]) -> None:
     """Apply the manifests (server-side apply, forced): the server asks the webhooks from then on, after about a second.
 
     Raises:
         konverge.errors.ApiError: The server refuses one; those before it are applied.
     """
     for manifest in manifests:
-        await client.apply(manifest, field_manager=field_manager)
+        await client.apply(manifest, field_manager=_FIELD_MANAGER)
 
 
 async def unregister(client: Client, manifests: Sequence[Object]) -> None:
