@@ -21,6 +21,7 @@ from tests.docs.pages import REPOSITORY, blocks, operator_of
 SOURCE = REPOSITORY / "src" / "konverge"
 PAGES = [*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md"), *REPOSITORY.glob("examples/**/*.md")]
 ADMIN = "docs"
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 
 
 async def install(cluster: Cluster, operator: Operator) -> None:
@@ -59,15 +60,19 @@ async def test_the_operator_that_a_page_shows_makes_the_object_that_it_shows_rea
 # The embedded cluster binds a claim at once; on the real one nobody provides volumes.
 VOLUME_CLAIM = {"embedded": "Component is healthy.", "real": "the volume is not bound yet"}
 
-# What the components page leaves out around its last two blocks.
+# What the components page leaves out around its blocks.
 COMPONENTS_FRAME = """
 from dataclasses import dataclass
+from datetime import timedelta
 from konverge import *
+from konverge.mutation import *
 from konverge.primitives import *
 
 @dataclass
 class WebAppSpec:
     host: str = ""
+    suspended: bool = False
+    tracing: bool = True
 
 @custom_resource(group="docs.konverge.test", version="v1")
 @dataclass
@@ -78,22 +83,38 @@ class WebApp:
 def rules(app):
     return {{"defaultBackend": {{"service": {{"name": "pages", "port": {{"number": 80}}}}}}}}
 
+def named(app, suffix=""):
+    return {{"name": app.metadata.name + suffix, "namespace": app.metadata.namespace}}
+
+def pages(app):
+    labels = {{"app": app.metadata.name}}
+    containers = [{{"name": "main", "image": "konverge.test/app:1"}}]
+    template = {{"metadata": {{"labels": labels}}, "spec": {{"containers": containers}}}}
+    return {{"metadata": named(app), "spec": {{"selector": {{"matchLabels": labels}}, "template": template}}}}
+
+def service(app):
+    return {{"metadata": named(app), "spec": {{"ports": [{{"port": 80}}]}}}}
+
+def old_service(app):
+    return {{"metadata": named(app, "-old")}}
+
 {blocks}
+
+def traced(app):
+    return ComponentBuilder("traced", condition_type="TracedReady").with_resource(traced_pages(app)).build()
 
 def storage(app):
     return ComponentBuilder("storage", condition_type="StorageReady").with_resource(claim(app)).build()
 
 operator = Operator("apps")
-operator.manages(WebApp, certificate, storage)
+operator.manages(WebApp, frontend, traced, certificate, storage)
 """
 
 
 @pytest.mark.anyio
-async def test_the_guard_and_the_other_kind_that_the_components_page_shows_do_what_it_says(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+async def test_the_components_that_the_components_page_shows_do_what_it_says(cluster: Cluster, tmp_path: Path) -> None:
     file = tmp_path / "shown.py"
-    file.write_text(COMPONENTS_FRAME.format(blocks="\n\n".join(blocks("docs/components.md", "python")[-2:])))
+    file.write_text(COMPONENTS_FRAME.format(blocks="\n\n".join(blocks("docs/components.md", "python"))))
     operator = load_operator(parse_reference(str(file)))
     key = ObjectKey(cluster.namespace, "shop")
     metadata = {"name": key.name, "namespace": key.namespace}
@@ -114,6 +135,8 @@ async def test_the_guard_and_the_other_kind_that_the_components_page_shows_do_wh
             operator.run(cluster.new_client(f"{ADMIN}-operator"), in_namespace, clock=cluster.clock)
         )
         await cluster.client.create({"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, "spec": {}})
+        await says("FrontendReady", 'Condition "BackendReady" not found')
+        await says("TracedReady", "healthy")
         await says("CertificateReady", "waiting for v1/Secret")
         await says("StorageReady", VOLUME_CLAIM[cluster.name])
         await cluster.client.apply(secret, field_manager=ADMIN)
@@ -122,6 +145,9 @@ async def test_the_guard_and_the_other_kind_that_the_components_page_shows_do_wh
         await says("CertificateReady", "healthy")
 
         running.cancel()
+    pages = await cluster.client.get(DEPLOYMENT, key)
+    (container,) = pages["spec"]["template"]["spec"]["containers"]
+    assert [variable["name"] for variable in container["env"]] == ["OTEL_EXPORTER_OTLP_ENDPOINT"]
 
 
 @pytest.fixture
