@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from konverge.errors import InvalidError
 from konverge.kube import Object
+from konverge.kube.patterns import Pattern, PatternSyntaxError, TooCostlyError
 from konverge.localcluster.apiserver import ApiServer
-from konverge.localcluster.validation.patterns import Pattern, PatternSyntaxError, TooCostlyError
 from tests.localcluster.objects import DEFINITION, WEBAPP, webapp
 
 ATOMS = [

@@ -7,9 +7,9 @@ from typing import Any
 
 from konverge.kube import Object
 from konverge.kube.names import dns_subdomain_mistakes, service_name_mistakes
+from konverge.kube.patterns import Pattern, PatternSyntaxError
 from konverge.localcluster.validation.client_configs import client_config_mistakes, review_version_mistakes
 from konverge.localcluster.validation.mistakes import IMMUTABLE, Mistake, forbidden, invalid, required, unsupported
-from konverge.localcluster.validation.patterns import Pattern, PatternSyntaxError
 
 __all__ = ["definition_mistakes", "definition_update_mistakes"]
 

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from konverge.localcluster.validation.patterns import Pattern, PatternSyntaxError
+from konverge.kube.patterns import Pattern, PatternSyntaxError
 
 __all__ = ["Expression", "ExpressionError", "UnsupportedExpressionError", "can_evaluate", "optional"]
 

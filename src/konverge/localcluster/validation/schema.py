@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from konverge.apply.schema import Schema
+from konverge.kube.patterns import TooCostlyError, compiled
 from konverge.localcluster.validation.mistakes import (
     Mistake,
     duplicate,
@@ -28,7 +29,6 @@ from konverge.localcluster.validation.mistakes import (
     unsupported,
     wrong_type,
 )
-from konverge.localcluster.validation.patterns import TooCostlyError, compiled
 
 __all__ = ["scale_mistakes", "schema_mistakes"]
 
