@@ -295,6 +295,22 @@ async def test_many_idle_connections_do_not_keep_a_probe_out() -> None:
             writer.close()
 
 
+async def test_connections_that_come_in_bursts_close_one_another_too() -> None:
+    async with served(options()) as serving:
+        idle = []
+        for _ in range(6):  # each less than what waits to be accepted
+            opening = (asyncio.open_connection("127.0.0.1", serving.probe_port) for _ in range(90))
+            idle += await asyncio.gather(*opening)
+        ends = [asyncio.create_task(reader.read()) for reader, _ in idle]
+        async with asyncio.timeout(5):
+            while sum(end.done() for end in ends) < 200:
+                await asyncio.wait([end for end in ends if not end.done()], return_when=asyncio.FIRST_COMPLETED)
+        assert (await get(serving.probe_port, "/livez"))[0] == 200
+        for _, writer in idle:
+            writer.close()
+        await asyncio.wait(ends)
+
+
 async def test_a_request_with_endless_headers_is_refused() -> None:
     async with served(options()) as serving:
         status, _, _ = await get(serving.probe_port, "/livez", {"X-Long": "x" * 20_000})

@@ -97,9 +97,10 @@ class ReadServer:
     def _accept(self) -> asyncio.Protocol:
         server = self._runner.server
         assert server is not None
-        connections = server.connections
-        if len(connections) >= _MAX_CONNECTIONS:
-            connections[0].force_close()
+        # One that is being closed is still among them; of many that come at one moment each has to close another.
+        staying = [each for each in server.connections if each.transport is not None]
+        if len(staying) >= _MAX_CONNECTIONS:
+            staying[0].force_close()
         return server()
 
 
