@@ -1,5 +1,7 @@
 """From what each resource says to what the component says (specification, "Condition priority and aggregation")."""
 
+from itertools import permutations
+
 import pytest
 
 from konverge.component import ComponentBuilder, aggregate
@@ -107,6 +109,30 @@ def results(*pairs: tuple[str, str]) -> list[Convergence]:
 )
 def test_the_most_critical_state_wins(given: list[tuple[str, str]], expected: Verdict) -> None:
     assert converge(results(*given)) == expected
+
+
+# What is equally severe is told together; what is blocked tells of itself alone.
+CLASSES = [
+    {"Creating", "OperationPending", "TaskPending"},
+    {"Blocked"},
+    {"Updating"},
+    {"Scaling", "TaskRunning"},
+    {"Failing", "OperationFailing", "TaskFailing"},
+]
+PRIORITIES = {reason: priority for reason, priority, _ in SPECIFICATION}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [*permutations(sorted({status for of_class in CLASSES for status in of_class}), 2)]
+)
+def test_the_reasons_of_a_class_are_told_together(first: str, second: str) -> None:
+    winner = max(first, second, key=PRIORITIES.__getitem__)
+    (together,) = (statuses for statuses in CLASSES if winner in statuses)
+
+    verdict = converge(results((first, first.lower()), ("Healthy", "fine"), (second, second.lower())))
+
+    assert verdict.status == winner
+    assert verdict.message == "; ".join(status.lower() for status in (first, second) if status in together)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from konverge.component import (
 from konverge.errors import ReconcileError
 from konverge.feature import BooleanGate
 from konverge.kube import Object
-from konverge.primitives import UNBLOCKED, ConfigMap, Deployment, Static, blocked
+from konverge.primitives import UNBLOCKED, ConfigMap, Deployment, Grace, GraceStatus, Service, Static, blocked
 from tests.component.app import CONFIG_MAP, DEPLOYMENT, App
 
 pytestmark = pytest.mark.anyio
@@ -85,6 +85,34 @@ async def test_a_blocked_auxiliary_resource_is_down_without_asking_its_grace_han
     condition = await app.reconcile(component)
 
     assert (condition.reason, condition.message) == ("Down", "Component is down: no licence")
+
+
+async def test_ready_resources_are_graded_too(app: App) -> None:
+    worse = Service(app.service(), grace_status=lambda _: Grace(GraceStatus.DOWN, "nobody answers"))
+    late = Deployment(
+        app.deployment(image=NEVER_READY), grace_status=lambda _: Grace(GraceStatus.DEGRADED, "a pod is late")
+    )
+    component = frontend().with_resource(late).with_resource(worse).with_grace_period(MOMENT).build()
+
+    await app.reconcile(component)
+    await longer_than_a_moment(app)
+    condition = await app.reconcile(component)
+
+    assert (condition.reason, condition.message) == ("Down", "Component is down: nobody answers")
+
+
+async def test_a_guard_without_a_reason_is_told_by_its_resource(app: App) -> None:
+    component = (
+        frontend().with_resource(ConfigMap(app.config(), guard=lambda _: blocked(""))).with_grace_period(MOMENT).build()
+    )
+
+    waiting = await app.reconcile(component)
+    await longer_than_a_moment(app)
+    late = await app.reconcile(component)
+
+    told = f"v1/ConfigMap/{app.key.namespace}/settings is blocked"
+    assert (waiting.reason, waiting.message) == ("Blocked", told)
+    assert (late.reason, late.message) == ("Down", f"Component is down: {told}")
 
 
 async def test_a_grace_handler_that_answers_no_status_is_an_error(app: App) -> None:
@@ -188,6 +216,23 @@ async def test_a_component_switched_off_deletes_in_the_order_of_registration(app
 
     deleted = [message.split()[1].rpartition("/")[2] for _, message, _ in app.events.noted[made:]]
     assert deleted == ["third", "first", "second"]
+
+
+async def test_a_component_that_cannot_be_switched_off_says_why(app: App) -> None:
+    await app.reconcile(frontend().with_resource(ConfigMap(app.config())).build())
+    component = (
+        frontend()
+        .with_feature_gate(BooleanGate(False))
+        .with_resource(unserved(app, "a"), delete())
+        .with_resource(ConfigMap(app.config()))
+        .build()
+    )
+
+    with pytest.raises(ReconcileError, match="failed to delete resource .*Nothing/.*/a: "):
+        await app.reconcile(component)
+
+    await app.gone(CONFIG_MAP, "settings")
+    assert (await app.condition("FrontendReady")).reason == "Error"
 
 
 async def test_a_blocked_component_releases_its_orphans(app: App) -> None:

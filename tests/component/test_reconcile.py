@@ -515,6 +515,35 @@ async def test_an_orphaned_object_stays_without_our_reference(app: App) -> None:
     assert app.writes()[before:] == []
 
 
+class Overtaken:
+    """The app's client, in whose way somebody else changes an object between its read and its update."""
+
+    def __init__(self, app: App, times: int) -> None:
+        self._app, self._times = app, times
+        client = app.client
+        self.mapping, self.get, self.apply, self.delete = client.mapping, client.get, client.apply, client.delete
+
+    async def update(self, obj: Object, *, subresource: str = "") -> Object:
+        if obj["kind"] == "ConfigMap" and self._times:
+            self._times -= 1
+            live = await self._app.cluster.client.get(CONFIG_MAP, ObjectKey.of(obj))
+            await self._app.cluster.client.update({**live, "data": {"tries": str(self._times)}})
+        return await self._app.client.update(obj, subresource=subresource)
+
+
+async def test_a_release_is_tried_again_when_somebody_was_faster(app: App) -> None:
+    await app.reconcile(frontend().with_resource(ConfigMap(app.config())).build())
+    component = frontend().with_resource(ConfigMap(app.config()), orphan_when(True)).build()
+    ctx = ReconcileContext(client=Overtaken(app, 2), owner=await app.owner(), clock=app.cluster.clock)
+
+    await component.reconcile(ctx)
+
+    child = await app.find(CONFIG_MAP, "settings")
+    assert child is not None
+    assert not child["metadata"].get("ownerReferences")
+    assert child["data"] == {"tries": "0"}
+
+
 async def test_what_is_left_out_stays_as_it_is(app: App) -> None:
     def component(included: bool) -> Component:
         return frontend().include_when(included, lambda: ConfigMap(app.config())).build()

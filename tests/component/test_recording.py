@@ -19,7 +19,7 @@ from konverge.component import (
 from konverge.errors import ReconcileError
 from konverge.kube import GroupVersionKind
 from konverge.mutation import Mutation
-from konverge.primitives import ConfigMap, Deployment, Grace, GraceStatus, Service, Static
+from konverge.primitives import ConfigMap, Deployment, Grace, GraceStatus, Service, Static, blocked
 from tests.component.app import CONFIG_MAP, App
 
 pytestmark = pytest.mark.anyio
@@ -126,6 +126,34 @@ async def test_events_have_the_reasons_and_messages_of_the_specification(app: Ap
         ("ResourceDeleted", f"Resource {identity} deleted due to resource deletion flag", "Delete"),
         ("ResourceDeleted", f"Resource {asleep.identity} deleted on suspension", "Delete"),
     ]
+
+
+async def test_taking_a_field_over_counts_as_an_update(app: App) -> None:
+    """Nothing but the record of who owns the field changes, which is a change of the object all the same."""
+    await app.reconcile(frontend().with_resource(ConfigMap(app.config(colour="blue"))).build())
+    child = await app.find(CONFIG_MAP, "settings")
+    assert child is not None
+    await app.cluster.client.update({**child, "data": {**child["data"], "size": "xl"}})
+
+    await app.reconcile(frontend().with_resource(ConfigMap(app.config(colour="blue", size="xl"))).build())
+
+    assert app.events.noted[-1] == ("UpdatedConfigMap", "Updated ConfigMap 'settings'", "Update")
+
+
+async def test_what_fails_or_waits_is_told_by_no_event(app: App) -> None:
+    def broken(_: object) -> None:
+        raise RuntimeError("the author's mistake")
+
+    waiting = ConfigMap(app.config(), guard=lambda _: blocked("not yet"))
+    await app.reconcile(frontend().with_resource(waiting).build())
+    with pytest.raises(ReconcileError):
+        await app.reconcile(frontend().with_resource(ConfigMap(app.config("No Name"))).build())
+    with pytest.raises(ReconcileError):
+        await app.reconcile(
+            frontend().with_resource(ConfigMap(app.config(), mutations=Mutation("broken", broken))).build()
+        )
+
+    assert app.events.noted == []
 
 
 async def test_log_records_carry_the_component_and_its_condition(app: App, caplog: pytest.LogCaptureFixture) -> None:
