@@ -8,8 +8,9 @@ import pytest
 
 from konverge.crd import crd_manifest
 from konverge.kube import ObjectKey
+from konverge.primitives import PersistentVolume
 from konverge.testing import Cluster
-from tests.scenarios.kinds import DEFINITIONS, PERSISTENT_VOLUME
+from tests.scenarios.kinds import DEFINITIONS
 from tests.scenarios.samples import CLUSTER_SAMPLE, SAMPLE, ClusterSample, Sample, Stage
 
 
@@ -21,4 +22,4 @@ async def stage(cluster: Cluster) -> AsyncIterator[Stage]:
     for gvk, definition in {**samples, **DEFINITIONS}.items():
         await stage.serve(gvk, definition)
     yield stage
-    await stage.delete(PERSISTENT_VOLUME, ObjectKey("", f"disk-{stage.namespace}"))
+    await stage.delete(PersistentVolume.gvk, ObjectKey("", f"disk-{stage.namespace}"))

@@ -13,8 +13,9 @@ from konverge.feature import BooleanGate
 from konverge.kube import GroupVersionKind, Object, ObjectKey, controller_of
 from konverge.operator import Operator, OwnerContext
 from konverge.primitives import Primitive
-from tests.scenarios.kinds import CROSS_SCOPE, SCENARIOS, Scenario
+from tests.scenarios.kinds import CROSS_SCOPE, SCENARIOS
 from tests.scenarios.samples import AGENT, CLUSTER_SAMPLE, SAMPLE, ClusterSample, Sample, Stage, at
+from tests.scenarios.scenario import Scenario
 
 pytestmark = pytest.mark.anyio
 
