@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
 import re
 from pathlib import Path
 from typing import Any
@@ -15,18 +12,14 @@ import pytest
 import konverge
 import konverge.mutation
 import konverge.primitives
-from konverge.cli.program import konverge as program
-from konverge.cli.run import run
 from konverge.crd import definition_of
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.runtime.serving import families
 from konverge.testing import Cluster
-from konverge.testing.golden import plugin
+from tests.docs.names import is_known, known_names
 from tests.docs.pages import operator_of, text_of
 
 GO, KOPF = "docs/from-the-go-framework.md", "docs/from-kopf.md"
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
-PACKAGES = [f"konverge.{found.name}" for found in pkgutil.iter_modules(konverge.__path__) if found.name != "__main__"]
 
 # The editors of the Go framework with their methods; the fields' names are Kubernetes'.
 GO_EDITORS = {
@@ -121,46 +114,11 @@ GO_MUTATORS = {
 }
 
 
-def known_names() -> set[str]:
-    """What konverge's packages export, and the attributes and parameters of that."""
-    names = set(dir(konverge.Operator("any")))
-    for exported in (konverge, *map(importlib.import_module, PACKAGES)):
-        for name in getattr(exported, "__all__", ()):
-            found: Any = getattr(exported, name)
-            names.add(name)
-            if inspect.isclass(found):
-                names.update(dir(found), vars(found), getattr(found, "__annotations__", ()))
-                names.update(*(parameters(member) for _, member in inspect.getmembers(found, inspect.isroutine)))
-            if callable(found):
-                names.update(parameters(found))
-    return names | {family.name for family in vars(families).values() if isinstance(family, families.Family)}
-
-
-def parameters(function: Any) -> set[str]:
-    try:
-        return set(inspect.signature(function).parameters)
-    except (TypeError, ValueError):
-        return set()
-
-
 def told_here(page: str, headings: str) -> list[str]:
     """The code in the last column of a page's tables with these headings."""
     tables = re.findall(rf"^\| {headings} \|\n\|[-|]+\|\n((?:\|.*\n)+)", text_of(page), re.MULTILINE)
     lines = [line for table in tables for line in table.splitlines()]
     return [code for line in lines for code in re.findall(r"`([^`]+)`", line.rpartition(" | ")[2])]
-
-
-def is_known(code: str, names: set[str]) -> bool:
-    """Whether what konverge calls so exists: a command, an option, or each name in it."""
-    if code.startswith("konverge "):
-        return code.split()[1] in program.list_commands(None)  # type: ignore[arg-type]
-    if code.startswith("pytest --"):
-        return f'"{code.split()[1]}"' in inspect.getsource(plugin)
-    if code.startswith("--"):
-        return any(code in option.opts for option in run.params)
-    words = re.findall(r"(?<![\w\"])[A-Za-z_]\w*", re.sub(r'"[^"]*"|=\w+', "", code.partition("(")[0]))
-    given = re.findall(r"(\w+)=", code)
-    return bool(words) and words[-1] in names and all(name in names for name in given)
 
 
 # What is no name of konverge's: other people's words.
