@@ -15,7 +15,12 @@ pytest_plugins = ["konverge.testing.pytest_plugin", "pytester"]
 
 # A shared machine is slow at times, which says nothing about the code. Where everybody's work is checked, the examples
 # are the same each time; on a developer's machine they are new ones.
-hypothesis.settings.register_profile("konverge", deadline=None, derandomize=os.environ.get("CI") == "true")
+hypothesis.settings.register_profile(
+    "konverge",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    derandomize=os.environ.get("CI") == "true",
+)
 hypothesis.settings.load_profile("konverge")
 
 
