@@ -124,6 +124,12 @@ MISTAKES: list[Any] = [
     ),
     (lambda: builder().with_grace_period(cast(Any, "5m")), "its grace period is a str: expected a timedelta"),
     (lambda: builder().suspend(cast(Any, "no")), "suspend() was given a str: expected a bool"),
+    (
+        lambda: builder().include_when(cast(Any, "no"), config),
+        "include_when() was given a str: expected a bool",
+    ),
+    (with_options(delete_when(cast(Any, "no"))), f"{GUARDED}: delete_when() was given a str: expected a bool"),
+    (with_options(orphan_when(cast(Any, None))), f"{GUARDED}: orphan_when() was given a NoneType: expected a bool"),
     # Options that exclude each other, whatever their conditions say
     (with_options(read_only(), delete()), f"{GUARDED}: read_only() excludes delete(): {NO_OWNING}"),
     (with_options(read_only(), delete_when(False)), f"{GUARDED}: read_only() excludes delete_when(): {NO_OWNING}"),

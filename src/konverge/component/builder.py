@@ -77,6 +77,9 @@ class ComponentBuilder:
         When it is false the factory is not called, and the object is neither created nor read nor deleted. To have an
         owned object removed instead, use `gated_by` or `delete_when`.
         """
+        if not isinstance(condition, bool):
+            self._mistakes.append(f"include_when() was given a {type(condition).__name__}: expected a bool")
+            return self
         return self.with_resource(factory(), *options) if condition else self
 
     def with_feature_gate(self, gate: Gate | None) -> ComponentBuilder:

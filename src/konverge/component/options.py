@@ -165,6 +165,12 @@ def resolve(options: Sequence[object]) -> tuple[Treatment, list[str]]:
         for option in options
         if not isinstance(option, Option | None)
     ]
+    # What reads as true by accident, a text or a function, would delete or release what it should not.
+    mistakes += [
+        f"{option.name} was given a {type(option.active).__name__}: expected a bool"
+        for option in given
+        if type(option.active) is not bool
+    ]
     mistakes += _exclusions(names)
     gates_on, gate_mistakes = _gates_on(present)
     mistakes += gate_mistakes
