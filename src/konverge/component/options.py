@@ -166,10 +166,11 @@ def resolve(options: Sequence[object]) -> tuple[Treatment, list[str]]:
         if not isinstance(option, Option | None)
     ]
     # What reads as true by accident, a text or a function, would delete or release what it should not.
+    conditions: list[tuple[str, object]] = [(option.name, option.active) for option in given]
     mistakes += [
-        f"{option.name} was given a {type(option.active).__name__}: expected a bool"
-        for option in given
-        if type(option.active) is not bool
+        f"{name} was given a {type(condition).__name__}: expected a bool"
+        for name, condition in conditions
+        if not isinstance(condition, bool)
     ]
     mistakes += _exclusions(names)
     gates_on, gate_mistakes = _gates_on(present)
