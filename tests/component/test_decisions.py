@@ -101,6 +101,25 @@ async def test_ready_resources_are_graded_too(app: App) -> None:
     assert (condition.reason, condition.message) == ("Down", "Component is down: nobody answers")
 
 
+async def test_an_auxiliary_resource_is_not_graded(app: App) -> None:
+    def graded(name: str, status: GraceStatus) -> Deployment:
+        return Deployment(app.deployment(name, image=NEVER_READY), grace_status=lambda _: Grace(status, name))
+
+    component = (
+        frontend()
+        .with_resource(graded("companion", GraceStatus.DOWN), auxiliary())
+        .with_resource(graded("web", GraceStatus.DEGRADED))
+        .with_grace_period(MOMENT)
+        .build()
+    )
+
+    await app.reconcile(component)
+    await longer_than_a_moment(app)
+    condition = await app.reconcile(component)
+
+    assert (condition.reason, condition.message) == ("Degraded", "Component is degraded: web")
+
+
 async def test_a_guard_without_a_reason_is_told_by_its_resource(app: App) -> None:
     component = (
         frontend().with_resource(ConfigMap(app.config(), guard=lambda _: blocked(""))).with_grace_period(MOMENT).build()

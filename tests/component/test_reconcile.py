@@ -515,6 +515,55 @@ async def test_an_orphaned_object_stays_without_our_reference(app: App) -> None:
     assert app.writes()[before:] == []
 
 
+async def test_an_object_that_is_held_is_deleted_once(app: App) -> None:
+    held = app.config()
+    held["metadata"]["finalizers"] = ["konverge.test/hold"]
+    await app.reconcile(frontend().with_resource(ConfigMap(held)).build())
+    component = frontend().with_resource(ConfigMap(app.config()), delete()).build()
+
+    for _ in range(3):
+        await app.reconcile(component)
+
+    child = await app.find(CONFIG_MAP, "settings")
+    assert child is not None
+    assert [entry.verb for entry in app.writes() if entry.verb == "delete"] == ["delete"]
+    assert [reason for reason, _, _ in app.events.noted] == ["CreatedConfigMap", "ResourceDeleted"]
+    await app.cluster.client.patch(
+        CONFIG_MAP, ObjectKey.of(child), {"metadata": {"finalizers": None}}, patch_type="merge"
+    )
+
+
+class Outdated:
+    """The app's client, which still shows an object that is another one by now."""
+
+    def __init__(self, app: App, shown: Object) -> None:
+        client = app.client
+        self.mapping, self.apply, self.update, self.delete = client.mapping, client.apply, client.update, client.delete
+        self._get, self._shown = client.get, shown
+
+    async def get(self, gvk: GroupVersionKind, key: ObjectKey, *, live: bool = False) -> Object:
+        if key == ObjectKey.of(self._shown) and gvk == CONFIG_MAP:
+            return copy.deepcopy(self._shown)
+        return await self._get(gvk, key, live=live)
+
+
+async def test_another_object_that_has_taken_the_name_is_not_deleted(app: App) -> None:
+    await app.reconcile(frontend().with_resource(ConfigMap(app.config())).build())
+    shown = await app.find(CONFIG_MAP, "settings")
+    assert shown is not None
+    await app.cluster.client.delete(CONFIG_MAP, ObjectKey.of(shown))
+    await app.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", **app.config(of="another")})
+    ctx = ReconcileContext(client=Outdated(app, shown), owner=await app.owner(), clock=app.cluster.clock)
+
+    with pytest.raises(ReconcileError, match="failed to delete resource v1/ConfigMap/.*/settings"):
+        await frontend().with_resource(ConfigMap(app.config()), delete()).build().reconcile(ctx)
+
+    child = await app.find(CONFIG_MAP, "settings")
+    assert child is not None
+    assert child["data"] == {"of": "another"}
+    assert not child["metadata"].get("deletionTimestamp")
+
+
 class Overtaken:
     """The app's client, in whose way somebody else changes an object between its read and its update."""
 

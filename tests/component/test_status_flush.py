@@ -76,6 +76,45 @@ async def test_conditions_and_fields_of_a_faster_writer_survive(app: App) -> Non
     assert (owner["status"]["url"], owner["status"]["theirs"]) == ("http://shop", 1)
 
 
+async def test_only_fields_that_the_pass_changed_are_put_on_what_a_faster_writer_left(app: App) -> None:
+    owner = await app.owner()
+    owner["status"] = {"shared": "old", "ours": "old", "gone": "old"}
+    await app.cluster.client.update(owner, subresource="status")
+    ctx = await context(app)
+    async with ctx.flushing_status():
+        await component(app, "one").reconcile(ctx)
+        ctx.owner["status"]["ours"] = "new"
+        del ctx.owner["status"]["gone"]
+        await other_writer(app, shared="theirs")
+
+    status = (await app.owner())["status"]
+    assert {name: value for name, value in status.items() if name != "conditions"} == {
+        "shared": "theirs",
+        "ours": "new",
+    }
+
+
+async def test_an_owner_born_again_under_its_name_gets_nothing_of_its_predecessor(app: App) -> None:
+    ctx = await context(app)
+    async with ctx.flushing_status():
+        await component(app, "one").reconcile(ctx)
+        await app.cluster.client.delete(APP, app.key)
+        await app.gone(APP, app.key.name)
+        metadata = {"name": app.key.name, "namespace": app.key.namespace}
+        await app.cluster.client.create({"apiVersion": APP.api_version, "kind": APP.kind, "metadata": metadata})
+
+    assert "status" not in await app.owner()
+
+
+async def test_a_second_flush_of_a_pass_meets_no_conflict_of_its_own(app: App) -> None:
+    ctx = await context(app)
+    for name in ("one", "two"):
+        await component(app, name).reconcile(ctx)
+        assert await ctx.flush_status()
+
+    assert [entry.code for entry in app.writes() if entry.path.endswith("/status")] == [200, 200]
+
+
 async def test_a_condition_that_another_writer_removed_is_not_resurrected(app: App) -> None:
     await other_writer(app)
     ctx = await context(app)
