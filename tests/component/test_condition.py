@@ -154,7 +154,7 @@ def test_at_the_wake_up_the_grace_is_over() -> None:
 @pytest.mark.parametrize(
     "reason",
     [
-        *("Healthy", "Operational", "Completed", "Degraded", "Down", "Error"),
+        *("Healthy", "Operational", "Completed"),
         *("Suspended", "Suspending", "PendingSuspension", "Disabled", "PrerequisiteNotMet", "FeatureGateError"),
     ],
 )

@@ -454,6 +454,7 @@ async def test_a_function_that_fails_is_named_and_the_rest_not_reached(app: App)
         .with_resource(ConfigMap(app.config(), guard=lambda _: UNBLOCKED))
         .with_resource(ConfigMap(app.config("bad"), guard=explode))
         .with_resource(ConfigMap(app.config("later")))
+        .with_grace_period(timedelta(minutes=1))
         .build()
     )
 
@@ -463,6 +464,7 @@ async def test_a_function_that_fails_is_named_and_the_rest_not_reached(app: App)
     assert "ValueError: boom" in told.error
     assert told.after is not None
     assert told.after.reason == "Error"
+    assert told.wakes_at is None
 
 
 async def test_an_absent_object_that_blocks_says_when_it_goes_on(app: App) -> None:

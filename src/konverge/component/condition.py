@@ -119,16 +119,14 @@ def is_expired(condition: Condition | None, period: timedelta, now: datetime) ->
     return deadline is not None and now > deadline
 
 
-_GRADED_OR_BROKEN = frozenset({Status.ERROR, Status.DEGRADED, Status.DOWN})
-
-
 def wake_up(condition: Condition, period: timedelta, now: datetime) -> datetime | None:
     """When the component must be looked at again only because its grace will be over; None when it need not.
 
-    The first whole second after the deadline, since stored times are whole seconds and expiry is strict.
+    The first whole second after the deadline, since stored times are whole seconds and expiry is strict. A pass that
+    failed need not ask: it is tried again anyway.
     """
     deadline = grace_deadline(condition, period)
-    if deadline is None or Status.of_reason(condition.reason) in _GRADED_OR_BROKEN or now > deadline:
+    if deadline is None or now > deadline:
         return None
     return deadline.replace(microsecond=0) + timedelta(seconds=1)
 

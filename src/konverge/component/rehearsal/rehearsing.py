@@ -112,7 +112,9 @@ class Rehearsing:
             after = ctx.condition(component.condition_type)
             assert after is not None, "every pass stages the component's condition"
             now = ctx.clock.now()
-            wakes_at = ctx.wake_at if ctx.wake_at != woken else wake_up(after, component.grace_period, now)
+            wakes_at = ctx.wake_at
+            if wakes_at == woken:  # this one's may be hidden behind an earlier one of another component
+                wakes_at = None if failure is not None else wake_up(after, component.grace_period, now)
             ended = _Ended(self.client, observed, ctx, failure, self.client.changes[start:])
             self.rehearsals.append(ended.rehearsal(before, after, wakes_at, now))
             if failure is not None:
