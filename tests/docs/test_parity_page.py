@@ -74,6 +74,16 @@ def test_every_rule_has_a_test_or_the_reason_why_it_is_not_kept() -> None:
     assert [row.rule for row in ROWS if not TEST.search(row.tests) and not row.where.startswith(REASONS[1:])] == []
 
 
+def test_the_rules_are_counted() -> None:
+    told = re.search(
+        r"(\d+) are kept as they stand, (\d+) differ, (\d+) have no counterpart, (\d+) is a gap", text_of(PAGE)
+    )
+    excepted = [sum(row.where.startswith(reason) for row in ROWS) for reason in REASONS]
+
+    assert told is not None
+    assert [int(number) for number in told.groups()] == [len(ROWS) - sum(excepted), *excepted]
+
+
 def test_every_test_of_the_page_exists() -> None:
     named = {found for row in ROWS for found in TEST.findall(row.tests)}
     files = {file: (REPOSITORY / file).read_text() for file, _ in named}
