@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from konverge.component.status import Status, severity
 from konverge.primitives.lifecycle import (
+    READY,
     Convergence,
     ConvergingStatus,
     Grace,
@@ -32,7 +33,7 @@ class Verdict:
     @property
     def is_ready(self) -> bool:
         """Tell whether it is one of the ready states."""
-        return self.status in (Status.HEALTHY, Status.OPERATIONAL, Status.COMPLETED)
+        return str(self.status) in READY
 
 
 def converge(results: Sequence[Convergence]) -> Verdict:

@@ -15,6 +15,7 @@ from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.primitives.data import Data
 
 __all__ = [
+    "READY",
     "UNBLOCKED",
     "Convergence",
     "ConvergingStatus",
@@ -59,10 +60,11 @@ class ConvergingStatus(StrEnum):
     @property
     def is_ready(self) -> bool:
         """Tell whether nothing is left to wait for."""
-        return self in _READY
+        return self in READY
 
 
-_READY = frozenset({ConvergingStatus.HEALTHY, ConvergingStatus.OPERATIONAL, ConvergingStatus.COMPLETED})
+READY = frozenset({ConvergingStatus.HEALTHY, ConvergingStatus.OPERATIONAL, ConvergingStatus.COMPLETED})
+"""One status of each family says that nothing is left to wait for."""
 
 
 class GraceStatus(StrEnum):

@@ -13,6 +13,7 @@ from konverge.component.options import Mode
 from konverge.component.rehearsal.values import PrerequisiteStory, ResourceStory
 from konverge.component.status import PROGRESS, Status
 from konverge.kube import Condition, format_time
+from konverge.primitives.lifecycle import READY
 
 __all__ = ["Outlook"]
 
@@ -162,7 +163,7 @@ class Outlook:
             if story.convergence is not None
             and not story.is_auxiliary
             and story.outcome != "halts"
-            and story.convergence.status not in _READY
+            and story.convergence.status not in READY
         ]
         if waiting:
             yield f"A change of {', '.join(waiting)} wakes it."
@@ -210,8 +211,6 @@ class Outlook:
                     "fields out of the desired object, or stop the other writer."
                 )
 
-
-_READY = frozenset({"Healthy", "Operational", "Completed"})
 
 # What is said before resources are asked, or whatever they say.
 _RULES = {

@@ -31,7 +31,7 @@ from konverge.component.writing import field_manager
 from konverge.errors import ReconcileError
 from konverge.kube import Condition, Object
 from konverge.mutation import json_copy
-from konverge.primitives.lifecycle import Convergence, ConvergingStatus, Suspension
+from konverge.primitives.lifecycle import READY, Convergence, ConvergingStatus, Suspension
 
 __all__ = ["Rehearsing", "rehearse"]
 
@@ -182,7 +182,7 @@ class _Ended:
         for identity, (live, _) in self._observed.processed.items():
             resource = self._observed.resources[identity]
             judged = resource.convergence
-            if live is None or resource.grace is not None or judged is None or _is_ready(judged):
+            if live is None or resource.grace is not None or judged is None or judged.status in READY:
                 continue
             with suppress(Exception):  # an author's code; the pass that grades will say so
                 self._ctx.call(resource.grace_status, live)
@@ -267,7 +267,3 @@ class _Ended:
             return ("removed" if was_asked else "not reached"), ""
         is_at_rest = self._component.is_suspended and self._has_begun() and not self._error
         return ("left alone" if is_at_rest else "not reached"), ""
-
-
-def _is_ready(judged: Judgement) -> bool:
-    return judged.status in ("Healthy", "Operational", "Completed")
