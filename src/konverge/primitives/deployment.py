@@ -9,11 +9,11 @@ from konverge.primitives.lifecycle import Convergence, Grace, Operation, Suspens
 from konverge.primitives.reading import boolean_at, integer_at
 from konverge.primitives.replicas import (
     Replicas,
+    failure_told_by,
     replica_failure,
     replicas_converging_status,
     replicas_grace_status,
     replicas_suspension_status,
-    reported,
     wanted_replicas,
 )
 
@@ -74,7 +74,7 @@ def _pending_rollout(live: Object) -> str:
 
 def _failure(live: Object) -> str:
     # The deadline last: when pods cannot be created, it passes because of that.
-    found = (replica_failure(live), reported(live, "Progressing", "False"))
+    found = (replica_failure(live), failure_told_by(live, "Progressing", "False"))
     return "; ".join(failure for failure in found if failure)
 
 

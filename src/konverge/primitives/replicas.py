@@ -29,11 +29,11 @@ from konverge.primitives.reading import integer_at
 __all__ = [
     "ALL_READY",
     "Replicas",
+    "failure_told_by",
     "replica_failure",
     "replicas_converging_status",
     "replicas_grace_status",
     "replicas_suspension_status",
-    "reported",
     "unobserved",
     "wanted_replicas",
 ]
@@ -72,7 +72,7 @@ def unobserved(live: Object, kind: str) -> str:
     return f"Waiting for {kind.lower()} controller to observe latest spec"
 
 
-def reported(live: Object, condition_type: str, status: str) -> str:
+def failure_told_by(live: Object, condition_type: str, status: str) -> str:
     """``<reason>: <message>`` of the condition of that type if it has that status; empty otherwise."""
     condition = find_condition(live, condition_type)
     if condition is None or condition.status != status:
@@ -82,7 +82,7 @@ def reported(live: Object, condition_type: str, status: str) -> str:
 
 def replica_failure(live: Object) -> str:
     """Why pods cannot be created or deleted: a quota that is used up, an admission webhook that says no."""
-    return reported(live, "ReplicaFailure", "True")
+    return failure_told_by(live, "ReplicaFailure", "True")
 
 
 def replicas_converging_status(live: Object, operation: Operation, replicas: Replicas) -> Convergence:
