@@ -118,7 +118,10 @@ def test_how_old_what_is_in_memory_may_be_is_an_option() -> None:
     [
         (("--metrics", ":8080", "--probes", "8080"), r"metrics and probes .* let metrics_address \(--metrics\) and"),
         (("--metrics", "8080", "--probes", "127.0.0.1:8080"), "metrics and probes are two servers"),
-        (("--probes", ":8080", "--webhooks", ":8080"), "webhooks and probes are two servers, and both were given port 8080"),
+        (
+            ("--probes", ":8080", "--webhooks", ":8080"),
+            "webhooks and probes are two servers, and both were given port 8080",
+        ),
     ],
     ids=["all interfaces", "one host", "webhooks"],
 )
