@@ -12,6 +12,7 @@ pytestmark = pytest.mark.anyio
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 NAMESPACE = GroupVersionKind("", "v1", "Namespace")
+POD = GroupVersionKind("", "v1", "Pod")
 
 
 def config_map(cluster: Cluster) -> Object:
@@ -80,6 +81,31 @@ async def test_other_programs_reach_the_cluster_by_its_kubeconfig(cluster: Clust
         found = await client.get(CONFIG_MAP, ObjectKey(cluster.namespace, "settings"))
 
     assert found["metadata"]["name"] == "settings"
+
+
+@pytest.mark.embedded
+@pytest.mark.parametrize("cluster_kind", ["embedded"])
+@pytest.mark.parametrize(
+    ("name", "type", "last"),
+    [
+        ("web", "Ready", "Ready False ContainersNotReady: containers with unready status: [web]"),
+        ("web", "Blue", "Pod web has no condition Blue"),
+        ("nobody", "Ready", 'pods "nobody" not found'),
+    ],
+)
+async def test_a_condition_that_does_not_come_is_told_as_it_was_last(
+    cluster: Cluster, name: str, type: str, last: str
+) -> None:
+    metadata = {"name": "web", "namespace": cluster.namespace}
+    containers = [{"name": "web", "image": "konverge.test/never-ready:1"}]
+    await cluster.client.create(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers}}
+    )
+
+    with pytest.raises(AssertionError, match=f"Pod {name} has {type} True\nthe last answer was ") as raised:
+        await cluster.until_condition(POD, name, type=type)
+
+    assert str(raised.value).endswith(last)
 
 
 async def test_a_test_may_delete_its_namespace_itself(cluster: Cluster) -> None:

@@ -166,15 +166,16 @@ class Cluster:
         Raises:
             AssertionError: It was not so in time; the message holds the condition as it was last.
         """
+        __tracebackhide__ = True
 
-        async def found() -> Condition | None:
-            try:
-                obj = await self.client.get(gvk, ObjectKey(self.namespace, name))
-            except NotFoundError:
-                return None
-            condition = find_condition(obj, type)
-            is_it = condition is not None and condition.status == status and reason in ("", condition.reason)
-            return condition if is_it else None
+        async def found() -> Condition:
+            __tracebackhide__ = True
+            condition = find_condition(await self.client.get(gvk, ObjectKey(self.namespace, name)), type)
+            if condition is None:
+                raise AssertionError(f"{gvk.kind} {name} has no condition {type}")
+            if condition.status != status or reason not in ("", condition.reason):
+                raise AssertionError(f"{type} {condition.status} {condition.reason}: {condition.message}")
+            return condition
 
         return await self.eventually(found, describe=f"{gvk.kind} {name} has {type} {status} {reason}".rstrip())
 
