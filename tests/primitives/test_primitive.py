@@ -333,6 +333,11 @@ async def waits(*_: object) -> Any:
             id="mutations that are none",
         ),
         pytest.param(
+            Deployment(named(), mutations=waits, extract=Data("port")),  # type: ignore[arg-type]
+            ("mutations: expected a Mutation, found function", "extract: expected a function, found Data"),
+            id="one that is neither a mutation nor a list of them",
+        ),
+        pytest.param(
             Deployment(named(), guard=True, extract=[None], grace_status=waits),  # type: ignore[arg-type, list-item]
             (
                 "guard: expected a function, found bool",

@@ -153,9 +153,9 @@ class Primitive(ABC, Generic[M]):
         recreate: bool = False,
         metrics_identifier: str | None = None,
     ) -> None:
-        self._mutations = (mutations,) if isinstance(mutations, Mutation) else tuple(mutations)
+        self._mutations = tuple(mutations) if isinstance(mutations, Iterable) else (mutations,)
         self._guard = guard
-        self._extractors = (extract,) if callable(extract) else tuple(extract)
+        self._extractors = tuple(extract) if isinstance(extract, Iterable) else (extract,)
         self._handlers = handlers
         self.produces = tuple({found.cell: None for found in self._extractors if isinstance(found, Extraction)})
         self.requires, unusable_cells = cells_of("requires", requires)
