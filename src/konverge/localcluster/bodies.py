@@ -13,14 +13,13 @@ import yaml
 
 from konverge.errors import ApiError, BadRequestError
 from konverge.kube.yaml_depth import check_yaml_depth
+from konverge.kube.yaml_loader import ObjectLoader, TooManyValuesError
 
 __all__ = ["MAXIMUM_BYTES", "check_shape", "check_size", "decode_json", "decode_yaml", "duplicate_keys", "too_large"]
 
 MAXIMUM_BYTES = 3 * 1024 * 1024
 _MAXIMUM_DEPTH = 100
 _MAXIMUM_VALUES = 500_000
-# Of YAML, whose keys are nodes too.
-_MAXIMUM_NODES = 2 * _MAXIMUM_VALUES
 
 
 def check_size(body: bytes) -> None:
@@ -98,6 +97,8 @@ def decode_yaml(body: bytes) -> Any:
     try:
         check_yaml_depth(body)
         value = yaml.load(body, Loader=_Loader)
+    except TooManyValuesError:
+        raise _too_many() from None
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as mistake:
         raise BadRequestError(f"error converting YAML to JSON: {' '.join(str(mistake).split())}") from None
     except RecursionError:
@@ -106,35 +107,9 @@ def decode_yaml(body: bytes) -> Any:
     return _as_json(value)
 
 
-class _Loader(yaml.CSafeLoader):
-    """The safe loader, with dates left as they are written, and aliases bounded before they are followed."""
-
-    def construct_document(self, node: yaml.Node) -> Any:
-        """The value of a document."""
-        # Merge keys (``<<``) copy what they name already while the value is made: twelve lines can fill the memory.
-        _count_nodes(node, {}, 0)
-        return super().construct_document(node)
-
-
-_Loader.yaml_implicit_resolvers = {
-    letter: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for letter, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def _count_nodes(node: yaml.Node, known: dict[int, int], depth: int) -> int:
-    """How many nodes it stands for when each alias is written out; what has no end nests too deeply."""
-    if depth > _MAXIMUM_DEPTH:
-        raise _too_deep()
-    count = known.get(id(node))
-    if count is None:
-        below = node.value if isinstance(node, yaml.CollectionNode) else []
-        parts = [part for entry in below for part in (entry if isinstance(entry, tuple) else (entry,))]
-        count = 1 + sum(_count_nodes(part, known, depth + 1) for part in parts)
-        if count > _MAXIMUM_NODES:
-            raise _too_many()
-        known[id(node)] = count
-    return count
+class _Loader(ObjectLoader):
+    max_depth = _MAXIMUM_DEPTH
+    max_nodes = 2 * _MAXIMUM_VALUES
 
 
 def _as_json(value: Any) -> Any:

@@ -23,6 +23,7 @@ import yaml
 from konverge.component import Component
 from konverge.errors import BuildError
 from konverge.kube.yaml_depth import check_yaml_depth
+from konverge.kube.yaml_loader import ObjectLoader
 from konverge.primitives.lifecycle import Resource
 from konverge.testing.version_matrix.fixtures import Expectation, Fixture, did_you_mean
 from konverge.testing.version_matrix.matrix import VersionMatrix
@@ -172,8 +173,8 @@ class _Reading:
         return (name, self.text(fields["for"], f"{path}.for")) if "for" in fields else name
 
 
-class _Loader(yaml.SafeLoader):
-    """The safe loader, with dates left as they are written, and no field twice in one mapping."""
+class _Loader(ObjectLoader):
+    """With no field twice in one mapping."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """The value of a mapping."""
@@ -183,9 +184,3 @@ class _Loader(yaml.SafeLoader):
                 raise yaml.MarkedYAMLError(problem=f"field {key.value!r} is there twice", problem_mark=key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
-
-
-_Loader.yaml_implicit_resolvers = {
-    letter: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
