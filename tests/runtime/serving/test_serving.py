@@ -311,6 +311,20 @@ async def test_connections_that_come_in_bursts_close_one_another_too() -> None:
         await asyncio.wait(ends)
 
 
+async def test_those_that_come_in_one_burst_close_the_oldest_and_not_one_another() -> None:
+    async with served(options()) as serving:
+        silent = [await asyncio.open_connection("127.0.0.1", serving.probe_port) for _ in range(64)]
+        burst = await asyncio.gather(*(asyncio.open_connection("127.0.0.1", serving.probe_port) for _ in range(40)))
+        for _, writer in burst:
+            writer.write(b"GET /livez HTTP/1.1\r\nHost: operator\r\n\r\n")
+        async with asyncio.timeout(5):
+            answers = [await reader.readline() for reader, _ in burst]
+
+        assert set(answers) == {b"HTTP/1.1 200 OK\r\n"}
+        for _, writer in [*silent, *burst]:
+            writer.close()
+
+
 async def test_a_request_with_endless_headers_is_refused() -> None:
     async with served(options()) as serving:
         status, _, _ = await get(serving.probe_port, "/livez", {"X-Long": "x" * 20_000})
@@ -452,6 +466,27 @@ async def test_metrics_are_served_over_tls(tmp_path: Path) -> None:
     assert (status, serial) == (200, 7)
     [sample] = parsed(body)["certwatcher_read_certificate_total"].samples
     assert sample.value == 1
+
+
+async def test_connections_that_never_end_their_handshake_are_counted_too(tmp_path: Path) -> None:
+    async with served(options(metrics_certificate=issue(tmp_path, 7))) as serving:
+        silent = [await asyncio.open_connection("127.0.0.1", serving.metrics_port) for _ in range(150)]
+        ends = [asyncio.create_task(reader.read()) for reader, _ in silent]
+        async with asyncio.timeout(5):  # far less than a handshake may take
+            await asyncio.wait(ends[:86])
+        assert (await get(serving.metrics_port, "/metrics", ssl=False))[0] == 200
+        for _, writer in silent:
+            writer.close()
+        await asyncio.wait(ends)
+
+
+async def test_who_says_nothing_is_hung_up_on_without_tls_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("konverge.runtime.serving.server._SILENT_SECONDS", 0.1)
+    async with served(options()) as serving:
+        reader, writer = await asyncio.open_connection("127.0.0.1", serving.probe_port)
+
+        assert await asyncio.wait_for(reader.read(), 5) == b""
+        writer.close()
 
 
 async def test_a_certificate_that_cannot_be_read_is_one_clear_error(tmp_path: Path) -> None:

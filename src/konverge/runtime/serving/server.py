@@ -1,8 +1,9 @@
 """A small HTTP server for those who only read: probes, scrapers, a person.
 
-Everything is bounded: the size of a request (aiohttp's limits on its lines), the time for an answer, the number of
-connections. When there are too many, the oldest one goes: whoever opens connections and says nothing can never keep a
-probe out.
+Everything is bounded: the size of a request (aiohttp's limits on its lines), the time for it and for an answer, the
+number of connections. When there are too many, the oldest one goes, first of those that have said nothing yet: whoever
+opens connections can never keep a probe out. No request is spared, for whoever asks what takes long could else take all
+places.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from typing import TypeAlias
 
 from aiohttp import web
 
+from konverge.clock import Clock
 from konverge.runtime.serving.addresses import Address, listening_socket
 from konverge.runtime.serving.authentication import Authenticator, bearer_token
 from konverge.runtime.serving.connection_log import connection_log
+from konverge.runtime.serving.connections import Connections, Presence
 
 __all__ = ["Handler", "ReadServer", "authenticated"]
 
@@ -28,7 +32,7 @@ Handler: TypeAlias = Callable[[web.Request], Awaitable[web.Response]]
 _MAX_CONNECTIONS = 64
 _ANSWER_SECONDS = 10.0
 _STOP_SECONDS = 1.0
-_HANDSHAKE_SECONDS = 10.0
+_SILENT_SECONDS = 10.0
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
 
@@ -41,6 +45,7 @@ class ReadServer:
         what: What the server is called in messages.
         address: Where it listens.
         handlers: What answers, by path as aiohttp writes it.
+        clock: Measures how long connections say nothing.
         tls: The context for HTTPS; None for HTTP.
 
     Raises:
@@ -48,13 +53,22 @@ class ReadServer:
     """
 
     def __init__(
-        self, what: str, address: Address, handlers: Mapping[str, Handler], *, tls: ssl.SSLContext | None = None
+        self,
+        what: str,
+        address: Address,
+        handlers: Mapping[str, Handler],
+        clock: Clock,
+        *,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._what = what
         self._address = address
+        self._clock = clock
         self._tls = tls
         self._port = 0
-        application = web.Application(client_max_size=1, middlewares=[_guarded])
+        self._presence = Presence()
+        self._stack = AsyncExitStack()
+        application = web.Application(client_max_size=1, middlewares=[self._heard, _guarded])
         for path, handler in handlers.items():
             application.router.add_get(path, handler)
         self._runner = web.AppRunner(
@@ -64,7 +78,6 @@ class ReadServer:
             handler_cancellation=True,
             shutdown_timeout=_STOP_SECONDS,
         )
-        self._listener: asyncio.Server | None = None
 
     @property
     def port(self) -> int:
@@ -72,36 +85,35 @@ class ReadServer:
         return self._port
 
     async def __aenter__(self) -> ReadServer:
-        listening = await asyncio.to_thread(listening_socket, self._address, self._what)
-        try:
+        async with AsyncExitStack() as stack:
+            listening = await asyncio.to_thread(listening_socket, self._address, self._what)
+            stack.push_async_callback(self._runner.cleanup)
+            stack.enter_context(listening)
             self._port = listening.getsockname()[1]
             await self._runner.setup()
-            self._listener = await asyncio.get_running_loop().create_server(
-                self._accept,
-                sock=listening,
-                ssl=self._tls,
-                ssl_handshake_timeout=None if self._tls is None else _HANDSHAKE_SECONDS,
-                ssl_shutdown_timeout=None if self._tls is None else _STOP_SECONDS,
+            assert self._runner.server is not None
+            connections = Connections(
+                self._runner.server,
+                self._presence,
+                self._tls,
+                self._clock,
+                _log,
+                most=_MAX_CONNECTIONS,
+                silent_seconds=_SILENT_SECONDS,
             )
-        except BaseException:
-            listening.close()
-            await self._runner.cleanup()
-            raise
+            await stack.enter_async_context(connections.accepted(listening))
+            self._stack = stack.pop_all()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._listener is not None:
-            self._listener.close()
-        await self._runner.cleanup()
+        await self._stack.aclose()
 
-    def _accept(self) -> asyncio.Protocol:
-        server = self._runner.server
-        assert server is not None
-        # One that is being closed is still among them; of many that come at one moment each has to close another.
-        staying = [each for each in server.connections if each.transport is not None]
-        if len(staying) >= _MAX_CONNECTIONS:
-            staying[0].force_close()
-        return server()
+    @web.middleware
+    async def _heard(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        self._presence.heard.add(request.protocol)
+        return await handler(request)
 
 
 def authenticated(handler: Handler, authenticator: Authenticator | None) -> Handler:

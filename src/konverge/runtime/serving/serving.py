@@ -158,7 +158,7 @@ class Serving:
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             if self._probes_at is not None:
-                server = ReadServer("the server for probes", self._probes_at, self._probe_handlers())
+                server = ReadServer("the server for probes", self._probes_at, self._probe_handlers(), self._clock)
                 self._probe_server = await stack.enter_async_context(server)
             if self._metrics_at is not None and self.metrics is not None:
                 await stack.enter_async_context(self.metrics.measuring())
@@ -186,7 +186,8 @@ class Serving:
         if self._options.debug:
             handlers |= {"/debug/": self._overview, "/debug/story": self._story}
         guarded = {path: authenticated(handler, self._authenticator) for path, handler in handlers.items()}
-        return await stack.enter_async_context(ReadServer("the server for metrics", address, guarded, tls=tls))
+        server = ReadServer("the server for metrics", address, guarded, self._clock, tls=tls)
+        return await stack.enter_async_context(server)
 
     async def _scrape(self, request: web.Request) -> web.Response:
         assert self.metrics is not None

@@ -24,9 +24,9 @@ from konverge.clock import Clock
 from konverge.errors import ApiError, TooManyRequestsError
 from konverge.runtime.serving.addresses import Address, listening_socket
 from konverge.runtime.serving.connection_log import connection_log
+from konverge.runtime.serving.connections import Connections, Presence
 from konverge.runtime.webhooks.answering import answer_admission, answer_conversion
 from konverge.runtime.webhooks.bodies import Bodies
-from konverge.runtime.webhooks.connections import Connections, Presence
 from konverge.runtime.webhooks.hooks import Hooks
 from konverge.runtime.webhooks.observing import WebhookObserver
 
@@ -230,15 +230,12 @@ async def served(
             application.presence,
             context,
             application.clock,
+            _log,
             most=limits.connections,
             silent_seconds=limits.receive_seconds,
         )
-        accepting = asyncio.create_task(connections.accept(listening))
-        try:
+        async with connections.accepted(listening):
             yield listening.getsockname()[1]
-        finally:
-            accepting.cancel()
-            await asyncio.wait([accepting])
     finally:
         listening.close()
         await runner.cleanup()

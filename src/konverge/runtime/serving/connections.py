@@ -1,6 +1,6 @@
 """Who is connected: so many at most, and nobody who says nothing.
 
-Anybody who reaches the port can open connections. The TLS handshake and the first request have a deadline. When there
+Anybody who reaches a port can open connections. The TLS handshake and the first request have a deadline. When there
 are too many connections, one goes that waits for nothing from us, in this order: the oldest in its handshake, the
 oldest without a request, the oldest between two requests. One whose request is being worked on never does; if all are,
 the new one is closed.
@@ -12,8 +12,8 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 
 from aiohttp import web
@@ -25,8 +25,6 @@ __all__ = ["Connections", "Presence"]
 
 _SHUTDOWN_SECONDS = 1.0
 _NO_FILES_SECONDS = 0.1
-
-_log = logging.getLogger("konverge.webhooks")
 
 
 class Presence:
@@ -57,8 +55,9 @@ class Connections:
     Args:
         server: What talks HTTP on them.
         presence: What they are there for.
-        context: The server's certificate.
+        context: The server's certificate; None for HTTP without TLS.
         clock: Measures how long they say nothing.
+        log: Hears of those that cannot be taken on.
         most: How many there are at most, those in their handshake included.
         silent_seconds: How long a handshake may take, and then the first request's head.
     """
@@ -67,8 +66,9 @@ class Connections:
         self,
         server: web.Server,
         presence: Presence,
-        context: ssl.SSLContext,
+        context: ssl.SSLContext | None,
         clock: Clock,
+        log: logging.Logger,
         *,
         most: int,
         silent_seconds: float,
@@ -77,13 +77,23 @@ class Connections:
         self._presence = presence
         self._context = context
         self._clock = clock
+        self._log = log
         self._most = most
         self._silent_seconds = silent_seconds
         self._greetings: dict[asyncio.Task[None], None] = {}
         self._since: dict[RequestHandler, float] = {}
 
-    async def accept(self, listening: socket.socket) -> None:
-        """Accept until cancelled. Connections that are past their handshake stay then; they are the server's."""
+    @asynccontextmanager
+    async def accepted(self, listening: socket.socket) -> AsyncIterator[None]:
+        """Accept while the block runs. Connections that are past their handshake stay then; they are the server's."""
+        accepting = asyncio.create_task(self._accept(listening))
+        try:
+            yield
+        finally:
+            accepting.cancel()
+            await asyncio.wait([accepting])
+
+    async def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         listening.setblocking(False)
         async with asyncio.TaskGroup() as tasks:
@@ -93,7 +103,7 @@ class Connections:
                     connected, _ = await loop.sock_accept(listening)
                 except OSError as problem:
                     # Out of files, most likely, and they may all be ours.
-                    _log.warning("a connection cannot be accepted now: %s", problem.strerror or problem)
+                    self._log.warning("a connection cannot be accepted now: %s", problem.strerror or problem)
                     self._hang_up_on_one()
                     await self._clock.sleep(_NO_FILES_SECONDS)
                     continue
@@ -104,6 +114,10 @@ class Connections:
                 greeting = tasks.create_task(self._greet(connected))
                 self._greetings[greeting] = None
                 greeting.add_done_callback(partial(self._greeted, connected))
+                if self._context is None:
+                    # Over at once. Those that come in one burst would else be greeted together, and close one another
+                    # as the oldest in their handshake, instead of who has been silent for longer.
+                    await asyncio.wait([greeting])
 
     async def _greet(self, connected: socket.socket) -> None:
         try:
@@ -111,13 +125,13 @@ class Connections:
                 self._server,
                 connected,
                 ssl=self._context,
-                ssl_handshake_timeout=self._silent_seconds,
-                ssl_shutdown_timeout=_SHUTDOWN_SECONDS,
+                ssl_handshake_timeout=None if self._context is None else self._silent_seconds,
+                ssl_shutdown_timeout=None if self._context is None else _SHUTDOWN_SECONDS,
             )
         except OSError as problem:
-            _log.debug("a connection ended in its handshake: %s", problem)
+            self._log.debug("a connection ended in its handshake: %s", problem)
         except Exception:  # noqa: BLE001  # it is that connection's; the others are still to be accepted
-            _log.exception("a connection could not be taken on")
+            self._log.exception("a connection could not be taken on")
 
     def _greeted(self, connected: socket.socket, greeting: asyncio.Task[None]) -> None:
         self._greetings.pop(greeting, None)
