@@ -85,7 +85,7 @@ class NotExtractedError(KonvergeError):
         self.name = name
         super().__init__(
             f'data "{name}" is not extracted: nothing has filled it in this pass. Declare it with requires= on the '
-            "resource that reads it, or read it with get()"
+            "resource that reads it, or read it with get(); to render without a cluster, fill it with set() before"
         )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import yaml
@@ -67,6 +69,29 @@ def test_a_component_that_fails_is_told_and_the_others_are_shown(konverge: Konve
     assert done.stderr.startswith("konverge: component settings: v1/ConfigMap/default/east-settings: failed to mutate")
     assert done.stderr.count("\n") == 1
     assert len(list(yaml.safe_load_all(done.stdout))) == 6
+
+
+def test_a_function_that_forgets_to_build_its_component(konverge: Konverge, tmp_path: Path, east: Path) -> None:
+    (tmp_path / "unbuilt.py").write_text(FILE.read_text().replace(".build()", "", 1))
+
+    done = konverge("preview", "unbuilt.py", east)
+
+    assert done.returncode == 1
+    assert done.stderr == (
+        "konverge: settings: TypeError: expected a Component, found ComponentBuilder; does it end in .build()?\n"
+    )
+
+
+def test_an_owner_in_a_pipe(konverge: Konverge, tmp_path: Path, east: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=lambda: pipe.write_bytes(east.read_bytes()), daemon=True)
+    writer.start()
+
+    done = konverge("preview", FILE, pipe)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == konverge("preview", FILE, east).stdout
 
 
 def test_an_owner_that_does_not_fit_its_class(konverge: Konverge, tmp_path: Path) -> None:

@@ -119,14 +119,14 @@ def within(seconds: float, work: Callable[[], Awaitable[T]], what: str) -> T:
 
 
 def find_owner(operator: Operator, text: str) -> NamedOwner | OwnerInFile:
-    """What the argument means: an existing file, or one by its name, is a file; anything else ``KIND/NAME``.
+    """What the argument means: an existing file or pipe, or a file by its name; anything else is ``KIND/NAME``.
 
     Raises:
         konverge.errors.ConfigurationError: It is neither, the operator has no such kind, or the file has no owner of
             its kinds or several.
     """
     file = Path(text)
-    if file == STDIN or file.suffix in _SUFFIXES or file.is_file():
+    if file == STDIN or file.suffix in _SUFFIXES or file.is_file() or file.is_fifo():
         return _in_file(operator, file)
     kind, slash, name = text.partition("/")
     if not (slash and kind and name) or "/" in name:

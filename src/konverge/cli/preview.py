@@ -21,6 +21,7 @@ from konverge.crd import decode, definition_of
 from konverge.errors import ConfigurationError, describe
 from konverge.feature import is_enabled
 from konverge.kube import GroupVersionKind, Object
+from konverge.operator.reconciling import built
 from konverge.operator.registered import Registration
 
 __all__ = ["preview"]
@@ -84,7 +85,7 @@ def _rendered(registration: Registration, owner: Object, objects: list[Object], 
     typed = decode(registration.cls, owner)
     for factory in registration.factories:
         try:
-            component = factory(typed)
+            component = built(factory(typed))
             if not is_enabled(component.gate):
                 click.echo(f"konverge: component {component.name}: its gate is off, it applies nothing", err=True)
                 continue

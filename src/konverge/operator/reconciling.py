@@ -29,7 +29,7 @@ from konverge.kube import Condition, GroupVersionKind, Object, remove_condition
 from konverge.operator.context import OwnerContext
 from konverge.runtime import CachedClient, FailedPassError, Result
 
-__all__ = ["ComponentFactory", "OwnerPass", "Reconciler", "component_kinds", "components_reconciler"]
+__all__ = ["ComponentFactory", "OwnerPass", "Reconciler", "built", "component_kinds", "components_reconciler"]
 
 T = TypeVar("T")
 
@@ -133,7 +133,7 @@ def components_reconciler(
         async with ctx.flushing_status():
             for place, factory in enumerate(factories):
                 try:
-                    component = ctx.call(factory, owner)
+                    component = built(ctx.call(factory, owner))
                     _check_condition_type(component, components, condition_type)
                 except Exception as error:  # noqa: BLE001  # an author's code: the other components are not to suffer
                     errors.append(error)
@@ -159,6 +159,17 @@ def components_reconciler(
     return reconcile
 
 
+def built(answer: object) -> Component:
+    """The component that a factory has answered with.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if not isinstance(answer, Component):
+        raise TypeError(f"expected a Component, found {type(answer).__name__}; does it end in .build()?")
+    return answer
+
+
 def component_kinds(
     cls: type[T], factories: Sequence[ComponentFactory[T]], owner: Object, limit: TimeLimit
 ) -> set[GroupVersionKind]:
@@ -166,7 +177,7 @@ def component_kinds(
     found: set[GroupVersionKind] = set()
     for factory in factories:
         try:
-            component = limit.call(factory, decode(cls, owner))
+            component = built(limit.call(factory, decode(cls, owner)))
         except Exception:  # noqa: BLE001  # an author's code; the pass that fails by it will say so
             continue
         found.update(entry.resource.gvk for entry in component.entries)
@@ -175,8 +186,6 @@ def component_kinds(
 
 def _check_condition_type(component: Component, earlier: Sequence[Component], summary: str) -> None:
     """Refuse a component whose condition another one writes: the owner would show the last writer's as both."""
-    if not isinstance(component, Component):
-        raise TypeError(f"expected a Component, found {type(component).__name__}; does it end in .build()?")
     if component.condition_type == summary:
         raise BuildError(
             f'component "{component.name}"',
