@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 import click
-import msgspec
-import yaml
 
 from konverge.cli.authors_code import printing_to_stderr
 from konverge.cli.diff_text import diff_lines
 from konverge.cli.failures import ExitCode, explain, failures_in, refusal_in
 from konverge.cli.operator_file import load_operator, parse_reference
-from konverge.cli.owners import ClusterFlags, NamedOwner, OwnerInFile, cluster_flags, find_owner, read_owner, within
+from konverge.cli.owners import ClusterFlags, NamedOwner, OwnerInFile, cluster_flags, find_owner, within
 from konverge.cli.program import fails_with, verbose_option
+from konverge.cli.rehearsals import encoded, rehearsed
 from konverge.client import Client
 from konverge.crd import definition_of
-from konverge.errors import KindNotServedError
 from konverge.kube import Object
 from konverge.operator import Operator
 from konverge.operator.registered import Registration
 from konverge.operator.rehearsing import OwnerRehearsal, rehearse_owner
 
-__all__ = ["diff", "encoded", "rehearsed"]
-
-_FIELD_MANAGER = "konverge-diff"
+__all__ = ["diff"]
 
 
 @click.command()
@@ -92,37 +87,6 @@ async def _listed(client: Client, registration: Registration, flags: ClusterFlag
     definition = definition_of(registration.cls)
     namespace = flags.namespace or "" if definition.namespaced else ""
     return [obj async for obj in client.items(definition.gvk, namespace=namespace)]
-
-
-async def rehearsed(
-    client: Client, found: NamedOwner | OwnerInFile, flags: ClusterFlags, failures: list[BaseException]
-) -> OwnerRehearsal:
-    """The next pass over one owner; one of a file as the server would store it.
-
-    Args:
-        client: The cluster.
-        found: The owner.
-        flags: What the options say.
-        failures: Gets each error that the pass ends with.
-    """
-    if isinstance(found, NamedOwner):
-        obj = await read_owner(client, found, flags)
-    else:
-        if definition_of(found.registration.cls).namespaced and not found.obj["metadata"].get("namespace"):
-            found.obj["metadata"]["namespace"] = flags.own_namespace()
-        try:
-            obj = (await client.apply(found.obj, field_manager=_FIELD_MANAGER, dry_run=True)).object
-        except KindNotServedError as error:
-            raise KindNotServedError(f"{error} (konverge crd prints its definition)") from error
-    return await rehearse_owner(found.registration, obj, client, on_failure=failures.append)
-
-
-def encoded(value: Any, output: Literal["yaml", "json"]) -> str:
-    """A value for programs."""
-    found = msgspec.to_builtins(value)
-    if output == "json":
-        return json.dumps(found, indent=2) + "\n"
-    return yaml.safe_dump(found, sort_keys=False, width=120)
 
 
 def _told(owner: OwnerRehearsal) -> dict[str, Any]:

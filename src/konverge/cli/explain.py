@@ -6,15 +6,16 @@ from pathlib import Path
 from typing import Literal
 
 import click
+import msgspec
 
 from konverge.cli.authors_code import printing_to_stderr
-from konverge.cli.diff import encoded, rehearsed
 from konverge.cli.explain_text import explain_lines
 from konverge.cli.failures import ExitCode, refusal_in
 from konverge.cli.failures import explain as told
 from konverge.cli.operator_file import load_operator, parse_reference
 from konverge.cli.owners import ClusterFlags, NamedOwner, OwnerInFile, cluster_flags, find_owner, within
 from konverge.cli.program import verbose_option
+from konverge.cli.rehearsals import encoded, rehearsed
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError
 from konverge.operator.rehearsing import OwnerRehearsal
@@ -72,8 +73,6 @@ async def _explained(
 
 
 def _only(owner: OwnerRehearsal, name: str) -> OwnerRehearsal:
-    import msgspec
-
     chosen = tuple(each for each in owner.components if each.component == name)
     if not chosen:
         known = ", ".join(each.component for each in owner.components) or "none"
