@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from konverge.errors import KonvergeError
 
-__all__ = ["VersionRange"]
+__all__ = ["VersionRange", "compare_versions", "version_numbers"]
 
 _MAX_LENGTH = 256
 _SHOWN_LENGTH = 60
@@ -81,6 +81,27 @@ class VersionRange:
             all(bound.test(exact if names_prerelease else numbers) for bound, names_prerelease in bounds)
             for bounds in self._alternatives
         )
+
+
+def version_numbers(version: str) -> tuple[int, int, int]:
+    """Major, minor and patch of a version that is written as `VersionRange` reads it.
+
+    Raises:
+        KonvergeError: The text is no version.
+    """
+    _, numbers = _read(_bounded("version", _VERSIONS, version))
+    return numbers.major, numbers.minor, numbers.patch
+
+
+def compare_versions(one: str, other: str) -> int:
+    """Order two versions by semver's precedence: -1, 0 or 1. A pre-release is before its version.
+
+    Raises:
+        KonvergeError: A text is no version.
+    """
+    left, right = (_read(_bounded("version", _VERSIONS, version))[0] for version in (one, other))
+    order: int = left.compare(right)
+    return order
 
 
 _RANGES = "bounds such as '>=8.5 <9', '^1.2', '~1.2', '1.x' or '1.2 - 1.4', with '||' between alternatives"

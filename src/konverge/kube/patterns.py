@@ -1,7 +1,7 @@
 """Regular expressions of schemas, in the real server's dialect (RE2), matched in bounded time.
 
 Python's `re` tries one way after the other: the pattern ``^(a+)+$`` and forty letters keep it busy for days, and the
-server answers nobody meanwhile. Here all ways are followed at once, letter by letter, and what a set of ways and a
+process does nothing else meanwhile. Here all ways are followed at once, letter by letter, and what a set of ways and a
 letter lead to is remembered. Only whether a pattern is found matters, so groups capture nothing and laziness means
 nothing.
 """
@@ -69,8 +69,12 @@ class Pattern:
         self._steps: dict[tuple[frozenset[int], str, str], frozenset[int] | None] = {}
         self._remembered = 0
 
-    def found_in(self, text: str) -> bool:
+    def found_in(self, text: str, *, maximum_visits: int = _MAXIMUM_VISITS) -> bool:
         """Tell whether the text has it anywhere.
+
+        Args:
+            text: Where to look.
+            maximum_visits: So many states may be visited for it; two million take about a second.
 
         Raises:
             TooCostlyError: That cannot be told in a bounded time.
@@ -82,7 +86,7 @@ class Pattern:
             if step not in self._steps:
                 reached = self._reached(at, before, letter)
                 visits += len(reached)
-                if visits > _MAXIMUM_VISITS:
+                if visits > maximum_visits:
                     raise TooCostlyError
                 self._remembered += len(reached)
                 if self._remembered > _MAXIMUM_REMEMBERED:

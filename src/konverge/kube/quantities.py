@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
-__all__ = ["canonical_quantity"]
+__all__ = ["canonical_quantity", "quantity_value"]
 
 Family: TypeAlias = Literal["decimal", "binary", "exponent"]
 
@@ -73,6 +73,17 @@ def canonical_quantity(quantity: str | float, *, milli: bool = False) -> str:
     if isinstance(quantity, bool):
         raise ValueError("a quantity is a number with a suffix: found a boolean")
     return _canonical(quantity if isinstance(quantity, str) else str(quantity), milli)
+
+
+def quantity_value(quantity: str | float) -> Fraction:
+    """The number that a quantity stands for, exactly: ``500m`` is a half, ``1Ki`` is 1024.
+
+    Raises:
+        ValueError: It is not a quantity.
+    """
+    if isinstance(quantity, bool):
+        raise ValueError("a quantity is a number with a suffix: found a boolean")
+    return _parse(quantity.strip() if isinstance(quantity, str) else str(quantity)).number
 
 
 @lru_cache(maxsize=4096)

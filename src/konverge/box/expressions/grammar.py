@@ -1,0 +1,125 @@
+"""The text of an expression as a tree: Jinja2's lexer and parser, and three additions.
+
+* Each node has the *offset* of its text where Jinja2 has a line: its parser hands on what the lexer says without
+  looking at it. Line and column come from that.
+* A dot in front of a path is dropped: ``.cross.db.status`` is ``cross.db.status``.
+* How deep brackets and prefixes may nest is limited, because the parser descends for each.
+
+Comments are ``{{# … #}}``: Jinja2's own ``{#`` stands in many a shell script that has one expression in it. Nothing
+else of Jinja2 is used: it neither compiles nor runs anything here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import jinja2
+from jinja2 import nodes
+from jinja2.lexer import Token, TokenStream
+from jinja2.parser import Parser
+
+__all__ = ["GrammarError", "parsed"]
+
+_MAXIMUM_DEPTH = 30
+# After one of these a dot goes on with a path; anywhere else it is the dot in front of one.
+_ENDS = frozenset({"name", "rbracket", "rparen", "rbrace", "string", "integer", "float"})
+_WORDS = frozenset({"and", "or", "not", "in", "is", "if", "elif", "else"})
+_OPENING = frozenset({"lparen", "lbracket", "lbrace"})
+_CLOSING = frozenset({"rparen", "rbracket", "rbrace"})
+_PREFIXES = frozenset({"not", "sub", "add"})
+
+
+class GrammarError(Exception):
+    """The text is no template.
+
+    Args:
+        at: The offset.
+        problem: What was expected and what was found.
+    """
+
+    def __init__(self, at: int, problem: str) -> None:
+        super().__init__(problem)
+        self.at = at
+        self.problem = problem
+
+
+class _Placed(jinja2.Environment):
+    def _tokenize(
+        self, source: str, name: str | None, filename: str | None = None, state: str | None = None
+    ) -> TokenStream:
+        tokens = self.lexer.wrap(_placed(source, self.lexer.tokeniter(source, name, filename, state)), name, filename)
+        return TokenStream(_without_leading_dots(_bounded(tokens)), name, filename)
+
+
+_ENVIRONMENT = _Placed(
+    comment_start_string="{{#",
+    comment_end_string="#}}",
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+
+
+def parsed(text: str) -> nodes.Template:
+    """Read a template; `lineno` of each node is an offset in the text. Its lines end with a newline alone.
+
+    Raises:
+        GrammarError: It is none.
+    """
+    try:
+        return Parser(_ENVIRONMENT, text).parse()
+    except jinja2.TemplateSyntaxError as error:
+        raise GrammarError(error.lineno, (error.message or "").replace(", got ", ", found ")) from None
+    except RecursionError:
+        raise GrammarError(0, "nests too deeply") from None
+
+
+def _placed(text: str, tokens: Iterator[tuple[int, str, str]]) -> Iterator[tuple[int, str, str]]:
+    """The tokens with offsets in the place of lines. What the lexer leaves out between two is only whitespace."""
+    at = 0
+    while True:
+        try:
+            _, kind, value = next(tokens)
+        except StopIteration:
+            return
+        except jinja2.TemplateSyntaxError as error:
+            raise jinja2.TemplateSyntaxError(error.message or "", at + _blanks(text, at)) from None
+        found = max(at, text.find(value, at))
+        at = found + len(value)
+        if kind == "integer" and len(value) > 25:
+            raise jinja2.TemplateSyntaxError("the number does not fit into 64 bits", found)
+        yield found, kind, value
+
+
+def _blanks(text: str, at: int) -> int:
+    return len(text[at:]) - len(text[at:].lstrip())
+
+
+def _bounded(tokens: Iterable[Token]) -> Iterator[Token]:
+    depth = prefixes = branches = 0
+    for token in tokens:
+        word = token.value if token.type == "name" else token.type
+        if word in _OPENING:
+            depth += 1
+        elif word in _CLOSING:
+            depth -= 1
+        elif word == "else":
+            branches += 1
+        elif word in ("variable_begin", "block_begin"):
+            depth = branches = 0
+        prefixes = prefixes + 1 if word in _PREFIXES else 0
+        if max(depth, prefixes, branches) > _MAXIMUM_DEPTH:
+            raise jinja2.TemplateSyntaxError(f"nests deeper than {_MAXIMUM_DEPTH} levels", token.lineno)
+        yield token
+
+
+def _without_leading_dots(tokens: Iterable[Token]) -> Iterator[Token]:
+    goes_on = False
+    is_dropped = False
+    for token in tokens:
+        if token.type == "dot" and not goes_on and not is_dropped:
+            is_dropped = True
+            continue
+        is_dropped = False
+        goes_on = token.type in _ENDS and not (token.type == "name" and token.value in _WORDS)
+        yield token

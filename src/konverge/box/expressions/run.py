@@ -1,0 +1,181 @@
+"""One evaluation of an expression: what it may look at, what it has used up, whether it has seen a secret.
+
+A value counts as seen when something is decided or computed with it; to hand it on is not to see it. An evaluation that
+has seen a secret has a sensitive result, whatever became of the secret: its hash, its length, and whether it is empty
+are hidden like itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from konverge.box.expressions.sensitive import Sensitive, has_sensitive, revealed
+from konverge.box.expressions.values import GREATEST_INTEGER, OMIT, Absent, Omit, kind_of
+from konverge.clock import Entropy
+
+__all__ = ["DEFAULT_LIMITS", "Environment", "Failure", "Limits", "Run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one evaluation may do. The same expression and data always come to the same end, on any machine.
+
+    Args:
+        steps: Calls, turns of loops, and the size of what they work on in units of 256 letters or items. 100,000 are
+            some tenths of a second at worst.
+        size: Letters and items of the result, and letters of each text on the way to it.
+        depth: How deep lists and mappings of the result may nest.
+    """
+
+    steps: int = 100_000
+    size: int = 1 << 20
+    depth: int = 50
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What an expression can get that is not in its scope; without it the functions that need it fail.
+
+    Args:
+        now: The time of the pass, aware of its zone: one moment for all expressions of it.
+        entropy: Where random values come from.
+        is_unique: Tells whether no other object has this value in the field of this path.
+    """
+
+    now: datetime | None = None
+    entropy: Entropy | None = None
+    is_unique: Callable[[str, Any], bool] | None = None
+
+
+class Failure(Exception):
+    """What ends an evaluation.
+
+    Args:
+        at: The offset in the text.
+        problem: What was expected and what was found.
+        shows: Whether the problem shows values.
+    """
+
+    def __init__(self, at: int, problem: str, *, shows: bool = False) -> None:
+        super().__init__(problem)
+        self.at = at
+        self.problem = problem
+        self.shows = shows
+
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
+class Run:
+    """One evaluation.
+
+    Args:
+        scope: The names and their values; it is not changed.
+        environment: The time and the randomness.
+        limits: What it may use up.
+    """
+
+    __slots__ = ("environment", "is_tainted", "left", "limits", "locals", "scope")
+
+    def __init__(self, scope: Mapping[str, Any], environment: Environment, limits: Limits) -> None:
+        self.scope = scope
+        self.environment = environment
+        self.limits = limits
+        self.left = limits.steps
+        self.is_tainted = False
+        self.locals: dict[str, Any] = {}
+
+    def spend(self, at: int, size: int = 0) -> None:
+        """Take one step, on something of that size."""
+        self.left -= 1 + (size >> 8)
+        if self.left < 0:
+            raise Failure(at, f"takes more than {self.limits.steps} steps: loop over less, or call less on long texts")
+
+    def seen(self, value: Any, at: int) -> Any:
+        """A value that is to be worked with: there, plain, and without masks."""
+        kind = type(value)
+        if kind in _SCALARS:
+            return value
+        if kind is Sensitive:
+            self.is_tainted = True
+            return value.reveal()
+        if kind is Absent:
+            raise Failure(at, value.problem())
+        if isinstance(value, Mapping | list | tuple):
+            self._walk(value, at, self.limits.depth)
+            if has_sensitive(value):
+                self.is_tainted = True
+                return revealed(value)
+            return value if kind is dict or kind is list else revealed(value)
+        if kind is Omit:
+            raise Failure(at, "omit is no value to work with: it can only be the result")
+        raise Failure(at, f"found {kind_of(value)}; expected text, a number, a boolean, null, a list or a mapping")
+
+    def _walk(self, value: Any, at: int, depth: int) -> None:
+        """Count what is in a value."""
+        if isinstance(value, Mapping | list | tuple):
+            if depth == 0:
+                raise Failure(at, f"nests deeper than {self.limits.depth} levels")
+            self.spend(at, len(value) << 4)
+            for item in value.values() if isinstance(value, Mapping) else value:
+                self._walk(item, at, depth - 1)
+        elif isinstance(value, str):
+            self.spend(at, len(value))
+        elif type(value) not in _SCALARS:
+            self.seen(value, at)
+
+    def made(self, value: Any, at: int) -> Any:
+        """What an operator or a function has made, if it is not too large."""
+        kind = type(value)
+        if kind is int:
+            if not -GREATEST_INTEGER - 1 <= value <= GREATEST_INTEGER:
+                raise Failure(at, "the number does not fit into 64 bits")
+        elif kind is float:
+            if not math.isfinite(value):
+                raise Failure(at, "the number is not finite")
+        elif kind is str and len(value) > self.limits.size:
+            raise self.too_large(at)
+        return value
+
+    def too_large(self, at: int) -> Failure:
+        """The failure of what is larger than a result may be."""
+        return Failure(at, f"comes to more than {self.limits.size} letters and items")
+
+    def settled(self, value: Any, at: int) -> Any:
+        """The result as it leaves: a copy that shares nothing with the scope, sensitive if a secret was seen."""
+        if type(value) is Absent:
+            raise Failure(at, value.problem())
+        if value is OMIT:
+            return value
+        room = [self.limits.size]
+        result = self._copied(value, at, room, self.limits.depth)
+        return Sensitive(result) if self.is_tainted else result
+
+    def _copied(self, value: Any, at: int, room: list[int], depth: int) -> Any:
+        kind = type(value)
+        room[0] -= len(value) + 1 if kind is str else 1
+        if room[0] < 0:
+            raise self.too_large(at)
+        if kind in _SCALARS or kind is Sensitive:
+            return value
+        if depth == 0:
+            raise Failure(at, f"nests deeper than {self.limits.depth} levels")
+        if isinstance(value, Mapping):
+            copied: dict[str, Any] = {}
+            for key, item in value.items():
+                if item is not OMIT:
+                    room[0] -= len(key) if isinstance(key, str) else 1
+                    copied[key] = self._copied(item, at, room, depth - 1)
+            return copied
+        if isinstance(value, list | tuple):
+            return [self._copied(item, at, room, depth - 1) for item in value if item is not OMIT]
+        if kind is Absent:
+            raise Failure(at, value.problem())
+        raise Failure(at, f"found {kind_of(value)}; expected text, a number, a boolean, null, a list or a mapping")

@@ -1,0 +1,137 @@
+"""What an expression can have as a value: JSON's values, two signs, and what each is called and reads like.
+
+*Absent* is a field that is not there, *null* one that is there without a value, *empty* one whose value is empty; these
+are three things. `OMIT` is what an expression answers whose field is to be left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from enum import Enum
+from typing import Any, Final, TypeGuard
+
+from konverge.box.expressions.sensitive import Sensitive
+
+__all__ = ["OMIT", "Absent", "Omit", "is_number", "kind_of", "nearest", "same", "text_of"]
+
+GREATEST_INTEGER: Final = 2**63 - 1
+"""Of an integer in Kubernetes' JSON; the least is its negative, less one."""
+
+_SHOWN_WORDS = 8
+_SHOWN_LENGTH = 60
+
+
+class Omit(Enum):
+    """The type of `OMIT`, so that type checkers can tell it apart."""
+
+    OMIT = "omit"
+
+    def __repr__(self) -> str:
+        return "omit"
+
+
+OMIT: Final = Omit.OMIT
+"""The field that would get this value is left out."""
+
+
+class Absent:
+    """A field that is not there.
+
+    Args:
+        path: As it was written, for example ``spec.resources.requests``.
+        missing: The part of the path that is not there first, for example ``spec.resources``.
+        parent: What should have it; its keys are the known words.
+    """
+
+    __slots__ = ("missing", "parent", "path")
+
+    def __init__(self, path: str, missing: str, parent: Any) -> None:
+        self.path = path
+        self.missing = missing
+        self.parent = parent
+
+    def problem(self) -> str:
+        """What is to be said to somebody who needs the value."""
+        said = f"{self.path} is absent" if self.path == self.missing else f"{self.path}: {self.missing} is absent"
+        if isinstance(self.parent, Mapping):
+            known = [key for key in self.parent if isinstance(key, str)]
+            said += nearest(self.missing.rpartition(".")[2], known)
+        elif self.parent is not None:
+            said += f", since what should have it is {kind_of(self.parent)}"
+        return f"{said}. Write {self.path} | default(…) for what may be absent"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A half sentence on which known word may have been meant, or on which there are; empty if there are none."""
+    words = sorted(known)
+    near = get_close_matches(word, words[:1000], n=1)
+    if near:
+        return f" (did you mean {_shortened(near[0])}?)"
+    shown = ", ".join(_shortened(each) for each in words[:_SHOWN_WORDS])
+    return f" (there are {shown}{', …' if len(words) > _SHOWN_WORDS else ''})" if words else ""
+
+
+def _shortened(word: str) -> str:
+    return word if len(word) <= _SHOWN_LENGTH else f"{word[:_SHOWN_LENGTH]}…"
+
+
+def kind_of(value: object) -> str:
+    """What the value is, in the words of messages: ``text``, ``a number``, ``a list``."""
+    match value:
+        case None:
+            return "null"
+        case Absent():
+            return "absent"
+        case Omit():
+            return "omit"
+        case Sensitive():
+            return "a value that comes from a Secret"
+        case bool():
+            return "a boolean"
+        case str():
+            return "text"
+        case int() | float():
+            return "a number"
+        case list() | tuple():
+            return "a list"
+        case Mapping():
+            return "a mapping"
+    return f"no value of an expression ({type(value).__name__})"
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Tell whether it is a number; a boolean is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def text_of(value: object) -> str:
+    """The text of a scalar, as it reads in YAML: ``true``, ``3``, ``0.5``; a float that is whole reads as an integer.
+
+    Raises:
+        ValueError: It is null, a list, a mapping, or no value at all.
+    """
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[return-value]  # its type was looked at
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is int:
+        return str(value)
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    if isinstance(value, Sensitive):
+        return text_of(value.reveal())
+    hint = "toJSON writes it out" if isinstance(value, list | Mapping) else "default(…) gives it one"
+    raise ValueError(f"{kind_of(value)} has no text; {hint}")
+
+
+def same(left: object, right: object) -> bool:
+    """Tell whether two values are equal. A boolean is no number; 1 and 1.0 are one; keys have no order."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(same(one, other) for one, other in zip(left, right, strict=True))
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return left.keys() == right.keys() and all(same(item, right[key]) for key, item in left.items())
+    return left == right
