@@ -28,6 +28,8 @@ from konverge.errors import (
 from konverge.kube import Object
 from tests.cache.objects import CONFIG_MAP, bookmark, config_map, item, key, line
 
+UNREADABLE = b'{"type":"MODIFIED","object":{"spec":"\xff"}}'
+
 
 class Run:
     """A reflector, the time, and what it has told."""
@@ -85,6 +87,17 @@ class Run:
             old = "" if change.old is None else change.old.resource_version
             new = "" if change.new is None else change.new.resource_version
             self.told.append((old, new))
+
+
+def list_again(run: Run, *objects: Object, version: int) -> None:
+    """Leave the watch, and have these objects streamed."""
+    assert run.reflector.leaves_watch
+    run.reflector.left(run.now)
+    step = run.step()
+    assert isinstance(step, OpenWatch)
+    assert step.initial_events
+    run.reflector.opened(run.now)
+    run.lines(*(line("ADDED", obj) for obj in objects), bookmark(version, end=True))
 
 
 def error_line(code: int, reason: str = "") -> bytes:
@@ -427,6 +440,8 @@ def test_a_short_watch_with_events_is_resumed_at_once() -> None:
 )
 def test_short_watches_in_a_row_are_asked_for_with_pauses_whatever_they_bring(brought: bytes) -> None:
     run = Run().watching()
+    run.lines(UNREADABLE)
+    list_again(run, version=10)  # the list for what cannot be read was made a moment ago
     for _ in range(2):
         run.after_waiting()
         run.reflector.opened(run.now)
@@ -499,6 +514,53 @@ def test_an_odd_event_ends_nothing(odd: bytes) -> None:
 
     assert error is None
     assert run.told == [("", "12")]
+
+
+def test_after_an_event_that_cannot_be_read_all_is_listed_again() -> None:
+    run = Run().watching()
+    run.lines(line("ADDED", config_map(11)), UNREADABLE, line("ADDED", config_map(13, "other")))
+    list_again(run, config_map(12), config_map(13, "other"), version=13)
+
+    assert run.told == [("", "11"), ("", "13"), ("11", "12")]
+    assert not run.reflector.leaves_watch
+
+
+def test_events_that_cannot_be_read_make_a_list_every_ten_minutes_at_most() -> None:
+    run = Run().watching()
+    run.lines(UNREADABLE)
+    list_again(run, version=11)
+    lists = []
+    for _ in range(100):
+        run.now += 60
+        run.lines(UNREADABLE, UNREADABLE)
+        if run.reflector.leaves_watch:
+            lists.append(run.now)
+            list_again(run, version=11)
+
+    assert len(lists) == 10
+
+
+def test_the_list_for_an_event_that_comes_too_soon_is_made_up_for() -> None:
+    run = Run().watching()
+    run.lines(UNREADABLE)
+    list_again(run, version=11)
+    run.lines(UNREADABLE)
+    at_once = run.reflector.leaves_watch
+    run.now += 600
+    run.lines(bookmark(12))
+
+    assert not at_once
+    assert run.reflector.leaves_watch
+
+
+def test_an_object_that_a_list_cannot_show_makes_no_other_list() -> None:
+    run = Run()
+    run.step()
+    run.reflector.opened(run.now)
+    run.lines(UNREADABLE, bookmark(10, end=True))
+
+    assert run.reflector.synced
+    assert not run.reflector.leaves_watch
 
 
 def test_what_is_not_json_ends_the_watch_but_not_the_store() -> None:

@@ -70,6 +70,10 @@ _VERY_SHORT_SECONDS = 1.0
 # more.
 _RETRY_WATCH_SECONDS = 60.0
 
+# An event that cannot be read leaves readers with what there was before it, until the object changes again: a list
+# shows them what there is. An object that can never be read must not make a list of each of its events.
+_LIST_FOR_UNREAD_SECONDS = 600.0
+
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
@@ -167,6 +171,8 @@ class Reflector:
         self._got_events = False
         self._was_short = False
         self._list_wanted = False
+        self._has_unread = False
+        self._listed_for_unread_at: float | None = None
         self.synced = False
         """Whether the store holds a whole list, of a kind that the server serves."""
         self.problem: KonvergeError | None = None
@@ -208,6 +214,7 @@ class Reflector:
         if self._replacement is None:
             self._replacement = self._store.begin_replacement(now)
             self._lists_begun += 1
+            self._has_unread = False
             self._continue_token = ""
             self._end_is_late = False
         if self._streaming and not self._pages_this_time:
@@ -256,6 +263,7 @@ class Reflector:
             except (msgspec.DecodeError, ValueError, RecursionError) as error:
                 failure = self._take_other(line, error, changes, now)
                 if failure is not None:
+                    self._want_unread(now)
                     return changes, failure
                 continue
             self._got_events = True
@@ -264,6 +272,7 @@ class Reflector:
         self._statistics.events += len(lines)
         self._statistics.last_resource_version = self._store.resource_version
         self._prove(now)
+        self._want_unread(now)
         self._notice_late_end(now)
         return changes, None
 
@@ -377,7 +386,16 @@ class Reflector:
         except (UnicodeDecodeError, RecursionError) as odd:
             error = odd
         self._leave_out(error)
+        self._has_unread = self._replacement is None  # what a list cannot show, another one cannot either
         return None
+
+    def _want_unread(self, now: float) -> None:
+        """Want a list for the events that could not be read, if the last one for such is long ago; else later."""
+        last = self._listed_for_unread_at
+        if self._has_unread and (last is None or now - last >= _LIST_FOR_UNREAD_SECONDS):
+            self._has_unread = False
+            self._listed_for_unread_at = now
+            self._list_wanted = True
 
     def _take_bookmark(self, line: bytes, now: float) -> list[Change]:
         found = _bookmark.decode(line).object.metadata
