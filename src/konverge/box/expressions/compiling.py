@@ -16,18 +16,30 @@ from jinja2 import nodes
 
 from konverge.box.expressions.functions.function import Function
 from konverge.box.expressions.grammar import GrammarError
+from konverge.box.expressions.operations import (
+    Step,
+    Text,
+    called,
+    child_of,
+    compared,
+    divided,
+    joined,
+    read_path,
+    shown_key,
+    turns_of,
+    walk_path,
+    worded,
+)
 from konverge.box.expressions.run import Failure, Run
 from konverge.box.expressions.sensitive import Sensitive
-from konverge.box.expressions.values import GREATEST_INTEGER, OMIT, Absent, is_number, kind_of, nearest, same, text_of
+from konverge.box.expressions.values import GREATEST_INTEGER, OMIT, Absent, is_number, kind_of, nearest
 
 __all__ = ["Compiler", "Program"]
 
-Step: TypeAlias = Callable[[Run], Any]
-Write: TypeAlias = Callable[[Run, "_Text"], None]
+Write: TypeAlias = Callable[[Run, "Text"], None]
 
 _CONSTANTS: dict[str, Any] = {"omit": OMIT, "null": None}
 _MAXIMUM_DEPTH = 100
-_NOWHERE = object()
 
 
 class Program(NamedTuple):
@@ -44,22 +56,6 @@ class Program(NamedTuple):
     names: frozenset[tuple[str, ...]]
     needs: frozenset[str]
     at: int
-
-
-class _Text:
-    """A text that grows."""
-
-    __slots__ = ("parts", "size")
-
-    def __init__(self) -> None:
-        self.parts: list[str] = []
-        self.size = 0
-
-    def add(self, run: Run, part: str, at: int) -> None:
-        self.size += len(part)
-        if self.size > run.limits.size:
-            raise run.too_large(at)
-        self.parts.append(part)
 
 
 class Compiler:
@@ -91,7 +87,7 @@ class Compiler:
         write = self._body(body)
 
         def evaluate(run: Run) -> str:
-            text = _Text()
+            text = Text()
             write(run, text)
             return "".join(text.parts)
 
@@ -113,7 +109,7 @@ class Compiler:
         if len(writes) == 1:
             return writes[0]
 
-        def write(run: Run, text: _Text) -> None:
+        def write(run: Run, text: Text) -> None:
             for each in writes:
                 each(run, text)
 
@@ -126,9 +122,9 @@ class Compiler:
             return lambda run, text: text.add(run, data, at)
         step = self._step(node)
 
-        def write(run: Run, text: _Text) -> None:
+        def write(run: Run, text: Text) -> None:
             run.spend(at)
-            text.add(run, _worded(run, step(run), at), at)
+            text.add(run, worded(run, step(run), at), at)
 
         return write
 
@@ -136,7 +132,7 @@ class Compiler:
         branches = [(self._step(each.test), self._body(each.body), each.lineno) for each in [node, *node.elif_]]
         otherwise = self._body(node.else_)
 
-        def write(run: Run, text: _Text) -> None:
+        def write(run: Run, text: Text) -> None:
             for test, body, at in branches:
                 if run.seen(test(run), at):
                     return body(run, text)
@@ -156,8 +152,8 @@ class Compiler:
         del self._locals[len(self._locals) - len(names) - 1 :]
         otherwise = self._body(node.else_)
 
-        def write(run: Run, text: _Text) -> None:
-            turns = _turns(run, items(run), names, test, at)
+        def write(run: Run, text: Text) -> None:
+            turns = turns_of(run, items(run), names, test, at)
             outside = run.locals
             for number, turn in enumerate(turns):
                 run.spend(at)
@@ -206,20 +202,20 @@ class Compiler:
                 raise GrammarError(node.lineno, f"nests deeper than {_MAXIMUM_DEPTH} levels")
         if not isinstance(inner, nodes.Name):
             start = self._step(inner) if not isinstance(inner, nodes.Getitem) else self._item(inner)
-            return _walk(start, "…", keys, node.lineno) if keys else start
+            return walk_path(start, "…", keys, node.lineno) if keys else start
         name = inner.name
         if name in _CONSTANTS and name not in self._locals:
             value = _CONSTANTS[name]
-            return _walk(lambda run: value, name, keys, node.lineno) if keys else lambda run: value
+            return walk_path(lambda run: value, name, keys, node.lineno) if keys else lambda run: value
         if name in self._locals:
-            return _walk(lambda run: run.locals[name], name, keys, inner.lineno)
+            return walk_path(lambda run: run.locals[name], name, keys, inner.lineno)
         known: list[str] = [name]
         for key in keys:
             if not isinstance(key, str):
                 break
             known.append(key)
         self._names.add(tuple(known))
-        return _read([name, *keys], inner.lineno)
+        return read_path([name, *keys], inner.lineno)
 
     def _item(self, node: nodes.Getitem) -> Step:
         """An item whose key is computed, or a slice."""
@@ -246,7 +242,7 @@ class Compiler:
             key = run.seen(item(run), at)
             if type(key) not in (str, int):
                 raise Failure(at, f"expected text or an integer in brackets, found {kind_of(key)}")
-            return _child(run, start(run), key, f"{shown}[{key!r}]" if not run.is_tainted else f"{shown}[…]", at)
+            return child_of(run, start(run), key, f"{shown}[{'…' if run.is_tainted else shown_key(key)}]", at)
 
         return look
 
@@ -304,9 +300,9 @@ class Compiler:
         steps = [(self._step(each), each.lineno) for each in node.nodes]
 
         def join(run: Run) -> str:
-            text = _Text()
+            text = Text()
             for step, at in steps:
-                text.add(run, _worded(run, step(run), at), at)
+                text.add(run, worded(run, step(run), at), at)
             run.spend(steps[0][1], text.size)
             return "".join(text.parts)
 
@@ -349,7 +345,7 @@ class Compiler:
             left = run.seen(first(run), at)
             for sign, step in rest:
                 right = run.seen(step(run), at)
-                if not _compared(run, sign, left, right, at):
+                if not compared(run, sign, left, right, at):
                     return False
                 left = right
             return True
@@ -382,7 +378,7 @@ class Compiler:
             raise GrammarError(at, problem)
         if function.needs:
             self._needs.add(function.needs)
-        return _called(function, [self._step(each) for each in written], at)
+        return called(function, [self._step(each) for each in written], at)
 
     def _default(self, written: list[nodes.Expr], at: int) -> Step:
         if len(written) != 2:
@@ -434,165 +430,14 @@ def _shown(node: nodes.Node) -> str:
     """A path as messages show it."""
     key = _key_of(node)
     if isinstance(node, nodes.Getattr | nodes.Getitem) and key is not None:
-        return _joined(_shown(node.node), key)
+        return joined(_shown(node.node), key)
     return node.name if isinstance(node, nodes.Name) else "…"
-
-
-def _joined(path: str, key: str | int) -> str:
-    return f"{path}.{key}" if isinstance(key, str) and key.isidentifier() else f"{path}[{key!r}]"
-
-
-def _read(keys: list[str | int], at: int) -> Step:
-    """Look a path up in the scope."""
-    root, rest = str(keys[0]), keys[1:]
-
-    def read(run: Run) -> Any:
-        value = run.scope.get(root, _NOWHERE)
-        if value is _NOWHERE:
-            return Absent(_path(keys), root, run.scope)
-        for number, key in enumerate(rest):
-            if type(value) is dict:
-                found = value.get(key, _NOWHERE)
-                if found is _NOWHERE:
-                    return Absent(_path(keys), _path(keys[: number + 2]), value)
-                value = found
-            else:
-                value = _child(run, value, key, _path(keys[: number + 2]), at)
-                if type(value) is Absent:
-                    value.path = _path(keys)
-                    return value
-        return value
-
-    return read
-
-
-def _path(keys: list[str | int]) -> str:
-    shown = str(keys[0])
-    for key in keys[1:]:
-        shown = _joined(shown, key)
-    return shown
-
-
-def _walk(start: Step, name: str, keys: list[str | int], at: int) -> Step:
-    """Look a path up in a value."""
-
-    def walk(run: Run) -> Any:
-        value, shown = start(run), name
-        for key in keys:
-            shown = _joined(shown, key)
-            value = _child(run, value, key, shown, at)
-        return value
-
-    return walk
-
-
-def _child(run: Run, value: Any, key: str | int, shown: str, at: int) -> Any:
-    """What a mapping or a list has there; nothing else has anything."""
-    if type(value) is Sensitive:
-        value = run.seen(value, at)
-    if isinstance(value, Mapping):
-        found = value.get(key, _NOWHERE)
-        return Absent(shown, shown, value) if found is _NOWHERE else found
-    if isinstance(value, list) and type(key) is int:
-        return value[key] if -len(value) <= key < len(value) else Absent(shown, shown, value)
-    if type(value) is Absent:
-        return Absent(shown, value.missing, value.parent)
-    return Absent(shown, shown, value)
 
 
 def _targets(target: nodes.Node) -> list[str]:
     """The names that a loop gives to what it is at."""
     names = target.items if isinstance(target, nodes.Tuple) else [target]
     return [_refuse(each) if not isinstance(each, nodes.Name) else each.name for each in names]
-
-
-def _turns(run: Run, found: Any, names: list[str], test: Step | None, at: int) -> list[dict[str, Any]]:
-    """What a loop's names stand for, turn by turn; of a mapping its sorted keys."""
-    items = found if isinstance(found, list) else run.seen(found, at)
-    if isinstance(items, Mapping):
-        items = sorted(items, key=str)
-    if not isinstance(items, list):
-        raise Failure(at, f"expected a list or a mapping to loop over, found {kind_of(items)}")
-    turns: list[dict[str, Any]] = []
-    outside = run.locals
-    for item in items:
-        run.spend(at)
-        parts = [item]
-        if len(names) > 1:
-            parts = run.seen(item, at)
-            if not isinstance(parts, list) or len(parts) != len(names):
-                raise Failure(at, f"expected lists of {len(names)} items to loop over, found {kind_of(parts)}")
-        turn = dict(zip(names, parts, strict=True))
-        if test is not None:
-            run.locals = {**outside, **turn}
-            if not run.seen(test(run), at):
-                continue
-        turns.append(turn)
-    run.locals = outside
-    return turns
-
-
-def _worded(run: Run, value: Any, at: int) -> str:
-    """The text of a value that is put into text."""
-    if type(value) is str:
-        return value
-    try:
-        return text_of(run.seen(value, at))
-    except ValueError as error:
-        raise Failure(at, str(error)) from None
-
-
-def _compared(run: Run, sign: str, left: Any, right: Any, at: int) -> bool:
-    if sign in ("eq", "ne"):
-        return same(left, right) is (sign == "eq")
-    if sign in ("in", "notin"):
-        if isinstance(right, list):
-            run.spend(at, len(right))
-            is_in = any(same(left, item) for item in right)
-        elif isinstance(right, str | Mapping) and isinstance(left, str):
-            is_in = left in right
-        else:
-            raise Failure(at, f"expected text, a list or a mapping behind in, found {kind_of(right)}")
-        return is_in is (sign == "in")
-    is_comparable = (is_number(left) and is_number(right)) or (isinstance(left, str) and isinstance(right, str))
-    if not is_comparable:
-        raise Failure(at, f"expected two numbers or two texts to compare, found {kind_of(left)} and {kind_of(right)}")
-    return bool(_COMPARISONS[sign](left, right))
-
-
-def _called(function: Function, steps: list[Step], at: int) -> Step:
-    call, needs = function.call, function.needs
-    parameters = [function.parameter(number) for number in range(len(steps))]
-
-    def apply(run: Run) -> Any:
-        run.spend(at)
-        arguments: list[Any] = [] if not needs else [_needed(run, function, at)]
-        for number, step in enumerate(steps):
-            value = step(run)
-            kind = parameters[number].kind
-            if not (kind.takes_absent and type(value) is Absent):
-                value = run.seen(value, at)
-            if not kind.fits(value):
-                raise Failure(at, function.argument_problem(number, value))
-            if type(value) is str:
-                run.spend(at, len(value))
-            arguments.append(value)
-        try:
-            return run.made(call(*arguments), at)
-        except (ValueError, OverflowError) as error:
-            raise Failure(at, f"{function.name}: {error}", shows=True) from None
-
-    return apply
-
-
-def _needed(run: Run, function: Function, at: int) -> Any:
-    found = run.environment.now if function.needs == "time" else run.environment.entropy
-    if found is None:
-        raise Failure(at, f"{function.name} needs {function.needs}, which there is none of here")
-    if function.needs == "randomness":
-        # What is drawn is meant for a Secret.
-        run.is_tainted = True
-    return found
 
 
 def _refuse(node: nodes.Node) -> NoReturn:
@@ -622,25 +467,13 @@ _TESTS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _divided(left: float, right: float) -> float:
-    if isinstance(left, int) and isinstance(right, int) and left % right == 0:
-        return left // right
-    return left / right
-
-
 _OPERATIONS: dict[type[nodes.Node], tuple[str, Callable[[Any, Any], Any]]] = {
     nodes.Add: ("+", operator.add),
     nodes.Sub: ("-", operator.sub),
     nodes.Mul: ("*", operator.mul),
-    nodes.Div: ("/", _divided),
+    nodes.Div: ("/", divided),
     nodes.FloorDiv: ("//", operator.floordiv),
     nodes.Mod: ("%", operator.mod),
-}
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "lt": operator.lt,
-    "lteq": operator.le,
-    "gt": operator.gt,
-    "gteq": operator.ge,
 }
 _EXPRESSIONS: dict[type[nodes.Node], Callable[[Compiler, Any], Step]] = {
     nodes.Const: Compiler._constant,

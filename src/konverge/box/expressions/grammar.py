@@ -21,6 +21,7 @@ from jinja2.parser import Parser
 __all__ = ["GrammarError", "parsed"]
 
 _MAXIMUM_DEPTH = 30
+_MAXIMUM_TOKENS = 10_000
 # After one of these a dot goes on with a path; anywhere else it is the dot in front of one.
 _ENDS = frozenset({"name", "rbracket", "rparen", "rbrace", "string", "integer", "float"})
 _WORDS = frozenset({"and", "or", "not", "in", "is", "if", "elif", "else"})
@@ -97,7 +98,9 @@ def _blanks(text: str, at: int) -> int:
 
 def _bounded(tokens: Iterable[Token]) -> Iterator[Token]:
     depth = prefixes = branches = 0
-    for token in tokens:
+    for number, token in enumerate(tokens):
+        if number > _MAXIMUM_TOKENS:
+            raise jinja2.TemplateSyntaxError(f"has more than {_MAXIMUM_TOKENS} words and signs", token.lineno)
         word = token.value if token.type == "name" else token.type
         if word in _OPENING:
             depth += 1

@@ -25,8 +25,8 @@ class Limits:
     """How much one evaluation may do. The same expression and data always come to the same end, on any machine.
 
     Args:
-        steps: Calls, turns of loops, and the size of what they work on in units of 256 letters or items. 100,000 are
-            some tenths of a second at worst.
+        steps: Calls, turns of loops, and what they work on: 256 letters, or 4 items, are one step. 100,000 steps take
+            some tenths of a second, two seconds with the worst regular expressions.
         size: Letters and items of the result, and letters of each text on the way to it.
         depth: How deep lists and mappings of the result may nest.
     """
@@ -123,7 +123,7 @@ class Run:
         if isinstance(value, Mapping | list | tuple):
             if depth == 0:
                 raise Failure(at, f"nests deeper than {self.limits.depth} levels")
-            self.spend(at, len(value) << 4)
+            self.spend(at, len(value) << 6)
             for item in value.values() if isinstance(value, Mapping) else value:
                 self._walk(item, at, depth - 1)
         elif isinstance(value, str):

@@ -18,6 +18,7 @@ __all__ = ["MAXIMUM_LENGTH", "Template", "compile_expression", "is_expression"]
 MAXIMUM_LENGTH = 1 << 16
 """Letters that a text with expressions may have."""
 
+_LONGEST_PROBLEM = 1000
 _NO_ENVIRONMENT = Environment()
 
 
@@ -119,7 +120,7 @@ class Template:
             problem = failure.problem
             if failure.shows and run.is_tainted:
                 problem = f"{problem.partition(':')[0]}: it cannot do with a value that comes from a Secret (not shown)"
-            raise ExpressionError(self.where, *_place(self.text, failure.at), problem) from None
+            raise ExpressionError(self.where, *_place(self.text, failure.at), problem[:_LONGEST_PROBLEM]) from None
         except RecursionError:
             raise ExpressionError(self.where, 0, 0, "nests too deeply") from None
 

@@ -78,6 +78,7 @@ class Function:
         parameters: What the caller writes, in order.
         needs: ``time``, ``randomness``, or neither when it is empty. What needs something gets it first.
         about: Its documentation: a sentence or more, without indentation.
+        cost: What a call costs, and each letter of its arguments; 256 are one step of `Limits`.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Function:
     parameters: tuple[Parameter, ...]
     needs: str
     about: str
+    cost: tuple[int, int]
 
     @classmethod
     def of(cls, call: Callable[..., Any]) -> Function:
@@ -99,7 +101,9 @@ class Function:
             repeated = each.kind is inspect.Parameter.VAR_POSITIONAL
             required = each.default is inspect.Parameter.empty and not repeated
             parameters.append(Parameter(each.name, _KINDS[each.annotation], required, repeated))
-        return cls(_NAMES.get(name, name), call, tuple(parameters), needs, inspect.cleandoc(call.__doc__ or ""))
+        about = inspect.cleandoc(call.__doc__ or "")
+        cost = next((cost for prefix, cost in _COSTS.items() if name.startswith(prefix)), (0, 1))
+        return cls(_NAMES.get(name, name), call, tuple(parameters), needs, about, cost)
 
     def arity_problem(self, count: int) -> str:
         """What is wrong with so many arguments; empty when nothing is."""
@@ -145,6 +149,10 @@ _NAMES = {
     "serviceClusterIp": "serviceClusterIP",
     "serviceLoadBalancerIp": "serviceLoadBalancerIP",
 }
+
+
+# What takes more than others, by how the names begin: to compile a regular expression, a schedule, a range of versions.
+_COSTS = {"matches": (500 << 8, 256), "cron": (10 << 8, 1), "semver": (10 << 8, 1)}
 
 
 @dataclass(frozen=True, slots=True)
