@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -130,6 +131,17 @@ async def test_defaults_of_the_kind_are_filled_in(cluster: Cluster) -> None:
     container = created["spec"]["template"]["spec"]["containers"][0]
     assert container["imagePullPolicy"] == "IfNotPresent"
     assert container["terminationMessagePath"] == "/dev/termination-log"
+
+
+async def test_yaml_of_dates_and_signs_is_text(cluster: Cluster) -> None:
+    path = f"/api/v1/namespaces/{cluster.namespace}/configmaps"
+    body = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\ndata: {date: 2026-01-31, sign: =}\n"
+
+    answer = await cluster.new_transport().request(
+        "POST", path, headers={"content-type": "application/yaml"}, body=body, timeout_seconds=30
+    )
+
+    assert json.loads(answer.body)["data"] == {"date": "2026-01-31", "sign": "="}
 
 
 async def test_a_service_gets_an_address_of_its_own(cluster: Cluster) -> None:
