@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from konverge.cache import CacheOptions, Change, Statistics, Store
+from konverge.cache.store import Replacement
 from konverge.errors import ConfigurationError
 from konverge.kube import GroupVersionKind, Object
 from konverge.kube.metadata import ObjectMeta
@@ -37,7 +38,11 @@ def revision(store: Store, name: str = "web") -> str:
 
 def replace(store: Store, at: int, *listed: int, started: float = 1.0) -> list[tuple[str, str] | None]:
     """Replace by a list with ``web`` in these versions (none or one)."""
-    replacement = store.begin_replacement(started)
+    return complete(store.begin_replacement(started), at, *listed)
+
+
+def complete(replacement: Replacement, at: int, *listed: int) -> list[tuple[str, str] | None]:
+    """Put a list that was asked for earlier in place."""
     for version in listed:
         replacement.put(raw(config_map(version)))
     return [versions(change) for change in replacement.commit(str(at))]
@@ -213,17 +218,40 @@ def test_the_event_of_an_own_write_is_not_stale() -> None:
 
 def test_a_list_older_than_an_own_write_keeps_the_write(store: Store) -> None:
     store.put(raw(config_map(11)))
+    under_way = store.begin_replacement(1.0)
     store.record_write(config_map(25))
 
-    assert replace(store, 20, 12) == []
+    assert complete(under_way, 20, 12) == []
     assert revision(store) == "25"
 
 
 def test_an_object_created_after_a_list_was_made_survives_it(store: Store) -> None:
+    under_way = store.begin_replacement(1.0)
     store.record_write(config_map(25))
 
-    assert replace(store, 20) == []
+    assert complete(under_way, 20) == []
     assert revision(store) == "25"
+
+
+@pytest.mark.parametrize(("listed", "told"), [((12,), [("25", "12")]), ((), [("25", "")])], ids=["changed", "created"])
+def test_an_own_write_that_a_later_list_does_not_show_was_lost_with_the_storage(
+    store: Store, listed: tuple[int, ...], told: list[tuple[str, str]]
+) -> None:
+    store.put(raw(config_map(11)))
+    store.record_write(config_map(25))
+
+    assert replace(store, 20, *listed) == told
+    assert store.resource_version == "20"
+
+
+def test_own_writes_after_the_storage_was_set_back_count_like_any_other(store: Store) -> None:
+    store.record_write(config_map(25))
+    replace(store, 20, 12)
+    under_way = store.begin_replacement(2.0)
+    store.record_write(config_map(23))
+
+    assert complete(under_way, 22, 12) == []
+    assert revision(store) == "23"
 
 
 def test_a_list_newer_than_an_own_write_wins(store: Store) -> None:

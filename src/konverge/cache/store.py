@@ -314,6 +314,8 @@ class Replacement:
         self._dropped: set[int] = set()
         # What readers have seen and the list holds in a state that is not to be held.
         self._refused: dict[ObjectKey, ObjectMeta] = {}
+        # A list shows every write that was answered before it was asked for: it is of that version at least.
+        self._oldest_possible = max(store._revision, store._newest_answer)
         self.started = started
         """Monotonic seconds, before the list was asked for."""
 
@@ -358,17 +360,19 @@ class Replacement:
     def commit(self, resource_version: str) -> list[Change]:
         """Put the list in place of what the store held.
 
-        Own writes that are newer than the list stay. A list that is older than what the watch has told is that of a
-        server whose storage was set back: then all that the store knew is void.
+        Own writes that were answered after the list was asked for, and are newer, stay. A list that is older than what
+        was known before it was asked for is that of a server whose storage was set back, for it is read from the
+        quorum: then all that the store knew is void, the writes that were lost with the storage too.
 
         Args:
             resource_version: At which the list was as it is.
         """
         store = self._store
         revision = revision_of(resource_version)
-        if revision < store._revision:
+        if revision < self._oldest_possible:
             store._deleted.clear()
             store._floors.clear()
+            store._newest_answer = 0
         else:
             self._keep_newer(revision)
         before, after = store._entries, self._entries
