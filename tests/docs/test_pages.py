@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from konverge.cli.operator_file import load_operator, parse_reference
-from konverge.crd import crd_manifest, definition_of
+from konverge.crd import crd_manifest, decode, definition_of
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.operator import Operator, RunOptions
 from konverge.testing import Cluster
@@ -145,6 +145,9 @@ async def test_the_components_that_the_components_page_shows_do_what_it_says(clu
         await says("CertificateReady", "healthy")
 
         running.cancel()
+    shown = runpy.run_path(str(file))
+    owner = decode(shown["WebApp"], await cluster.client.get(gvk, key))
+    assert [obj["kind"] for obj in shown["rendered"](owner)] == ["Ingress"]
     pages = await cluster.client.get(DEPLOYMENT, key)
     (container,) = pages["spec"]["template"]["spec"]["containers"]
     assert [variable["name"] for variable in container["env"]] == ["OTEL_EXPORTER_OTLP_ENDPOINT"]
