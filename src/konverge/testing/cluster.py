@@ -169,7 +169,6 @@ class Cluster:
         __tracebackhide__ = True
 
         async def found() -> Condition:
-            __tracebackhide__ = True
             condition = find_condition(await self.client.get(gvk, ObjectKey(self.namespace, name)), type)
             if condition is None:
                 raise AssertionError(f"{gvk.kind} {name} has no condition {type}")
