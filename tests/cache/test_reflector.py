@@ -249,6 +249,20 @@ def test_pages_that_expire_are_read_again_in_one_piece() -> None:
     assert run.told == [("", "6")]
 
 
+def test_pages_that_lead_around_are_a_failure_and_the_list_begins_anew() -> None:
+    run = Run(streaming=False)
+    for token in ("A", "B"):
+        run.step()
+        run.page(config_map(7), following=token)
+    with pytest.raises(ConnectionFailedError, match="would never end") as failure:
+        run.page(config_map(7), following="A")
+    run.fail(failure.value)
+
+    assert run.after_waiting() == ReadPage("", 500)
+    run.page(config_map(7), following="A")
+    assert run.step() == ReadPage("A", 500)
+
+
 def test_an_item_that_cannot_be_read_is_left_out_with_a_word(caplog: pytest.LogCaptureFixture) -> None:
     run = Run(streaming=False)
     run.step()

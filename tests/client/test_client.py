@@ -168,9 +168,10 @@ async def test_list_follows_the_pages_and_says_what_its_items_are() -> None:
     ]
 
 
-async def test_a_list_that_never_ends_is_an_error() -> None:
-    page = {"metadata": {"resourceVersion": "9", "continue": "more"}, "items": []}
-    client, _ = client_of(Answer(json=page), Answer(json=page))
+@pytest.mark.parametrize("tokens", ["AA", "ABA", "ABCDB"])
+async def test_a_list_that_never_ends_is_an_error(tokens: str) -> None:
+    pages = [{"metadata": {"resourceVersion": "9", "continue": token}, "items": []} for token in tokens]
+    client, _ = client_of(*(Answer(json=page) for page in pages))
 
     with pytest.raises(ConnectionFailedError, match="would never end"):
         await client.list(CONFIG_MAP)

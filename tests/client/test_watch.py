@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from konverge.client import Client, WatchEvent
@@ -127,6 +129,26 @@ async def test_an_end_in_the_middle_of_an_event_is_a_failure() -> None:
         await anext(events)
         with pytest.raises(ConnectionFailedError, match="in the middle of an event"):
             await anext(events)
+
+
+@pytest.mark.parametrize("chunk", [b"\n", b"\n\n\n", FIRST[:1]], ids=["a blank line", "blank lines", "a byte"])
+async def test_what_never_makes_an_event_is_silence_too(chunk: bytes) -> None:
+    stream = Stream()
+    client, _ = client_of(stream)
+    clock = SimulatedClock()
+
+    async def trickle() -> None:
+        while True:
+            await clock.sleep(10)
+            stream.send_chunk(chunk)
+
+    trickling = asyncio.create_task(trickle())
+    async with client.watch(CONFIG_MAP, idle_timeout_seconds=145) as events, asyncio.timeout(3600):
+        with pytest.raises(SilentWatchError, match="145 s"):
+            await anext(events)
+    trickling.cancel()
+
+    assert clock.monotonic() == pytest.approx(145)
 
 
 async def test_silence_is_a_failure_after_a_while() -> None:

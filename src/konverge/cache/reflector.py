@@ -23,6 +23,7 @@ from konverge.cache.statistics import Statistics
 from konverge.cache.store import Change, Replacement, Store
 from konverge.client.client import ListPage
 from konverge.client.decoding import UNREADABLE, check_text
+from konverge.client.listing import ContinueTokens
 from konverge.client.watch import (
     ADDED,
     BOOKMARK,
@@ -164,6 +165,7 @@ class Reflector:
         self._lists_begun = 0
         self._lists_done = 0
         self._continue_token = ""
+        self._continue_tokens = ContinueTokens(gvk)
         self._page_size = _PAGE_SIZE
         self._patience = Patience(entropy)
         self._fruitless_since: float | None = None
@@ -216,6 +218,7 @@ class Reflector:
             self._lists_begun += 1
             self._has_unread = False
             self._continue_token = ""
+            self._continue_tokens = ContinueTokens(self._gvk)
             self._end_is_late = False
         if self._streaming and not self._pages_this_time:
             return self._watch("", initial_events=True)
@@ -233,8 +236,12 @@ class Reflector:
                 self._leave_out(error)
 
     def page(self, page: ListPage, now: float) -> list[Change]:
-        """All items of the page were told; the changes that readers see, which come with the last page."""
-        self._continue_token = page.continue_token
+        """All items of the page were told; the changes that readers see, which come with the last page.
+
+        Raises:
+            konverge.errors.ConnectionFailedError: The next page is one that came before.
+        """
+        self._continue_token = self._continue_tokens.following(page)
         self._prove(now)
         if page.continue_token:
             return []

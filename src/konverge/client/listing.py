@@ -14,6 +14,7 @@ from konverge.kube import GroupVersionKind, Object
 __all__ = [
     "METADATA_LIST",
     "METADATA_OBJECT",
+    "ContinueTokens",
     "ListPage",
     "ObjectList",
     "decode_item",
@@ -81,16 +82,42 @@ class _List(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(_List)
 
 
-def decode_page(body: bytes, path: str, continue_token: str) -> ListPage:
+class ContinueTokens:
+    """The continue tokens of one list so far: one that comes again would lead around for ever.
+
+    Args:
+        gvk: The kind, for messages.
+    """
+
+    def __init__(self, gvk: GroupVersionKind) -> None:
+        self._gvk = gvk
+        self._seen: set[str] = set()
+
+    def following(self, page: ListPage) -> str:
+        """The token that asks for the page after this one; empty when it was the last.
+
+        Raises:
+            konverge.errors.ConnectionFailedError: Another page has named it before.
+        """
+        token = page.continue_token
+        if token in self._seen:
+            raise ConnectionFailedError(
+                f"listing {self._gvk}: the next page is one that came before; the list would never end"
+            )
+        if token:
+            self._seen.add(token)
+        return token
+
+
+def decode_page(body: bytes, path: str) -> ListPage:
     """Read one page.
 
     Args:
         body: The answer.
         path: What was asked, for messages.
-        continue_token: The one that this page was asked for with.
 
     Raises:
-        konverge.errors.ConnectionFailedError: It is no list, or one that would never end.
+        konverge.errors.ConnectionFailedError: It is no list.
     """
     try:
         check_text(body)
@@ -98,8 +125,6 @@ def decode_page(body: bytes, path: str, continue_token: str) -> ListPage:
     except UNREADABLE as error:
         raise not_json("GET", path, error) from error
     metadata = found.metadata
-    if continue_token and metadata.continue_ == continue_token:
-        raise ConnectionFailedError(f"GET {path}: the next page is the same page again; the list would never end")
     shard_selector = metadata.shard_info.selector if metadata.shard_info is not None else ""
     return ListPage(found.items or [], metadata.resource_version, metadata.continue_, shard_selector)
 

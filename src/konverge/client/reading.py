@@ -10,6 +10,7 @@ from konverge.client.endpoint import Endpoint
 from konverge.client.listing import (
     METADATA_LIST,
     METADATA_OBJECT,
+    ContinueTokens,
     ListPage,
     ObjectList,
     decode_item,
@@ -164,7 +165,7 @@ class ReadVerbs:
                 it sends everything: `ListPage.shard_selector` tells. A wrong one is answered with HTTP status 500.
             metadata_only: Leave everything out but each object's metadata. A server that cannot sends whole objects.
             limit: How many objects the page holds; 0 for all.
-            continue_token: From the page before; empty for the first.
+            continue_token: From the page before; empty for the first. A server at fault may name one that came before.
 
         Raises:
             konverge.errors.ExpiredError: The continue token is too old: start again.
@@ -284,11 +285,11 @@ class ReadVerbs:
             )
 
     async def _pages(self, collection: _Collection, limit: int) -> AsyncIterator[ListPage]:
-        token = ""
+        token, tokens = "", ContinueTokens(collection.gvk)
         while True:
             page = await self._page(collection, limit, token)
+            token = tokens.following(page)
             yield page
-            token = page.continue_token
             if not token:
                 return
 
@@ -301,7 +302,7 @@ class ReadVerbs:
         headers = {"accept": METADATA_LIST} if collection.metadata_only else {}
         async with self._endpoint.explaining_absence(mapping):
             answer = await self._endpoint.sender.send("GET", path, query=query, headers=headers)
-        return decode_page(answer.body, path, continue_token)
+        return decode_page(answer.body, path)
 
     @asynccontextmanager
     async def _stream(

@@ -62,8 +62,8 @@ class Watch:
 
     Args:
         response: The stream.
-        idle_timeout_seconds: How long the server may be silent. Bookmarks come about once a minute. It may be changed
-            while the watch is open, and counts from the next wait on.
+        idle_timeout_seconds: How long the server may take until the next whole event or bookmark; bookmarks come about
+            once a minute. It may be changed while the watch is open, and counts from the next wait on.
         metadata_of: The kind of whose objects only the metadata were asked for: the events' objects say that kind.
     """
 
@@ -86,20 +86,20 @@ class Watch:
         For who is in a hurry; not to be mixed with iterating over the events. Objects that are metadata alone say
         ``PartialObjectMetadata`` here.
         """
-        while True:
-            try:
-                async with asyncio.timeout(self.idle_timeout_seconds):
-                    chunk = await anext(self._chunks, None)
-            except TimeoutError:
-                raise SilentWatchError(
-                    f"a watch was silent for {self.idle_timeout_seconds:g} s, although bookmarks were asked for"
-                ) from None
-            if chunk is None:
-                if self._splitter.unfinished:
-                    raise ConnectionFailedError("a watch ended in the middle of an event")
-                return None
-            if lines := self._splitter.feed(chunk):
-                return lines
+        try:
+            # Until there is a whole event: API servers send nothing else to keep a watch alive, and bytes that never
+            # make one, like blank lines, tell nothing of what is watched.
+            async with asyncio.timeout(self.idle_timeout_seconds):
+                async for chunk in self._chunks:
+                    if lines := self._splitter.feed(chunk):
+                        return lines
+        except TimeoutError:
+            raise SilentWatchError(
+                f"a watch was silent for {self.idle_timeout_seconds:g} s, although bookmarks were asked for"
+            ) from None
+        if self._splitter.unfinished:
+            raise ConnectionFailedError("a watch ended in the middle of an event")
+        return None
 
     def __aiter__(self) -> Self:
         return self
