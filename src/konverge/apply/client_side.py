@@ -17,13 +17,13 @@ from konverge.apply.mistakes import mistakes_of
 from konverge.apply.schema import Schema
 from konverge.apply.structure import field_set_of
 from konverge.kube import Object
+from konverge.kube.secrets import LAST_APPLIED
 
 __all__ = ["KUBECTL", "with_last_applied", "without_client_side"]
 
 KUBECTL = "kubectl"
 """The field manager of kubectl's server-side apply; no other is treated so."""
 
-_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
 _Manager = TypeVar("_Manager")
 
@@ -44,7 +44,7 @@ def without_client_side(
 
 
 def _applied_fields(live: Object, schema: Schema) -> FieldSet:
-    record = _annotations(live).get(_ANNOTATION)
+    record = _annotations(live).get(LAST_APPLIED)
     try:
         applied = msgspec.json.decode(record) if isinstance(record, str) and record else None
     except msgspec.DecodeError:
@@ -59,14 +59,14 @@ def _applied_fields(live: Object, schema: Schema) -> FieldSet:
 
 def with_last_applied(stored: Object, applied: Object) -> Object:
     """The object with the annotation, if it has one, set to what was applied."""
-    if not _annotations(stored).get(_ANNOTATION):
+    if not _annotations(stored).get(LAST_APPLIED):
         return stored
     metadata = dict(applied.get("metadata") or {})
     if "annotations" in metadata:
-        kept = {name: value for name, value in _annotations(applied).items() if name != _ANNOTATION}
+        kept = {name: value for name, value in _annotations(applied).items() if name != LAST_APPLIED}
         metadata["annotations"] = kept
         if not kept:
             del metadata["annotations"]
     record = encoded({**applied, "metadata": metadata}) + "\n"
-    annotations = {**_annotations(stored), _ANNOTATION: record}
+    annotations = {**_annotations(stored), LAST_APPLIED: record}
     return {**stored, "metadata": {**stored["metadata"], "annotations": annotations}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
 
@@ -20,7 +20,8 @@ from konverge.component.options import Mode
 from konverge.crd import decode, definition_of
 from konverge.errors import ConfigurationError, describe
 from konverge.feature import is_enabled
-from konverge.kube import GroupVersionKind, Object
+from konverge.kube import Object
+from konverge.kube.secrets import without_secrets
 from konverge.operator.reconciling import built
 from konverge.operator.registered import Registration
 
@@ -101,15 +102,6 @@ def _objects(component: Component, failures: list[str]) -> Iterator[Object]:
         if entry.treatment.mode is not Mode.MANAGED:
             continue
         try:
-            yield _without_secrets(entry.resource.desired())
+            yield without_secrets(entry.resource.desired(), HIDDEN)
         except Exception as error:  # noqa: BLE001  # an author's code: the other objects are not to suffer
             failures.append(f"component {component.name}: {entry.identity}: {describe(error)}")
-
-
-def _without_secrets(obj: Object) -> Object:
-    if not GroupVersionKind.of(obj).is_secret:
-        return obj
-    hidden: dict[str, Any] = {
-        name: dict.fromkeys(obj[name], HIDDEN) for name in ("data", "stringData") if isinstance(obj.get(name), dict)
-    }
-    return obj | hidden

@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from konverge.kube import GroupVersionKind, ObjectKey
+from konverge.kube.secrets import SECRET_FIELDS
 from konverge.mutation import Mutation
 from konverge.primitives.data import Data
 from konverge.primitives.reading import entries_at, text_at
@@ -79,7 +80,7 @@ def identity_mistakes(
 
 def value_mistakes(obj: Mapping[str, Any]) -> Iterator[str]:
     """What of a Secret's values is of the wrong type, by key: the API server's own refusal would quote the value."""
-    for field in ("data", "stringData"):
+    for field in SECRET_FIELDS:
         found = obj.get(field)
         if not isinstance(found, Mapping | None):
             yield f"{field}: expected a mapping, found {type(found).__name__}"

@@ -15,6 +15,7 @@ from konverge.apply.managers import Managed, Manager, Owned, decode
 from konverge.apply.structure import same_value
 from konverge.component.rehearsal.values import Contest, FieldChange, Writer, shortened
 from konverge.kube import GroupVersionKind, Object
+from konverge.kube.secrets import LAST_APPLIED, SECRET_FIELDS
 
 __all__ = ["contests", "field_changes", "ownership_changed", "wanted_fields"]
 
@@ -22,9 +23,8 @@ _Difference: TypeAlias = tuple[Path, Any, Any]
 
 # What a server writes with each change, and what is not the author's: no apply changes a status.
 _SERVER_WRITTEN = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
-_SECRET = ("f:data", "f:stringData")
-# kubectl keeps the whole object in here, a Secret's values included.
-_LAST_APPLIED = ("f:metadata", "f:annotations", "f:kubectl.kubernetes.io/last-applied-configuration")
+_SECRET = tuple(f"f:{name}" for name in SECRET_FIELDS)
+_LAST_APPLIED = ("f:metadata", "f:annotations", f"f:{LAST_APPLIED}")
 
 
 def field_changes(live: Object, after: Object, field_manager: str) -> tuple[FieldChange, ...]:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from konverge.apply import HIDDEN
 from konverge.component.rehearsal.values import Reading, shortened
 from konverge.kube import Object
+from konverge.kube.secrets import SECRET_FIELDS
 
 __all__ = ["FieldReadings"]
 
@@ -20,7 +21,6 @@ _Path: TypeAlias = tuple[str, ...]
 
 _MOST = 50
 _NOTHING: Any = object()
-_SECRET = ("data", "stringData")
 
 
 class FieldReadings:
@@ -61,7 +61,7 @@ class FieldReadings:
             return Reading(name, f"{len(value)} fields")
         if isinstance(value, list):
             return Reading(name, "[" + ", ".join(_label(value, place) for place in range(min(len(value), 10))) + "]")
-        if self._is_secret and path[0] in _SECRET:
+        if self._is_secret and path[0] in SECRET_FIELDS:
             return Reading(name, HIDDEN)
         return Reading(name, shortened(value))
 

@@ -16,6 +16,7 @@ import yaml
 from konverge.component import Component
 from konverge.errors import KonvergeError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, identity
+from konverge.kube.secrets import without_secrets
 from konverge.kube.yaml_depth import check_yaml_depth
 from konverge.mutation import json_copy
 from konverge.primitives.lifecycle import Resource
@@ -28,9 +29,7 @@ Rendered: TypeAlias = Component | Resource | Mapping[str, Any] | Iterable[Compon
 _FIRST = ("apiVersion", "kind", "metadata")
 _NOTHING = "# no objects\n"
 _HIDDEN = "***"
-_SECRET_FIELDS = ("data", "stringData")
 _OTHER_LINE_ENDS = frozenset("\x85\u2028\u2029")
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class _Dumper(yaml.SafeDumper):
@@ -69,7 +68,7 @@ def serialize(rendered: Rendered, *, reveal_secrets: bool = False) -> str:
     """
     objects = [_cleaned(obj) for obj in _objects(rendered)]
     if not reveal_secrets:
-        objects = [_hidden(obj) for obj in objects]
+        objects = [without_secrets(obj, _HIDDEN) for obj in objects]
     return dump(map(_sorted, objects)) if objects else _NOTHING
 
 
@@ -99,7 +98,7 @@ def without_secret_values(text: str) -> str:
         found = [document for document in yaml.safe_load_all(text) if document is not None]
     except (yaml.YAMLError, ValueError, RecursionError):
         return "# no YAML, and it may hold a Secret: not shown\n"
-    hidden = [_hidden(document) for document in found]
+    hidden = [without_secrets(document, _HIDDEN) for document in found]
     return text if hidden == found else dump(hidden)
 
 
@@ -149,25 +148,6 @@ def _without_null_timestamps(value: Any) -> Any:
     metadata = found.get("metadata")
     if isinstance(metadata, dict) and metadata.get("creationTimestamp", "") is None:
         del metadata["creationTimestamp"]
-    return found
-
-
-def _hidden(value: Any) -> Any:
-    """The value without the values of the Secrets that it is or holds: a List's items, another object's template."""
-    if isinstance(value, list):
-        return [_hidden(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if not (value.get("kind") == "Secret" and value.get("apiVersion") == "v1"):
-        return {key: _hidden(item) for key, item in value.items()}
-    found = dict(value)
-    for field in _SECRET_FIELDS:
-        if found.get(field):
-            entries = found[field]
-            found[field] = dict.fromkeys(entries, _HIDDEN) if isinstance(entries, dict) else _HIDDEN
-    metadata = found.get("metadata")
-    if isinstance(metadata, dict) and _LAST_APPLIED in (annotations := metadata.get("annotations") or {}):
-        found["metadata"] = {**metadata, "annotations": {**annotations, _LAST_APPLIED: _HIDDEN}}
     return found
 
 

@@ -1,0 +1,35 @@
+"""Where a Secret's values are, and an object without them. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["LAST_APPLIED", "SECRET_FIELDS", "without_secrets"]
+
+SECRET_FIELDS = ("data", "stringData")
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""The annotation in which kubectl keeps the whole object, a Secret's values included."""
+
+
+def without_secrets(value: Any, shown_as: str) -> Any:
+    """The value without the values of the Secrets that it is or holds: a List's items, another object's template.
+
+    Args:
+        value: Anything JSON-shaped; it stays as it is.
+        shown_as: What stands for each value.
+    """
+    if isinstance(value, list):
+        return [without_secrets(item, shown_as) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if not (value.get("kind") == "Secret" and value.get("apiVersion") == "v1"):
+        return {key: without_secrets(item, shown_as) for key, item in value.items()}
+    found = dict(value)
+    for field in SECRET_FIELDS:
+        if found.get(field):
+            entries = found[field]
+            found[field] = dict.fromkeys(entries, shown_as) if isinstance(entries, dict) else shown_as
+    metadata = found.get("metadata")
+    if isinstance(metadata, dict) and LAST_APPLIED in (annotations := metadata.get("annotations") or {}):
+        found["metadata"] = {**metadata, "annotations": {**annotations, LAST_APPLIED: shown_as}}
+    return found
