@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import yaml
 
 from konverge import primitives
 from konverge.component import AppliedMemory, Component, ComponentBuilder
@@ -22,6 +20,7 @@ from konverge.primitives import (
     StatefulSet,
 )
 from tests.component.app import App
+from tests.component.rich import WORKLOADS, contents
 
 pytestmark = pytest.mark.anyio
 
@@ -214,15 +213,12 @@ async def test_replicas_that_a_quota_forbids_are_told_with_the_reason(app: App, 
     assert app.writes()[before:] == []
 
 
-RICH: dict[str, dict[str, Object]] = yaml.safe_load(Path(__file__).with_name("rich_workloads.yaml").read_text())
-RICH_CASES = [(kind, variant) for kind, variants in RICH.items() if kind[0] != "." for variant in variants]
-
-
-@pytest.mark.parametrize(("kind", "variant"), RICH_CASES)
+@pytest.mark.parametrize(("kind", "variant"), WORKLOADS)
 async def test_one_apply_is_all_that_it_takes(app: App, kind: str, variant: str) -> None:
     """While its controllers work on it, too, and with a restart before each pass."""
     of_kind: type[Primitive[Any]] = getattr(primitives, kind)
-    rich = component(app, of_kind, RICH[kind][variant]["spec"])
+    content = contents(app.key.namespace, app.cluster.name, 77)[kind][variant]
+    rich = component(app, of_kind, content["spec"])
 
     async def settled() -> bool:
         before = len(app.writes())

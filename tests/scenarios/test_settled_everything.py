@@ -3,46 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from konverge import primitives
 from konverge.component import Component, ComponentBuilder, delete_when
-from konverge.kube import Object
 from konverge.operator import Operator
 from konverge.primitives import Primitive
 from konverge.testing.requests import Request
+from tests.component.rich import contents, rich
 from tests.scenarios.kinds import SCENARIOS
 from tests.scenarios.samples import AGENT, SAMPLE, Sample, Stage
 
 pytestmark = pytest.mark.anyio
 
-_RICH_FILES = ("rich_kinds.yaml", "rich_workloads.yaml")
-_RICH = "\n".join((Path(__file__).parents[1] / "component" / name).read_text() for name in _RICH_FILES)
-# Of the ranges that the clusters take the addresses of Services from.
-_ADDRESSES = {"embedded": "10.96.213.78", "real": "10.0.213.78"}
 # These have no rich objects; the scenarios' own will do.
 _OF_SCENARIOS = ("Static", "Workload", "Task", "Integration", "Custom", "Gateway", "HTTPRoute", "Namespace")
 
 
-def rich_objects(namespace: str, address: str) -> Iterator[Primitive[Any]]:
+def rich_objects(namespace: str, cluster: str) -> Iterator[Primitive[Any]]:
     """A primitive over each rich object of the component tests, and over those of the scenarios."""
-    loaded: dict[str, dict[str, Object]] = yaml.safe_load(
-        _RICH.replace("NAMESPACE", namespace).replace("ADDRESS", address)
-    )
-    for kind, variants in loaded.items():
-        if kind.startswith("."):
-            continue
-        made: Any = getattr(primitives, kind)
+    for kind, variants in contents(namespace, cluster, 78).items():
         for number, content in enumerate(variants.values()):
-            name = f"{kind.lower()}-{number}"
-            metadata = {"name": name, "namespace": namespace}
-            if made.is_cluster_scoped:
-                metadata = {"name": f"{name}-{namespace}"}
-            yield made({**content, "metadata": {**metadata, "labels": {"part": "rich"}}})
+            yield rich(kind, content, f"{kind.lower()}-{number}", namespace)
     for kind in (*_OF_SCENARIOS, "CustomResourceDefinition"):
         yield SCENARIOS[kind].primitive(f"settled-{kind.lower()}", namespace, "2.0.0")
 
@@ -57,7 +41,7 @@ class Everything:
     def component(self, sample: Sample) -> Component:
         self.asked += 1
         builder = ComponentBuilder("everything", condition_type="SampleReady")
-        for primitive in rich_objects(self._stage.namespace, _ADDRESSES[self._stage.cluster.name]):
+        for primitive in rich_objects(self._stage.namespace, self._stage.cluster.name):
             builder.with_resource(primitive, delete_when(not sample.spec.enabled))
         return builder.build()
 
@@ -90,7 +74,7 @@ def test_every_primitive_is_among_them() -> None:
         for name, found in public.items()
         if isinstance(found, type) and issubclass(found, Primitive) and not found.__abstractmethods__
     }
-    assert {type(each).__name__ for each in rich_objects("default", "10.0.0.1")} == kinds
+    assert {type(each).__name__ for each in rich_objects("default", "embedded")} == kinds
 
 
 async def test_a_restart_over_settled_objects_of_every_kind_writes_nothing(stage: Stage) -> None:
@@ -107,5 +91,5 @@ async def test_a_restart_over_settled_objects_of_every_kind_writes_nothing(stage
         await stage.change(sample, enabled=False)
         await stage.until(sample, "True Healthy")
 
-    assert len({entry.path for entry in first}) == len(list(rich_objects("default", "10.0.0.1")))
+    assert len({entry.path for entry in first}) == len(list(rich_objects("default", "embedded")))
     assert again == []
