@@ -262,11 +262,11 @@ class Rehearsal(_Value, frozen=True, rename="camel"):
     error: str
 
 
-def shortened(value: Any, longest: int = LONGEST) -> Any:
+def shortened(value: Any) -> Any:
     """The value, or the beginning of its text with its length."""
     if value is None or isinstance(value, bool | int | float):
         return value
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    if len(text) <= longest:
+    if len(text) <= LONGEST:
         return value
-    return f"{text[:longest]}… ({len(text)} characters)"
+    return f"{text[:LONGEST]}… ({len(text)} characters)"
