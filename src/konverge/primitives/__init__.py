@@ -6,9 +6,11 @@ cluster, keeps state between calls, or raises because a server sent something od
 
 One module a kind, each in the same order: the class with its defaults for health, grace and suspension, then the
 mutator. What kinds share lives in `primitive` (every kind), `categories` (which answers a kind gives), `replicas`
-(kinds that keep a number of replicas), `load_balancer` (kinds that wait for an address) and `reported` (kinds that
-are judged by conditions on their latest spec). `Custom` judges any other kind by the conditions that most kinds have
-(`kstatus`); `Static`, `Workload`, `Task` and `Integration` leave the judgement to the author.
+(kinds that keep a number of replicas), `load_balancer` (kinds that wait for an address), `reported` (kinds that are
+judged by conditions on their latest spec; `gateway_api` those with conditions in several places) and `reading` (how a
+live object is read that nobody has checked). `mistakes` checks what an author gives, `data` has the cells between
+resources. `Custom` judges any other kind by the conditions that most kinds have (`kstatus`); `Static`, `Workload`,
+`Task` and `Integration` (`generic`) leave the judgement to the author.
 """
 
 from konverge.primitives.categories import IntegrationKind, StaticKind, TaskKind, WorkloadKind
