@@ -10,9 +10,10 @@ import pytest
 
 from konverge.cache import CacheOptions, Informer, Informers
 from konverge.client import Client
+from konverge.client.watch import INITIAL_EVENTS_END
 from konverge.errors import KindNotServedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.kube.metadata import ObjectMeta
+from konverge.kube.metadata import ObjectMeta, revision_of
 from konverge.testing import Cluster
 from tests.cache.cuttable import CuttableTransport
 
@@ -109,6 +110,29 @@ async def test_own_writes_and_deletes_are_read_at_once_and_told_once(cluster: Cl
 
     assert read["metadata"]["resourceVersion"] == written["metadata"]["resourceVersion"]
     assert told == [(False, True), (True, False)]
+
+
+async def streamed_version(cluster: Cluster) -> int:
+    """Up to which version a streaming list says that it is complete."""
+    async with cluster.client.watch(CONFIG_MAP, namespace=cluster.namespace, initial_events=True) as events:
+        async for event in events:
+            metadata = event.object["metadata"]
+            if INITIAL_EVENTS_END in metadata.get("annotations", {}):
+                return revision_of(metadata["resourceVersion"])
+    raise AssertionError("the streaming list has no end")
+
+
+async def test_no_list_is_older_than_a_write_that_was_answered_before_it(cluster: Cluster) -> None:
+    behind = []
+    for value in range(10):
+        written = revision_of((await apply(cluster, "a", str(value)))["metadata"]["resourceVersion"])
+        whole = await cluster.client.list_page(CONFIG_MAP, namespace=cluster.namespace, limit=0)
+        page = await cluster.client.list_page(CONFIG_MAP, namespace=cluster.namespace, limit=1)
+        streamed = await streamed_version(cluster)
+        seen = (revision_of(whole.resource_version), revision_of(page.resource_version), streamed)
+        behind += [(written, *seen)] if min(seen) < written else []
+
+    assert behind == []
 
 
 async def apply_labelled(cluster: Cluster, name: str, colour: str) -> Object:
