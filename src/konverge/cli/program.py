@@ -19,6 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # The command, the module that has it under its own name, and the line in the list of commands.
 _COMMANDS = {
+    "box": ("konverge.cli.box", "Check and run operators that are written as data."),
     "crd": ("konverge.cli.crd", "Print the CustomResourceDefinitions of an operator file."),
     "demo": ("konverge.cli.demo", "Watch an operator bring up, heal, suspend and clean up an application."),
     "diff": ("konverge.cli.diff", "Show what an operator file would change in a cluster, field by field."),

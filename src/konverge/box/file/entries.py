@@ -1,0 +1,111 @@
+"""What a resource may have in the file besides its kind's short forms, by kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import field
+
+from konverge.box.file.model import (
+    ApiVersion,
+    Conditional,
+    Duration,
+    ForEach,
+    KindName,
+    Number,
+    ObjectReference,
+    Tls,
+)
+
+__all__ = [
+    "ConfigMapEntry",
+    "CustomEntry",
+    "Entry",
+    "IngressEntry",
+    "PodsEntry",
+    "ScalingEntry",
+    "SecretEntry",
+    "ServiceEntry",
+    "entry_of",
+]
+
+
+class Entry(Conditional, frozen=True, kw_only=True):
+    """Any resource. Its name is the custom resource's when not given; ``manifest`` is merged over the short forms."""
+
+    name: str = ""
+    namespace: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+    for_each: ForEach | None = None
+    reconcile: bool = False
+    manifest: dict[str, Any] = field(default_factory=dict)
+
+
+class PodsEntry(Entry, frozen=True, kw_only=True):
+    """A kind with pods: its short forms describe one container, ``main`` when not named. ``port`` is its only port."""
+
+    container_name: str = "main"
+    port: Number | None = None
+
+
+class ServiceEntry(Entry, frozen=True, kw_only=True):
+    """A Service with one port, which is also the pods' when ``targetPort`` is not given."""
+
+    port: Number | None = None
+    target_port: Number | None = None
+
+
+class IngressEntry(Entry, frozen=True, kw_only=True):
+    """An Ingress of one host and path; the Service is the one of its own name when not given."""
+
+    host: str | None = None
+    path: str = "/"
+    service_name: str = ""
+    service_port: Number = 80
+
+
+class SecretEntry(Entry, frozen=True, kw_only=True):
+    """A Secret whose values are given, copied, or made: once, anew after a time, or as a certificate."""
+
+    once: bool = False
+    rotate_after: Duration | None = None
+    tls: Tls | None = None
+    from_secret: ObjectReference | None = None
+    to_namespaces: tuple[str, ...] | str = ()
+
+
+class ConfigMapEntry(Entry, frozen=True, kw_only=True):
+    """A ConfigMap whose data is given or copied."""
+
+    from_config_map: ObjectReference | None = None
+    to_namespaces: tuple[str, ...] | str = ()
+
+
+class ScalingEntry(Entry, frozen=True, kw_only=True):
+    """A HorizontalPodAutoscaler; it scales the Deployment of its own name when not told what."""
+
+    targetCPUUtilizationPercentage: Number | None = None  # as Kubernetes spells it
+
+
+class CustomEntry(Entry, frozen=True, kw_only=True):
+    """An object of any other kind; it is ready when those conditions are True."""
+
+    api_version: ApiVersion | None = None
+    kind: KindName | None = None
+    required_conditions: tuple[str, ...] = ()
+
+
+_BY_KEY: dict[str, type[Entry]] = {
+    "secrets": SecretEntry,
+    "configMaps": ConfigMapEntry,
+    "services": ServiceEntry,
+    "ingresses": IngressEntry,
+    "horizontalPodAutoscalers": ScalingEntry,
+    "custom": CustomEntry,
+}
+
+
+def entry_of(key: str, *, has_pods: bool) -> type[Entry]:
+    """The form of a kind's resources."""
+    return _BY_KEY.get(key, PodsEntry if has_pods else Entry)

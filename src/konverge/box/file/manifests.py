@@ -1,0 +1,89 @@
+"""Objects with expressions in them, held to the schemas of their kinds: unknown fields, wrong types, missing fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from konverge.apply.schema import DEDUCED, Schema
+from konverge.box.file.kinds import MAIN, ObjectPath
+from konverge.box.file.mistakes import Path, format_path, hint
+from konverge.box.file.reading import described, has_expression
+
+__all__ = ["manifest_mistakes", "missing_fields", "schema_at"]
+
+_SCALARS = {"string": str, "boolean": bool, "integer": int, "number": (int, float)}
+_WORDS = {"string": "text", "boolean": "true or false", "integer": "a whole number", "number": "a number"}
+
+
+def schema_at(schema: Schema | None, path: ObjectPath) -> Schema | None:
+    """The schema of the place in an object, None where there is none."""
+    for step in path:
+        if schema is None:
+            return None
+        schema = schema.items if step == MAIN else schema.child(step)
+    return schema
+
+
+def manifest_mistakes(value: Any, schema: Schema, path: Path) -> Iterator[tuple[Path, str]]:
+    """What is wrong with a value, where each stands and a sentence that never holds the value itself.
+
+    An expression fits everything: its value is known when it runs. A null says that the field is to be absent.
+    """
+    if schema is DEDUCED or value is None or (isinstance(value, str) and has_expression(value)):
+        return
+    if _is_int_or_string(schema):
+        if isinstance(value, dict | list | bool):
+            yield path, f"expected a number or text, found {described(value)}"
+    elif schema.type == "array":
+        if not isinstance(value, list):
+            yield path, f"expected a list, found {described(value)}"
+        elif schema.items is not None:
+            for index, each in enumerate(value):
+                yield from manifest_mistakes(each, schema.items, (*path, index))
+    elif schema.type == "object" or schema.properties:
+        if not isinstance(value, dict):
+            yield path, f"expected a mapping, found {described(value)}"
+            return
+        for name, each in value.items():
+            child = schema.child(name)
+            if has_expression(name):
+                continue
+            if child is None:
+                yield (*path, name), f"no field of {_kind(schema)}{hint(name, schema.properties)}"
+            else:
+                yield from manifest_mistakes(each, child, (*path, name))
+    elif schema.type in _SCALARS:
+        fits = isinstance(value, _SCALARS[schema.type])  # type: ignore[arg-type]  # a type or a tuple of types
+        if not fits or (isinstance(value, bool) and schema.type != "boolean"):
+            quote = "; quote it" if schema.type == "string" and not isinstance(value, dict | list) else ""
+            yield path, f"expected {_WORDS[schema.type]}, found {described(value)}{quote}"
+
+
+def missing_fields(value: Any, schema: Schema, at: Path = ()) -> Iterator[str]:
+    """The fields that the server requires and a whole object does not have, as paths in the object."""
+    if isinstance(value, dict):
+        for name in schema.spec.get("required", ()):
+            if name not in value:
+                yield format_path((*at, name))
+        for name, each in value.items():
+            child = schema.child(name)
+            if child is not None and child is not DEDUCED:
+                yield from missing_fields(each, child, (*at, name))
+    elif isinstance(value, list) and schema.items is not None:
+        for index, each in enumerate(value):
+            yield from missing_fields(each, schema.items, (*at, index))
+
+
+def _is_int_or_string(schema: Schema) -> bool:
+    source = schema.spec
+    return (
+        source.get("format") == "int-or-string"
+        or bool(source.get("x-kubernetes-int-or-string"))
+        or "oneOf" in source
+        or schema.name.endswith(".Quantity")
+    )
+
+
+def _kind(schema: Schema) -> str:
+    return schema.name.rpartition(".")[2] or "this"

@@ -1,0 +1,250 @@
+"""What the expressions of each step may read: what steps before it have made, and nothing that is not declared.
+
+It looks at the plain values, so that a box with other mistakes hears of these at the same time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from konverge.box.file.kinds import KINDS, kind_of_child
+from konverge.box.file.mistakes import Path, hint
+from konverge.box.file.reading import has_expression
+from konverge.box.file.schemas import unknown_field
+from konverge.box.file.source import Source
+from konverge.box.file.templates import SyntaxProblemError, names_of_field, names_read
+
+__all__ = ["STEPS", "check_scopes", "result_name"]
+
+_ALWAYS = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
+
+STEPS: dict[str, frozenset[str]] = {
+    "normalize": frozenset(),
+    "mutation": frozenset(),
+    "validation": frozenset(),
+    "cross": frozenset({"cross"}),
+    "external": frozenset({"cross", "external"}),
+    "onCreate": frozenset({"cross", "external"}),
+    "onReconcile": frozenset({"cross", "external"}),
+    "providers": frozenset({"cross", "external"}),
+    "status": frozenset({"cross", "external", "providers", "children"}),
+    "onDelete": frozenset(),
+}
+"""The steps in the order in which they run, and what each may read besides the custom resource itself."""
+
+_MADE_BY = {"cross": "cross", "external": "external", "providers": "providers", "children": "onReconcile"}
+_OF_AN_ITEM = frozenset({"item", "index", "value"})
+_CROSS_FIELDS = ("found", "name", "namespace", "spec", "status", "labels", "annotations", "items")
+_PATH = re.compile(r"^\.?[A-Za-z_][\w-]*(\.[\w-]+)*$")
+_STEP = re.compile(r"[\w-]+")
+
+Names = tuple[str, ...]
+
+
+@dataclass
+class _Scope:
+    """What one custom resource of the file declares for its expressions."""
+
+    schema: Any
+    cross: dict[str, Any]
+    external: frozenset[str]
+    providers: frozenset[str]
+    children: frozenset[str]
+    written: list[Names] = field(default_factory=list)
+
+
+def check_scopes(source: Source, crds: Mapping[str, Any]) -> dict[str, dict[str, set[Names]]]:
+    """Check the expressions of all custom resources.
+
+    Args:
+        source: The document, which gets the mistakes.
+        crds: ``spec.crds`` as plain values.
+
+    Returns:
+        What each entry of ``cross`` and ``external`` reads, by the step's path and the entry's name, for whoever looks
+        for circles.
+    """
+    reads: dict[str, dict[str, set[Names]]] = {}
+    schemas = {name: _schema(each) for name, each in crds.items()}
+    for name, entry in crds.items():
+        if not isinstance(entry, dict):
+            continue
+        scope = _scope(entry, schemas)
+        for step in STEPS:
+            if step in entry:
+                path = ("spec", "crds", name, step)
+                _Step(source, step, scope, reads.setdefault(f"{name}.{step}", {})).walk(entry[step], path)
+    return reads
+
+
+def result_name(step: str, entry: Mapping[str, Any]) -> str:
+    """What expressions call the result of an entry of ``cross`` or ``external``; empty when it does not say."""
+    name = entry.get("name") if step == "external" else entry.get("as") or entry.get("crd")
+    return name if isinstance(name, str) else ""
+
+
+def _schema(entry: Any) -> Any:
+    resource = entry.get("resource") if isinstance(entry, dict) else None
+    schema = resource.get("schema") if isinstance(resource, dict) else None
+    return schema if isinstance(schema, dict) else None
+
+
+def _scope(entry: dict[str, Any], schemas: Mapping[str, Any]) -> _Scope:
+    cross: dict[str, Any] = {}
+    for each in _mappings(entry.get("cross")):
+        cross[result_name("cross", each)] = schemas.get(str(each.get("crd")))
+    external = frozenset(result_name("external", each) for each in _mappings(entry.get("external")))
+    providers = entry.get("providers")
+    groups = [group for step in ("onCreate", "onReconcile") for group in _mappings(entry.get(step))]
+    children = frozenset(key for group in groups for key in group if key in KINDS)
+    scope = _Scope(
+        _schema(entry), cross, external, frozenset(providers if isinstance(providers, dict) else ()), children
+    )
+    normalize = entry.get("normalize")
+    made = normalize.get("spec") if isinstance(normalize, dict) else None
+    scope.written = [("spec", *_steps(path)) for path in (made if isinstance(made, dict) else ())]
+    scope.written += [_steps(str(rule.get("field"))) for rule in _mappings(entry.get("mutation"))]
+    return scope
+
+
+def _mappings(value: Any) -> list[dict[str, Any]]:
+    values = value if isinstance(value, list) else [value]
+    return [each for each in values if isinstance(each, dict)]
+
+
+def _steps(path: str) -> Names:
+    return tuple(step for step in _STEP.findall(path) if not step.isdigit())
+
+
+class _Step:
+    """Walks the values of one step of one custom resource."""
+
+    def __init__(self, source: Source, step: str, scope: _Scope, reads: dict[str, set[Names]]) -> None:
+        self._source = source
+        self._step = step
+        self._scope = scope
+        self._reads = reads
+
+    def walk(self, value: Any, path: Path, items: frozenset[str] = frozenset(), entry: str = "") -> None:
+        """Check a value and what is in it.
+
+        Args:
+            value: The plain value.
+            path: Where it stands.
+            items: What the loop around it names.
+            entry: The entry of ``cross`` or ``external`` that it is in.
+        """
+        if isinstance(value, str):
+            if has_expression(value):
+                self._text(value, path, items, entry)
+        elif isinstance(value, list):
+            for index, each in enumerate(value):
+                self.walk(each, (*path, index), items, entry)
+        elif isinstance(value, dict):
+            self._mapping(value, path, items, entry)
+
+    def _mapping(self, value: dict[str, Any], path: Path, items: frozenset[str], entry: str) -> None:
+        if len(path) == 5 and self._step in ("cross", "external"):
+            entry = result_name(self._step, value)
+            self._reads.setdefault(entry, set())
+        loop = value.get("forEach")
+        if isinstance(loop, dict):
+            outer = items
+            items = items | _OF_AN_ITEM | {str(loop.get("as", "item"))}
+            self._loop(loop, (*path, "forEach"), outer, entry)
+            if len(path) >= 6 and not self._names_differ(value, items):
+                message = "every item makes an object of the same name; put item, index or value into its name"
+                self._source.refuse((*path, "name") if "name" in value else path, message)
+        for key, each in value.items():
+            at = (*path, key)
+            if has_expression(key):
+                self._text(key, at, items, entry)
+            if key == "field" and isinstance(each, str) and not has_expression(each) and self._is_condition(path):
+                self._text(each, at, items, entry, is_field=True)
+            self.walk(each, at, items, entry)
+
+    def _is_condition(self, path: Path) -> bool:
+        if isinstance(path[-1], int) and len(path) >= 2 and path[-2] in ("when", "or", "anyOf"):
+            return True
+        return self._step == "validation" and len(path) == 5
+
+    def _loop(self, loop: dict[str, Any], path: Path, items: frozenset[str], entry: str) -> None:
+        over = loop.get("field")
+        if isinstance(over, str) and _PATH.match(over):
+            self._name(_steps(over), (*path, "field"), items, entry)
+
+    def _names_differ(self, value: dict[str, Any], items: frozenset[str]) -> bool:
+        manifest = value.get("manifest")
+        metadata = manifest.get("metadata") if isinstance(manifest, dict) else None
+        inner = metadata if isinstance(metadata, dict) else {}
+        texts = [value.get("name"), value.get("namespace"), inner.get("name"), inner.get("namespace")]
+        try:
+            read = [name[0] for text in texts if isinstance(text, str) for name in names_read(text, ()) if name]
+        except SyntaxProblemError:
+            return True
+        return any(name in items for name in read)
+
+    def _text(self, text: str, path: Path, items: frozenset[str], entry: str, *, is_field: bool = False) -> None:
+        try:
+            names = names_of_field(text, path) if is_field else names_read(text, path)
+        except SyntaxProblemError as problem:
+            self._source.refuse(path, str(problem))
+            return
+        for name in sorted(names):
+            self._name(name, path, items, entry)
+
+    def _name(self, name: Names, path: Path, items: frozenset[str], entry: str) -> None:
+        if not name or name[0] in items:
+            return
+        root = name[0]
+        visible = _ALWAYS | STEPS[self._step]
+        if root in _MADE_BY and root not in visible:
+            made = _MADE_BY[root]
+            why = f"{made} makes it, and {self._step} runs before" if made != self._step else f"{made} makes it"
+            if self._step == "onDelete":
+                why = "a deletion does not run the steps that make it"
+            self._source.refuse(path, f"{'.'.join(name)} is not known here: {why}")
+        elif root in _OF_AN_ITEM:
+            self._source.refuse(path, f"{root} is known only in a resource with forEach")
+        elif root not in visible:
+            self._source.refuse(path, f"no such name: {root}{hint(root, [*visible, *items])}")
+        else:
+            if entry:
+                self._reads[entry].add(name)
+            self._declared(name, path)
+
+    def _declared(self, name: Names, path: Path) -> None:
+        root, *rest = name
+        if not rest:
+            return
+        scope, second = self._scope, rest[0]
+        declared = {"cross": scope.cross, "external": scope.external, "providers": scope.providers}.get(root)
+        if declared is not None and second not in declared:
+            near = hint(second, declared) or f"; {root} declares nothing"
+            self._source.refuse(path, f"{root}.{second} is not declared{near}")
+        elif root == "cross" and len(rest) > 1:
+            if rest[1] not in _CROSS_FIELDS:
+                self._source.refuse(path, f"{'.'.join(name[:3])} is no field{hint(rest[1], _CROSS_FIELDS)}")
+            else:
+                self._in_schema(scope.cross[second], tuple(rest[1:]), (), f"cross.{second}.", path)
+        elif root == "children":
+            kind = kind_of_child(second)
+            words = [word for each in KINDS.values() for word in (each.key, each.singular)]
+            if kind is None:
+                self._source.refuse(path, f"children.{second} is no kind{hint(second, words)}")
+            elif kind.key not in scope.children:
+                self._source.refuse(path, f"children.{second}: no {kind.key} are declared in onCreate or onReconcile")
+        elif root == "spec":
+            self._in_schema(scope.schema, name, tuple(scope.written), "", path)
+
+    def _in_schema(self, schema: Any, name: Names, written: tuple[Names, ...], prefix: str, path: Path) -> None:
+        if name[0] != "spec" or not isinstance(schema, dict) or "spec" not in schema:
+            return
+        if any(name[: len(each)] == each or each[: len(name)] == name for each in written):
+            return
+        unknown = unknown_field(schema["spec"], name[1:])
+        if unknown is not None:
+            self._source.refuse(path, f"{prefix}spec.{unknown[0]} is not in the schema{unknown[1]}")

@@ -1,0 +1,69 @@
+"""``konverge box``: operators that are written as data, in one YAML file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Literal
+
+import click
+import msgspec
+
+from konverge.box.file import Mistake, find_mistakes
+from konverge.box.file.source import MAX_BYTES
+from konverge.cli.failures import ExitCode
+from konverge.cli.program import verbose_option
+from konverge.errors import ConfigurationError
+
+__all__ = ["box", "read_box"]
+
+_STDIN = Path("-")
+
+
+@click.group()
+def box() -> None:
+    """Operators that are written as data, in one YAML file."""
+
+
+@box.command()
+@click.argument("files", metavar="FILE.yaml...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@verbose_option
+@click.pass_context
+def lint(ctx: click.Context, files: tuple[Path, ...], output: Literal["text", "json"]) -> None:
+    """Find every mistake of box files that can be found without a cluster; - is stdin.
+
+    Each mistake has the file, line, column and field, so that an editor can go there. Exit code 0: none, 1: some, 3: a
+    file cannot be read.
+    """
+    found: list[Mistake] = []
+    for file in files:
+        found += find_mistakes(read_box(file), file=str(file))
+    if output == "json":
+        click.echo(json.dumps({"files": len(files), "mistakes": msgspec.to_builtins(found)}, indent=2))
+    else:
+        for mistake in found:
+            click.echo(str(mistake))
+        click.echo(f"{_counted(len(files), 'file')}, {_counted(len(found), 'mistake')}", err=True)
+    if found:
+        ctx.exit(ExitCode.FAILED)
+
+
+def read_box(file: Path) -> bytes:
+    """What a box file holds, or stdin; one that is too long is cut off where loading refuses it.
+
+    Raises:
+        konverge.errors.ConfigurationError: It cannot be read.
+    """
+    try:
+        if file == _STDIN:
+            return sys.stdin.buffer.read(MAX_BYTES + 1)
+        with file.open("rb") as opened:
+            return opened.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ConfigurationError(f"{file}: {error.strerror}") from error
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
