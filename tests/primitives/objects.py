@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from konverge import primitives as package
 from konverge.kube import Object
 from konverge.primitives import (
     ConfigMap,
@@ -79,6 +80,16 @@ def primitives(obj: Object | None = None, **options: Any) -> list[Primitive[Any]
         Task(obj or widget(), converging_status=is_up, **options),
         Integration(obj or widget(), converging_status=is_up, **options),
     ]
+
+
+def classes() -> dict[str, type[Primitive[Any]]]:
+    """Every primitive that the package offers, by name."""
+    public = {name: getattr(package, name) for name in package.__all__}
+    return {
+        name: found
+        for name, found in public.items()
+        if isinstance(found, type) and issubclass(found, Primitive) and not found.__abstractmethods__
+    }
 
 
 def kind_of(primitive: Primitive[Any]) -> str:

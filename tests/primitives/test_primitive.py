@@ -28,7 +28,7 @@ from konverge.primitives import (
     Static,
     blocked,
 )
-from tests.primitives.objects import kind_of, named, primitives, widget
+from tests.primitives.objects import classes, kind_of, named, primitives, widget
 
 
 def label(key: str, value: str, *, on: bool = True) -> Mutation[Mutator]:
@@ -41,6 +41,12 @@ def label(key: str, value: str, *, on: bool = True) -> Mutation[Mutator]:
 def resource(primitive: Resource) -> Resource:
     """Checked by the type checker: every primitive is a resource of the engine."""
     return primitive
+
+
+def test_every_namespaced_primitive_is_among_those_of_the_tests() -> None:
+    namespaced = {name for name, found in classes().items() if not found.is_cluster_scoped}
+
+    assert {kind_of(primitive) for primitive in primitives()} == namespaced - {"RoleBinding"}  # it needs a role besides
 
 
 @pytest.mark.parametrize("primitive", primitives(), ids=kind_of)

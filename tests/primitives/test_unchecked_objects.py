@@ -34,7 +34,7 @@ from konverge.primitives import (
     StatefulSet,
     Suspension,
 )
-from tests.primitives.objects import named, widget
+from tests.primitives.objects import classes, named, widget
 
 GRADED: list[Resource] = [
     Deployment(named()),
@@ -56,6 +56,13 @@ GRADED: list[Resource] = [
     CustomResourceDefinition({"metadata": {"name": "web"}}),
 ]
 KINDS: list[Resource] = [*GRADED, Job(named())]
+
+
+def test_every_kind_with_a_default_is_among_them() -> None:
+    judged = {name for name, found in classes().items() if hasattr(found, "default_converging_status")}
+
+    assert {type(kind).__name__ for kind in KINDS} == judged
+
 
 FIELDS = {
     "metadata": ["generation", "deletionTimestamp"],

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from konverge import primitives
 from konverge.component import Component, ComponentBuilder, delete_when
 from konverge.operator import Operator
 from konverge.primitives import Primitive
 from konverge.testing.requests import Request
 from tests.component.rich import contents, rich
+from tests.primitives.objects import classes
 from tests.scenarios.kinds import SCENARIOS
 from tests.scenarios.samples import AGENT, SAMPLE, Sample, Stage
 
@@ -68,13 +68,7 @@ class Everything:
 
 
 def test_every_primitive_is_among_them() -> None:
-    public = {name: getattr(primitives, name) for name in primitives.__all__}
-    kinds = {
-        name
-        for name, found in public.items()
-        if isinstance(found, type) and issubclass(found, Primitive) and not found.__abstractmethods__
-    }
-    assert {type(each).__name__ for each in rich_objects("default", "embedded")} == kinds
+    assert {type(each).__name__ for each in rich_objects("default", "embedded")} == set(classes())
 
 
 async def test_a_restart_over_settled_objects_of_every_kind_writes_nothing(stage: Stage) -> None:
