@@ -27,7 +27,6 @@ CATEGORIES: dict[type[Any], str] = {
     WorkloadKind: "workload",
     TaskKind: "task",
     IntegrationKind: "integration",
-    konverge.primitives.Static: "static",
     konverge.primitives.Workload: "workload",
     konverge.primitives.Task: "task",
     konverge.primitives.Integration: "integration",

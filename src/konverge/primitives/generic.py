@@ -13,6 +13,7 @@ from konverge.mutation import Category, ContentEditor, Edit, Mutation, Mutator
 from konverge.primitives.categories import (
     ConvergingHandler,
     GraceHandler,
+    StaticKind,
     SuspensionHandler,
     TaskKind,
     WorkloadKind,
@@ -24,7 +25,7 @@ __all__ = ["ContentMutator", "Integration", "Static", "Task", "Workload"]
 _Mutations: TypeAlias = "Mutation[ContentMutator] | Iterable[Mutation[ContentMutator]]"
 
 
-class Static(Primitive["ContentMutator"]):
+class Static(StaticKind["ContentMutator"]):
     """Any object that is ready by existing; suspension leaves it alone.
 
     Args:
@@ -43,7 +44,7 @@ class Static(Primitive["ContentMutator"]):
         **common: Unpack[Common],
     ) -> None:
         self.is_cluster_scoped = cluster_scoped
-        super().__init__(obj, mutations=mutations, handlers=Handlers(), **common)
+        super().__init__(obj, mutations=mutations, **common)
 
     def new_mutator(self) -> ContentMutator:
         """What the callbacks of the mutations get."""
