@@ -286,7 +286,7 @@ def compile_check(declared: Mapping[str, Any], *, where: str) -> Check:
     key = given[0] if given else "value" if "value" in declared else "exists"
     value = declared.get("value") if key == "operator" else declared.get(key)
     name = declared["operator"] if key == "operator" else "equals" if key == "value" else key
-    if name not in _NAMES:
+    if not isinstance(name, str) or name not in _NAMES:
         known = nearest(name, _NAMES) if isinstance(name, str) else ""
         raise ExpressionSyntaxError(f"{where}.operator", 0, 0, f"expected an operator, found {_shown(name)}{known}")
     operator, negates, kind = _NAMES[name]

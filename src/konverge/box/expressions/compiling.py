@@ -80,7 +80,7 @@ class Compiler:
         """
         alone = _alone(tree)
         evaluate = self._step(alone) if alone is not None else self._text(tree.body)
-        at = alone.lineno if alone is not None else 0
+        at = _begin(alone).lineno if alone is not None else 0
         return Program(evaluate, frozenset(self._names), frozenset(self._needs), at)
 
     def _text(self, body: list[nodes.Node]) -> Step:
@@ -116,7 +116,7 @@ class Compiler:
         return write
 
     def _output(self, node: nodes.Expr) -> Write:
-        at = node.lineno
+        at = _begin(node).lineno
         if isinstance(node, nodes.TemplateData):
             data = node.data
             return lambda run, text: text.add(run, data, at)
@@ -414,6 +414,13 @@ def _alone(tree: nodes.Template) -> nodes.Expr | None:
     filled = [part for part in parts if not (isinstance(part, nodes.TemplateData) and not part.data.strip())]
     only = filled[0] if len(filled) == 1 else None
     return only if isinstance(only, nodes.Expr) and not isinstance(only, nodes.TemplateData) else None
+
+
+def _begin(node: nodes.Node) -> nodes.Node:
+    """Where a path begins."""
+    while isinstance(node, nodes.Getattr | nodes.Getitem):
+        node = node.node
+    return node
 
 
 def _key_of(node: nodes.Node) -> str | int | None:

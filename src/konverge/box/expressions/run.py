@@ -107,7 +107,7 @@ class Run:
             self.is_tainted = True
             return value.reveal()
         if kind is Absent:
-            raise Failure(at, value.problem())
+            raise Failure(at, value.problem(shows_words=not self.is_tainted))
         if isinstance(value, Mapping | list | tuple):
             self._walk(value, at, self.limits.depth)
             if has_sensitive(value):
@@ -151,7 +151,7 @@ class Run:
     def settled(self, value: Any, at: int) -> Any:
         """The result as it leaves: a copy that shares nothing with the scope, sensitive if a secret was seen."""
         if type(value) is Absent:
-            raise Failure(at, value.problem())
+            raise Failure(at, value.problem(shows_words=not self.is_tainted))
         if value is OMIT:
             return value
         room = [self.limits.size]
@@ -177,5 +177,5 @@ class Run:
         if isinstance(value, list | tuple):
             return [self._copied(item, at, room, depth - 1) for item in value if item is not OMIT]
         if kind is Absent:
-            raise Failure(at, value.problem())
+            raise Failure(at, value.problem(shows_words=not self.is_tainted))
         raise Failure(at, f"found {kind_of(value)}; expected text, a number, a boolean, null, a list or a mapping")

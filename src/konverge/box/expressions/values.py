@@ -51,11 +51,15 @@ class Absent:
         self.missing = missing
         self.parent = parent
 
-    def problem(self) -> str:
-        """What is to be said to somebody who needs the value."""
+    def problem(self, *, shows_words: bool = True) -> str:
+        """What is to be said to somebody who needs the value.
+
+        Args:
+            shows_words: Whether the words that are known may be told; they can come from a Secret, too.
+        """
         said = f"{self.path} is absent" if self.path == self.missing else f"{self.path}: {self.missing} is absent"
         if isinstance(self.parent, Mapping):
-            known = [key for key in self.parent if isinstance(key, str)]
+            known = [key for key in self.parent if shows_words and isinstance(key, str)]
             said += nearest(self.missing.rpartition(".")[2], known)
         elif self.parent is not None:
             said += f", since what should have it is {kind_of(self.parent)}"

@@ -74,7 +74,10 @@ def reverse(items: list[Any]) -> list[Any]:
 
 def unique(items: list[Any]) -> list[Any]:
     """Each item once, where it stands first: `unique(["b", "a", "b"])` is `["b", "a"]`."""
-    return list({to_json(item): item for item in reversed(items)}.values())[::-1]
+    found: dict[str, Any] = {}
+    for item in items:
+        found.setdefault(to_json(item), item)
+    return list(found.values())
 
 
 def pluck(items: list[Any], key: str) -> list[Any]:
