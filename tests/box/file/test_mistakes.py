@@ -65,6 +65,22 @@ STEPS = {
         "mutation: [{field: spec.a, default: 1, valueType: int}]",
         "8:46: mutation[0].valueType: unknown field; did you mean type?",
     ),
+    "normalize: from where a path is counted": (
+        "normalize: {spec: {spec.size: '1'}}",
+        "8:26: normalize.spec['spec.size']: a path here begins under spec: write size",
+    ),
+    "mutation: of what nobody may change": (
+        "mutation: [{field: metadata.name, default: a}]",
+        "8:19: mutation[0].field: expected a field of spec, or one of metadata.labels or metadata.annotations",
+    ),
+    "status: from where a path is counted": (
+        "status: {fields: [{path: status.a, value: 1}]}",
+        "8:26: status.fields[0].path: a path here begins under status: write a",
+    ),
+    "two groups of one name": (
+        "onReconcile: [{name: a}, {name: a}]",
+        "8:33: onReconcile[1].name: a second group is called 'a'",
+    ),
     "validation: action": (
         "validation: [{field: spec.a, action: denied}]",
         "8:36: validation[0].action: expected deny or warn, found 'denied'; did you mean deny?",
@@ -229,6 +245,26 @@ STEPS = {
         "8:35: status.fields[0].value: no expression:",
     ),
 }
+
+SCHEMAS = {
+    "{propertys: {}}": "spec.propertys: no keyword of a schema; did you mean properties?",
+    "{properties: {a: {type: int}}}": "spec.properties.a.type: no type of a schema: 'int'; did you mean integer?",
+    "{properties: {a: {}}}": "spec.properties.a: type is missing; known: array, boolean, integer, number",
+    "{properties: {a: {items: {typ: string}}}}": "spec.properties.a.items.typ: no keyword of a schema; did you mean",
+    "{properties: {a: string}}": "spec.properties.a: expected a schema such as {type: string}",
+    "{properties: {size: {type: string}}, required: [sise]}": "spec.required[0]: no property: 'sise'; did you mean",
+    "{type: string, maxLength: ten}": "spec.maxLength: expected a whole number",
+}
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_a_schema_with_a_mistake_says_where_and_what(schema: str) -> None:
+    resource = f"{{apiVersion: a.dev/v1, kind: A, schema: {{spec: {schema}}}}}"
+    text = HEADER.replace("{apiVersion: test.konverge.dev/v1, kind: Web}", resource)
+
+    found = [str(each).partition("resource.schema.")[2] for each in find_mistakes(text)]
+
+    assert any(each.startswith(SCHEMAS[schema]) for each in found), found
 
 
 @pytest.mark.parametrize("name", FILES)

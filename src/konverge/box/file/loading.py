@@ -20,6 +20,7 @@ from konverge.box.file.templates import condition_mistake
 
 __all__ = ["find_mistakes", "load_box"]
 
+_MUTABLE_METADATA = (["metadata", "labels"], ["metadata", "annotations"])
 _OF_CONDITIONS = ("when", "or", "anyOf")
 
 
@@ -128,6 +129,7 @@ def _check_entry(source: Source, name: str, entry: dict[str, Any], crds: dict[st
         if isinstance(rule, dict) and ("default" in rule) == ("override" in rule):
             found = "both" if "default" in rule else "neither"
             source.refuse((*path, "mutation", index), f"expected default or override, found {found}")
+    _check_places(source, entry, path)
     normalize = entry.get("normalize")
     if isinstance(normalize, dict):
         made = normalize.get("spec")
@@ -137,8 +139,35 @@ def _check_entry(source: Source, name: str, entry: dict[str, Any], crds: dict[st
     for step in STEPS:
         _check_conditions(source, entry.get(step), (*path, step), are_rules=step == "validation")
     for step in ("onCreate", "onReconcile"):
+        named: set[str] = set()
         for group_path, group in _groups(entry.get(step), (*path, step)):
+            name = group.get("name")
+            if isinstance(name, str) and name in named:
+                source.refuse((*group_path, "name"), f"a second group is called {shortened(name)}")
+            named.add(str(name))
             _check_group(source, group, group_path, is_on_create=step == "onCreate")
+
+
+def _check_places(source: Source, entry: dict[str, Any], path: Path) -> None:
+    """Paths that are written to: where they may lead, and from where they are counted."""
+    for step, root in (("normalize", "spec"), ("status", "status")):
+        for at, field in _written(entry.get(step), (*path, step)):
+            if isinstance(field, str) and field.lstrip(".").split(".")[0] == root:
+                source.refuse(at, f"a path here begins under {root}: write {field.lstrip('.')[len(root) + 1 :]}")
+    for index, rule in enumerate(_list(entry.get("mutation"))):
+        field = rule.get("field") if isinstance(rule, dict) else None
+        steps = field.lstrip(".").split(".") if isinstance(field, str) else ["spec", ""]
+        if not ((steps[0] == "spec" and len(steps) > 1) or (steps[:2] in _MUTABLE_METADATA and len(steps) > 2)):
+            at = (*path, "mutation", index, "field")
+            source.refuse(at, "expected a field of spec, or one of metadata.labels or metadata.annotations")
+
+
+def _written(step: Any, path: Path) -> Iterable[tuple[Path, Any]]:
+    for field in _keys(step, "spec"):
+        yield (*path, "spec", field), field
+    for index, each in enumerate(_list(step.get("fields")) if isinstance(step, dict) else []):
+        if isinstance(each, dict):
+            yield (*path, "fields", index, "path"), each.get("path")
 
 
 def _check_schema(source: Source, entry: dict[str, Any], path: Path) -> None:
