@@ -1,8 +1,9 @@
 """Values that come from Secrets, and what is made of them.
 
-A `Sensitive` *is* the text ``***``: whatever prints, joins, encodes or logs it without knowing about it shows just
-that. The value behind it comes out in one way only, by asking for it. A wrapper that refuses to be printed or encoded
-would fail as loudly in a status as in a Secret; here whoever forgets to ask writes three asterisks, and no password.
+A `Sensitive` *is* the text ``***``: whatever prints, joins or logs it without knowing about it shows just that, and so
+does Python's own ``json``. The value behind it comes out in one way only, by asking for it. msgspec, through which
+everything goes that is sent to a cluster, refuses what is no plain text: who forgets to ask, or to mask, gets an error
+there, and neither a password in a status nor three asterisks in a Secret.
 """
 
 from __future__ import annotations
