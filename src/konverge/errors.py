@@ -40,6 +40,7 @@ __all__ = [
 
 
 _MAX_RETRY_AFTER_SECONDS = 600.0
+_LONGEST_TEXT = 10_000
 
 
 class KonvergeError(Exception):
@@ -312,12 +313,16 @@ class ServerError(ApiError):
 def describe(error: BaseException) -> str:
     """What an error says to a person: konverge's own speak for themselves, any other shows its type as well.
 
-    The text of a ``KeyError`` is only the key, that of a failed ``assert`` nothing at all. It never raises.
+    The text of a ``KeyError`` is only the key, that of a failed ``assert`` nothing at all. It never raises, and of a
+    text that nobody could read it shows the beginning: conditions and logs repeat it with each try.
     """
     try:
         text = str(error)
     except Exception:  # noqa: BLE001  # an author's class may have any __str__
         text = "its text cannot be read"
+    if len(text) > _LONGEST_TEXT:
+        text = f"{text[:_LONGEST_TEXT]}…"
+    text = text.encode(errors="replace").decode()  # half a character cannot be sent, nor written to a log
     if isinstance(error, KonvergeError) and text:
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -97,7 +97,7 @@ class Model:
         """One pass; tells whether it ends without an error."""
         earlier = self.reported
         if world.gate == FAILURE:
-            self._report("FeatureGateError", "the gate is broken", now)
+            self._report("FeatureGateError", "RuntimeError: the gate is broken", now)
             return False
         if world.gate == "off":
             for slot in self.slots:

@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
+import traceback
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from konverge.component import Component, ComponentBuilder, PrerequisiteResult, ReconcileContext, TimeLimit
+from konverge.component import (
+    Component,
+    ComponentBuilder,
+    PrerequisiteResult,
+    PrerequisiteStatus,
+    ReconcileContext,
+    TimeLimit,
+)
 from konverge.errors import ReconcileError
 from konverge.mutation import Mutation
-from konverge.primitives import ConfigMap, Convergence, Data, Deployment, Grace, GuardResult, Suspension
+from konverge.primitives import (
+    ConfigMap,
+    Convergence,
+    ConvergingStatus,
+    Data,
+    Deployment,
+    Grace,
+    GraceStatus,
+    GuardResult,
+    Secret,
+    Suspension,
+    SuspensionStatus,
+    blocked,
+)
 from tests.component.app import CONFIG_MAP, App
 
 pytestmark = pytest.mark.anyio
@@ -160,6 +182,52 @@ async def test_a_function_that_answers_nonsense_is_an_error_that_names_it(
     await failed(app, limit, kind, lambda *_: answer)
 
 
+class Silent(Exception):
+    """One of whose text nobody can know."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class Panic(BaseException):
+    """What extensions in other languages raise: no ``Exception``."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Silent(), Panic("at the disco"), SystemExit(3), asyncio.CancelledError(), GeneratorExit(), StopIteration()],
+    ids=lambda error: type(error).__name__,
+)
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_function_that_raises_whatever_it_likes_harms_no_other_component(
+    app: App, limit: TimeLimit, kind: str, error: BaseException
+) -> None:
+    def raises(*_: object) -> Any:
+        raise error
+
+    assert type(error).__name__ in await failed(app, limit, kind, raises)
+
+
+async def test_an_interrupt_is_nobodys_failure(app: App) -> None:
+    def interrupted(*_: object) -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await app.reconcile(of_config(guard=itself)(app, interrupted))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_a_function_raises_is_told_even_if_it_cannot_be_sent_or_read(
+    app: App, limit: TimeLimit, kind: str
+) -> None:
+    def raises(*_: object) -> Any:
+        raise OSError(f"no such file: caf\udce9{'!' * 10_000_000}")
+
+    assert len(await failed(app, limit, kind, raises)) < 40_000
+
+    assert "no such file: caf?!" in (await app.condition("FrontendReady")).message
+
+
 SPELLED: list[tuple[str, Callable[..., Any], str]] = [
     ("prerequisite", PrerequisiteResult, "NotMet"),
     ("guard", GuardResult, "Blocked"),
@@ -178,6 +246,22 @@ async def test_a_text_that_is_spelled_like_a_status_is_none(
     assert f"status='{status}'" in told
 
 
+NO_TEXT: list[tuple[str, Any]] = [
+    ("prerequisite", PrerequisiteResult(PrerequisiteStatus.NOT_MET, cast(Any, OSError("away")))),
+    ("guard", blocked(cast(Any, OSError("away")))),
+    ("health", Convergence(ConvergingStatus.CREATING, cast(Any, 3))),
+    ("grace", Grace(GraceStatus.DOWN, cast(Any, b"disk"))),
+    ("suspension status", Suspension(SuspensionStatus.SUSPENDING, cast(Any, ["disk"]))),
+]
+
+
+@pytest.mark.parametrize(("kind", "answer"), NO_TEXT)
+async def test_a_reason_that_is_no_text_is_an_error_that_names_it(
+    app: App, limit: TimeLimit, kind: str, answer: Any
+) -> None:
+    assert f"reason as text, found {type(answer.reason).__name__}" in await failed(app, limit, kind, lambda *_: answer)
+
+
 @pytest.mark.parametrize("answer", [None, 0, "no"], ids=str)
 @pytest.mark.parametrize("kind", [kind for kind in JUDGES if "gate" in kind])
 async def test_a_gate_that_answers_no_boolean_is_an_error_that_names_it(
@@ -186,7 +270,17 @@ async def test_a_gate_that_answers_no_boolean_is_an_error_that_names_it(
     assert f"answered {type(answer).__name__}, expected bool" in await failed(app, limit, kind, lambda *_: answer)
 
 
-@pytest.mark.parametrize("rendered", [None, "metadata", {"data": {}}, {"metadata": None}], ids=str)
+NO_OBJECTS: list[Any] = [
+    None,
+    "metadata",
+    {"data": {}},
+    {"metadata": None},
+    {"metadata": {"name": "settings", "ownerReferences": "web"}},
+    {"metadata": {"name": "settings", "ownerReferences": [None]}},
+]
+
+
+@pytest.mark.parametrize("rendered", NO_OBJECTS, ids=str)
 async def test_a_resource_that_renders_no_object_is_an_error_that_names_it(app: App, rendered: Any) -> None:
     class Blank(ConfigMap):
         """A resource of an author's own."""
@@ -195,7 +289,7 @@ async def test_a_resource_that_renders_no_object_is_an_error_that_names_it(app: 
             return rendered
 
     component = frontend().with_resource(Blank(app.config())).build()
-    resource = f"resource v1/ConfigMap/{app.key.namespace}/settings: expected the desired object, found "
+    resource = f"resource v1/ConfigMap/{app.key.namespace}/settings: .*expected .*, found "
 
     with pytest.raises(ReconcileError, match=f"^failed to preview {resource}"):
         component.preview()
@@ -214,3 +308,39 @@ async def test_a_function_that_never_returns_is_an_error_that_names_it(app: App,
     told = await failed(app, limit, kind, hangs)
 
     assert "it did not return within 0.05 s; it was in hangs (test_author_functions.py, line " in told
+
+
+READERS: dict[str, Callable[[Callable[..., Any]], dict[str, Any]]] = {
+    "guard": lambda quotes: {"guard": quotes},
+    "mutation": lambda quotes: {"mutations": Mutation("paint", quotes)},
+    "edit": lambda quotes: {"mutations": Mutation("paint", lambda config: config.edit_data(quotes))},
+    "extractor": lambda quotes: {"extract": quotes},
+}
+
+
+@pytest.mark.parametrize("raised", [ValueError, Panic])
+@pytest.mark.parametrize("declared", ["requires", "optional_data"])
+@pytest.mark.parametrize("reader", READERS)
+async def test_a_function_that_reads_a_secrets_cell_quotes_no_value(
+    app: App, reader: str, declared: str, raised: type[BaseException]
+) -> None:
+    password = Data[str]("password")
+
+    def quotes(*_: object) -> Any:
+        raise raised(f"invalid port: {password.require()}")
+
+    login = {"metadata": {"name": "login", "namespace": app.key.namespace}, "stringData": {"password": "hunter2"}}
+    made: dict[str, Any] = {declared: password, **READERS[reader](quotes)}
+    component = (
+        frontend()
+        .with_resource(Secret(login, extract=password.extracted_by(lambda _: "hunter2")))
+        .with_resource(ConfigMap(app.config(), **made))
+        .build()
+    )
+
+    with pytest.raises(ReconcileError) as error:
+        await app.reconcile(component)
+
+    told = "".join(traceback.format_exception(error.value))
+    assert "hunter2" not in told + (await app.condition("FrontendReady")).message
+    assert f"{raised.__name__} (its text is withheld" in told

@@ -164,7 +164,7 @@ MISTAKES: list[Any] = [
     ),
     (
         with_options(gated_by(BrokenGate())),
-        f"{GUARDED}: its gate cannot be evaluated: the licence server is away",
+        f"{GUARDED}: its gate cannot be evaluated: RuntimeError: the licence server is away",
     ),
     # What is wrong with the object or its functions
     (with_resource(lambda: ConfigMap(ABSENT)), "v1/ConfigMap/: the object is missing (None)"),

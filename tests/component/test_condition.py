@@ -160,3 +160,12 @@ def test_at_the_wake_up_the_grace_is_over() -> None:
 )
 def test_nothing_wakes_a_component_that_does_not_wait_for_its_grace(reason: str) -> None:
     assert wake_up(earlier(reason), MINUTE, NOON) is None
+
+
+@pytest.mark.parametrize("begun", [datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)])
+def test_a_grace_that_ends_after_the_calendar_never_ends(begun: datetime) -> None:
+    waiting = Condition("FrontendReady", "False", "Creating", "", 1, begun)
+    now = datetime(2026, 1, 2, tzinfo=UTC)
+
+    assert not is_expired(waiting, timedelta.max, now)
+    assert wake_up(waiting, timedelta.max, now) is None

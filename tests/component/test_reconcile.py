@@ -669,7 +669,7 @@ async def test_a_gate_that_raises_has_a_reason_of_its_own(app: App) -> None:
         await app.reconcile(component)
     condition = await app.condition("FrontendReady")
     assert (condition.status, condition.reason) == ("False", "FeatureGateError")
-    assert condition.message == "the licence server is away"
+    assert condition.message == "RuntimeError: the licence server is away"
 
 
 # Prerequisites
@@ -728,7 +728,11 @@ async def test_a_prerequisite_that_raises_is_not_met_and_is_raised(app: App) -> 
     with pytest.raises(ReconcileError, match="dns"):
         await app.reconcile(frontend().with_prerequisite(Broken()).build())
     condition = await app.condition("FrontendReady")
-    assert (condition.status, condition.reason, condition.message) == ("False", "PrerequisiteNotMet", "dns")
+    assert (condition.status, condition.reason, condition.message) == (
+        "False",
+        "PrerequisiteNotMet",
+        "RuntimeError: dns",
+    )
 
 
 async def test_suspension_does_nothing_while_a_prerequisite_is_unmet(app: App) -> None:

@@ -8,7 +8,7 @@ live here, in one place.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from konverge.component.aggregation import Verdict
 from konverge.component.status import PROGRESS, Status
@@ -27,6 +27,8 @@ _AT_REST = {
     Status.SUSPENDING: "suspension",
     Status.SUSPENDED: "suspension",
 }
+
+_END_OF_TIME = datetime(9999, 12, 31, tzinfo=UTC)
 
 _BARRIER = frozenset({Status.UNKNOWN.value, "PrerequisiteNotMet", "Disabled", "FeatureGateError"})
 
@@ -110,6 +112,8 @@ def grace_deadline(condition: Condition | None, period: timedelta) -> datetime |
         return None
     if condition.status != "False" or Status.of_reason(condition.reason) in _AT_REST:
         return None
+    if period > _END_OF_TIME - condition.last_transition_time:
+        return None  # timedelta.max, for one: what ends after the calendar never ends
     return condition.last_transition_time + period
 
 

@@ -18,7 +18,7 @@ from konverge.component.condition import generation_of
 from konverge.component.memory import AppliedMemory
 from konverge.component.recording import ApplyMetrics, ConditionMetrics, EventRecorder, PassObserver
 from konverge.component.time_limit import TimeLimit
-from konverge.errors import ConflictError, NotFoundError
+from konverge.errors import ConflictError, KonvergeError, NotFoundError, describe
 from konverge.kube import (
     MESSAGE_LIMIT,
     Condition,
@@ -97,10 +97,17 @@ class ReconcileContext:
         """Call an author's function, for no longer than the time limit.
 
         Raises:
-            konverge.errors.KonvergeError: It did not return in time.
+            konverge.errors.KonvergeError: It did not return in time, or raised what is no ``Exception``.
             Exception: Whatever it raises.
+            KeyboardInterrupt: Somebody interrupted the process.
         """
-        return function(*args) if self.time_limit is None else self.time_limit.call(function, *args)
+        try:
+            return function(*args) if self.time_limit is None else self.time_limit.call(function, *args)
+        except (Exception, KeyboardInterrupt):
+            raise
+        # A ``sys.exit`` of a library, a panic of an extension in Rust, a future that was cancelled: not this pass was.
+        except BaseException as error:
+            raise KonvergeError(describe(error)) from error
 
     def condition(self, condition_type: str) -> Condition | None:
         """The owner's condition of that type as it stands now, staged ones included."""
@@ -109,8 +116,12 @@ class ReconcileContext:
     def stage(self, condition: Condition) -> Condition:
         """Put a condition on the owner in memory and remember that its type is ours; returns it as stored."""
         self._staged_types.add(condition.type)
-        if len(condition.message) > MESSAGE_LIMIT:
-            condition = replace(condition, message=condition.message[: MESSAGE_LIMIT - 1] + "…")
+        message = condition.message
+        if len(message) > MESSAGE_LIMIT:
+            message = message[: MESSAGE_LIMIT - 1] + "…"
+        # Half a character, as a file name may have it, cannot be sent: no condition of the owner would be written.
+        message = message.encode(errors="replace").decode()
+        condition = replace(condition, message=message)
         return set_condition(self.owner, condition, self.clock.now().replace(microsecond=0))
 
     def retire_conditions(self, *condition_types: str) -> None:
@@ -213,4 +224,6 @@ class ReconcileContext:
     def _count_conditions(self) -> None:
         if self.metrics is not None:
             listed = (self.owner.get("status") or {}).get("conditions") or ()
-            self.metrics.record(self.owner, [Condition.from_object(found) for found in listed])
+            self.metrics.record(
+                self.owner, [Condition.from_object(found) for found in listed if isinstance(found, dict)]
+            )

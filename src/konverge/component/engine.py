@@ -27,7 +27,7 @@ from konverge.component.options import Mode, OnAbsence
 from konverge.component.prerequisites import PrerequisiteStatus
 from konverge.component.rendering import rendered
 from konverge.component.status import Status
-from konverge.errors import ReconcileError
+from konverge.errors import ReconcileError, describe
 from konverge.feature import is_enabled
 from konverge.kube import Condition, Object
 from konverge.primitives.data import cleared
@@ -42,6 +42,7 @@ from konverge.primitives.lifecycle import (
     Resource,
     Suspension,
     SuspensionStatus,
+    handles_secret,
 )
 
 if TYPE_CHECKING:
@@ -94,9 +95,10 @@ class _Pass:
         try:
             enabled = component.gate is None or self._ctx.call(is_enabled, component.gate)
         except Exception as error:
-            self._stage(Verdict(Status.FEATURE_GATE_ERROR, str(error)))
+            told = describe(error)
+            self._stage(Verdict(Status.FEATURE_GATE_ERROR, told))
             raise ReconcileError(
-                f"failed to evaluate the feature gate of component {component.name}: {error}"
+                f"failed to evaluate the feature gate of component {component.name}: {told}"
             ) from error
         if not enabled:
             return await self._disable()
@@ -147,10 +149,13 @@ class _Pass:
                 result = await asked if inspect.isawaitable(asked) else asked
                 if type(getattr(result, "status", None)) is not PrerequisiteStatus:
                     raise ReconcileError(f"prerequisite returned unrecognized status {result!r}")
+                if not isinstance(result.reason, str):
+                    raise ReconcileError(f"expected a reason as text, found {type(result.reason).__name__}")
             except Exception as error:
-                self._stage(Verdict(Status.PREREQUISITE_NOT_MET, str(error)))
+                told = describe(error)
+                self._stage(Verdict(Status.PREREQUISITE_NOT_MET, told))
                 raise ReconcileError(
-                    f"failed to check a prerequisite of component {self._component.name}: {error}"
+                    f"failed to check a prerequisite of component {self._component.name}: {told}"
                 ) from error
             if result.status is PrerequisiteStatus.NOT_MET:
                 return result.reason
@@ -186,7 +191,8 @@ class _Pass:
         if empty := _empty_cells(resource):
             if live is None:
                 return _suspended(f"Resource {entry.identity} was never made: {empty}")
-            applied = last_applied(live, writing.field_manager(self._ctx.owner, self._component.name))
+            manager = writing.field_manager(self._ctx.owner, self._component.name)
+            applied = self._ask(_MUTATE, entry, last_applied, live, manager)
             if applied is not None:
                 render = partial(resource.suspend, applied)
         written = await self._apply(entry, live, render)
@@ -381,8 +387,14 @@ class _Expected:
         # By type: a text that is spelled like a status equals it, and is not it where the engine asks for "Blocked".
         if not isinstance(answer, self.kind) or type(getattr(answer, "status", None)) is not self.statuses:
             # What is no status may be a part of the object.
-            found = f"a {type(answer).__name__}" if resource.gvk.is_secret else repr(answer)
+            found = f"a {type(answer).__name__}" if handles_secret(resource) else repr(answer)
             raise ReconcileError(f"expected a {self.kind.__name__} with a {self.statuses.__name__}, found {found}")
+        # An exception, for one: ``blocked(error)`` reads well and is no text.
+        reason: object = getattr(answer, "reason", None)
+        if not isinstance(reason, str):
+            raise ReconcileError(
+                f"expected a {self.kind.__name__} with a reason as text, found {type(reason).__name__}"
+            )
 
 
 _GUARDS = _Expected(GuardResult, GuardStatus)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
+from konverge.errors import describe
 from konverge.feature import Gate, is_enabled
 
 __all__ = [
@@ -242,5 +243,5 @@ def _gates_on(options: Sequence[Option]) -> tuple[bool, list[str]]:
         try:
             on = is_enabled(option.gate) and on
         except Exception as error:  # noqa: BLE001  # a gate is the author's code; the builder reports it with the rest
-            mistakes.append(f"its gate cannot be evaluated: {error}")
+            mistakes.append(f"its gate cannot be evaluated: {describe(error)}")
     return on, mistakes

@@ -22,4 +22,7 @@ def rendered(render: Callable[[], Object]) -> Object:
         raise ReconcileError(f"expected the desired object, found {type(desired).__name__}")
     if not isinstance(desired.get("metadata"), dict):
         raise ReconcileError("expected the desired object, found one without metadata")
+    references = desired["metadata"].get("ownerReferences") or []
+    if not (isinstance(references, list) and all(isinstance(found, dict) for found in references)):
+        raise ReconcileError("metadata.ownerReferences: expected a list of mappings, found something else")
     return desired

@@ -15,7 +15,7 @@ from konverge.component.immutability import is_immutability
 from konverge.component.memory import Wish
 from konverge.errors import ConflictError, InvalidError, NotFoundError, ReconcileError, TerminalError
 from konverge.kube import Object, controller_of, has_owner, is_deleting, owner_reference, without_owner
-from konverge.primitives.lifecycle import Operation, Resource
+from konverge.primitives.lifecycle import Operation, Resource, handles_secret
 
 if TYPE_CHECKING:
     from konverge.component.component import Component, Entry
@@ -165,7 +165,7 @@ async def _refused(
         ) from error
     if live is None or not is_immutability(error):
         raise error
-    told = immutability.told(error, desired, live, is_secret=resource.gvk.is_secret)
+    told = immutability.told(error, desired, live, is_secret=handles_secret(resource))
     if not resource.recreates:
         raise TerminalError(f"{told}. Declare recreate=True on the primitive, or keep the old value") from error
     if applied_entry(live, manager) is None and not has_owner(live, ctx.owner_uid):

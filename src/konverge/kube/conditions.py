@@ -81,13 +81,17 @@ def set_condition(obj: Object, condition: Condition, now: datetime) -> Condition
     """Put a condition into the object's status, in place, and return it as it was stored.
 
     Args:
-        obj: The object; its ``status`` and ``status.conditions`` are made when missing.
+        obj: The object; its ``status`` and ``status.conditions`` are made when missing or of the wrong type.
         condition: What to store. Without a transition time of its own it keeps the stored one's while the status is
             equal, and gets `now` when the status differs or the type is new.
         now: The time of the pass.
     """
-    status = obj.setdefault("status", {})
-    conditions = status.setdefault("conditions", [])
+    status = obj.get("status")
+    if not isinstance(status, dict):
+        status = obj["status"] = {}
+    conditions = status.get("conditions")
+    if not isinstance(conditions, list):
+        conditions = status["conditions"] = []
     if condition.last_transition_time is None:
         earlier = find_condition(obj, condition.type)
         unchanged = earlier is not None and earlier.status == condition.status

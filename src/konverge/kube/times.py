@@ -26,4 +26,7 @@ def parse_time(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"a Kubernetes time has an offset or Z: found {text!r}")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"a Kubernetes time is of the years 1 to 9999: found {text!r}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from konverge.errors import KonvergeError, OverTime, TerminalError
+from konverge.errors import KonvergeError, OverTime, TerminalError, describe
 
 __all__ = ["failure_of"]
 
@@ -29,9 +29,11 @@ def failure_of(what: str, *, withheld: bool = False) -> Iterator[None]:
         raise TerminalError(f"{what}: {error}") from (None if withheld else error)
     except KonvergeError as error:
         raise KonvergeError(f"{what}: {error}") from (None if withheld else error)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # an extension in Rust panics with one of its own, and a library may exit
         if withheld:
             raise KonvergeError(
                 f"{what}: {type(error).__name__} (its text is withheld: it may quote the Secret)"
             ) from None
-        raise KonvergeError(f"{what}: {type(error).__name__}: {error}") from error
+        raise KonvergeError(f"{what}: {describe(error)}") from error

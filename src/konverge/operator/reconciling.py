@@ -209,7 +209,7 @@ def _raise_all(errors: Sequence[Exception]) -> None:
             return
         case [error]:
             raise error
-    raise ExceptionGroup("several components failed: " + "; ".join(str(error) for error in errors), errors)
+    raise ExceptionGroup("several components failed: " + "; ".join(map(describe, errors)), errors)
 
 
 def _sooner(result: Result | None, wake_after: timedelta | None) -> Result | None:

@@ -41,12 +41,17 @@ class Data(Generic[T]):
 
     Args:
         name: What conditions and errors call it; unique within a component.
+
+    Attributes:
+        holds_secret: Tell whether a Secret fills it, so that errors of those who read it may quote the Secret; the
+            primitive that fills it says so.
     """
 
-    __slots__ = ("__weakref__", "name")
+    __slots__ = ("__weakref__", "holds_secret", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.holds_secret = False
 
     def __repr__(self) -> str:
         return f"Data({self.name!r})"  # without its value, which may be a Secret's

@@ -29,6 +29,7 @@ __all__ = [
     "Suspension",
     "SuspensionStatus",
     "blocked",
+    "handles_secret",
 ]
 
 
@@ -216,3 +217,11 @@ class Resource(Protocol):
 
     def firing_set(self) -> tuple[str, ...]:
         """The names of those whose gate is on."""
+
+
+def handles_secret(resource: Resource) -> bool:
+    """Tell whether the resource's functions handle a Secret's values, its own or those of a cell that a Secret fills.
+
+    Their errors may quote one.
+    """
+    return resource.gvk.is_secret or any(cell.holds_secret for cell in (*resource.requires, *resource.optional_data))

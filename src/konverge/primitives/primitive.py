@@ -32,6 +32,7 @@ from konverge.primitives.lifecycle import (
     Operation,
     Suspension,
     SuspensionStatus,
+    handles_secret,
 )
 from konverge.primitives.mistakes import (
     cells_of,
@@ -164,6 +165,8 @@ class Primitive(ABC, Generic[M]):
         fields, unusable = fields_of(obj)
         if not hasattr(self, "gvk"):
             self.gvk = kind_of(fields)
+        for cell in self.produces:
+            cell.holds_secret |= self.gvk.is_secret
         self.key = key_of(fields)
         self.identity = identity(self.gvk, self.key)
         """``<apiVersion>/<kind>/<namespace>/<name>``, without the namespace when cluster-scoped."""
@@ -296,10 +299,10 @@ class Primitive(ABC, Generic[M]):
 
     def _discreet(self, what: str) -> AbstractContextManager[None]:
         """Where the author's function handles a Secret's values, its errors may quote them."""
-        return failure_of(what, withheld=True) if self.gvk.is_secret else nullcontext()
+        return failure_of(what, withheld=True) if handles_secret(self) else nullcontext()
 
     def _mutate(self, obj: Object, mutations: Sequence[Mutation[M]]) -> None:
-        apply_mutations(obj, mutations, self.new_mutator, identity=self.identity, is_secret=self.gvk.is_secret)
+        apply_mutations(obj, mutations, self.new_mutator, identity=self.identity, is_secret=handles_secret(self))
         # The engine reads, records and deletes by the key it knows; an object that slipped away would be orphaned.
         if key_of(obj) != self.key:
             raise KonvergeError(
