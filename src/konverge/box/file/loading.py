@@ -141,10 +141,10 @@ def _check_entry(source: Source, name: str, entry: dict[str, Any], crds: dict[st
     for step in ("onCreate", "onReconcile"):
         named: set[str] = set()
         for group_path, group in _groups(entry.get(step), (*path, step)):
-            name = group.get("name")
-            if isinstance(name, str) and name in named:
-                source.refuse((*group_path, "name"), f"a second group is called {shortened(name)}")
-            named.add(str(name))
+            own = group.get("name")
+            if isinstance(own, str) and own in named:
+                source.refuse((*group_path, "name"), f"a second group is called {shortened(own)}")
+            named.add(str(own))
             _check_group(source, group, group_path, is_on_create=step == "onCreate")
 
 
