@@ -4,7 +4,7 @@ import re
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from konverge.kube.quantities import canonical_quantity
@@ -113,4 +113,5 @@ def test_the_stored_spelling_is_stored_as_it_is(written: str) -> None:
 
 @given(_quantities)
 def test_the_stored_spelling_means_the_same_number(written: str) -> None:
+    assume(number(written) < 2**63)  # where the server cuts off binary ones
     assert number(written) <= number(canonical_quantity(written)) <= number(written) + Fraction(1, 10**9)
