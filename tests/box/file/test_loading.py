@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from konverge import primitives
+from konverge.box.expressions import compile_check, compile_condition
 from konverge.box.file import KINDS, Condition, complete, kind_of_child, load_box
 from konverge.kube import GroupVersionKind
 from tests.box.file.boxes import HEADER, loaded, resource
@@ -261,3 +262,15 @@ def test_a_rule_goes_back_to_what_the_file_says() -> None:
     (rule,) = loaded(f"validation: [{said}]").validation
 
     assert rule.declared() == said
+
+
+def test_every_condition_of_the_vocabulary_compiles_as_it_was_declared() -> None:
+    box = load_box((Path(__file__).parent / "everything.yaml").read_text())
+    rules = box.spec.crds["database"].validation
+    conditions = [each for rule in rules for each in (*rule.when, *rule.alternatives)]
+
+    checks = [compile_check(rule.declared(), where="rule").name for rule in rules]
+    compiled = [compile_condition(each.declared(), where="condition") for each in conditions]
+
+    assert len(set(checks)) == len(rules) > 15
+    assert len(compiled) == 4
