@@ -86,7 +86,8 @@ class NotExtractedError(KonvergeError):
         self.name = name
         super().__init__(
             f'data "{name}" is not extracted: nothing has filled it in this pass. Declare it with requires= on the '
-            "resource that reads it, or read it with get(); to render without a cluster, fill it with set() before"
+            "resource that reads it, or read it with get(); to render without a cluster, give its value: "
+            f"preview(data={{{name!r}: ...}}), konverge preview --data"
         )
 
 

@@ -19,7 +19,7 @@ from konverge.component import (
     orphan_when,
     read_only,
 )
-from konverge.errors import BuildError, ReconcileError
+from konverge.errors import BuildError, ConfigurationError, KonvergeError, ReconcileError
 from konverge.feature import BooleanGate
 from konverge.kube import Object
 from konverge.mutation import Mutation, all_containers
@@ -120,6 +120,27 @@ def test_optional_data_of_what_is_removed_is_no_mistake(producer: Option) -> Non
 
 def test_a_reader_that_is_removed_needs_nothing() -> None:
     frontend().with_resource(config("a", requires=COLOUR), delete()).build()
+
+
+def test_a_preview_fills_cells_by_name_and_leaves_them_as_they_were() -> None:
+    used = Mutation[ConfigMapMutator]("use", lambda b: b.set_entry("colour", f"{COLOUR.require()}, {SIZE.get(0)}"))
+    component = (
+        frontend()
+        .with_resource(config("a", extract=[FILLS, SIZE.extracted_by(lambda live: 1)]), read_only())
+        .with_resource(config("b", requires=COLOUR, mutations=used))
+        .build()
+    )
+
+    (previewed,) = component.preview(data={"colour": "blue", "size": 3})
+
+    assert previewed["data"] == {"colour": "blue, 3"}
+    assert not COLOUR.is_set
+    with pytest.raises(KonvergeError, match='data "colour" is not extracted'):
+        component.preview()
+    with pytest.raises(
+        ConfigurationError, match=r'expected the names of data cells \("colour", "size"\), found "color"$'
+    ):
+        component.preview(data={"colour": "blue", "color": "blue"})
 
 
 def test_the_topology_tells_who_fills_and_who_reads_each_cell() -> None:

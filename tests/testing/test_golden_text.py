@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from konverge import BooleanGate, ComponentBuilder, Mutation, delete, read_only
-from konverge.errors import KonvergeError
+from konverge.errors import ConfigurationError, KonvergeError
 from konverge.kube import Object
-from konverge.primitives import ConfigMap, ConfigMapMutator, Secret, Service, Static, blocked
-from konverge.testing import serialize
+from konverge.primitives import ConfigMap, ConfigMapMutator, Data, Secret, Service, Static, blocked
+from konverge.testing import assert_golden, compare_golden, serialize
 
 
 def config(name: str = "web", **data: str) -> Object:
@@ -182,13 +183,36 @@ def test_the_text_says_what_the_object_says(data: dict[str, str]) -> None:
         ({"metadata": {"namespace": "default", "name": "web"}}, "of object default/web: an object needs apiVersion"),
         ({**config(), "spec": object()}, "v1/ConfigMap/default/web is no JSON object: object is no JSON value"),
         (config(key="\ud800"), "v1/ConfigMap/default/web is no JSON object: UnicodeEncodeError"),
-        (42, "made of a int: expected a component, a primitive, an object"),
-        ("web", "made of a str: expected a component"),
+        (42, "made of int: expected a component, a primitive, an object"),
+        ("web", "made of str: expected a component"),
     ],
 )
 def test_what_is_no_object_is_said(rendered: Any, says: str) -> None:
     with pytest.raises(KonvergeError, match=says):
         serialize(rendered)
+
+
+def test_data_cells_are_filled_by_name_while_it_is_rendered_and_not_afterwards(tmp_path: Path) -> None:
+    host: Data[str] = Data("database host")
+    use_host = Mutation[ConfigMapMutator]("host", lambda mutator: mutator.set_entry("host", host.require()))
+    component = (
+        ComponentBuilder("web", condition_type="WebReady")
+        .with_resource(ConfigMap(config("seen"), extract=host.extracted_by(lambda live: None)), read_only())
+        .with_resource(ConfigMap(config(), requires=host, mutations=use_host))
+        .build()
+    )
+    data, expected = {"database host": "db"}, serialize(config(host="db"))
+    (tmp_path / "web.yaml").write_text(expected)
+
+    assert serialize(component, data=data) == expected
+    assert serialize([config("other"), component.entries[1].resource], data=data).endswith(expected)
+    assert compare_golden(component, tmp_path / "web.yaml", data=data) == ""
+    assert_golden(component, tmp_path / "web.yaml", data=data)
+    assert not host.is_set
+    with pytest.raises(ConfigurationError, match=r'data cells \("database host"\), found "database"$'):
+        serialize(component, data={"database": "db"})
+    with pytest.raises(ConfigurationError, match=r"data cells \(none, no resource declares any\)"):
+        serialize(config(), data=data)
 
 
 def test_a_mutation_that_fails_is_the_error() -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from konverge.component import engine
 from konverge.component.condition import generation_of
-from konverge.component.data_flow import DataEdge, data_topology
+from konverge.component.data_flow import DataEdge, data_topology, fill
 from konverge.component.failure import failing
 from konverge.component.options import Mode, Treatment
 from konverge.component.prerequisites import Prerequisite
@@ -95,14 +96,22 @@ class Component:
         """The registered resource of that identity (managed, read-only or to be deleted), None without."""
         return next((entry.resource for entry in self.entries if entry.identity == identity), None)
 
-    def preview(self) -> list[Object]:
+    def preview(self, *, data: Mapping[str, Any] | None = None) -> list[Object]:
         """The desired objects of all managed resources in registration order, rendered without a cluster.
 
         Guards are not asked and nothing is suspended (specification, "Previewing desired state").
 
+        Args:
+            data: What data cells hold meanwhile, by their names; afterwards they hold what they held before.
+
         Raises:
+            konverge.errors.ConfigurationError: A name is not that of a cell of this component.
             konverge.errors.KonvergeError: A resource cannot be rendered, or renders nothing.
         """
+        return copy_context().run(self._preview, data or {})
+
+    def _preview(self, data: Mapping[str, Any]) -> list[Object]:
+        fill(self.cells, data)
         previewed = []
         for entry in self.entries:
             if entry.treatment.mode is Mode.MANAGED:

@@ -1,18 +1,22 @@
-"""How data cells run through a component: who fills them, who reads them, and whether that can work. Pure."""
+"""How data cells run through a component: who fills them, who reads them, and whether that can work.
+
+Pure, but for `fill`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from konverge.component.options import Mode
+from konverge.errors import ConfigurationError
 from konverge.primitives.data import Data
 
 if TYPE_CHECKING:
     from konverge.component.component import Entry
 
-__all__ = ["DataEdge", "cells_of", "data_mistakes", "data_topology"]
+__all__ = ["DataEdge", "cells_of", "data_mistakes", "data_topology", "fill"]
 
 # What is removed or released is not read, so it fills nothing.
 _SEEN = (Mode.MANAGED, Mode.READ_ONLY)
@@ -53,6 +57,24 @@ def data_topology(entries: Sequence[Entry]) -> tuple[DataEdge, ...]:
         )
         for cell in cells_of(entries)
     )
+
+
+def fill(cells: Iterable[Data[Any]], data: Mapping[str, Any]) -> None:
+    """Set all cells of these names for the running task; who wants them back as they were copies its context before.
+
+    Raises:
+        konverge.errors.ConfigurationError: A name is no cell's; then none is set.
+    """
+    named: dict[str, list[Data[Any]]] = {}
+    for cell in dict.fromkeys(cells):
+        named.setdefault(cell.name, []).append(cell)
+    if unknown := [name for name in data if name not in named]:
+        known = ", ".join(f'"{name}"' for name in named) or "none, no resource declares any"
+        told = ", ".join(f'"{name}"' for name in unknown)
+        raise ConfigurationError(f"expected the names of data cells ({known}), found {told}")
+    for name, value in data.items():
+        for cell in named[name]:
+            cell.set(value)
 
 
 def data_mistakes(entries: Sequence[Entry]) -> Iterator[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from konverge.testing.golden.run import current_run, read_golden
 from konverge.testing.golden.text import Rendered, serialize, without_secret_values
@@ -15,7 +17,11 @@ _CONTEXT_LINES = 3
 
 
 def assert_golden(
-    rendered: Rendered, path: str | os.PathLike[str] | None = None, *, reveal_secrets: bool = False
+    rendered: Rendered,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    reveal_secrets: bool = False,
+    data: Mapping[str, Any] | None = None,
 ) -> None:
     """Fail unless the golden file holds what is rendered; with ``--update-golden``, write it instead.
 
@@ -24,28 +30,37 @@ def assert_golden(
         path: The golden file. A relative path starts at the folder of the running test's file. Without one it is
             ``golden/<test file>/<test>.yaml`` there, for example ``golden/test_web/test_defaults.yaml``.
         reveal_secrets: Write the values of Secrets into the file, and show them in the diff (`serialize`).
+        data: What data cells hold while it is rendered, by their names (`serialize`).
 
     Raises:
         AssertionError: They differ (with the diff), or there is no such file (with the command that makes it).
         konverge.errors.KonvergeError: It cannot be rendered, or the file cannot be read or written.
     """
     __tracebackhide__ = True
-    check_golden_text(serialize(rendered, reveal_secrets=reveal_secrets), path, reveal_secrets=reveal_secrets)
+    text = serialize(rendered, reveal_secrets=reveal_secrets, data=data)
+    check_golden_text(text, path, reveal_secrets=reveal_secrets)
 
 
-def compare_golden(rendered: Rendered, path: str | os.PathLike[str], *, reveal_secrets: bool = False) -> str:
+def compare_golden(
+    rendered: Rendered,
+    path: str | os.PathLike[str],
+    *,
+    reveal_secrets: bool = False,
+    data: Mapping[str, Any] | None = None,
+) -> str:
     """The unified diff from a golden file to what is rendered, empty when there is none; for use outside of tests.
 
     Args:
         rendered: As for `assert_golden`.
         path: The golden file; a relative path starts at the working directory. One that does not exist is empty.
         reveal_secrets: Compare and show the values of Secrets.
+        data: As for `assert_golden`.
 
     Raises:
         konverge.errors.KonvergeError: It cannot be rendered, or the file cannot be read.
     """
     golden = Path(path)
-    text = serialize(rendered, reveal_secrets=reveal_secrets)
+    text = serialize(rendered, reveal_secrets=reveal_secrets, data=data)
     return _difference(read_golden(golden), text, str(golden), reveal_secrets=reveal_secrets)
 
 

@@ -8,17 +8,20 @@ rewritten. Lists keep their order, which does mean something.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import copy_context
 from typing import Any, TypeAlias
 
 import yaml
 
 from konverge.component import Component
+from konverge.component.data_flow import fill
 from konverge.errors import KonvergeError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, identity
 from konverge.kube.secrets import without_secrets
 from konverge.kube.yaml_depth import check_yaml_depth
 from konverge.mutation import json_copy
+from konverge.primitives import Data
 from konverge.primitives.lifecycle import Resource
 
 __all__ = ["Rendered", "dump", "serialize", "without_secret_values"]
@@ -50,7 +53,7 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def serialize(rendered: Rendered, *, reveal_secrets: bool = False) -> str:
+def serialize(rendered: Rendered, *, reveal_secrets: bool = False, data: Mapping[str, Any] | None = None) -> str:
     """The text of a golden file: YAML documents in apply order, with line feeds for line ends and one at the end.
 
     What a server sets is left out: ``creationTimestamp`` in metadata, and a status that is null or empty. A component
@@ -61,12 +64,15 @@ def serialize(rendered: Rendered, *, reveal_secrets: bool = False) -> str:
         reveal_secrets: Write the values of Secrets out. Without it each shows as ``***``, and a test sees which keys
             there are. No digest stands for a value: golden files are in a repository, and whoever reads a digest of a
             short or guessable value has the value.
+        data: What data cells hold while it is rendered, by their names; afterwards they hold what they held before.
 
     Raises:
+        konverge.errors.ConfigurationError: A name in `data` is not that of a cell of what is rendered.
         konverge.errors.KonvergeError: It cannot be rendered: a gate or mutation fails, an object names no kind, or
             something in it is no JSON.
     """
-    objects = [_cleaned(obj) for obj in _objects(rendered)]
+    parts = list(_parts(rendered))
+    objects = [_cleaned(obj) for obj in copy_context().run(_objects, parts, data or {})]
     if not reveal_secrets:
         objects = [without_secrets(obj, _HIDDEN) for obj in objects]
     return dump(map(_sorted, objects)) if objects else _NOTHING
@@ -102,20 +108,37 @@ def without_secret_values(text: str) -> str:
     return text if hidden == found else dump(hidden)
 
 
-def _objects(rendered: Rendered) -> list[Object]:
-    if isinstance(rendered, Component):
-        return rendered.preview()
-    if isinstance(rendered, Mapping):
-        return [dict(rendered)]
-    if callable(getattr(rendered, "desired", None)):
-        resource: Any = rendered  # a protocol that is no class cannot be asked for
-        return [resource.desired()]
-    if isinstance(rendered, Iterable) and not isinstance(rendered, str | bytes):
-        return [obj for part in rendered for obj in _objects(part)]
-    raise KonvergeError(
-        f"a golden file cannot be made of a {type(rendered).__name__}: expected a component, a primitive, an object "
-        "as a mapping, or several of them"
-    )
+def _parts(rendered: Rendered) -> Iterator[Any]:
+    """Each component, primitive and object in it, in order."""
+    # A protocol that is no class cannot be asked for.
+    if isinstance(rendered, Component | Mapping) or callable(getattr(rendered, "desired", None)):
+        yield rendered
+    elif isinstance(rendered, Iterable) and not isinstance(rendered, str | bytes):
+        for part in rendered:
+            yield from _parts(part)
+    else:
+        raise KonvergeError(
+            f"a golden file cannot be made of {type(rendered).__name__}: expected a component, a primitive, an "
+            "object as a mapping, or several of them"
+        )
+
+
+def _objects(parts: Sequence[Any], data: Mapping[str, Any]) -> list[Object]:
+    if data:
+        fill((cell for part in parts for cell in _cells(part)), data)
+    return [obj for part in parts for obj in _desired(part)]
+
+
+def _cells(part: Any) -> tuple[Data[Any], ...]:
+    if isinstance(part, Component):
+        return part.cells
+    return () if isinstance(part, Mapping) else (*part.produces, *part.requires, *part.optional_data)
+
+
+def _desired(part: Any) -> list[Object]:
+    if isinstance(part, Component):
+        return part.preview()
+    return [dict(part)] if isinstance(part, Mapping) else [part.desired()]
 
 
 def _cleaned(obj: Object) -> Object:
