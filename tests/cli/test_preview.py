@@ -82,6 +82,64 @@ def test_a_function_that_forgets_to_build_its_component(konverge: Konverge, tmp_
     )
 
 
+def test_data_cells_are_filled_by_name(konverge: Konverge, tmp_path: Path, east: Path) -> None:
+    uses = 'requires=relay, mutations=Mutation("relay", lambda box: box.set_entry("relay", relay.require()))'
+    (tmp_path / "reads.py").write_text(FILE.read_text().replace("requires=relay", uses))
+
+    done = konverge("preview", "reads.py", east, "--data", "relay=mx=1")
+    without = konverge("preview", "reads.py", east)
+
+    (outbox,) = [obj for obj in yaml.safe_load_all(done.stdout) if obj["metadata"]["name"] == "east-outbox"]
+    assert (done.returncode, done.stderr) == (0, "")
+    assert outbox["data"] == {"size": "10", "relay": "mx=1"}
+    assert without.returncode == 1
+    assert 'data "relay" is not extracted' in without.stderr
+    assert "--data" in without.stderr
+
+
+@pytest.mark.parametrize(
+    ("data", "exit_code", "says"),
+    [
+        ("host=mx", 1, 'konverge: --data: expected the names of data cells ("relay"), found "host"\n'),
+        ("relay", 2, "--data: expected NAME=VALUE, found 'relay'\n"),
+    ],
+)
+def test_data_that_is_for_no_cell(konverge: Konverge, east: Path, data: str, exit_code: int, says: str) -> None:
+    done = konverge("preview", FILE, east, "--data", data)
+
+    assert done.returncode == exit_code
+    assert done.stderr.endswith(says)
+
+
+@pytest.mark.parametrize(
+    ("taken", "says"),
+    [
+        ("Ready", "its condition type Ready is that of the owner's summary: expected one of its own"),
+        ("SettingsReady", 'it reports as SettingsReady, and so does component "settings": expected two types'),
+    ],
+)
+def test_a_condition_type_that_a_pass_would_refuse(
+    konverge: Konverge, tmp_path: Path, east: Path, taken: str, says: str
+) -> None:
+    (tmp_path / "taken.py").write_text(FILE.read_text().replace("MailReady", taken))
+
+    done = konverge("preview", "taken.py", east)
+
+    assert done.returncode == 1
+    assert done.stderr == f'konverge: mail: component "mail" cannot be built: 1 mistake - {says}\n'
+    assert "east-mail" not in done.stdout
+
+
+def test_a_component_without_resources_is_told(konverge: Konverge, tmp_path: Path, east: Path) -> None:
+    resource = '.with_resource(ConfigMap({"metadata": named(ward, "index")}))'
+    (tmp_path / "empty.py").write_text(FILE.read_text().replace(resource, ""))
+
+    done = konverge("preview", "empty.py", east)
+
+    assert done.returncode == 0
+    assert done.stderr == "konverge: component search: it has no resource, it applies nothing\n"
+
+
 def test_an_owner_in_a_pipe(konverge: Konverge, tmp_path: Path, east: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -29,7 +29,15 @@ from konverge.kube import Condition, GroupVersionKind, Object, remove_condition
 from konverge.operator.context import OwnerContext
 from konverge.runtime import CachedClient, FailedPassError, Result
 
-__all__ = ["ComponentFactory", "OwnerPass", "Reconciler", "built", "component_kinds", "components_reconciler"]
+__all__ = [
+    "ComponentFactory",
+    "OwnerPass",
+    "Reconciler",
+    "built",
+    "check_condition_type",
+    "component_kinds",
+    "components_reconciler",
+]
 
 T = TypeVar("T")
 
@@ -134,7 +142,7 @@ def components_reconciler(
             for place, factory in enumerate(factories):
                 try:
                     component = built(ctx.call(factory, owner))
-                    _check_condition_type(component, components, condition_type)
+                    check_condition_type(component, components, condition_type)
                 except Exception as error:  # noqa: BLE001  # an author's code: the other components are not to suffer
                     errors.append(error)
                     told = describe(error)
@@ -184,8 +192,12 @@ def component_kinds(
     return found
 
 
-def _check_condition_type(component: Component, earlier: Sequence[Component], summary: str) -> None:
-    """Refuse a component whose condition another one writes: the owner would show the last writer's as both."""
+def check_condition_type(component: Component, earlier: Sequence[Component], summary: str) -> None:
+    """Refuse a component whose condition another one writes: the owner would show the last writer's as both.
+
+    Raises:
+        konverge.errors.BuildError: It has the condition type of an earlier component, or that of the summary.
+    """
     if component.condition_type == summary:
         raise BuildError(
             f'component "{component.name}"',
