@@ -249,6 +249,20 @@ def test_a_function_that_fails_for_some_samples_is_named() -> None:
     assert "AttributeError: 'NoneType' object has no attribute 'metadata'" in gap
 
 
+def test_a_function_that_makes_no_component_is_told_what_a_pass_would_tell() -> None:
+    def unbuilt(bakery: Bakery) -> Any:
+        return ComponentBuilder("kitchen", condition_type="KitchenReady")
+
+    async def late(bakery: Bakery) -> Any: ...
+
+    found = permissions_of(Declaration("bakery", (DeclaredOwner(Bakery, (unbuilt, late)),)), QUIET)
+
+    assert found.gaps == (
+        "unbuilt: expected a Component, found ComponentBuilder; does it end in .build()?",
+        "late: it is a coroutine function, expected a plain one",
+    )
+
+
 @dataclass
 class LockedSpec:
     code: Annotated[str, Meta(pattern="^[q]{3}-[0-9]+$")]

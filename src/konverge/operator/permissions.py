@@ -24,6 +24,7 @@ from konverge.crd import decode, definition_of, sample_objects
 from konverge.errors import DecodeError, describe
 from konverge.kube import GroupVersionKind, Object
 from konverge.operator.policy_rules import READ, WRITE, PolicyRule, Scope, Use, plural_by_rule, rules_of
+from konverge.operator.reconciling import built
 
 __all__ = [
     "Declaration",
@@ -212,15 +213,19 @@ def _component_uses(
     for factory in owner.factories:
         name = getattr(factory, "__name__", repr(factory))
         failures: list[str] = []
-        for built, instance in enumerate(readable):
+        for tried, instance in enumerate(readable):
             if not has_time():
                 gaps.append(
-                    f"{name} was called for {built} of {len(readable)} sample objects of {definition.gvk.kind} only: "
+                    f"{name} was called for {tried} of {len(readable)} sample objects of {definition.gvk.kind} only: "
                     f"building components took more than {FACTORY_SECONDS:g} s"
                 )
                 break
             try:
-                uses.update(dict.fromkeys(_uses_of(_built(factory, instance))))
+                answer = factory(instance)
+                if mistake := _no_component(answer):  # for any owner: no sample could help
+                    gaps.append(f"{name}: {mistake}")
+                    break
+                uses.update(dict.fromkeys(_uses_of(answer)))
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001  # the author's code, for an owner that nobody made: sys.exit too
@@ -233,14 +238,16 @@ def _component_uses(
     return list(uses)
 
 
-def _built(factory: Callable[[Any], Any], instance: Any) -> Component:
-    found = factory(instance)
-    if inspect.iscoroutine(found):
-        found.close()
-        raise TypeError("it is a coroutine function, expected a plain one")
-    if not isinstance(found, Component):
-        raise TypeError(f"it returned a {type(found).__name__}, expected a Component")
-    return found
+def _no_component(answer: object) -> str:
+    """What is wrong with a factory that answers so; empty when nothing is."""
+    if inspect.iscoroutine(answer):
+        answer.close()
+        return "it is a coroutine function, expected a plain one"
+    try:
+        built(answer)
+    except TypeError as error:
+        return str(error)
+    return ""
 
 
 def _first_line(error: BaseException) -> str:
