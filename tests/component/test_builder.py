@@ -100,15 +100,15 @@ MISTAKES: list[Any] = [
     (with_resource(dict), "a resource is a dict: expected a primitive"),
     (
         with_options(cast(Any, read_only)),
-        f"{GUARDED}: an option is a function: expected what a function such as read_only() answers",
+        f"{GUARDED}: an option: expected what a function such as read_only() answers, found function",
     ),
     (
         lambda: builder().with_feature_gate(cast(Any, True)),
-        "its feature gate is a bool: expected one with enabled()",
+        "its feature gate: expected one with enabled(), found bool",
     ),
     (
         lambda: builder().with_prerequisite(cast(Any, "BackendReady")),
-        "a prerequisite is a str: expected one with check(), as depends_on() makes",
+        "a prerequisite: expected one with check(), as by depends_on(), found str",
     ),
     (
         lambda: builder().with_resource(config()).with_resource(config(), delete()),
@@ -122,14 +122,14 @@ MISTAKES: list[Any] = [
         lambda: builder().with_grace_period(timedelta(seconds=-1)),
         "its grace period is negative (-1 day, 23:59:59): expected zero (never ends) or more",
     ),
-    (lambda: builder().with_grace_period(cast(Any, "5m")), "its grace period is a str: expected a timedelta"),
-    (lambda: builder().suspend(cast(Any, "no")), "suspend() was given a str: expected a bool"),
+    (lambda: builder().with_grace_period(cast(Any, 5)), "its grace period: expected a timedelta, found int"),
+    (lambda: builder().suspend(cast(Any, "no")), "suspend(): expected a bool, found str"),
     (
         lambda: builder().include_when(cast(Any, "no"), config),
-        "include_when() was given a str: expected a bool",
+        "include_when(): expected a bool, found str",
     ),
-    (with_options(delete_when(cast(Any, "no"))), f"{GUARDED}: delete_when() was given a str: expected a bool"),
-    (with_options(orphan_when(cast(Any, None))), f"{GUARDED}: orphan_when() was given a NoneType: expected a bool"),
+    (with_options(delete_when(cast(Any, "no"))), f"{GUARDED}: delete_when(): expected a bool, found str"),
+    (with_options(orphan_when(cast(Any, None))), f"{GUARDED}: orphan_when(): expected a bool, found NoneType"),
     # Options that exclude each other, whatever their conditions say
     (with_options(read_only(), delete()), f"{GUARDED}: read_only() excludes delete(): {NO_OWNING}"),
     (with_options(read_only(), delete_when(False)), f"{GUARDED}: read_only() excludes delete_when(): {NO_OWNING}"),

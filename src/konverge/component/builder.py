@@ -78,7 +78,7 @@ class ComponentBuilder:
         owned object removed instead, use `gated_by` or `delete_when`.
         """
         if not isinstance(condition, bool):
-            self._mistakes.append(f"include_when() was given a {type(condition).__name__}: expected a bool")
+            self._mistakes.append(f"include_when(): expected a bool, found {type(condition).__name__}")
             return self
         return self.with_resource(factory(), *options) if condition else self
 
@@ -86,7 +86,7 @@ class ComponentBuilder:
         """Remove all resources while the gate is off; None is no gate. A component has at most one."""
         if gate is not None:
             if not callable(getattr(gate, "enabled", None)):
-                self._mistakes.append(f"its feature gate is a {type(gate).__name__}: expected one with enabled()")
+                self._mistakes.append(f"its feature gate: expected one with enabled(), found {type(gate).__name__}")
             if self._gate is not None:
                 self._mistakes.append("it has two feature gates: a component takes one; join them into one gate")
             self._gate = gate
@@ -97,14 +97,14 @@ class ComponentBuilder:
         if prerequisite is not None:
             if not callable(getattr(prerequisite, "check", None)):
                 found = type(prerequisite).__name__
-                self._mistakes.append(f"a prerequisite is a {found}: expected one with check(), as depends_on() makes")
+                self._mistakes.append(f"a prerequisite: expected one with check(), as by depends_on(), found {found}")
             self._prerequisites.append(prerequisite)
         return self
 
     def with_grace_period(self, period: timedelta) -> ComponentBuilder:
         """How long the component may converge before it is graded Degraded or Down; zero, the default, is forever."""
         if not isinstance(period, timedelta):
-            self._mistakes.append(f"its grace period is a {type(period).__name__}: expected a timedelta")
+            self._mistakes.append(f"its grace period: expected a timedelta, found {type(period).__name__}")
             return self
         if period < timedelta(0):
             self._mistakes.append(f"its grace period is negative ({period}): expected zero (never ends) or more")
@@ -114,7 +114,7 @@ class ComponentBuilder:
     def suspend(self, is_suspended: bool) -> ComponentBuilder:
         """Deactivate the component without deleting its configuration; the last call counts."""
         if not isinstance(is_suspended, bool):
-            self._mistakes.append(f"suspend() was given a {type(is_suspended).__name__}: expected a bool")
+            self._mistakes.append(f"suspend(): expected a bool, found {type(is_suspended).__name__}")
         self._is_suspended = is_suspended
         return self
 

@@ -162,14 +162,14 @@ def resolve(options: Sequence[object]) -> tuple[Treatment, list[str]]:
     present = [option for option in given if not (_is_gate(option) and option.gate is None)]
     names = {option.name for option in present}
     mistakes = [
-        f"an option is a {type(option).__name__}: expected what a function such as read_only() answers"
+        f"an option: expected what a function such as read_only() answers, found {type(option).__name__}"
         for option in options
         if not isinstance(option, Option | None)
     ]
     # What reads as true by accident, a text or a function, would delete or release what it should not.
     conditions: list[tuple[str, object]] = [(option.name, option.active) for option in given]
     mistakes += [
-        f"{name} was given a {type(condition).__name__}: expected a bool"
+        f"{name}: expected a bool, found {type(condition).__name__}"
         for name, condition in conditions
         if not isinstance(condition, bool)
     ]
