@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from konverge.component import Component, ReconcileContext
@@ -61,7 +63,11 @@ async def test_an_operator_without_registrations_does_not_run(cluster: Cluster) 
         await Operator("idle").run(cluster.client, clock=cluster.clock)
 
 
-@pytest.mark.parametrize("name", ["", "Web App", "web_app", "a" * 64])
-def test_a_name_that_no_lease_or_role_could_have_is_refused(name: str) -> None:
-    with pytest.raises(BuildError, match="operator"):
+@pytest.mark.parametrize("name", ["", "Web App", "web_app", "a" * 64, "web.app", "-web", 7])
+def test_a_name_that_no_lease_or_role_could_have_is_refused(name: Any) -> None:
+    with pytest.raises(BuildError) as failure:
         Operator(name)
+
+    (mistake,) = mistakes_of(failure)
+    assert mistake.startswith("its name: expected a DNS label (63 of a-z, 0-9 and '-' at most, ")
+    assert mistake.endswith(f", found {name!r}")

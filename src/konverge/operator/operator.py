@@ -41,9 +41,9 @@ class Operator:
     """
 
     def __init__(self, name: str) -> None:
-        mistakes = dns_label_mistakes(name)
-        if mistakes:
-            raise BuildError(f'operator "{name}"', mistakes)
+        if not isinstance(name, str) or dns_label_mistakes(name):
+            expected = "expected a DNS label (63 of a-z, 0-9 and '-' at most, no '-' at an end), as in 'web-shop'"
+            raise BuildError(f'operator "{name}"', [f"its name: {expected}, found {name!r}"])
         self.name = name
         self.registered = Registered(name)
         """What was registered so far."""
