@@ -25,6 +25,7 @@ __all__ = [
     "InvalidError",
     "KindNotServedError",
     "KonvergeError",
+    "NoKubeconfigError",
     "NoPermitError",
     "NotConnectedError",
     "NotExtractedError",
@@ -65,6 +66,10 @@ class BuildError(KonvergeError):
 
 class ConfigurationError(KonvergeError):
     """A kubeconfig, an operator file or an option cannot be used; the message says why and where."""
+
+
+class NoKubeconfigError(ConfigurationError):
+    """No file describes a cluster; the message says where it was looked for one."""
 
 
 class ReconcileError(KonvergeError):

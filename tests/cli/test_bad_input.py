@@ -54,7 +54,7 @@ def check_one_line(done: subprocess.CompletedProcess[str], exit_code: int, *word
 
 
 def test_no_kubeconfig(konverge: Konverge, operator_file: Path, home: Path) -> None:
-    check_one_line(konverge("run", operator_file), 3, "no kubeconfig", f"{home}/.kube/config")
+    check_one_line(konverge("run", operator_file), 3, "no kubeconfig", f"{home}/.kube/config", "(--local starts one)")
 
 
 def test_a_kubeconfig_file_that_is_not_there(konverge: Konverge, operator_file: Path) -> None:

@@ -24,7 +24,7 @@ from konverge.client import Client
 from konverge.client.connect import connect
 from konverge.clock import Clock, SystemClock, SystemEntropy
 from konverge.crd import crd_manifest, definition_of
-from konverge.errors import KindNotServedError, KonvergeError
+from konverge.errors import KindNotServedError, KonvergeError, NoKubeconfigError
 from konverge.kube import GroupVersionKind
 from konverge.operator import Operator, RunOptions
 from konverge.runtime.last_resort import LastResort
@@ -91,7 +91,10 @@ async def _run(
         if local:
             file = await stack.enter_async_context(_embedded_cluster())
         user_agent = f"konverge/{version('konverge')} ({operator.name})"
-        client = await stack.enter_async_context(connect(file, context, user_agent=user_agent, clock=clock))
+        try:
+            client = await stack.enter_async_context(connect(file, context, user_agent=user_agent, clock=clock))
+        except NoKubeconfigError as error:
+            raise NoKubeconfigError(f"{error} (--local starts one)") from error
         async with asyncio.TaskGroup() as tasks:
             interruption = tasks.create_task(abort_when(told))
             if install:

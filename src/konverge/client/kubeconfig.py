@@ -26,7 +26,7 @@ from konverge.client.exec_plugin import parse_exec_plugin
 from konverge.client.oidc import OidcCredentials, parse_oidc_provider
 from konverge.client.proxies import usable_proxy
 from konverge.clock import Clock, SystemClock
-from konverge.errors import ConfigurationError
+from konverge.errors import ConfigurationError, NoKubeconfigError
 from konverge.kube import Object
 from konverge.kube.yaml_depth import check_yaml_depth
 
@@ -110,7 +110,7 @@ def load_kubeconfig(
     existing = [found for found in paths if found.is_file()]
     if not existing:
         looked = ", ".join(map(str, paths)) or "no place at all, since HOME is not set"
-        raise ConfigurationError(
+        raise NoKubeconfigError(
             f"no kubeconfig: looked at {looked}. Set KUBECONFIG or name a file that describes a cluster"
         )
     merged = _merge(existing)
