@@ -76,6 +76,10 @@ if TYPE_CHECKING:
     from konverge.operator.webhooks import (
         AdmissionRequest,
     )
+    from konverge.primitives import (
+        Data,
+        blocked,
+    )
     from konverge.runtime.election import (
         LeaderElection,
         Sharding,
@@ -152,6 +156,10 @@ _HOMES = {
         "labels_changed",
     ),
     "konverge.operator.webhooks": ("AdmissionRequest",),
+    "konverge.primitives": (
+        "Data",
+        "blocked",
+    ),
     "konverge.runtime.election": (
         "LeaderElection",
         "Sharding",
@@ -173,6 +181,7 @@ __all__ = [
     "Component",
     "ComponentBuilder",
     "Condition",
+    "Data",
     "Denied",
     "Gate",
     "GroupVersionKind",
@@ -205,6 +214,7 @@ __all__ = [
     "auxiliary",
     "block_on_absence",
     "block_on_foreign_controller",
+    "blocked",
     "class_rules",
     "custom_resource",
     "delete",
