@@ -32,4 +32,6 @@ async def main(kubeconfig: str, name: str) -> str:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("usage: python reconcile_once.py KUBECONFIG NAMESPACE/NAME")
     print(asyncio.run(main(*sys.argv[1:])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 from pathlib import Path
 
@@ -29,6 +30,13 @@ async def run_once(cluster: Cluster) -> str:
     return printed.decode().strip()
 
 
+def test_without_arguments_it_says_how_it_is_used() -> None:
+    done = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert done.stderr == "usage: python reconcile_once.py KUBECONFIG NAMESPACE/NAME\n"
+
+
 @pytest.mark.anyio
 @pytest.mark.real_time
 async def test_a_script_makes_an_owner_ready_and_then_has_nothing_to_write(cluster: Cluster, tmp_path: Path) -> None:
@@ -49,6 +57,7 @@ async def test_a_script_makes_an_owner_ready_and_then_has_nothing_to_write(clust
     again = await run_once(cluster)
 
     assert first.startswith("WebReady is False (Creating): ")
+    assert {first, last} <= {*(SCRIPT.parent / "README.md").read_text().splitlines()}
     assert last == again == "WebReady is True (Healthy): Component is healthy."
     assert {request.verb for request in cluster.requests(USER_AGENT)[asked:]} == {"get"}
     deployment = await cluster.client.get(DEPLOYMENT, ObjectKey(cluster.namespace, "home"))
