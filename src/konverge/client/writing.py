@@ -121,10 +121,10 @@ class WriteVerbs:
             gvk: The kind.
             key: The object.
             body: The patch: a list of operations for ``json``, an object for the others.
-            patch_type: How the server reads it. ``merge`` is for every kind and replaces lists as a whole; ``strategic``
-                merges them by their keys, as ``kubectl patch`` does, and is for built-in kinds only; ``json`` is a list
-                of operations; ``apply`` is server-side apply. There is no default, since one body means another thing
-                under each.
+            patch_type: How the server reads it. ``merge`` is for every kind and replaces lists as a whole;
+                ``strategic`` merges them by their keys, as ``kubectl patch`` does, and is for built-in kinds only;
+                ``json`` is a list of operations; ``apply`` is server-side apply. There is no default, since one body
+                means another thing under each.
             subresource: Patch that instead, for example ``status``.
             field_manager: Who is recorded as the fields' manager.
             force: Take fields from other managers; for ``apply`` alone.

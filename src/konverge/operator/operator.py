@@ -41,7 +41,7 @@ class Operator:
     """
 
     def __init__(self, name: str) -> None:
-        if not isinstance(name, str) or dns_label_mistakes(name):
+        if dns_label_mistakes(name):
             expected = "expected a DNS label (63 of a-z, 0-9 and '-' at most, no '-' at an end), as in 'web-shop'"
             raise BuildError(f'operator "{name}"', [f"its name: {expected}, found {name!r}"])
         self.name = name
