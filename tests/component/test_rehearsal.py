@@ -123,7 +123,7 @@ async def test_a_rehearsal_says_what_the_pass_then_does(
     for name in ("old", "given"):
         await app.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", **app.config(name)})
     if earlier is not None:
-        await app.reconcile(earlier(app))
+        await app.until("Healthy", earlier(app))  # at rest, or the pass would meet other pods than the rehearsal
 
     told = await rehearsed(app, make(app))
     before = len(app.writes())
