@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -100,7 +101,7 @@ class VersionMatrix(Generic[S]):
         files that belong to no regime any more. Nothing is built before a case is checked.
         """
         found = [
-            Case(f"{fixture.name}-{version}", lambda f=fixture, v=version: self._check_version(f, v))  # type: ignore[misc]
+            Case(f"{fixture.name}-{version}", partial(self._check_version, fixture, version))
             for fixture in self._fixtures
             for version in self._versions
         ]
