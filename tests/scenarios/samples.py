@@ -93,6 +93,7 @@ class Stage:
         self.client = cluster.client
         self.namespace = cluster.namespace
         self.told: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        self._noted: frozenset[GroupVersionKind] = frozenset()
 
     @asynccontextmanager
     async def playing(
@@ -103,16 +104,18 @@ class Stage:
             self.cluster.running(operator, options),
             asyncio.TaskGroup() as notes,
         ):
-            noting = [notes.create_task(self._note(kind)) for kind in kinds]
+            starts = [(await self.client.list(kind)).resource_version for kind in kinds]
+            noting = [notes.create_task(self._note(*each)) for each in zip(kinds, starts, strict=True)]
+            self._noted = frozenset(kinds)
             try:
                 yield
             finally:
+                self._noted = frozenset()
                 for each in noting:
                     each.cancel()
 
-    async def _note(self, kind: GroupVersionKind) -> None:
-        found = await self.client.list(kind)
-        async with self.client.watch(kind, resource_version=found.resource_version) as events:
+    async def _note(self, kind: GroupVersionKind, start: str) -> None:
+        async with self.client.watch(kind, resource_version=start) as events:
             async for event in events:
                 for condition in at(event.object, "status.conditions") or ():
                     told = self.told[event.object["metadata"]["name"], condition["type"]]
@@ -148,7 +151,7 @@ class Stage:
         *,
         meanwhile: Callable[[], Any] | None = None,
     ) -> Condition:
-        """Wait until the sample says so of its present spec, for example ``"True Healthy"``.
+        """Wait until the sample says so of its present spec, for example ``"True Healthy"``, and that is noted.
 
         Args:
             sample: The sample.
@@ -163,6 +166,8 @@ class Stage:
             condition = await self.condition(sample, condition_type)
             assert condition is not None, f"nothing is said of {condition_type} yet"
             assert f"{condition.status} {condition.reason}" == words, condition
+            is_noted = self.told[name, condition_type][-1:] == [words]
+            assert is_noted or GroupVersionKind.of(sample) not in self._noted, "the watch has not told it yet"
             return condition
 
         name = sample["metadata"]["name"]
