@@ -1,0 +1,20 @@
+"""By which labels and annotations a box knows again what it has made."""
+
+from __future__ import annotations
+
+__all__ = ["CREATED", "ENTRY", "GENERATED_AT", "MANAGED_BY", "OWNER_UID"]
+
+MANAGED_BY = "app.kubernetes.io/managed-by"
+"""Label of every object: the box."""
+
+OWNER_UID = "konverge.dev/owner-uid"
+"""Label of every object: the UID of its custom resource. An owner reference says the same where there may be one."""
+
+ENTRY = "konverge.dev/entry"
+"""Label of every object: a short hash of the entry of the file that it was made from."""
+
+CREATED = "konverge.dev/created"
+"""Annotation of the custom resource: what was made once and is not to be made again, as short hashes in a JSON list."""
+
+GENERATED_AT = "konverge.dev/generated-at"
+"""Annotation of a Secret: when its values were made."""

@@ -1,0 +1,59 @@
+"""What expressions of a step may read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from konverge.box.expressions import Conditions, Environment, Structure, Template
+from konverge.kube import Object
+
+__all__ = ["Scope", "scope_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Names with their values, and the time and randomness of the pass. It is never changed.
+
+    Args:
+        names: For example ``spec``, ``cross``.
+        environment: The same for all steps of a pass.
+    """
+
+    names: Mapping[str, Any]
+    environment: Environment
+
+    def plus(self, **names: Any) -> Scope:
+        """One that knows these names too."""
+        return Scope({**self.names, **names}, self.environment)
+
+    def render(self, compiled: Template | Structure) -> Any:
+        """The value.
+
+        Raises:
+            konverge.box.expressions.ExpressionError: There is none.
+        """
+        return compiled.render(self.names, environment=self.environment)
+
+    def find(self, template: Template) -> Any:
+        """The value, or an `konverge.box.expressions.Absent`.
+
+        Raises:
+            konverge.box.expressions.ExpressionError: The expression fails for another reason.
+        """
+        return template.find(self.names, environment=self.environment)
+
+    def holds(self, conditions: Conditions) -> bool:
+        """Tell whether they hold.
+
+        Raises:
+            konverge.box.expressions.ExpressionError: One of them cannot be asked.
+        """
+        return conditions.hold(self.names, environment=self.environment)
+
+
+def scope_of(obj: Object, environment: Environment) -> Scope:
+    """The scope of a custom resource before any step: ``apiVersion``, ``kind``, ``metadata``, ``spec``, ``status``."""
+    names = {name: obj.get(name, {}) for name in ("apiVersion", "kind", "metadata", "spec", "status")}
+    return Scope(names, environment)
