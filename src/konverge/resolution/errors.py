@@ -1,0 +1,30 @@
+"""The one error that a resolution ends with."""
+
+from __future__ import annotations
+
+from konverge.errors import KonvergeError
+from konverge.resolution.reasons import FACTS, Facts, Reason
+
+__all__ = ["ResolutionError"]
+
+
+class ResolutionError(KonvergeError):
+    """There is no result.
+
+    Args:
+        reason: Which of the closed set of reasons.
+        message: One sentence: what was expected, what was found, where, and what to do. It is shown to whoever may read
+            the request, so it has no credential, no name of a Secret and no address that the user did not give.
+        retry_after_seconds: How long the remote asks to be left alone; None when it does not say.
+    """
+
+    def __init__(self, reason: Reason, message: str, *, retry_after_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+        self.retry_after_seconds = retry_after_seconds
+
+    @property
+    def facts(self) -> Facts:
+        """What holds for all failures of this reason."""
+        return FACTS[self.reason]

@@ -1,0 +1,122 @@
+"""A reference: what names a remote definition, and the name of the request that asks for it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+
+from konverge.kube.names import dns_label_mistakes
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+
+__all__ = ["Digest", "Parameters", "Reference", "Value", "canonical_json", "request_name"]
+
+Value: TypeAlias = str | list[str] | dict[str, str]
+"""Of a parameter: most are text; lists of texts and mappings of texts are for resolvers that ask for them."""
+
+Parameters: TypeAlias = Mapping[str, Value]
+
+_MAX_PARAMETERS = 64
+_MAX_BYTES = 64 * 1024
+_PREFIX_LENGTH = 30
+_HEX_LENGTH = {"sha256": 64, "sha512": 128}
+_DIGEST = re.compile(r"(?P<algorithm>[a-z0-9]+):(?P<hex>[0-9a-f]+)")
+
+
+class Digest(msgspec.Struct, frozen=True):
+    """What bytes have to be: ``sha256:…`` or ``sha512:…``."""
+
+    algorithm: str
+    hex: str
+
+    @classmethod
+    def parse(cls, text: str) -> Digest:
+        """Read one.
+
+        Raises:
+            ValueError: It is none; the message says what was expected.
+        """
+        found = _DIGEST.fullmatch(text)
+        if found is None or len(found["hex"]) != _HEX_LENGTH.get(found["algorithm"]):
+            raise ValueError(f"expected sha256: and 64, or sha512: and 128 hexadecimal digits, found {text[:160]!r}")
+        return cls(found["algorithm"], found["hex"])
+
+    @classmethod
+    def of(cls, data: bytes, algorithm: str = "sha256") -> Digest:
+        """The digest of these bytes."""
+        return cls(algorithm, hashlib.new(algorithm, data).hexdigest())
+
+    def fits(self, data: bytes) -> bool:
+        """Tell whether these are the bytes."""
+        return hashlib.new(self.algorithm, data).hexdigest() == self.hex
+
+    def __str__(self) -> str:
+        return f"{self.algorithm}:{self.hex}"
+
+
+class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Names a remote definition: who can get it, and parameters that only the resolver understands.
+
+    Attributes:
+        resolver: The resolver's name, for example ``git``.
+        params: What it is asked for.
+        digest: What the content has to be; None takes what comes.
+    """
+
+    resolver: str
+    params: Parameters = {}
+    digest: Digest | None = None
+
+    def check(self) -> None:
+        """Refuse what no resolver could do with.
+
+        Raises:
+            ResolutionError: The name is none, or the parameters are too many, too long or of other types.
+        """
+        if mistakes := dns_label_mistakes(self.resolver):
+            shown = self.resolver[:80]
+            raise ResolutionError(Reason.INVALID_PARAMETERS, f"resolver {shown!r}: {mistakes[0]}")
+        if len(self.params) > _MAX_PARAMETERS:
+            found = len(self.params)
+            raise ResolutionError(
+                Reason.INVALID_PARAMETERS, f"expected at most {_MAX_PARAMETERS} parameters, found {found}"
+            )
+        for name, value in self.params.items():
+            if not name or not _is_value(value):
+                expected = "expected text, a list of texts or a mapping of texts"
+                raise ResolutionError(
+                    Reason.INVALID_PARAMETERS, f"parameter {str(name)[:80]!r}: {expected}, found {type(value).__name__}"
+                )
+        if len(canonical_json(self.params)) > _MAX_BYTES:
+            raise ResolutionError(Reason.INVALID_PARAMETERS, f"expected at most {_MAX_BYTES} bytes of parameters")
+
+
+def _is_value(value: Any) -> bool:
+    if isinstance(value, str):
+        return True
+    if isinstance(value, list):
+        return all(isinstance(each, str) for each in value)
+    return isinstance(value, dict) and all(isinstance(part, str) for pair in value.items() for part in pair)
+
+
+def canonical_json(value: Any) -> bytes:
+    """The same bytes for equal values, and different ones for different values: mappings come sorted.
+
+    Joining the parts without marks would give two references one name (reference facts, 2.2).
+    """
+    return msgspec.json.encode(value, order="sorted")
+
+
+def request_name(reference: Reference, *, namespace: str, owner_uid: str) -> str:
+    """What the request for a reference of an owner is called; the same owner and reference have one request.
+
+    At most 63 characters: the resolver's name, cut, and 32 hexadecimal digits.
+    """
+    digest = None if reference.digest is None else str(reference.digest)
+    told = canonical_json([namespace, owner_uid, reference.resolver, reference.params, digest])
+    prefix = reference.resolver[:_PREFIX_LENGTH].rstrip("-")
+    return f"{prefix}-{hashlib.sha256(told).hexdigest()[:32]}"
