@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from konverge.cache import Informer, Informers
-from konverge.client import Applied, Client, PatchType
+from konverge.client import Applied, Client, PatchType, Propagation
 from konverge.client.permits import WritePermit
 from konverge.errors import ConnectionFailedError, KonvergeError, NotConnectedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
@@ -231,10 +231,23 @@ class CachedClient:
             self._record(gvk, answer)
         return answer
 
-    async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str) -> Object | None:
-        """Delete the object in the background if it still is the one of that UID; answers what still holds on."""
+    async def delete(
+        self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str, propagation: Propagation = "Background"
+    ) -> Object | None:
+        """Delete the object if it still is the one of that UID; answers what still holds on.
+
+        Args:
+            gvk: The kind.
+            key: The object.
+            uid: Another one of that name stays.
+            propagation: What happens to the objects that it owns.
+
+        Raises:
+            konverge.errors.NotFoundError: There is none.
+            konverge.errors.ConflictError: Another object has the name now.
+        """
         with self._doubting_a_lost_answer(gvk, key):
-            held = await self._client.delete(gvk, key, uid=uid)
+            held = await self._client.delete(gvk, key, uid=uid, propagation=propagation)
         informer = self._shared.running(gvk)
         if held is not None:
             self._record(gvk, held)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CREATED", "ENTRY", "GENERATED_AT", "MANAGED_BY", "OWNER_UID"]
+__all__ = ["CREATED", "ENTRY", "GENERATED_AT", "MANAGED_BY", "OWNER_UID", "RAN"]
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 """Label of every object: the box."""
@@ -18,3 +18,7 @@ CREATED = "konverge.dev/created"
 
 GENERATED_AT = "konverge.dev/generated-at"
 """Annotation of a Secret: when its values were made."""
+
+RAN = "konverge.dev/ran"
+"""Annotation of a custom resource that is being deleted: which Jobs of its deletion have run, as short hashes in a JSON
+list. A Job may go with what is deleted after it, its namespace for one; it is not to run again for that."""
