@@ -37,7 +37,7 @@ def crd(file: str, output: Literal["yaml", "json"]) -> None:
     """
     with printing_to_stderr():
         operator = load_operator(parse_reference(file))
-        found = [crd_manifest(resource) for resource in operator.custom_resources]
+        found = [crd_manifest(resource) for resource in operator.defined_resources]
     click.echo(render(found, output), nl=False)
 
 

@@ -126,7 +126,7 @@ async def install_definitions(client: Client, operator: Operator, clock: Clock) 
     Raises:
         konverge.errors.KonvergeError: The server refuses one, or does not serve it in time.
     """
-    for resource in operator.custom_resources:
+    for resource in operator.defined_resources:
         definition = definition_of(resource)
         await client.apply(crd_manifest(resource), field_manager=_FIELD_MANAGER)
         try:

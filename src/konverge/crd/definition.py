@@ -19,7 +19,7 @@ from konverge.crd.subresources import Scale, scale_mistakes, selectable_mistakes
 from konverge.errors import BuildError
 from konverge.kube import GroupVersionKind, Object, ResourceMapping
 
-__all__ = ["Definition", "PrintColumn", "custom_resource", "definition_of"]
+__all__ = ["AGE", "READY", "REASON", "Definition", "PrintColumn", "attach", "custom_resource", "definition_of"]
 
 T = TypeVar("T")
 
@@ -60,7 +60,8 @@ class Definition:
 
     `schema` is the structural schema of the class by itself: without the API's own fields and without conditions.
     `deprecation` is the warning that the server sends with each answer of a deprecated version: empty for its own
-    words, None when the version is not deprecated.
+    words, None when the version is not deprecated. What `is_external` the cluster has already, and whoever put it there
+    looks after its CustomResourceDefinition.
     """
 
     cls: type
@@ -77,6 +78,7 @@ class Definition:
     is_served: bool = True
     deprecation: str | None = None
     also_serves: tuple[type, ...] = ()
+    is_external: bool = False
 
     @property
     def versions(self) -> tuple[Definition, ...]:
@@ -178,20 +180,35 @@ def custom_resource(
             deprecation=(deprecated if isinstance(deprecated, str) else "") if deprecated else None,
             also_serves=tuple(also_serves),
         )
-        mistakes = [
-            *_name_mistakes(definition),
-            *mistakes,
-            *schema_mistakes(schema, [rule.manifest() for rule in rules]),
-            *([] if scale is None else scale_mistakes(scale, schema)),
-            *selectable_mistakes(definition.selectable_fields, schema),
-            *_version_mistakes(definition),
-        ]
-        if mistakes:
-            raise BuildError(f"custom resource {cls.__qualname__}", mistakes)
-        setattr(cls, _ATTRIBUTE, definition)
+        attach(
+            definition,
+            [
+                *mistakes,
+                *schema_mistakes(schema, [rule.manifest() for rule in rules]),
+                *([] if scale is None else scale_mistakes(scale, schema)),
+                *selectable_mistakes(definition.selectable_fields, schema),
+                *_version_mistakes(definition),
+            ],
+        )
         return cls
 
     return declare
+
+
+def attach(definition: Definition, mistakes: Sequence[str] = ()) -> None:
+    """Make the definition that of its class.
+
+    Args:
+        definition: The declaration.
+        mistakes: What is wrong with it already.
+
+    Raises:
+        BuildError: It cannot be served; it lists every mistake.
+    """
+    found = [*([] if definition.is_external else _name_mistakes(definition)), *mistakes]
+    if found:
+        raise BuildError(f"custom resource {definition.cls.__qualname__}", found)
+    setattr(definition.cls, _ATTRIBUTE, definition)
 
 
 def definition_of(cls: type[Any]) -> Definition:

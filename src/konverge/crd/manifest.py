@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from konverge.crd.definition import Definition, PrintColumn, definition_of
+from konverge.errors import BuildError
 from konverge.kube import Object
 
 __all__ = ["crd_manifest"]
@@ -53,9 +54,11 @@ def crd_manifest(cls: type[Any], *, conversion: Mapping[str, Any] | None = None)
             ``caBundle``); without one, ``spec.conversion`` is left out and the server changes the apiVersion alone.
 
     Raises:
-        konverge.errors.BuildError: The class is no custom resource.
+        konverge.errors.BuildError: The class is no custom resource, or somebody else's.
     """
     definition = definition_of(cls)
+    if definition.is_external:
+        raise BuildError(f"custom resource {definition.gvk.kind}", ["the cluster has its definition: none is made"])
     names: Object = {
         "kind": definition.gvk.kind,
         "listKind": f"{definition.gvk.kind}List",

@@ -12,6 +12,7 @@ from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
 from konverge.crd import decode, definition_of
 from konverge.errors import BuildError
 from konverge.kube.names import dns_label_mistakes, label_key_mistakes
+from konverge.operator.context import Companion
 from konverge.operator.kinds import Kind, kind_of
 from konverge.operator.options import RunOptions
 from konverge.operator.policy_rules import Use
@@ -54,8 +55,13 @@ class Operator:
 
     @property
     def custom_resources(self) -> tuple[type[Any], ...]:
-        """The registered classes, in order; `konverge.crd.crd_manifest` has their definitions."""
+        """The registered classes, in order."""
         return tuple(registration.cls for registration in self.registered.classes)
+
+    @property
+    def defined_resources(self) -> tuple[type[Any], ...]:
+        """Those of which the operator has the definition: `konverge.crd.crd_manifest` makes it."""
+        return tuple(cls for cls in self.custom_resources if not definition_of(cls).is_external)
 
     def manages(
         self,
@@ -132,7 +138,9 @@ class Operator:
 
         return register
 
-    def finalizes(self, cls: type[T], *, name: str = "") -> Callable[[Reconciler[T]], Reconciler[T]]:
+    def finalizes(
+        self, cls: type[T], *, name: str = "", others: Sequence[str] = ()
+    ) -> Callable[[Reconciler[T]], Reconciler[T]]:
         """Register what has to be done before an owner of the class may go: what the cluster cannot clean up itself.
 
         Every owner gets the finalizer before its first pass. Once it is being deleted, the function is called until it
@@ -143,21 +151,24 @@ class Operator:
             cls: A class that is also under `manages` or `reconciles`.
             name: The finalizer, for example ``demo.example.com/bucket``; the class's group and the operator's name when
                 not given.
+            others: Further finalizers, which are put on and taken away together with it.
 
         Raises:
             BuildError: The class is no custom resource or has a finalizer already, or the name is none.
         """
-        finalizer = name or f"{definition_of(cls).gvk.group}/{self.name}"
+        finalizers = (name or f"{definition_of(cls).gvk.group}/{self.name}", *others)
 
         def register(reconciler: Reconciler[T]) -> Reconciler[T]:
-            mistakes = [f'finalizer "{finalizer}": {mistake}' for mistake in label_key_mistakes(finalizer)]
-            if "/" not in finalizer:
-                mistakes.append(f'finalizer "{finalizer}": expected a domain and a name, as in example.com/cleanup')
+            mistakes = []
+            for finalizer in finalizers:
+                mistakes += [f'finalizer "{finalizer}": {mistake}' for mistake in label_key_mistakes(finalizer)]
+                if "/" not in finalizer:
+                    mistakes.append(f'finalizer "{finalizer}": expected a domain and a name, as in example.com/cleanup')
             if cls in self.registered.finalizers:
                 mistakes.append(f"{cls.__name__} has a finalizer already")
             if mistakes:
                 raise BuildError(f"operator {self.name}", mistakes)
-            self.registered.finalizers[cls] = finalizer, reconciler
+            self.registered.finalizers[cls] = finalizers, reconciler
             return reconciler
 
         return register
@@ -256,6 +267,15 @@ class Operator:
         """
         named = kind if isinstance(kind, type) else kind_of(kind)
         self.registered.uses.append(Use.of(named, verbs, plural=plural, subresource=subresource))
+
+    def runs_beside(self, companion: Companion) -> None:
+        """Have something run beside the controllers, for as long as they do: a pool of connections, a watcher of files.
+
+        Args:
+            companion: Called once a run; what it answers is entered before the owners are listed, and left after the
+                last pass has ended.
+        """
+        self.registered.companions.append(companion)
 
     async def run(
         self,

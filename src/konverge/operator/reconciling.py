@@ -26,7 +26,7 @@ from konverge.component import (
 from konverge.crd import decode
 from konverge.errors import BuildError, DecodeError, ReconcileError, describe
 from konverge.kube import Condition, GroupVersionKind, Object, remove_condition
-from konverge.operator.context import OwnerContext
+from konverge.operator.context import OperatorRun, OwnerContext
 from konverge.runtime import CachedClient, FailedPassError, Result
 
 __all__ = [
@@ -64,6 +64,7 @@ class OwnerPass(Generic[T]):
         metrics: Where conditions are counted; None counts none.
         applies: Where the fate of components' resources is counted; None counts none.
         time_limit: How long each of the author's synchronous functions may take; None is without a limit.
+        run: The run that the passes belong to.
         ends: The passes are to end: one that returns None is not repeated, whatever a component asked for.
         memory: What earlier passes learned about the server's answers.
     """
@@ -76,6 +77,7 @@ class OwnerPass(Generic[T]):
     metrics: ConditionMetrics | None = None
     applies: ApplyMetrics | None = None
     time_limit: TimeLimit | None = None
+    run: OperatorRun | None = None
     ends: bool = False
     memory: AppliedMemory = field(default_factory=AppliedMemory)
 
@@ -99,6 +101,7 @@ class OwnerPass(Generic[T]):
             memory=self.memory,
             applies=self.applies,
             time_limit=self.time_limit,
+            run=self.run,
         )
         try:
             typed = decode(self.cls, owner)

@@ -11,6 +11,7 @@ from konverge.cache import CacheOptions
 from konverge.crd import crd_manifest, definition_of
 from konverge.errors import BuildError
 from konverge.kube import GroupVersionKind, Object
+from konverge.operator.context import Companion
 from konverge.operator.permissions import Declaration, DeclaredOwner
 from konverge.operator.policy_rules import Use
 from konverge.operator.reconciling import ComponentFactory, Reconciler
@@ -51,22 +52,24 @@ class Registered:
     Args:
         name: The operator's name.
         classes: The classes with their reconciles, in order.
-        finalizers: By class: the finalizer's name, and what has to be done.
+        finalizers: By class: the finalizer's names, and what has to be done.
         watches: What else concerns owners.
         indexes: By kind and name.
         cache_options: What of a kind is held in memory.
         uses: What the author says is used besides what can be derived.
         webhooks: Admission and conversion.
+        companions: What runs beside the controllers.
     """
 
     name: str
     classes: list[Registration] = field(default_factory=list)
-    finalizers: dict[type[Any], tuple[str, Reconciler[Any]]] = field(default_factory=dict)
+    finalizers: dict[type[Any], tuple[tuple[str, ...], Reconciler[Any]]] = field(default_factory=dict)
     watches: list[WatchedKind] = field(default_factory=list)
     indexes: dict[tuple[GroupVersionKind, str], Callable[[Object], Sequence[str]]] = field(default_factory=dict)
     cache_options: dict[GroupVersionKind, CacheOptions] = field(default_factory=dict)
     uses: list[Use] = field(default_factory=list)
     webhooks: WebhookRegistry = field(default_factory=WebhookRegistry)
+    companions: list[Companion] = field(default_factory=list)
 
     @property
     def declaration(self) -> Declaration:

@@ -20,6 +20,7 @@ from konverge.component import ConditionMetrics, EventRecorder, TimeLimit
 from konverge.crd import definition_of
 from konverge.errors import ApiError, ConnectionFailedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.operator.context import Companion, OperatorRun
 from konverge.operator.options import RunOptions
 from konverge.operator.permissions import permissions_of
 from konverge.operator.reconciling import OwnerPass, Reconciler, component_kinds
@@ -90,6 +91,7 @@ class _Run:
             from konverge.runtime.serving import Metrics
 
             self.metrics = Metrics(clock=clock, per_owner_conditions=options.serving.per_owner_conditions)
+        self._run = OperatorRun(clock, entropy, self.metrics)
         self.tracing = Tracing(clock=clock) if options.traces else None
         observers: list[RequestObserver] = []
         if self.metrics is not None:
@@ -119,8 +121,8 @@ class _Run:
         definition, metrics = definition_of(cls), self.metrics
         finalizer: Finalizer | None = None
         if cls in self._registered.finalizers:
-            name, reconciler = self._registered.finalizers[cls]
-            finalizer = Finalizer(name, self._owner_pass(registration, reconciler, ends=True))
+            (name, *others), reconciler = self._registered.finalizers[cls]
+            finalizer = Finalizer(name, self._owner_pass(registration, reconciler, ends=True), tuple(others))
         return OwnerKind(
             name=definition.singular,
             gvk=definition.gvk,
@@ -136,6 +138,7 @@ class _Run:
     def services(self) -> list[Service]:
         """What runs beside the controllers, in the order in which it starts."""
         found: list[Service] = [self._announced, self._limiting]
+        found += (self._beside(companion) for companion in self._registered.companions)
         webhooks = self._webhook_server()
         if self._options.serving is not None:
             found.append(lambda process: self._serving(process, webhooks))
@@ -148,6 +151,9 @@ class _Run:
     def writing_services(self) -> list[Service]:
         """What writes in the operator's name."""
         return [] if self._events is None else [self._sending_events]
+
+    def _beside(self, companion: Companion) -> Service:
+        return lambda process: companion(self._run, process)
 
     def _owner_pass(
         self, registration: Registration, reconciler: Reconciler[object], *, ends: bool = False
@@ -165,6 +171,7 @@ class _Run:
             metrics=metrics,
             applies=applies,
             time_limit=self._limit,
+            run=self._run,
             ends=ends,
         )
 
@@ -200,7 +207,7 @@ class _Run:
         from konverge.runtime.serving import Serving, Sources
 
         assert self._options.serving is not None
-        sources = replace(Sources.of(process), tasks=lambda: self._lasting)
+        sources = replace(Sources.of(process), tasks=lambda: self._lasting, sections=lambda: self._run.sections)
         if self.tenure is not None:
             sources = replace(sources, leases=self._leases)
         if webhooks is not None:

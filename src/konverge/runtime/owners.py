@@ -29,10 +29,17 @@ class Finalizer:
     Args:
         name: The entry in ``metadata.finalizers``.
         finalize: One pass over an owner that is being deleted. None says that all is done; a `Result` that it is not.
+        others: Further entries, which come and go with it.
     """
 
     name: str
     finalize: ReconcileOwner
+    others: tuple[str, ...] = ()
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """All entries."""
+        return (self.name, *self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,22 +126,23 @@ class Owners:
             return await self.kind.reconcile(owner, client)
         if not is_deleting(owner):
             # Before anything exists that would need it: a crash in between leaves nothing behind.
-            return await self.kind.reconcile(await self._with_finalizer(owner, finalizer.name, client), client)
+            return await self.kind.reconcile(await self._with_finalizer(owner, finalizer, client), client)
         result = await finalizer.finalize(owner, client)
         if result is None:
-            await self._release(owner, finalizer.name, client)
+            await self._release(owner, finalizer, client)
         return result
 
-    async def _with_finalizer(self, owner: Object, name: str, client: CachedClient) -> Object:
+    async def _with_finalizer(self, owner: Object, finalizer: Finalizer, client: CachedClient) -> Object:
         metadata = owner["metadata"]
         present = metadata.get("finalizers") or []
-        if name in present:
+        missing = [name for name in finalizer.entries if name not in present]
+        if not missing:
             return owner
         # The whole list is replaced: the version makes sure that nobody else's entry gets lost.
-        body = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": [*present, name]}}
+        body = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": [*present, *missing]}}
         return await client.patch(self.kind.gvk, ObjectKey.of(owner), body, patch_type="merge")
 
-    async def _release(self, owner: Object, name: str, client: CachedClient) -> None:
+    async def _release(self, owner: Object, finalizer: Finalizer, client: CachedClient) -> None:
         key, uid = ObjectKey.of(owner), owner["metadata"]["uid"]
         try:
             # What finalizing wrote to the owner, its status for one, has made the version that was read an old one.
@@ -142,7 +150,7 @@ class Owners:
             metadata = current["metadata"]
             if metadata["uid"] != uid:
                 return
-            rest = [entry for entry in metadata.get("finalizers") or [] if entry != name]
+            rest = [entry for entry in metadata.get("finalizers") or [] if entry not in finalizer.entries]
             body = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": rest or None}}
             await client.patch(self.kind.gvk, key, body, patch_type="merge")
         except NotFoundError:
@@ -153,7 +161,8 @@ class Owners:
 
     def _is_finalized_here(self, owner: Object) -> bool:
         finalizer = self.kind.finalizer
-        return finalizer is not None and finalizer.name in (owner["metadata"].get("finalizers") or ())
+        present = owner["metadata"].get("finalizers") or ()
+        return finalizer is not None and any(name in present for name in finalizer.entries)
 
     @property
     def _informer(self) -> Informer:

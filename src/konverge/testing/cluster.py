@@ -130,7 +130,7 @@ class Cluster:
         Raises:
             BaseException: What the operator ended with before the block did.
         """
-        for cls in operator.custom_resources:
+        for cls in operator.defined_resources:
             await self.client.apply(crd_manifest(cls), field_manager=_ADMIN_USER_AGENT)
             gvk = definition_of(cls).gvk
             await self.eventually(lambda gvk=gvk: self._is_served(gvk), describe=f"{gvk} is served")  # type: ignore[misc]

@@ -59,6 +59,7 @@ class Debug:
             "leases": lambda: [{"lease": name, "held here": held} for name, held in self._sources.leases().items()],
             "tasks": _tasks,
             "memory": _memory,
+            **self._sources.sections(),
         }
         found = {name: _tried(section) for name, section in read.items()}
         if tracemalloc.is_tracing():

@@ -172,6 +172,10 @@ def _no_leases() -> Mapping[str, bool]:
     return {}
 
 
+def _no_sections() -> Mapping[str, Callable[[], list[dict[str, Any]]]]:
+    return {}
+
+
 def _is_so() -> bool:
     return True
 
@@ -190,6 +194,7 @@ class Sources:
         leases: The Leases of leader election or of shards by name, and whether this process holds each.
         tasks: The tasks that must run for as long as the operator does.
         webhooks_problem: Why admission requests are not answered, empty when they are; None without webhooks.
+        sections: Further sections of the debug page, by title: rows of a table, read in the event loop.
         is_started: Whether the operator has listed its owners and started its controllers (or stands by).
         is_stopping: Whether it has been told to stop.
     """
@@ -199,6 +204,7 @@ class Sources:
     leases: Callable[[], Mapping[str, bool]] = _no_leases
     tasks: Callable[[], Iterable[asyncio.Task[Any]]] = _none
     webhooks_problem: Callable[[], str] | None = None
+    sections: Callable[[], Mapping[str, Callable[[], list[dict[str, Any]]]]] = _no_sections
     is_started: Callable[[], bool] = _is_so
     is_stopping: Callable[[], bool] = _is_not_so
 
