@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed
 RESULTS := build/tests
 
 .DEFAULT_GOAL := test
-.PHONY: demo test check bench control-plane clean
+.PHONY: demo test check bench control-plane servers clean
 
 demo: $(INSTALLED)  ## See an operator at work on the embedded cluster.
 	@$(BIN)/konverge demo
@@ -36,6 +36,10 @@ bench: $(INSTALLED)  ## The benchmarks that need no control plane, side by side 
 
 control-plane: $(INSTALLED)  ## Build the real control plane once, into the user's cache folder.
 	$(BIN)/python tools/controlplane/build.py
+
+servers:  ## Install the PostgreSQL server that tests start, by Debian's packages where there is none (needs root).
+	@command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || \
+	{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends postgresql; }
 
 clean:  ## Remove what the targets made here; what they cached for all checkouts stays.
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
