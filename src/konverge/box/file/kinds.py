@@ -44,6 +44,11 @@ class BoxKind:
         """What ``children`` calls the first one of the kind."""
         return self.key if self.gvk is None else _first_small(self.gvk.kind)
 
+    @property
+    def plural(self) -> str:
+        """What ``children`` calls all of the kind, by name."""
+        return f"{self.key}s" if self.gvk is None else self.key
+
 
 def _first_small(kind: str) -> str:
     return "httpRoute" if kind == "HTTPRoute" else kind[0].lower() + kind[1:]
@@ -280,5 +285,5 @@ KINDS: dict[str, BoxKind] = {kind.key: kind for kind in _ALL}
 
 
 def kind_of_child(word: str) -> BoxKind | None:
-    """The kind of ``children.<word>``: its key for all of them by name, its singular for the first."""
-    return KINDS.get(word) or next((kind for kind in _ALL if kind.singular == word), None)
+    """The kind of ``children.<word>``: its plural for all of them by name, its singular for the first."""
+    return next((kind for kind in _ALL if word in (kind.plural, kind.singular)), None)

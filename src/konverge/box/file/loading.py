@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -11,17 +12,20 @@ from konverge.box.file.circles import circle_in
 from konverge.box.file.groups import reader_of
 from konverge.box.file.kinds import KINDS
 from konverge.box.file.mistakes import BoxFileError, Mistake, Path, format_path, hint, shortened
-from konverge.box.file.model import KIND, OperatorBox
+from konverge.box.file.model import KIND, RESERVED_STATUS, OperatorBox
+from konverge.box.file.randomness import check_randomness
 from konverge.box.file.reading import BAD
 from konverge.box.file.schemas import schema_mistakes
-from konverge.box.file.scopes import STEPS, check_scopes, result_name
+from konverge.box.file.scopes import LISTS_OF_CONDITIONS, STEPS, check_scopes, is_resource, result_name
 from konverge.box.file.source import Source, read_source
 from konverge.box.file.templates import condition_mistake
 
 __all__ = ["find_mistakes", "load_box"]
 
+# What the components of groups without a name are called, with a number where there are several.
+_UNNAMED = re.compile(r"(resources|created)[0-9]*")
 _MUTABLE_METADATA = (["metadata", "labels"], ["metadata", "annotations"])
-_OF_CONDITIONS = ("when", "or", "anyOf")
+_GROUP_STEPS = ("onCreate", "onReconcile")
 
 
 def load_box(text: str | bytes, *, file: str = "box.yaml") -> OperatorBox:
@@ -88,6 +92,7 @@ def _check(source: Source, value: Any) -> None:
             _check_entry(source, name, entry, crds)
     _check_kinds(source, crds)
     reads = check_scopes(source, crds)
+    check_randomness(source, crds)
     for step in ("cross", "external"):
         for name in crds:
             own = reads.get(f"{name}.{step}", {})
@@ -138,14 +143,7 @@ def _check_entry(source: Source, name: str, entry: dict[str, Any], crds: dict[st
                 source.refuse((*path, "normalize", "types", field), f"no field of normalize.spec{hint(field, made)}")
     for step in STEPS:
         _check_conditions(source, entry.get(step), (*path, step), are_rules=step == "validation")
-    for step in ("onCreate", "onReconcile"):
-        named: set[str] = set()
-        for group_path, group in _groups(entry.get(step), (*path, step)):
-            own = group.get("name")
-            if isinstance(own, str) and own in named:
-                source.refuse((*group_path, "name"), f"a second group is called {shortened(own)}")
-            named.add(str(own))
-            _check_group(source, group, group_path, is_on_create=step == "onCreate")
+    _check_groups(source, entry, path)
 
 
 def _check_places(source: Source, entry: dict[str, Any], path: Path) -> None:
@@ -154,6 +152,8 @@ def _check_places(source: Source, entry: dict[str, Any], path: Path) -> None:
         for at, field in _written(entry.get(step), (*path, step)):
             if isinstance(field, str) and field.lstrip(".").split(".")[0] == root:
                 source.refuse(at, f"a path here begins under {root}: write {field.lstrip('.')[len(root) + 1 :]}")
+            elif step == "status" and isinstance(field, str) and field.lstrip(".").split(".")[0] in RESERVED_STATUS:
+                source.refuse(at, "konverge itself writes this; give the field another name")
     for index, rule in enumerate(_list(entry.get("mutation"))):
         field = rule.get("field") if isinstance(rule, dict) else None
         steps = field.lstrip(".").split(".") if isinstance(field, str) else ["spec", ""]
@@ -228,11 +228,11 @@ def _check_conditions(source: Source, value: Any, path: Path, *, are_rules: bool
         if "or" in value and "anyOf" in value:
             source.refuse((*path, "anyOf"), "another name for or, which stands here too; put them together")
         for name, each in value.items():
-            if name in _OF_CONDITIONS and isinstance(each, list):
+            if name in LISTS_OF_CONDITIONS and isinstance(each, list):
                 for index, condition in enumerate(each):
                     if isinstance(condition, dict):
                         _check_condition(source, condition, (*path, name, index), is_rule=False)
-            else:
+            elif not is_resource(path):  # what else it has is Kubernetes'
                 _check_conditions(source, each, (*path, name), are_rules=False)
 
 
@@ -252,6 +252,28 @@ def _groups(value: Any, path: Path) -> Iterable[tuple[Path, dict[str, Any]]]:
     return [((*path, index), each) for index, each in enumerate(_list(value)) if isinstance(each, dict)]
 
 
+def _check_groups(source: Source, entry: dict[str, Any], path: Path) -> None:
+    """Names of groups, of which each makes a condition, and what they wait for."""
+    groups = [(at, group, step) for step in _GROUP_STEPS for at, group in _groups(entry.get(step), (*path, step))]
+    names = [str(group["name"]) for _, group, _ in groups if isinstance(group.get("name"), str)]
+    earlier: list[str] = []
+    for at, group, step in groups:
+        own = group.get("name")
+        if isinstance(own, str):
+            if own in earlier:
+                source.refuse((*at, "name"), f"a second group is called {shortened(own)}")
+            elif _UNNAMED.fullmatch(own):
+                source.refuse((*at, "name"), f"{own} is what a group without a name is called; take another name")
+        for index, other in enumerate(_list(group.get("waitsFor"))):
+            if isinstance(other, str) and other not in earlier:
+                found = "this group itself" if other == own else "a later group" if other in names else ""
+                near = "; a group can wait for earlier ones alone" if found else hint(other, earlier)
+                source.refuse((*at, "waitsFor", index), f"{found or 'no earlier group'}{near or '; none has a name'}")
+        if isinstance(own, str):
+            earlier.append(own)
+        _check_group(source, group, at, is_on_create=step == "onCreate")
+
+
 def _check_group(source: Source, group: dict[str, Any], path: Path, *, is_on_create: bool) -> None:
     for key in KINDS:
         seen: dict[tuple[str, str, str], int] = {}
@@ -264,7 +286,7 @@ def _check_group(source: Source, group: dict[str, Any], path: Path, *, is_on_cre
             for word in ("once", "rotateAfter"):
                 if word in each and (not is_on_create or each.get("reconcile")):
                     source.refuse((*at, word), "is for onCreate without reconcile: true, where values stay as made")
-            if not any(word in each for word in (*_OF_CONDITIONS, "forEach", "manifest")):
+            if not any(word in each for word in ("when", "or", "anyOf", "forEach", "manifest")):
                 identity = (str(each.get("name")), str(each.get("namespace")), f"{each.get('kind')}")
                 if identity in seen:
                     source.refuse(at, f"the same object as {key}[{seen[identity]}]; give it a name or a condition")

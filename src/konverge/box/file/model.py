@@ -18,6 +18,7 @@ from konverge.kube import GroupVersionKind, Object
 __all__ = [
     "API_VERSION",
     "KIND",
+    "RESERVED_STATUS",
     "ApiVersion",
     "BoxMetadata",
     "BoxSpec",
@@ -57,6 +58,9 @@ __all__ = [
 
 API_VERSION = "konverge.dev/v1alpha1"
 KIND = "OperatorBox"
+
+RESERVED_STATUS = frozenset({"conditions", "observedGeneration"})
+"""Fields of the status that konverge itself writes."""
 
 Identifier: TypeAlias = Annotated[
     str,
@@ -338,6 +342,7 @@ class Resource(Conditional, frozen=True, kw_only=True):
         tls: Of a Secret: it holds a certificate that is made.
         copy_from: Of a Secret or ConfigMap: the object whose data it has.
         to_namespaces: Of a Secret or ConfigMap: the namespaces that each get it.
+        wait_for: What has to hold before it is made; until then it and what comes after it in its group wait.
     """
 
     path: str
@@ -351,6 +356,7 @@ class Resource(Conditional, frozen=True, kw_only=True):
     tls: Tls | None = None
     copy_from: ObjectReference | None = None
     to_namespaces: tuple[str, ...] | str = ()
+    wait_for: tuple[Condition, ...] = ()
 
     @property
     def gvk(self) -> GroupVersionKind:
@@ -374,11 +380,19 @@ class Tls(_Part, frozen=True, kw_only=True):
 
 
 class Group(Conditional, frozen=True, kw_only=True):
-    """Resources that are made together: kind by kind in the order of `KINDS`, in a kind in the order of the file."""
+    """Resources that are made together: kind by kind in the order of `KINDS`, in a kind in the order of the file.
+
+    ``waitsFor`` names earlier groups that have to be ready before this one is begun. What is not ready after
+    ``gracePeriod`` is Degraded or Down. While all of ``suspend`` hold, workloads are taken down and their configuration
+    stays.
+    """
 
     MAY_STAND_ALONE: ClassVar[bool] = True
 
     name: Identifier | None = None
+    waits_for: tuple[Identifier, ...] = ()
+    grace_period: Duration | None = None
+    suspend: tuple[Condition, ...] = ()
     resources: tuple[Resource, ...] = ()
 
 

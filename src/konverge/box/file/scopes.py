@@ -17,7 +17,7 @@ from konverge.box.file.schemas import unknown_field
 from konverge.box.file.source import Source
 from konverge.box.file.templates import SyntaxProblemError, names_of_field, names_read
 
-__all__ = ["STEPS", "check_scopes", "result_name"]
+__all__ = ["LISTS_OF_CONDITIONS", "STEPS", "check_scopes", "is_resource", "result_name"]
 
 _ALWAYS = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 
@@ -34,6 +34,9 @@ STEPS: dict[str, frozenset[str]] = {
     "onDelete": frozenset(),
 }
 """The steps in the order in which they run, and what each may read besides the custom resource itself."""
+
+LISTS_OF_CONDITIONS = ("when", "or", "anyOf", "suspend", "waitFor")
+"""The fields whose values are conditions."""
 
 _MADE_BY = {"cross": "cross", "external": "external", "providers": "providers", "children": "onReconcile"}
 _OF_AN_ITEM = frozenset({"item", "index", "value"})
@@ -78,6 +81,11 @@ def check_scopes(source: Source, crds: Mapping[str, Any]) -> dict[str, dict[str,
                 path = ("spec", "crds", name, step)
                 _Step(source, step, scope, reads.setdefault(f"{name}.{step}", {})).walk(entry[step], path)
     return reads
+
+
+def is_resource(path: Path) -> bool:
+    """Tell whether a resource stands there: an entry of one of the lists of a group."""
+    return len(path) >= 6 and isinstance(path[-1], int) and path[-2] in KINDS and path[3] in ("onCreate", "onReconcile")
 
 
 def result_name(step: str, entry: Mapping[str, Any]) -> str:
@@ -151,7 +159,7 @@ class _Step:
             entry = result_name(self._step, value)
             self._reads.setdefault(entry, set())
         loop = value.get("forEach")
-        if isinstance(loop, dict):
+        if isinstance(loop, dict) and not any(is_resource(path[:end]) for end in range(5, len(path))):
             outer = items
             items = items | _OF_AN_ITEM | {str(loop.get("as", "item"))}
             self._loop(loop, (*path, "forEach"), outer, entry)
@@ -167,8 +175,8 @@ class _Step:
             self.walk(each, at, items, entry)
 
     def _is_condition(self, path: Path) -> bool:
-        if isinstance(path[-1], int) and len(path) >= 2 and path[-2] in ("when", "or", "anyOf"):
-            return True
+        if isinstance(path[-1], int) and len(path) >= 2 and path[-2] in LISTS_OF_CONDITIONS:
+            return not any(is_resource(path[:end]) for end in range(5, len(path) - 2))
         return self._step == "validation" and len(path) == 5
 
     def _loop(self, loop: dict[str, Any], path: Path, items: frozenset[str], entry: str) -> None:
@@ -232,7 +240,7 @@ class _Step:
                 self._in_schema(scope.cross[second], tuple(rest[1:]), (), f"cross.{second}.", path)
         elif root == "children":
             kind = kind_of_child(second)
-            words = [word for each in KINDS.values() for word in (each.key, each.singular)]
+            words = [word for each in KINDS.values() for word in (each.plural, each.singular)]
             if kind is None:
                 self._source.refuse(path, f"children.{second} is no kind{hint(second, words)}")
             elif kind.key not in scope.children:
