@@ -22,8 +22,14 @@ def test_the_box_of_the_page_loads() -> None:
     assert [each.kind for each in group.resources] == ["deployments", "services", "ingresses"]
 
 
+def test_the_groups_of_the_page_are_some() -> None:
+    groups = "".join(f"  {line}\n" for line in blocks(PAGE, "yaml")[1].splitlines())
+
+    assert complaints(f"onReconcile:\n{groups}") == []
+
+
 def test_the_conditions_of_the_page_are_some() -> None:
-    conditions = "".join(f"    {line}\n" for line in blocks(PAGE, "yaml")[1].splitlines())
+    conditions = "".join(f"    {line}\n" for line in blocks(PAGE, "yaml")[2].splitlines())
 
     assert complaints(f"onReconcile:\n{conditions}") == []
 

@@ -8,6 +8,7 @@ from msgspec import field
 
 from konverge.box.file.model import (
     ApiVersion,
+    Condition,
     Conditional,
     Duration,
     ForEach,
@@ -31,13 +32,17 @@ __all__ = [
 
 
 class Entry(Conditional, frozen=True, kw_only=True):
-    """Any resource. Its name is the custom resource's when not given; ``manifest`` is merged over the short forms."""
+    """Any resource. Its name is the custom resource's when not given; ``manifest`` is merged over the short forms.
+
+    It is made once all of ``waitFor`` hold; until then what comes after it in its group waits, too.
+    """
 
     name: str = ""
     namespace: str = ""
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
     for_each: ForEach | None = None
+    wait_for: tuple[Condition, ...] = ()
     reconcile: bool = False
     manifest: dict[str, Any] = field(default_factory=dict)
 

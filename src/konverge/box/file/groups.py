@@ -6,6 +6,8 @@ import base64
 import binascii
 from typing import Any
 
+from msgspec import structs
+
 from konverge.apply.builtin_schemas import builtin_schema
 from konverge.apply.schema import Schema
 from konverge.box.file.entries import ConfigMapEntry, CustomEntry, Entry, PodsEntry, SecretEntry, entry_of
@@ -44,7 +46,7 @@ class _Groups:
                 found += self._list(kind, value[key], (*path, key))
         if group is BAD or any(each is BAD for each in found):
             return BAD
-        return Group(name=group.name, when=group.when, or_=group.or_, any_of=group.any_of, resources=tuple(found))
+        return structs.replace(group, resources=tuple(found))
 
     def _delete_group(self, value: Any, path: Path) -> Any:
         group = self.reader.struct(DeleteGroup, _without(value, ("run",)), path, also=("run",))
@@ -107,6 +109,7 @@ class _Groups:
             any_of=entry.any_of,
             for_each=entry.for_each,
             reconcile=entry.reconcile,
+            wait_for=entry.wait_for,
             **_more(entry),
         )
 

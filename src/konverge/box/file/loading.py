@@ -144,6 +144,12 @@ def _check_entry(source: Source, name: str, entry: dict[str, Any], crds: dict[st
     for step in STEPS:
         _check_conditions(source, entry.get(step), (*path, step), are_rules=step == "validation")
     _check_groups(source, entry, path)
+    on_delete = entry.get("onDelete")
+    for place, group in enumerate(_list(on_delete.get("groups")) if isinstance(on_delete, dict) else ()):
+        for index, job in enumerate(_list(group.get("run")) if isinstance(group, dict) else ()):
+            if isinstance(job, dict) and "waitFor" in job:
+                at = (*path, "onDelete", "groups", place, "run", index, "waitFor")
+                source.refuse(at, "is for onCreate and onReconcile; here each group waits for the last")
 
 
 def _check_places(source: Source, entry: dict[str, Any], path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from konverge.box.file.mistakes import Path, format_path
 
-__all__ = ["SyntaxProblemError", "condition_mistake", "names_of_field", "names_read"]
+__all__ = ["SyntaxProblemError", "condition_mistake", "draws", "names_of_field", "names_read"]
 
 
 class SyntaxProblemError(Exception):
@@ -47,6 +47,22 @@ def names_of_field(field: str, path: Path) -> frozenset[tuple[str, ...]]:
         return compile_field(field, where=format_path(path)).names()
     except ExpressionSyntaxError as error:
         raise SyntaxProblemError(f"no path and no expression: {error.problem}") from error
+
+
+def draws(text: str, path: Path) -> bool:
+    """Tell whether the expressions of a text draw random values.
+
+    Raises:
+        SyntaxProblemError: An expression cannot be compiled.
+    """
+    if "random" not in text:  # so are all functions called that do
+        return False
+    from konverge.box.expressions import ExpressionSyntaxError, compile_expression
+
+    try:
+        return "randomness" in compile_expression(text, where=format_path(path)).needs()
+    except ExpressionSyntaxError as error:
+        raise SyntaxProblemError(f"no expression: {error.problem}") from error
 
 
 def condition_mistake(declared: Mapping[str, Any], *, is_rule: bool) -> tuple[str, str] | None:
