@@ -159,14 +159,14 @@ class TestOnBothClusters:
         with pytest.raises(NotFoundError):
             await stuck.cluster.client.get(CONFIG_MAP, ObjectKey(stuck.cluster.namespace, "east-own"))
 
-    async def test_a_function_that_needs_the_whole_cluster_is_refused(self, stuck: Stuck) -> None:
+    async def test_what_nobody_can_rehearse_is_refused(self, stuck: Stuck) -> None:
         file = stuck.folder / "own.py"
-        file.write_text(OWN.replace("CLUSTER", "cluster"))
+        file.write_text(OWN.replace("CLUSTER.apply(own, field_manager='own')", "cluster.create(own)"))
 
         done = await stuck.run("diff", file=file)
 
         assert done.returncode == 5
-        assert "uses ctx.cluster, and that cannot be rehearsed: it might write" in done.stderr
+        assert "uses create of ctx.cluster, and that cannot be rehearsed" in done.stderr
         assert done.stderr.count("\n") == 1
 
     async def test_a_function_that_never_returns_ends_in_time(self, stuck: Stuck) -> None:

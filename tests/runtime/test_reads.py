@@ -119,3 +119,25 @@ def test_lists_of_many_owners_are_found_by_their_label() -> None:
     for owner in (*owners, ME):
         reads.forget(owner)
     assert reads._lists == {}
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        ReadObject(SECRET, ObjectKey("default", "token"), wakes=False),
+        ReadList(SECRET, "", LabelSelector.parse(""), wakes=False),
+    ],
+)
+def test_a_read_that_does_not_wake_keeps_the_object_in_memory_and_concerns_nobody(read: Read) -> None:
+    reads = Reads()
+    complete_pass(reads, ME, read)
+
+    assert reads.is_read(SECRET, meta("token"))
+    assert readers(reads, "token") == set()
+
+
+def test_who_reads_in_both_ways_is_woken() -> None:
+    reads = Reads()
+    complete_pass(reads, ME, TOKEN._replace(wakes=False), TOKEN)
+
+    assert readers(reads, "token") == {ME}

@@ -75,9 +75,11 @@ async def _all(
 ) -> list[OwnerRehearsal]:
     async with flags.connect("diff") as client:
         if found is not None:
-            return [await rehearsed(client, found, flags, failures)]
+            return [await rehearsed(client, operator, found, flags, failures)]
         return [
-            await rehearse_owner(registration, obj, client, on_failure=failures.append)
+            await rehearse_owner(
+                registration, obj, client, indexes=operator.registered.indexes, on_failure=failures.append
+            )
             for registration in operator.registered.classes
             for obj in await _listed(client, registration, flags)
         ]

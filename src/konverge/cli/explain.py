@@ -18,6 +18,7 @@ from konverge.cli.program import verbose_option
 from konverge.cli.rehearsals import encoded, rehearsed
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError
+from konverge.operator import Operator
 from konverge.operator.rehearsing import OwnerRehearsal
 
 __all__ = ["explain"]
@@ -50,8 +51,9 @@ def explain(
     flags = ClusterFlags(kubeconfig_file, context, namespace, timeout_seconds)
     failures: list[BaseException] = []
     with printing_to_stderr():
-        found = find_owner(load_operator(parse_reference(file)), owner)
-        explained = within(timeout_seconds, lambda: _explained(found, flags, failures), f"explaining {owner}")
+        operator = load_operator(parse_reference(file))
+        found = find_owner(operator, owner)
+        explained = within(timeout_seconds, lambda: _explained(operator, found, flags, failures), f"explaining {owner}")
     if component is not None:
         explained = _only(explained, component)
     if output == "text":
@@ -66,10 +68,10 @@ def explain(
 
 
 async def _explained(
-    found: NamedOwner | OwnerInFile, flags: ClusterFlags, failures: list[BaseException]
+    operator: Operator, found: NamedOwner | OwnerInFile, flags: ClusterFlags, failures: list[BaseException]
 ) -> OwnerRehearsal:
     async with flags.connect("explain") as client:
-        return await rehearsed(client, found, flags, failures)
+        return await rehearsed(client, operator, found, flags, failures)
 
 
 def _only(owner: OwnerRehearsal, name: str) -> OwnerRehearsal:

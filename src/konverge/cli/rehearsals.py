@@ -12,6 +12,7 @@ from konverge.cli.owners import ClusterFlags, NamedOwner, OwnerInFile, read_owne
 from konverge.client import Client
 from konverge.crd import definition_of
 from konverge.errors import KindNotServedError
+from konverge.operator import Operator
 from konverge.operator.rehearsing import OwnerRehearsal, rehearse_owner
 
 __all__ = ["encoded", "rehearsed"]
@@ -20,12 +21,17 @@ _FIELD_MANAGER = "konverge-diff"
 
 
 async def rehearsed(
-    client: Client, found: NamedOwner | OwnerInFile, flags: ClusterFlags, failures: list[BaseException]
+    client: Client,
+    operator: Operator,
+    found: NamedOwner | OwnerInFile,
+    flags: ClusterFlags,
+    failures: list[BaseException],
 ) -> OwnerRehearsal:
     """The next pass over one owner; one of a file as the server would store it.
 
     Args:
         client: The cluster.
+        operator: Whose pass it is.
         found: The owner.
         flags: What the options say.
         failures: Gets each error that the pass ends with.
@@ -39,7 +45,8 @@ async def rehearsed(
             obj = (await client.apply(found.obj, field_manager=_FIELD_MANAGER, dry_run=True)).object
         except KindNotServedError as error:
             raise KindNotServedError(f"{error} (konverge crd prints its definition)") from error
-    return await rehearse_owner(found.registration, obj, client, on_failure=failures.append)
+    indexes = operator.registered.indexes
+    return await rehearse_owner(found.registration, obj, client, indexes=indexes, on_failure=failures.append)
 
 
 def encoded(value: Any, output: Literal["yaml", "json"]) -> str:

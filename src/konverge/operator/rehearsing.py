@@ -1,8 +1,8 @@
 """Rehearsing an owner: what the next pass over it would do and say, with nothing written.
 
 The owner is decoded, and its components are built and run in order, as in production (`konverge.operator.reconciling`);
-only the client is another one. What an author's own reconcile function does beside components it can do too, as far as
-it is done with the context's client; what needs the whole cluster is refused, because it might write.
+only the client is another one. What an author's own reconcile function does beside components it can do too, with the
+context's client or with ``ctx.cluster``; what cannot be rehearsed of the latter is refused.
 """
 
 from __future__ import annotations
@@ -11,18 +11,20 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NoReturn
+from typing import Any, cast
 
 import msgspec
 
+from konverge.client import Client
 from konverge.clock import Clock, SystemClock
 from konverge.component import TimeLimit
-from konverge.component.rehearsal import Change, DryRunServer, Rehearsal, Rehearsing, Reported
+from konverge.component.rehearsal import Change, Rehearsal, Rehearsing, Reported
 from konverge.crd import decode, definition_of
-from konverge.errors import KonvergeError, ReconcileError, describe
+from konverge.errors import ReconcileError, describe
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition, is_deleting
 from konverge.operator.context import OwnerContext
 from konverge.operator.registered import Registration
+from konverge.operator.rehearsed_cluster import Indexes, RehearsedCluster
 from konverge.runtime import CachedClient
 
 __all__ = ["OwnerRehearsal", "rehearse_owner"]
@@ -67,24 +69,20 @@ class OwnerRehearsal(msgspec.Struct, frozen=True, rename="camel"):
 class _RehearsedContext(OwnerContext):
     """The context of a pass that may write nothing."""
 
+    rehearsed_cluster: RehearsedCluster | None = None
+
     @property
     def cluster(self) -> CachedClient:
-        """Refused."""
-        _refuse()
-
-
-def _refuse() -> NoReturn:
-    raise KonvergeError(
-        "the reconcile function uses ctx.cluster, and that cannot be rehearsed: it might write. "
-        "What it does with ctx.client and with components can"
-    )
+        """What answers reads and notes writes."""
+        return cast("CachedClient", self.rehearsed_cluster)
 
 
 async def rehearse_owner(
     registration: Registration,
     owner: Object,
-    client: DryRunServer,
+    client: Client,
     *,
+    indexes: Indexes | None = None,
     clock: Clock | None = None,
     on_failure: Callable[[BaseException], None] = lambda _: None,
 ) -> OwnerRehearsal:
@@ -94,6 +92,7 @@ async def rehearse_owner(
         registration: The owner's class and what reconciles it.
         owner: The custom resource as the server has it; it stays as it is.
         client: The cluster; it gets reads, and applies that are dry runs.
+        indexes: Those of the operator; None for none.
         clock: The time; the machine's when not given.
         on_failure: Hears of each error that the pass ends with.
 
@@ -108,7 +107,12 @@ async def rehearse_owner(
         with closing(TimeLimit(_FUNCTION_LIMIT)) as limit:
             rehearsed = Rehearsing(client, owner, clock=clock, time_limit=limit)
             ctx = _RehearsedContext(
-                client=rehearsed.client, owner=rehearsed.owner, clock=clock, time_limit=limit, observer=rehearsed
+                client=rehearsed.client,
+                owner=rehearsed.owner,
+                clock=clock,
+                time_limit=limit,
+                observer=rehearsed,
+                rehearsed_cluster=RehearsedCluster(client, rehearsed.client, indexes or {}),
             )
             try:
                 result = await registration.reconciler(typed, ctx)

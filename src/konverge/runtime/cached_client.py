@@ -94,9 +94,19 @@ class CachedClient:
         reader: The owner.
         client: Sends the requests of this pass.
         doubts_absence: Ask the server before an object is taken for absent.
+        wakes: Later changes of what is read wake the owner.
     """
 
-    def __init__(self, shared: CachedClients, reader: Reader, client: Client, *, doubts_absence: bool = False) -> None:
+    def __init__(
+        self,
+        shared: CachedClients,
+        reader: Reader,
+        client: Client,
+        *,
+        doubts_absence: bool = False,
+        wakes: bool = True,
+    ) -> None:
+        self._wakes = wakes
         self._shared = shared
         self._reader = reader
         self._client = client
@@ -106,6 +116,10 @@ class CachedClient:
     def live(self) -> Client:
         """The client underneath, for what no cache can do. Its reads wake nobody and its writes are in no cache."""
         return self._client
+
+    def without_waking(self) -> CachedClient:
+        """The same client, but later changes of what is read through this one do not wake the owner."""
+        return CachedClient(self._shared, self._reader, self._client, doubts_absence=self._doubts_absence, wakes=False)
 
     async def mapping(self, gvk: GroupVersionKind) -> ResourceMapping:
         """Where the kind is served and whether it is namespaced; from the client's own cache of discovery."""
@@ -123,7 +137,7 @@ class CachedClient:
             konverge.errors.NotFoundError: There is none.
             konverge.errors.ApiError: The server refuses to list or watch the kind.
         """
-        self._shared.reads.note(self._reader, ReadObject(gvk, key))
+        self._shared.reads.note(self._reader, ReadObject(gvk, key, self._wakes))
         if live or not self._shared.covers(key):
             return await self._client.get(gvk, key)
         informer = await self._shared.started(gvk)
@@ -139,7 +153,7 @@ class CachedClient:
         Raises:
             KeyError: The kind has no such index.
         """
-        informer = await self._noted(ReadList(gvk, "", _EVERYTHING))
+        informer = await self._noted(ReadList(gvk, "", _EVERYTHING, self._wakes))
         found = (informer.store.get(key) for key in informer.by_index(index, value))
         return [obj for obj in found if obj is not None]
 
@@ -163,7 +177,7 @@ class CachedClient:
         if not self._shared.covers(ObjectKey(namespace, "")):
             found = await self._client.list(gvk, namespace=namespace, label_selector=str(selector))
             return found.items
-        informer = await self._noted(ReadList(gvk, namespace, selector))
+        informer = await self._noted(ReadList(gvk, namespace, selector, self._wakes))
         if self._doubts_absence:
             for obj in (await self._client.list(gvk, namespace=namespace, label_selector=str(selector))).items:
                 informer.record_write(obj)

@@ -24,18 +24,20 @@ class Reader(NamedTuple):
 
 
 class ReadObject(NamedTuple):
-    """An object that is read, whether it exists or not."""
+    """An object that is read, whether it exists or not. One that does not wake is held in memory, and no more."""
 
     gvk: GroupVersionKind
     key: ObjectKey
+    wakes: bool = True
 
 
 class ReadList(NamedTuple):
-    """All objects of a kind that match, those to come included."""
+    """All objects of a kind that match, those to come included; held in memory and no more if it does not wake."""
 
     gvk: GroupVersionKind
     namespace: str
     labels: LabelSelector
+    wakes: bool = True
 
     def matches(self, meta: ObjectMeta) -> bool:
         """Tell whether the object is one of them."""
@@ -92,11 +94,13 @@ class Reads:
         for meta in states:
             yield from self._readers.get(ReadObject(gvk, meta.key), ())
             for read in self._matching(gvk, meta):
-                yield from self._readers[read]
+                if read.wakes:
+                    yield from self._readers[read]
 
     def is_read(self, gvk: GroupVersionKind, meta: ObjectMeta) -> bool:
         """Tell whether anybody reads the object."""
-        return ReadObject(gvk, meta.key) in self._readers or any(self._matching(gvk, meta))
+        reads = (ReadObject(gvk, meta.key, wakes) for wakes in (True, False))
+        return any(read in self._readers for read in reads) or any(self._matching(gvk, meta))
 
     def is_noted(self, read: Read) -> bool:
         """Tell whether anybody has read just that."""

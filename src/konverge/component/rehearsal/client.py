@@ -132,6 +132,12 @@ class RehearsingClient:
         self._would_be[gvk, key] = None
         return None
 
+    def would_be(self, gvk: GroupVersionKind) -> dict[ObjectKey, Object | None]:
+        """What objects of a kind would have become by now, None for those that would be deleted."""
+        return {
+            key: None if found is None else _copy(found) for (kind, key), found in self._would_be.items() if kind == gvk
+        }
+
     def contests(self, gvk: GroupVersionKind, key: ObjectKey, field_manager: str) -> tuple[Contest, ...]:
         """Who else writes what the manager applies of this object."""
         which = gvk, key
