@@ -1,0 +1,148 @@
+"""Step 2: defaults and overrides, rule after rule; each sees what the ones before it made.
+
+What is made is for this pass, and all later steps of it see it at once. It is never written to the cluster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from msgspec import UNSET
+
+from konverge.box.expressions import OMIT, Absent, Template, compile_expression, compile_structure, is_expression
+from konverge.box.expressions.functions.choices import is_empty
+from konverge.box.expressions.values import same
+from konverge.box.file import MutationRule
+from konverge.box.steps.conditional import conditions_of
+from konverge.box.steps.errors import StepError
+from konverge.box.steps.paths import Keys, keys_of, value_at, with_value, without
+from konverge.box.steps.scope import Scope
+from konverge.box.steps.types import cast
+from konverge.kube import Object
+
+__all__ = ["FieldChange", "Mutated", "Mutations"]
+
+_MAPS_OF_TEXTS = (("metadata", "labels"), ("metadata", "annotations"))
+_EXPECTED = "expected a field of spec, or one of metadata.labels or metadata.annotations"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """What one rule changed.
+
+    Args:
+        field: The path.
+        before: What it had; an `Absent` if nothing.
+        after: What it has now; an `Absent` if it was left out. It may be sensitive.
+        where: The rule, as a path in the file.
+    """
+
+    field: str
+    before: Any
+    after: Any
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mutated:
+    """The object after all rules, and what they changed, in their order."""
+
+    object: Object
+    changes: tuple[FieldChange, ...]
+
+
+class Mutations:
+    """``mutation``, compiled.
+
+    Args:
+        declared: The rules.
+        where: Their path in the file, for example ``spec.crds.website.mutation``.
+
+    Raises:
+        konverge.box.expressions.ExpressionSyntaxError: What loading would have refused.
+    """
+
+    def __init__(self, declared: tuple[MutationRule, ...], where: str) -> None:
+        self._rules = [_Rule(rule, f"{where}[{number}]") for number, rule in enumerate(declared)]
+
+    def apply(self, scope: Scope, obj: Object) -> Mutated:
+        """The object with its defaults and overrides.
+
+        A default is for a field that is absent, null or empty (text, a list or a mapping with nothing in it). An
+        override is for any; ``omit`` as an override leaves the field out, as a default it changes nothing.
+
+        Args:
+            scope: What the first rule sees; its ``spec`` and ``metadata`` are those of the object from there on.
+            obj: It is not changed, and the new one shares with it what stays.
+
+        Raises:
+            StepError: A value is not of its type, an expression for a field gives no field that may be set, or
+                something on the way to one is no mapping.
+            konverge.box.expressions.ExpressionError: An expression has no value.
+        """
+        scope = _seeing(scope, obj)
+        changes: list[FieldChange] = []
+        for rule in self._rules:
+            if not scope.holds(rule.conditions):
+                continue
+            changed, change = rule.apply(scope, obj)
+            if change is not None:
+                obj = changed
+                changes.append(change)
+                scope = _seeing(scope, obj)
+        return Mutated(obj, tuple(changes))
+
+    def next_change(self, now: datetime) -> datetime | None:
+        """When a rule may apply, or no longer, although nothing else changes."""
+        moments = [rule.conditions.next_change(now) for rule in self._rules]
+        return min((moment for moment in moments if moment is not None), default=None)
+
+
+class _Rule:
+    def __init__(self, declared: MutationRule, where: str) -> None:
+        self.where = where
+        self.conditions = conditions_of(declared, where)
+        self._is_override = declared.override is not UNSET
+        part = "override" if self._is_override else "default"
+        self._value = compile_structure(getattr(declared, part), where=f"{where}.{part}")
+        self._kind = declared.type
+        self._keys: Keys | Template
+        if is_expression(declared.field):
+            self._keys = compile_expression(declared.field, where=f"{where}.field")
+        else:
+            self._keys = self._settable(declared.field)
+
+    def apply(self, scope: Scope, obj: Object) -> tuple[Object, FieldChange | None]:
+        keys = self._keys if isinstance(self._keys, tuple) else self._settable(scope.render(self._keys))
+        before = value_at(obj, keys)
+        if not self._is_override and not is_empty(before):
+            return obj, None
+        value = scope.render(self._value)
+        # Labels and annotations are texts.
+        kind = "string" if keys[0] == "metadata" else self._kind
+        if kind is not None:
+            value = cast(value, kind, self.where)
+        field = ".".join(keys)
+        if value is OMIT:
+            if not self._is_override or isinstance(before, Absent):
+                return obj, None
+            return without(obj, keys), FieldChange(field, before, Absent(field, field, None), self.where)
+        if not isinstance(before, Absent) and same(before, value):
+            return obj, None
+        return with_value(obj, keys, value, self.where), FieldChange(field, before, value, self.where)
+
+    def _settable(self, path: Any) -> Keys:
+        try:
+            keys = keys_of(path if type(path) is str else "")
+        except ValueError as error:
+            raise StepError(f"{self.where}.field", str(error)) from None
+        is_in_spec = keys[0] == "spec" and len(keys) > 1
+        if not is_in_spec and not (keys[:2] in _MAPS_OF_TEXTS and len(keys) == 3):
+            raise StepError(f"{self.where}.field", f"{_EXPECTED}, found {'.'.join(keys)}")
+        return keys
+
+
+def _seeing(scope: Scope, obj: Object) -> Scope:
+    return scope.plus(**{name: obj.get(name, {}) for name in ("metadata", "spec")})
