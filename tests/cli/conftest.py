@@ -1,11 +1,15 @@
-"""The ``konverge`` command as its users call it: a process of its own, with an empty home."""
+"""The ``konverge`` command in a process of its own, with an empty home.
+
+Most tests get a process that is forked (`konverge`). At least one of each command has it started as its users do
+(`started_konverge`), so that nothing rests on what another command has imported.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +17,7 @@ import pytest
 from konverge.crd import crd_manifest
 from konverge.errors import NotFoundError
 from konverge.testing import Cluster
+from tests.cli.forked import Forks
 from tests.cli.stuck import Stuck, ward
 from tests.cli.wards import Ward
 
@@ -38,12 +43,29 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def environment(home: Path) -> dict[str, str]:
     """What a fresh user's shell has, in UTF-8."""
-    return {"HOME": str(home), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
+    return _environment(home)
+
+
+@pytest.fixture(scope="session")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+    """What forks the commands of all tests."""
+    with Forks(_environment(tmp_path_factory.mktemp("forks"))) as running:
+        yield running
 
 
 @pytest.fixture
-def konverge(environment: dict[str, str], tmp_path: Path) -> Konverge:
+def konverge(forks: Forks, environment: dict[str, str], tmp_path: Path) -> Konverge:
     """Run a command and wait for its end."""
+
+    def run(*arguments: str | Path, **more_environment: str) -> subprocess.CompletedProcess[str]:
+        return forks.run([*map(str, arguments)], environment | more_environment, tmp_path)
+
+    return run
+
+
+@pytest.fixture
+def started_konverge(environment: dict[str, str], tmp_path: Path) -> Konverge:
+    """Run a command as a user does, by starting Python, and wait for its end."""
 
     def run(*arguments: str | Path, **more_environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -60,7 +82,7 @@ def konverge(environment: dict[str, str], tmp_path: Path) -> Konverge:
 
 
 @pytest.fixture
-async def stuck(cluster: Cluster, konverge: Konverge, tmp_path: Path) -> Stuck:
+async def stuck(cluster: Cluster, konverge: Konverge, started_konverge: Konverge, tmp_path: Path) -> Stuck:
     """A ward that nobody has looked after yet."""
     await cluster.client.apply(crd_manifest(Ward), field_manager="test")
 
@@ -72,4 +94,8 @@ async def stuck(cluster: Cluster, konverge: Konverge, tmp_path: Path) -> Stuck:
         return True
 
     await cluster.eventually(created, describe="the ward can be created")
-    return Stuck(cluster, konverge, await cluster.kubeconfig(), tmp_path)
+    return Stuck(cluster, konverge, started_konverge, await cluster.kubeconfig(), tmp_path)
+
+
+def _environment(home: Path) -> dict[str, str]:
+    return {"HOME": str(home), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}

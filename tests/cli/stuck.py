@@ -31,16 +31,23 @@ class Stuck:
 
     cluster: Cluster
     konverge: Callable[..., subprocess.CompletedProcess[str]]
+    started_konverge: Callable[..., subprocess.CompletedProcess[str]]
     kubeconfig: Path
     folder: Path
 
     async def run(
-        self, command: str, *arguments: str, file: Path = FILE, kubeconfig: Path | None = None
+        self,
+        command: str,
+        *arguments: str,
+        file: Path = FILE,
+        kubeconfig: Path | None = None,
+        is_started: bool = False,
     ) -> subprocess.CompletedProcess[str]:
-        """A command over the ward, or what the arguments name instead."""
+        """A command over the ward, or what the arguments name instead; started as a user does, or forked."""
+        konverge = self.started_konverge if is_started else self.konverge
         told = (command, file, *(arguments or ("ward/east",)), "--kubeconfig", kubeconfig or self.kubeconfig)
         return await anyio.to_thread.run_sync(
-            lambda: self.konverge(*told, *([] if "-n" in arguments else ["-n", self.cluster.namespace]))
+            lambda: konverge(*told, *([] if "-n" in arguments else ["-n", self.cluster.namespace]))
         )
 
     async def look_after(self) -> None:

@@ -53,8 +53,10 @@ def check_one_line(done: subprocess.CompletedProcess[str], exit_code: int, *word
         assert word in done.stderr
 
 
-def test_no_kubeconfig(konverge: Konverge, operator_file: Path, home: Path) -> None:
-    check_one_line(konverge("run", operator_file), 3, "no kubeconfig", f"{home}/.kube/config", "(--local starts one)")
+def test_no_kubeconfig(started_konverge: Konverge, operator_file: Path, home: Path) -> None:
+    done = started_konverge("run", operator_file)
+
+    check_one_line(done, 3, "no kubeconfig", f"{home}/.kube/config", "(--local starts one)")
 
 
 def test_a_kubeconfig_file_that_is_not_there(konverge: Konverge, operator_file: Path) -> None:
@@ -135,10 +137,10 @@ def test_a_command_line_that_makes_no_sense(konverge: Konverge) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_verbose_shows_the_traceback(konverge: Konverge, tmp_path: Path) -> None:
+def test_verbose_shows_the_traceback(started_konverge: Konverge, tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("1 / 0\n")
 
-    quiet, verbose = konverge("crd", "broken.py"), konverge("crd", "-v", "broken.py")
+    quiet, verbose = started_konverge("crd", "broken.py"), started_konverge("crd", "-v", "broken.py")
 
     assert "Traceback" not in quiet.stderr
     assert "Traceback" in verbose.stderr

@@ -11,10 +11,10 @@ from tests.cli.conftest import Konverge
 EXAMPLES = Path(__file__).parents[2] / "examples" / "boxes"
 
 
-def test_the_examples_have_no_mistake(konverge: Konverge) -> None:
+def test_the_examples_have_no_mistake(started_konverge: Konverge) -> None:
     files = sorted(EXAMPLES.glob("*/box.yaml"))
 
-    done = konverge("box", "lint", *files)
+    done = started_konverge("box", "lint", *files)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", f"{len(files)} files, 0 mistakes\n")
 

@@ -63,11 +63,11 @@ async def reconcile(box, ctx):
 """
 
 
-def test_one_definition_holds_all_versions_of_a_kind(konverge: Konverge, tmp_path: Path) -> None:
+def test_one_definition_holds_all_versions_of_a_kind(started_konverge: Konverge, tmp_path: Path) -> None:
     file = tmp_path / "boxes.py"
     file.write_text(VERSIONS)
 
-    texts = {konverge("crd", file, PYTHONHASHSEED=seed).stdout for seed in ("0", "1")}
+    texts = {started_konverge("crd", file, PYTHONHASHSEED=seed).stdout for seed in ("0", "1")}
 
     (found,) = yaml.safe_load_all(texts.pop())
     assert texts == set()

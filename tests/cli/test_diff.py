@@ -42,7 +42,7 @@ class TestOnBothClusters:
         await stuck.look_after()
         await stuck.change(colour="green", image="konverge.test/never-ready:2")
 
-        done = await stuck.run("diff")
+        done = await stuck.run("diff", is_started=True)
 
         assert (done.returncode, done.stderr) == (1, "")
         assert '.data.colour: "blue" → "green"\n' in done.stdout

@@ -32,7 +32,7 @@ async def test_a_person_reads_what_is_blocked_what_has_grace_and_what_is_fought_
     await stuck.look_after()
     await stuck.fight()
 
-    done = await stuck.run("explain")
+    done = await stuck.run("explain", is_started=True)
 
     assert (done.returncode, done.stderr) == (0, "")
     name = f"v1/ConfigMap/{stuck.cluster.namespace}/east"

@@ -82,8 +82,8 @@ def test_down_ends_the_server_and_forgets_it(
     assert konverge("local", "env").returncode == 3
 
 
-def test_down_without_a_cluster_is_done_already(konverge: Konverge) -> None:
-    down = konverge("local", "down")
+def test_down_without_a_cluster_is_done_already(started_konverge: Konverge) -> None:
+    down = started_konverge("local", "down")
 
     assert (down.returncode, down.stderr) == (0, 'cluster "default" was not running\n')
 

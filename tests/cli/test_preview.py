@@ -26,9 +26,9 @@ def east(tmp_path: Path) -> Path:
 
 
 def test_the_objects_come_in_order_and_what_cannot_be_rendered_does_not_hide_the_rest(
-    konverge: Konverge, east: Path
+    started_konverge: Konverge, east: Path
 ) -> None:
-    done = konverge("preview", FILE, east)
+    done = started_konverge("preview", FILE, east)
 
     found = [(obj["kind"], obj["metadata"]["name"]) for obj in yaml.safe_load_all(done.stdout)]
     assert (done.returncode, done.stderr) == (0, "")

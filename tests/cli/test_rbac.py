@@ -159,8 +159,8 @@ def test_json_is_a_list_with_the_same_objects(konverge: Konverge) -> None:
     assert found["items"] == list(yaml.safe_load_all(konverge("rbac", OPERATOR).stdout))
 
 
-def test_the_same_file_gives_the_same_bytes_whatever_the_hash_seed(konverge: Konverge) -> None:
-    texts = {konverge("rbac", OPERATOR, PYTHONHASHSEED=seed).stdout for seed in ("0", "1", "77")}
+def test_the_same_file_gives_the_same_bytes_whatever_the_hash_seed(started_konverge: Konverge) -> None:
+    texts = {started_konverge("rbac", OPERATOR, PYTHONHASHSEED=seed).stdout for seed in ("0", "1", "77")}
 
     assert len(texts) == 1
     assert "&id" not in texts.pop(), "no aliases"

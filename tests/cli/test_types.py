@@ -45,8 +45,8 @@ def test_several_files_become_one_module(konverge: Konverge, tmp_path: Path) -> 
     assert konverge("types", "--crd", "lid.yaml", "--crd", "box.yaml").stdout == custom_resource_module([BOX, LID])
 
 
-def test_the_same_file_gives_the_same_bytes(konverge: Konverge, installer: Path) -> None:
-    texts = {konverge("types", "--crd", installer, PYTHONHASHSEED=seed).stdout for seed in ("0", "1")}
+def test_the_same_file_gives_the_same_bytes(started_konverge: Konverge, installer: Path) -> None:
+    texts = {started_konverge("types", "--crd", installer, PYTHONHASHSEED=seed).stdout for seed in ("0", "1")}
 
     assert len(texts) == 1
 

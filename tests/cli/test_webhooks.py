@@ -74,8 +74,8 @@ def shops(tmp_path: Path) -> Path:
     return file
 
 
-def test_configurations_and_converted_definitions_lead_to_the_service(konverge: Konverge, shops: Path) -> None:
-    done = konverge("webhooks", shops, "--service", "demo/shops-webhooks", "--ca-bundle", "ca.crt")
+def test_configurations_and_converted_definitions_lead_to_the_service(started_konverge: Konverge, shops: Path) -> None:
+    done = started_konverge("webhooks", shops, "--service", "demo/shops-webhooks", "--ca-bundle", "ca.crt")
 
     configuration, definition = yaml.safe_load_all(done.stdout)
     assert (configuration["kind"], configuration["metadata"]["name"]) == ("ValidatingWebhookConfiguration", "shops")
