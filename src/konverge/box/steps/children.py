@@ -1,0 +1,142 @@
+"""What expressions of the status see of the objects that a box has made: ``children``.
+
+``children.deployment`` is the first Deployment in the order of the file that exists, ``children.deployments`` has all
+by name. Only the kinds that the status names are read, from the caches that the components fill anyhow.
+
+Names are told apart by namespace: an object in the custom resource's own, or in none, has its name as key, any other
+``namespace/name``. Where the file has several kinds under ``custom``, the kind comes first: ``Certificate/web``. So an
+object never changes its key because another one comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from konverge.box.expressions import sensitive
+from konverge.box.file import KINDS, BoxKind, Group, Resource, kind_of_child
+from konverge.box.steps.labels import OWNER_UID
+from konverge.box.steps.ownership import is_ours
+from konverge.box.steps.reader import Reader
+from konverge.errors import KindNotServedError, NotFoundError
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+
+__all__ = ["Child", "Children"]
+
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class Child(NamedTuple):
+    """An object that a pass has planned.
+
+    Args:
+        resource: What of the file it was made from.
+        key: Which object it is.
+        is_wanted: It is to be there; if not, one of that name is shown only as long as it is the custom resource's.
+    """
+
+    resource: Resource
+    key: ObjectKey
+    is_wanted: bool = True
+
+
+class Children:
+    """The children of one custom resource that its status looks at.
+
+    Args:
+        groups: The groups of ``onCreate`` and then of ``onReconcile``.
+        names: The paths that the status reads (`konverge.box.steps.status.StatusFields.names`).
+    """
+
+    def __init__(self, groups: Iterable[Group], names: Iterable[tuple[str, ...]]) -> None:
+        declared: dict[str, list[GroupVersionKind]] = {}
+        for group in groups:
+            for resource in group.resources:
+                kinds = declared.setdefault(resource.kind, [])
+                if resource.gvk not in kinds:
+                    kinds.append(resource.gvk)
+        named = _named(names)
+        self._kinds = {key: kinds for key, kinds in declared.items() if named is None or key in named}
+
+    @property
+    def kinds(self) -> frozenset[GroupVersionKind]:
+        """The kinds that are read."""
+        return frozenset(gvk for kinds in self._kinds.values() for gvk in kinds)
+
+    async def read(self, owner: Object, planned: Sequence[Child] | None, reader: Reader) -> dict[str, Any]:
+        """What ``children`` is in this pass.
+
+        Args:
+            owner: The custom resource.
+            planned: What the pass wants to be there, in the order of the file; after an error, what it got to. None
+                when it has no plan: then all that carries the owner's label is shown, in the order of their keys.
+            reader: Reads from the caches.
+
+        Raises:
+            konverge.errors.KonvergeError: A kind that is served could not be read.
+        """
+        children: dict[str, Any] = {}
+        for key, kinds in self._kinds.items():
+            kind = KINDS[key]
+            if planned is None:
+                live = await _labelled(owner, kinds, reader)
+            else:
+                live = await _existing(owner, [each for each in planned if each.resource.kind == key], reader)
+            seen = [_seen(obj) for obj in live]
+            children[kind.singular] = seen[0] if seen else {"metadata": {}, "status": {}}
+            children[kind.plural] = {_key(obj, owner, names_kind=len(kinds) > 1): obj for obj in seen}
+        return children
+
+
+def _named(names: Iterable[tuple[str, ...]]) -> frozenset[str] | None:
+    """The keys of the kinds that are read; None when that cannot be told beforehand, as for ``children[spec.kind]``."""
+    of_children = [name[1:] for name in names if name[:1] == ("children",)]
+    kinds: list[BoxKind | None] = [kind_of_child(name[0]) if name else None for name in of_children]
+    return None if None in kinds else frozenset(kind.key for kind in kinds if kind is not None)
+
+
+async def _existing(owner: Object, planned: Iterable[Child], reader: Reader) -> list[Object]:
+    found: dict[tuple[GroupVersionKind, ObjectKey], Object] = {}
+    for child in planned:
+        identity = child.resource.gvk, child.key
+        if identity in found:
+            continue  # variants of one object, of which one is wanted
+        try:
+            live = await reader.get(*identity)
+        except (NotFoundError, KindNotServedError):
+            continue
+        if child.is_wanted or is_ours(live, owner):
+            found[identity] = live
+    return list(found.values())
+
+
+async def _labelled(owner: Object, kinds: Iterable[GroupVersionKind], reader: Reader) -> list[Object]:
+    found: list[Object] = []
+    for gvk in kinds:
+        try:
+            live = await reader.list(gvk, labels={OWNER_UID: owner["metadata"]["uid"]})
+        except (NotFoundError, KindNotServedError):
+            continue
+        found += [each for each in live if is_ours(each, owner)]
+    return sorted(found, key=ObjectKey.of)
+
+
+def _seen(obj: Object) -> Object:
+    """An object as expressions see it: always with a ``status``, and with nothing of a Secret readable."""
+    metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
+    status = obj.get("status")
+    seen = {**obj, "metadata": metadata, "status": status if isinstance(status, dict) else {}}
+    if GroupVersionKind.of(obj).is_secret:
+        for name in ("data", "stringData"):
+            if name in seen:
+                seen[name] = sensitive(seen[name])
+        annotations = metadata.get("annotations")
+        if isinstance(annotations, dict) and _LAST_APPLIED in annotations:  # what kubectl applied is all in there
+            metadata["annotations"] = {**annotations, _LAST_APPLIED: sensitive(annotations[_LAST_APPLIED])}
+    return seen
+
+
+def _key(obj: Object, owner: Object, *, names_kind: bool) -> str:
+    key = ObjectKey.of(obj)
+    name = key.name if key.namespace in ("", ObjectKey.of(owner).namespace) else f"{key.namespace}/{key.name}"
+    return f"{obj['kind']}/{name}" if names_kind else name

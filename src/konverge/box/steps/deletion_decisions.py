@@ -1,0 +1,118 @@
+"""What is to happen next to one Job or object of a deletion, from how it stands in the cluster. Pure.
+
+Nothing else is known than what the cluster has, so whoever comes after a crash decides the same.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import NamedTuple
+
+from konverge.box.expressions.schedule import period_text
+from konverge.box.steps.labels import ENTRY, OWNER_UID, RAN
+from konverge.box.steps.ownership import is_ours
+from konverge.kube import Condition, Object, find_condition, is_deleting
+
+__all__ = ["Decision", "Next", "decide_job", "decide_target", "lateness", "look_again_after", "marks"]
+
+LOOK_AGAIN = timedelta(seconds=15)
+"""How long until the next look when no change wakes, which happens where the operator watches nothing."""
+
+LOOK_AGAIN_WHEN_LATE = timedelta(minutes=1)
+
+_WAY_OUT = "It is tried further; to let the object go without it, take its finalizer away"
+
+
+class Next(Enum):
+    """What is to be done."""
+
+    NOTHING = "nothing"
+    """It is over."""
+    ACT = "act"
+    """The Job is to be created, the object to be deleted."""
+    NOTE = "note"
+    """The Job has just ended; that is to be noted before anything else."""
+    WAIT = "wait"
+    """It is under way."""
+    REPORT = "report"
+    """It cannot go on without somebody's help."""
+
+
+class Decision(NamedTuple):
+    """A decision, and what is to be said of it."""
+
+    next: Next
+    told: str = ""
+
+
+def marks(owner: Object) -> list[str]:
+    """The Jobs that have run, as the annotation has them; what is none of ours in it counts as none."""
+    annotations = owner["metadata"].get("annotations") or {}
+    try:
+        listed = json.loads(annotations.get(RAN, "[]"))
+    except ValueError:
+        return []
+    return [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
+
+
+def decide_job(live: Object | None, owner: Object, *, named: str, entry: str, has_run: bool) -> Decision:
+    """What is to happen to a Job.
+
+    It runs once, to its end; one that failed stays, and so does the owner.
+
+    Args:
+        live: The Job; None when there is none.
+        owner: The custom resource.
+        named: What the Job is called in messages.
+        entry: The label by which a Job of this deletion is known.
+        has_run: It is noted that it has run.
+    """
+    if has_run:
+        return Decision(Next.NOTHING)
+    if live is None:
+        return Decision(Next.ACT)
+    labels = live["metadata"].get("labels") or {}
+    is_of_this = labels.get(OWNER_UID) == owner["metadata"]["uid"] and labels.get(ENTRY) == entry
+    if is_of_this and _verdict(live, "Complete"):
+        return Decision(Next.NOTE)
+    if is_deleting(live):
+        return Decision(Next.WAIT, f"{named}, which is to be made anew, is still being deleted")
+    if not is_of_this:
+        problem = "there is a Job of that name already, which is not of this deletion"
+        return Decision(
+            Next.REPORT, f"{named}: {problem}. Give the one in the box a name of its own, or delete the other"
+        )
+    if failed := _verdict(live, "Failed"):
+        why = (failed.message or failed.reason or "it does not say why").rstrip(".")
+        return Decision(Next.REPORT, f"{named} failed: {why}. Delete the Job to have it run again")
+    return Decision(Next.WAIT, f"{named} runs")
+
+
+def decide_target(live: Object | None, owner: Object, *, named: str) -> Decision:
+    """What is to happen to an object that is to be deleted: only if it is ours, and once it is enough."""
+    if live is None:
+        return Decision(Next.NOTHING)
+    if not is_ours(live, owner):
+        return Decision(Next.NOTHING, f"{named} is not of this object, and stays")
+    if is_deleting(live):
+        held = ", ".join(map(str, (live["metadata"].get("finalizers") or [])[:5]))
+        return Decision(Next.WAIT, f"{named} is being deleted{f' (held by {held})' if held else ''}")
+    return Decision(Next.ACT)
+
+
+def lateness(began: datetime, now: datetime, timeout: timedelta) -> str:
+    """What is to be said of a deletion that should be over; empty while it has time."""
+    return "" if now - began < timeout else f"Not done after {period_text(timeout)}. {_WAY_OUT}"
+
+
+def look_again_after(began: datetime, now: datetime, timeout: timedelta) -> timedelta:
+    """When to look again if nothing wakes: in time to say that it is late."""
+    left = began + timeout - now
+    return min(LOOK_AGAIN, left) if left > timedelta(0) else LOOK_AGAIN_WHEN_LATE
+
+
+def _verdict(job: Object, condition_type: str) -> Condition | None:
+    found = find_condition(job, condition_type)
+    return found if found is not None and found.status == "True" else None
