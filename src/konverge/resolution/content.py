@@ -1,0 +1,146 @@
+"""What came, looked at before anybody gets it: one object of a kind that may be fetched, and nothing else.
+
+A resolver reads with rights that its users do not have. What is no definition (a Secret, a key, a text file) is refused
+here, whoever brought it, and nothing of it is in the message: else a reference would be a way to read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from konverge.kube import GroupVersionKind, Object
+from konverge.kube.yaml_depth import check_yaml_depth
+from konverge.kube.yaml_loader import ObjectLoader
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.result import MAX_CONTENT_BYTES
+
+__all__ = ["ANY_KIND", "AllowedKinds", "check_content"]
+
+_MAX_NODES = 100_000
+_MAX_DEPTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedKinds:
+    """Which kinds may be fetched. A Secret never may.
+
+    Args:
+        rules: ``Kind.group`` or ``*.group`` (``Task.tekton.dev``, ``*.tekton.dev``), ``Kind`` for the group without a
+            name; empty allows every kind.
+    """
+
+    rules: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, texts: Sequence[str]) -> AllowedKinds:
+        """Read rules.
+
+        Raises:
+            ValueError: One is none.
+        """
+        for text in texts:
+            kind, _, group = text.partition(".")
+            if not (kind == "*" or (kind.isascii() and kind[:1].isupper() and kind.isalnum())) or text.endswith("."):
+                raise ValueError(f"expected Kind.group or *.group, as in Task.tekton.dev, found {text[:80]!r}")
+            if kind == "*" and not group:
+                raise ValueError("expected Kind.group or *.group, found '*'; to allow every kind, say none")
+        return cls(tuple(texts))
+
+    def allows(self, gvk: GroupVersionKind) -> bool:
+        """Tell whether objects of that kind may be fetched."""
+        if gvk.group == "" and gvk.kind == "Secret":
+            return False
+        if not self.rules:
+            return True
+        suffix = f".{gvk.group}" if gvk.group else ""
+        return f"{gvk.kind}{suffix}" in self.rules or f"*{suffix}" in self.rules
+
+
+ANY_KIND = AllowedKinds()
+
+
+class _Loader(ObjectLoader):
+    max_depth = _MAX_DEPTH
+    max_nodes = _MAX_NODES
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    raise yaml.MarkedYAMLError(problem="a field stands twice", problem_mark=key.start_mark)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def check_content(data: bytes, allowed: AllowedKinds = ANY_KIND) -> Object:
+    """The one object that the content is.
+
+    Args:
+        data: YAML or JSON.
+        allowed: Which kinds it may be of.
+
+    Raises:
+        ResolutionError: ``TooLarge``, or ``UnsupportedContent``: it is no text, no YAML, not one document, no object,
+            or of a kind that may not be fetched.
+    """
+    if len(data) > MAX_CONTENT_BYTES:
+        expected = f"expected at most {MAX_CONTENT_BYTES} bytes, found {len(data)}"
+        raise ResolutionError(Reason.TOO_LARGE, f"the content is too large: {expected}")
+    found = _document(data)
+    if not isinstance(found, dict):
+        raise _unsupported("an object with apiVersion and kind", "something else")
+    api_version, kind = found.get("apiVersion"), found.get("kind")
+    if not isinstance(api_version, str) or not isinstance(kind, str) or not api_version or not kind:
+        raise _unsupported("an object with apiVersion and kind", "one without")
+    if any(not isinstance(name, str) for name in found):
+        raise _unsupported("an object whose fields have texts as names", "one with other names")
+    gvk = GroupVersionKind.parse(api_version, kind)
+    if not allowed.allows(gvk):
+        known = ", ".join(allowed.rules) or "any kind but Secret"
+        raise ResolutionError(
+            Reason.UNSUPPORTED_CONTENT, f"the content is of a kind that may not be fetched; allowed: {known}"
+        )
+    return found
+
+
+def _document(data: bytes) -> Any:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise _unsupported("text in UTF-8", "other bytes") from None
+    if not text.strip():
+        raise _unsupported("an object", "nothing")
+    try:
+        check_yaml_depth(text)
+        documents = []
+        for document in yaml.load_all(text, Loader=_Loader):
+            documents.append(document)
+            if len(documents) > 1 and document is not None:
+                raise _unsupported("one document", "several")
+    except yaml.MarkedYAMLError as error:
+        # The problem is libyaml's or ours; the context and the lines that a message would show are the content's.
+        line = 0 if error.problem_mark is None else error.problem_mark.line + 1
+        raise _unsupported("YAML or JSON", f"an error in line {line}: {_harmless(error.problem)}") from None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise _unsupported("YAML or JSON", "something else") from None
+    return documents[0]
+
+
+_HARMLESS = ("a field stands twice", "it nests deeper", "with its aliases written out")
+
+
+def _harmless(problem: str | None) -> str:
+    """A problem in words of ours alone; those of libyaml can quote the text."""
+    return problem if problem is not None and problem.startswith(_HARMLESS) else "it cannot be read"
+
+
+def _unsupported(expected: str, found: str) -> ResolutionError:
+    return ResolutionError(
+        Reason.UNSUPPORTED_CONTENT, f"the content is no definition: expected {expected}, found {found}"
+    )

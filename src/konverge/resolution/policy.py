@@ -1,0 +1,205 @@
+"""Who may fetch what from where, and what has to be proved of it: policies as values, and what they come to. Pure.
+
+Without a policy for a resolver in a namespace, everything may be fetched there that the resolver's own configuration
+allows. As soon as there is one, a source has to be named by one of them; and what *each* policy that names it asks for
+(a digest, a signature) has to be there. Sources are named by prefixes that end where a part of an address ends. They
+are no regular expressions: a pattern that is matched in part was a way around such a rule (CVE-2026-25542).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.reference import Parameters
+
+__all__ = ["Admission", "Policy", "SignatureMode", "SignatureRule", "SourcePrefix", "admit", "parse_networks"]
+
+_DEFAULT_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
+
+
+class SignatureMode(StrEnum):
+    """What becomes of content whose signature does not verify."""
+
+    ENFORCE = "enforce"
+    WARN = "warn"
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureRule:
+    """Who must have signed the content; one of them is enough.
+
+    Args:
+        mode: What follows when nobody has.
+        keys: Public keys in PEM.
+        identities: Of keyless signatures: subject and issuer.
+    """
+
+    mode: SignatureMode = SignatureMode.ENFORCE
+    keys: tuple[str, ...] = ()
+    identities: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePrefix:
+    """The beginning of addresses; made by `parse`.
+
+    Args:
+        scheme: In full, for example ``git+https``.
+        host: In lower case; with ``*.`` before it, all hosts below it.
+        port: As a number; None where the scheme has no default and none was written.
+        segments: The first parts of the path.
+    """
+
+    scheme: str
+    host: str
+    port: int | None
+    segments: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> SourcePrefix:
+        """Read ``https://example.com/team`` or ``https://*.example.com``.
+
+        Raises:
+            ValueError: It is no address, or one that can be written in several ways.
+        """
+        scheme, host, port, segments = _parts(text)
+        if "*" in host.removeprefix("*.") or any("*" in segment for segment in segments):
+            raise ValueError(f"expected no * but for *. before a host, found {text[:120]!r}")
+        return cls(scheme, host, port, segments)
+
+    def covers(self, uri: str) -> bool:
+        """Tell whether an address begins with it; one that can be read in two ways does not."""
+        try:
+            scheme, host, port, segments = _parts(uri)
+        except ValueError:
+            return False
+        fits = host.endswith(self.host[1:]) if self.host.startswith("*.") else host == self.host
+        return (scheme, port) == (self.scheme, self.port) and fits and segments[: len(self.segments)] == self.segments
+
+
+def _parts(uri: str) -> tuple[str, str, int | None, tuple[str, ...]]:
+    """Scheme, host, port and path of an address.
+
+    Raises:
+        ValueError: It is none, has a user, or its path can be written in another way.
+    """
+    found: SplitResult = urlsplit(uri)
+    path = found.path
+    if not found.scheme or not found.hostname or found.username is not None or any(not 32 < ord(c) < 127 for c in uri):
+        raise ValueError(f"expected an address such as https://example.com/team, found {uri[:120]!r}")
+    segments = tuple(segment for segment in path.split("/") if segment)
+    if any(unquote(segment) in (".", "..") or "%2f" in segment.lower() or "\\" in segment for segment in segments):
+        raise ValueError(f"expected an address without . and .. in its path, found {uri[:120]!r}")
+    port = found.port if found.port is not None else _DEFAULT_PORTS.get(found.scheme.rpartition("+")[2])
+    return found.scheme, found.hostname.rstrip("."), port, segments
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One policy.
+
+    Args:
+        name: What messages call it.
+        resolvers: Of which resolvers; empty for all.
+        namespaces: For requests of which namespaces, ``team-*`` for all that begin so; empty for all.
+        sources: What may be fetched; empty for everything.
+        parameters: What a parameter may be, ``release-*`` for all that begin so; one that is not here may be anything.
+        requires_digest: The reference has to have a digest, or parameters that name one content for ever.
+        signature: Who must have signed; None for nobody.
+        private_networks: The private networks that may be connected to.
+        is_public: Everybody may have what was fetched for anybody: the cache need not keep tenants apart.
+    """
+
+    name: str
+    resolvers: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    sources: tuple[SourcePrefix, ...] = ()
+    parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    requires_digest: bool = False
+    signature: SignatureRule | None = None
+    private_networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    is_public: bool = False
+
+    def concerns(self, resolver: str, namespace: str) -> bool:
+        """Tell whether it is about such requests at all."""
+        return (not self.resolvers or resolver in self.resolvers) and _is_one_of(namespace, self.namespaces)
+
+    def names(self, uri: str, params: Parameters) -> bool:
+        """Tell whether it lets this be fetched."""
+        if self.sources and not any(prefix.covers(uri) for prefix in self.sources):
+            return False
+        return all(
+            isinstance(value := params.get(name, ""), str) and _is_one_of(value, allowed)
+            for name, allowed in self.parameters.items()
+        )
+
+
+def _is_one_of(text: str, allowed: Sequence[str]) -> bool:
+    if not allowed:
+        return True
+    return any(text.startswith(each[:-1]) if each.endswith("*") else text == each for each in allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What the policies that let a request through ask for.
+
+    Args:
+        policies: Their names.
+        requires_digest: One of them wants a digest.
+        signatures: Each has to be met by itself.
+        private_networks: What may be connected to, by any of them.
+        is_public: All of them say so.
+    """
+
+    policies: tuple[str, ...] = ()
+    requires_digest: bool = False
+    signatures: tuple[SignatureRule, ...] = ()
+    private_networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    is_public: bool = False
+
+
+def admit(policies: Iterable[Policy], *, resolver: str, uri: str, params: Parameters, namespace: str) -> Admission:
+    """Decide whether something may be fetched, before anything is connected to.
+
+    Args:
+        policies: All there are.
+        resolver: Who would fetch it.
+        uri: From where, after the source map.
+        params: What it would be asked for.
+        namespace: The requester's.
+
+    Raises:
+        ResolutionError: ``Denied``: there are policies for such requests, and none of them names this.
+    """
+    concerned = [policy for policy in policies if policy.concerns(resolver, namespace)]
+    naming = [policy for policy in concerned if policy.names(uri, params)]
+    if concerned and not naming:
+        names = ", ".join(sorted(policy.name for policy in concerned)[:5])
+        told = (
+            f"no policy lets namespace {namespace} fetch this by resolver {resolver} (those that were asked: {names})"
+        )
+        raise ResolutionError(Reason.DENIED, told)
+    networks = dict.fromkeys(network for policy in naming for network in policy.private_networks)
+    return Admission(
+        policies=tuple(policy.name for policy in naming),
+        requires_digest=any(policy.requires_digest for policy in naming),
+        signatures=tuple(policy.signature for policy in naming if policy.signature is not None),
+        private_networks=tuple(networks),
+        is_public=bool(naming) and all(policy.is_public for policy in naming),
+    )
+
+
+def parse_networks(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Read networks such as ``10.0.0.0/8``.
+
+    Raises:
+        ValueError: One is none.
+    """
+    return tuple(ip_network(text) for text in texts)

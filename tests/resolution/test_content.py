@@ -1,0 +1,102 @@
+"""What came: one object of a kind that may be fetched, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from konverge.resolution import MAX_CONTENT_BYTES, Reason, ResolutionError
+from konverge.resolution.content import AllowedKinds, check_content
+
+TASK = b"apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: build}\n"
+
+
+def refused(data: bytes, allowed: AllowedKinds | None = None) -> ResolutionError:
+    with pytest.raises(ResolutionError) as caught:
+        check_content(data, allowed or AllowedKinds())
+    return caught.value
+
+
+def test_an_object_is_read() -> None:
+    assert check_content(TASK)["metadata"] == {"name": "build"}
+
+
+def test_json_is_yaml() -> None:
+    assert check_content(b'{"apiVersion": "v1", "kind": "ConfigMap"}')["kind"] == "ConfigMap"
+
+
+@pytest.mark.parametrize(
+    ("what", "data"),
+    [
+        ("plain text", b"root:x:0:0:root:/root:/bin/bash\nbin:x:1:1:bin:/bin:/sbin/nologin\n"),
+        ("a token", b"eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlcm5ldGVzIn0.c2lnbmF0dXJlLXNlY3JldA"),
+        ("json without a kind", b'{"apiVersion": "v1", "password": "signature-secret"}'),
+        ("binary", b"\x7fELF\xff\xfe" * 50),
+        ("nothing", b" \n"),
+        ("a list", b"- signature-secret\n"),
+        ("two documents", TASK + b"---\n" + TASK),
+        ("a key", b"-----BEGIN PRIVATE KEY-----\nsignature-secret\n-----END PRIVATE KEY-----\n"),
+        ("a field that stands twice", TASK + b"kind: signature-secret\n"),
+        ("yaml that is broken", b"apiVersion: v1\nkind: [signature-secret\n"),
+        ("a tag of Python", b"apiVersion: v1\nkind: X\nspec: !!python/object/apply:os.system [signature-secret]\n"),
+    ],
+)
+def test_what_is_no_definition_is_refused_and_not_shown(what: str, data: bytes) -> None:
+    error = refused(data)
+    assert error.reason is Reason.UNSUPPORTED_CONTENT, what
+    assert "secret" not in str(error)
+    assert "root" not in str(error)
+
+
+def test_a_secret_is_never_a_definition() -> None:
+    secret = b"apiVersion: v1\nkind: Secret\ndata: {password: c2VjcmV0}\n"
+    for allowed in (AllowedKinds(), AllowedKinds(("Secret",))):
+        assert refused(secret, allowed).reason is Reason.UNSUPPORTED_CONTENT
+
+
+@pytest.mark.parametrize(
+    ("rules", "is_allowed"),
+    [
+        ((), True),
+        (("*.tekton.dev",), True),
+        (("Task.tekton.dev",), True),
+        (("Pipeline.tekton.dev",), False),
+        (("Task",), False),
+    ],
+)
+def test_kinds_outside_of_the_list_are_refused(rules: tuple[str, ...], is_allowed: bool) -> None:
+    allowed = AllowedKinds.parse(rules)
+    if is_allowed:
+        assert check_content(TASK, allowed)["kind"] == "Task"
+    else:
+        assert refused(TASK, allowed).reason is Reason.UNSUPPORTED_CONTENT
+
+
+@pytest.mark.parametrize("rule", ["", "*", "task", "Task.", "Ta sk", "a.b"])
+def test_a_rule_that_is_none_is_refused(rule: str) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        AllowedKinds.parse([rule])
+
+
+def test_a_mebibyte_passes_and_one_byte_more_does_not() -> None:
+    text = TASK + b"spec: '"
+    full = text + b"x" * (MAX_CONTENT_BYTES - len(text) - 1) + b"'"
+    assert check_content(full)["kind"] == "Task"
+    assert refused(full + b"\n").reason is Reason.TOO_LARGE
+
+
+@pytest.mark.parametrize(
+    ("what", "data"),
+    [
+        (
+            "aliases",
+            b"a: &a [x,x,x,x,x,x,x,x,x]\n"
+            + b"".join(
+                f"{chr(98 + n)}: &{chr(98 + n)} [{','.join(['*' + chr(97 + n)] * 9)}]\n".encode() for n in range(9)
+            ),
+        ),
+        ("nesting", b"[" * 10_000),
+        ("a document that contains itself", b"&a [*a]"),
+    ],
+)
+def test_yaml_bombs_are_refused(what: str, data: bytes) -> None:
+    assert refused(data).reason is Reason.UNSUPPORTED_CONTENT, what

@@ -1,0 +1,121 @@
+"""Policies: what they name, and what they ask for."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from konverge.resolution import Reason, ResolutionError
+from konverge.resolution.policy import Policy, SignatureRule, SourcePrefix, admit
+
+GOOD = SourcePrefix.parse("https://good.example.com/team")
+
+
+def covers(prefix: str, uri: str) -> bool:
+    return SourcePrefix.parse(prefix).covers(uri)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "https://good.example.com/team",
+        "https://good.example.com/team/",
+        "https://good.example.com:443/team/boxes",
+        "https://GOOD.example.com/team/a/b",
+        "https://good.example.com./team",
+        "https://good.example.com//team/a",
+    ],
+)
+def test_what_begins_with_the_prefix_is_covered(uri: str) -> None:
+    assert GOOD.covers(uri)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "https://good.example.com/team-evil",
+        "https://good.example.com.evil.example/team",
+        "https://evil.example/?https://good.example.com/team",
+        "https://evil.example/#https://good.example.com/team",
+        "https://good.example.com@evil.example/team",
+        "https://user:secret@good.example.com/team",
+        "http://good.example.com/team",
+        "git+https://good.example.com/team",
+        "https://good.example.com:8443/team",
+        "https://good.example.com/team/../other",
+        "https://good.example.com/team/%2e%2e/other",
+        "https://good.example.com/team%2fother",
+        "https://good.example.com/other/team",
+        "https://good.example.com/\\team",
+        "https://good.example.com/team\n",
+        "good.example.com/team",
+        "",
+    ],
+)
+def test_nothing_else_is(uri: str) -> None:
+    assert not GOOD.covers(uri)
+
+
+def test_a_star_stands_for_hosts_below_and_not_beside() -> None:
+    assert covers("https://*.example.com", "https://a.b.example.com/x")
+    assert not covers("https://*.example.com", "https://example.com/x")
+    assert not covers("https://*.example.com", "https://evilexample.com/x")
+
+
+AMBIGUOUS = ["example.com", "https://", "https://a*b.com", "https://a.com/*", "https://a.com/../b", "https://u@a.com"]
+
+
+@pytest.mark.parametrize("text", AMBIGUOUS)
+def test_a_prefix_that_can_be_read_in_two_ways_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        SourcePrefix.parse(text)
+
+
+def decided(*policies: Policy, uri: str = "https://good.example.com/team/a", **more: str) -> bool:
+    params = {"revision": more.get("revision", "main")}
+    with suppress(ResolutionError):
+        admit(policies, resolver="git", uri=uri, params=params, namespace=more.get("namespace", "web"))
+        return True
+    return False
+
+
+def test_without_a_policy_everything_may_be_fetched() -> None:
+    assert decided()
+    assert decided(Policy("other", resolvers=("http",), sources=(GOOD,)), uri="https://evil.example/")
+
+
+def test_with_one_only_what_it_names_may() -> None:
+    policy = Policy("team", sources=(GOOD,))
+    assert decided(policy)
+    with pytest.raises(ResolutionError, match="those that were asked: team") as caught:
+        admit([policy], resolver="git", uri="https://evil.example/a", params={}, namespace="web")
+    assert caught.value.reason is Reason.DENIED
+
+
+def test_a_policy_of_another_namespace_neither_allows_nor_forbids() -> None:
+    policy = Policy("team", namespaces=("team-*",), sources=(GOOD,))
+    assert decided(policy, uri="https://evil.example/a", namespace="web")
+    assert not decided(policy, uri="https://evil.example/a", namespace="team-a")
+
+
+def test_parameters_are_limited_by_name() -> None:
+    policy = Policy("releases", parameters={"revision": ("main", "release-*")})
+    assert [decided(policy, revision=each) for each in ("main", "release-2", "mainline", "")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_what_every_naming_policy_asks_for_has_to_be_met() -> None:
+    rule = SignatureRule(keys=("key",))
+    policies = [
+        Policy("a", sources=(GOOD,), is_public=True),
+        Policy("b", requires_digest=True),
+        Policy("c", signature=rule),
+    ]
+    found = admit(policies, resolver="git", uri="https://good.example.com/team", params={}, namespace="web")
+    assert (found.policies, found.requires_digest, found.signatures) == (("a", "b", "c"), True, (rule,))
+    assert not found.is_public
