@@ -37,9 +37,12 @@ bench: $(INSTALLED)  ## The benchmarks that need no control plane, side by side 
 control-plane: $(INSTALLED)  ## Build the real control plane once, into the user's cache folder.
 	$(BIN)/python tools/controlplane/build.py
 
-servers:  ## Install the PostgreSQL server that tests start, by Debian's packages where there is none (needs root).
-	@command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || \
-	{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends postgresql; }
+servers:  ## Install the servers that tests start, by Debian's packages where there are none (needs root).
+	@wanted=""; \
+	command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || wanted="postgresql"; \
+	command -v redis-server > /dev/null || wanted="$$wanted redis-server"; \
+	test -z "$$wanted" || { apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends $$wanted; }
 
 clean:  ## Remove what the targets made here; what they cached for all checkouts stays.
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,7 +1,7 @@
 """Servers that tests talk to, each in a temporary folder of its own, on a free port of the loopback interface.
 
-Import the fixture that is needed in a ``conftest.py``. Where a server's programs are absent, its cases are left out with
-one line; with ``KONVERGE_REQUIRE_REAL=1`` that is an error (``make servers`` installs them).
+Import the fixture that is needed in a ``conftest.py``. Where a server's programs are absent, its cases are left out
+with one line; with ``KONVERGE_REQUIRE_REAL=1`` that is an error (``make servers`` installs them).
 """
 
 from __future__ import annotations
@@ -18,7 +18,16 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["PostgresServer", "free_port", "missing", "postgres_server", "running_postgres"]
+__all__ = [
+    "PostgresServer",
+    "RedisServer",
+    "free_port",
+    "missing",
+    "postgres_server",
+    "redis_server",
+    "running_postgres",
+    "running_redis",
+]
 
 _START_SECONDS = 60
 _TRIES = 3
@@ -38,6 +47,15 @@ class PostgresServer:
             f"host={self.host} port={self.port} user={self.user} password={self.password} dbname={dbname} "
             "connect_timeout=5"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class RedisServer:
+    """A running server without TLS."""
+
+    host: str
+    port: int
+    password: str
 
 
 def missing(program: str) -> None:
@@ -92,6 +110,41 @@ def running_postgres() -> Iterator[PostgresServer]:
                 process.wait()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    """One Redis for all cases of this process: each has keys of its own."""
+    with running_redis() as server:
+        yield server
+
+
+@contextmanager
+def running_redis() -> Iterator[RedisServer]:
+    program = shutil.which("redis-server")
+    if program is None:
+        missing("Redis")
+        raise AssertionError("unreachable: the case was left out")
+    password = "of-this-test"
+    with tempfile.TemporaryDirectory(prefix="konverge-redis-") as folder:
+        for _ in range(_TRIES):  # somebody else may take the free port first
+            port = free_port()
+            command = [program, "--bind", "127.0.0.1", "--port", str(port), "--requirepass", password]
+            command += ["--save", "", "--appendonly", "no", "--dir", folder]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            assert process.stdout is not None
+            # It says so as soon as it listens; a port that is taken ends it.
+            is_ready = any("Ready to accept connections" in line for line in process.stdout)
+            if is_ready:
+                try:
+                    yield RedisServer("127.0.0.1", port, password)
+                finally:
+                    process.terminate()
+                    process.communicate(timeout=20)
+                return
+            process.wait()
+            process.stdout.close()
+    raise AssertionError("Redis has not started")
 
 
 def _postgres_programs() -> Path | None:
