@@ -73,6 +73,14 @@ STEPS = {
         "mutation: [{field: metadata.name, default: a}]",
         "8:19: mutation[0].field: expected a field of spec, or one of metadata.labels or metadata.annotations",
     ),
+    "mutation: no path": (
+        "mutation: [{field: spec.a b, default: a}]",
+        "8:19: mutation[0].field: expected a field of spec, or one of metadata.labels or metadata.annotations",
+    ),
+    "validation: what is unique of an expression": (
+        "validation: [{field: '{{ spec.a }}', unique: true}]",
+        "8:21: validation[0].field: unique asks for a field of every object: expected a path",
+    ),
     "status: from where a path is counted": (
         "status: {fields: [{path: status.a, value: 1}]}",
         "8:26: status.fields[0].path: a path here begins under status: write a",

@@ -81,6 +81,14 @@ CASES = {
         "cross: [{crd: db, selector: {name: a}}]\nonReconcile: {configMaps: [{name: '{{ cross.db.statuss }}'}]}",
         "cross.db.statuss is no field; did you mean status?",
     ),
+    "data of what has none": (
+        "cross: [{crd: db, selector: {name: a}}]\nonReconcile: {configMaps: [{name: '{{ cross.db.data.a }}'}]}",
+        "cross.db.data is no field",
+    ),
+    "all observations while they are made": (
+        "cross: [{crd: db, as: a, selector: {name: x}}, {crd: db, selector: {name: '{{ cross[spec.a].name }}'}}]",
+        "cross[1].selector.name: cross is still being made here: say which, cross.<name>",
+    ),
     "a name": (
         "onReconcile: {configMaps: [{name: '{{ sepc.a }}'}]}",
         "no such name: sepc; did you mean spec?",
@@ -197,3 +205,24 @@ def test_custom_resources_that_observe_each_other_are_refused() -> None:
 
 def test_an_observation_that_wakes_nobody_makes_no_circle() -> None:
     assert complaints(OBSERVING, second="cross: [{crd: web, wake: false, selector: {name: a}}]") == []
+
+
+@pytest.mark.parametrize("kind", ["Secret", "ConfigMap"])
+def test_secrets_and_config_maps_are_observed_with_their_data(kind: str) -> None:
+    observing = f"cross: [{{apiVersion: v1, kind: {kind}, as: found, selector: {{name: a}}}}]"
+
+    assert (
+        complaints(f"{observing}\nonReconcile: {{configMaps: [{{data: {{a: '{{{{ cross.found.data.b }}}}'}}}}]}}") == []
+    )
+
+
+@pytest.mark.parametrize(("field", "expected"), [("'spec.{{ spec.size }}'", 0), ("spec.made", 1)])
+def test_where_an_expression_names_the_field_that_is_set_any_may_be_read(field: str, expected: int) -> None:
+    steps = f"mutation: [{{field: {field}, default: 1}}]\nvalidation: [{{field: spec.other}}]"
+    text = box_text(steps).replace("resource: {apiVersion: test.konverge.dev/v1, kind: Web}", SCHEMA)
+
+    assert len(find_mistakes(text)) == expected
+
+
+def test_a_mutation_may_be_of_a_label_with_dots_and_a_slash() -> None:
+    assert complaints("mutation: [{field: metadata.labels.app.kubernetes.io/name, default: web}]") == []

@@ -138,6 +138,7 @@ def test_the_field_may_be_an_expression() -> None:
         ("a b", "expected a path of field names"),
         ("../../x", "expected a path of field names"),
         ("", "expected a path of field names"),
+        ("a." * 300 + "a", "expected a path of field names"),
     ],
 )
 def test_an_expression_for_the_field_that_gives_no_path_is_an_error(tier: str, problem: str) -> None:

@@ -34,7 +34,7 @@ def test_a_path_goes_through_its_keys_and_that_of_a_label_is_one(path: str, keys
     assert keys_of(path) == keys
 
 
-@pytest.mark.parametrize("path", ["", "spec..a", "spec.a/b", "0.a", "spec.a b", "a." * 300 + "a", "spec.a\nb"])
+@pytest.mark.parametrize("path", ["", "spec..a", "spec.a/b", "0.a", "spec.a b", "spec.a\nb"])
 def test_what_is_no_path_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="expected a path of field names"):
         keys_of(path)

@@ -14,7 +14,7 @@ from konverge.box.file.kinds import KINDS
 from konverge.box.file.mistakes import BoxFileError, Mistake, Path, format_path, hint, shortened
 from konverge.box.file.model import KIND, RESERVED_STATUS, OperatorBox
 from konverge.box.file.randomness import check_randomness
-from konverge.box.file.reading import BAD
+from konverge.box.file.reading import BAD, has_expression
 from konverge.box.file.schemas import schema_mistakes
 from konverge.box.file.scopes import LISTS_OF_CONDITIONS, STEPS, check_scopes, is_resource, result_name
 from konverge.box.file.source import Source, read_source
@@ -24,7 +24,8 @@ __all__ = ["find_mistakes", "load_box"]
 
 # What the components of groups without a name are called, with a number where there are several.
 _UNNAMED = re.compile(r"(resources|created)[0-9]*")
-_MUTABLE_METADATA = (["metadata", "labels"], ["metadata", "annotations"])
+# The keys of labels and annotations have dots and slashes.
+_MUTABLE = re.compile(r"\.?(spec(\.[\w-]+)+|metadata\.(labels|annotations)\.[A-Za-z0-9][\w./-]*)")
 _GROUP_STEPS = ("onCreate", "onReconcile")
 
 
@@ -162,8 +163,7 @@ def _check_places(source: Source, entry: dict[str, Any], path: Path) -> None:
                 source.refuse(at, "konverge itself writes this; give the field another name")
     for index, rule in enumerate(_list(entry.get("mutation"))):
         field = rule.get("field") if isinstance(rule, dict) else None
-        steps = field.lstrip(".").split(".") if isinstance(field, str) else ["spec", ""]
-        if not ((steps[0] == "spec" and len(steps) > 1) or (steps[:2] in _MUTABLE_METADATA and len(steps) > 2)):
+        if isinstance(field, str) and not has_expression(field) and not _MUTABLE.fullmatch(field):
             at = (*path, "mutation", index, "field")
             source.refuse(at, "expected a field of spec, or one of metadata.labels or metadata.annotations")
 
@@ -229,6 +229,8 @@ def _check_conditions(source: Source, value: Any, path: Path, *, are_rules: bool
             at = (*path, index)
             if are_rules and isinstance(each, dict):
                 _check_condition(source, each, at, is_rule=True)
+                if "unique" in each and has_expression(str(each.get("field"))):
+                    source.refuse((*at, "field"), "unique asks for a field of every object: expected a path")
             _check_conditions(source, each, at, are_rules=False)
     elif isinstance(value, dict):
         if "or" in value and "anyOf" in value:

@@ -223,9 +223,12 @@ class Normalize(_Part, frozen=True, kw_only=True):
 
 
 class MutationRule(Conditional, frozen=True, kw_only=True):
-    """Gives a field its value: ``default`` where it has none, ``override`` always."""
+    """Gives a field its value: ``default`` where it is absent, null or empty, ``override`` always.
 
-    field: FieldPath
+    ``field`` is a path or an expression for one: of ``spec``, or of a label or an annotation, which get text.
+    """
+
+    field: str
     default: Any | UnsetType = UNSET
     override: Any | UnsetType = UNSET
     type: ValueType | None = None

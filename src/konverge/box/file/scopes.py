@@ -41,6 +41,7 @@ LISTS_OF_CONDITIONS = ("when", "or", "anyOf", "suspend", "waitFor")
 _MADE_BY = {"cross": "cross", "external": "external", "providers": "providers", "children": "onReconcile"}
 _OF_AN_ITEM = frozenset({"item", "index", "value"})
 _CROSS_FIELDS = ("found", "name", "namespace", "spec", "status", "labels", "annotations", "items")
+_WITH_DATA = ("Secret", "ConfigMap")
 _PATH = re.compile(r"^\.?[A-Za-z_][\w-]*(\.[\w-]+)*$")
 _STEP = re.compile(r"[\w-]+")
 
@@ -53,6 +54,7 @@ class _Scope:
 
     schema: Any
     cross: dict[str, Any]
+    with_data: frozenset[str]
     external: frozenset[str]
     providers: frozenset[str]
     children: frozenset[str]
@@ -104,17 +106,29 @@ def _scope(entry: dict[str, Any], schemas: Mapping[str, Any]) -> _Scope:
     cross: dict[str, Any] = {}
     for each in _mappings(entry.get("cross")):
         cross[result_name("cross", each)] = schemas.get(str(each.get("crd")))
+    with_data = frozenset(
+        result_name("cross", each)
+        for each in _mappings(entry.get("cross"))
+        if each.get("apiVersion") == "v1" and each.get("kind") in _WITH_DATA
+    )
     external = frozenset(result_name("external", each) for each in _mappings(entry.get("external")))
     providers = entry.get("providers")
     groups = [group for step in ("onCreate", "onReconcile") for group in _mappings(entry.get(step))]
     children = frozenset(key for group in groups for key in group if key in KINDS)
     scope = _Scope(
-        _schema(entry), cross, external, frozenset(providers if isinstance(providers, dict) else ()), children
+        _schema(entry),
+        cross,
+        with_data,
+        external,
+        frozenset(providers if isinstance(providers, dict) else ()),
+        children,
     )
     normalize = entry.get("normalize")
     made = normalize.get("spec") if isinstance(normalize, dict) else None
     scope.written = [("spec", *_steps(path)) for path in (made if isinstance(made, dict) else ())]
-    scope.written += [_steps(str(rule.get("field"))) for rule in _mappings(entry.get("mutation"))]
+    fields = [str(rule.get("field")) for rule in _mappings(entry.get("mutation"))]
+    # An expression for a field may be one for any of them.
+    scope.written += [("spec",) if has_expression(field) else _steps(field) for field in fields]
     return scope
 
 
@@ -222,6 +236,8 @@ class _Step:
         else:
             if entry:
                 self._reads[entry].add(name)
+                if root == self._step and len(name) == 1:
+                    self._source.refuse(path, f"{root} is still being made here: say which, {root}.<name>")
             self._declared(name, path)
 
     def _declared(self, name: Names, path: Path) -> None:
@@ -234,8 +250,9 @@ class _Step:
             near = hint(second, declared) or f"; {root} declares nothing"
             self._source.refuse(path, f"{root}.{second} is not declared{near}")
         elif root == "cross" and len(rest) > 1:
-            if rest[1] not in _CROSS_FIELDS:
-                self._source.refuse(path, f"{'.'.join(name[:3])} is no field{hint(rest[1], _CROSS_FIELDS)}")
+            fields = (*_CROSS_FIELDS, "data") if second in scope.with_data else _CROSS_FIELDS
+            if rest[1] not in fields:
+                self._source.refuse(path, f"{'.'.join(name[:3])} is no field{hint(rest[1], fields)}")
             else:
                 self._in_schema(scope.cross[second], tuple(rest[1:]), (), f"cross.{second}.", path)
         elif root == "children":

@@ -25,6 +25,7 @@ from konverge.kube import Object
 __all__ = ["FieldChange", "Mutated", "Mutations"]
 
 _MAPS_OF_TEXTS = (("metadata", "labels"), ("metadata", "annotations"))
+_LONGEST_PATH = 500
 _EXPECTED = "expected a field of spec, or one of metadata.labels or metadata.annotations"
 
 
@@ -61,7 +62,7 @@ class Mutations:
         where: Their path in the file, for example ``spec.crds.website.mutation``.
 
     Raises:
-        konverge.box.expressions.ExpressionSyntaxError: What loading would have refused.
+        konverge.errors.KonvergeError: What loading would have refused.
     """
 
     def __init__(self, declared: tuple[MutationRule, ...], where: str) -> None:
@@ -135,7 +136,8 @@ class _Rule:
 
     def _settable(self, path: Any) -> Keys:
         try:
-            keys = keys_of(path if type(path) is str else "")
+            # Not longer: each key may make a level of the object.
+            keys = keys_of(path if type(path) is str and len(path) <= _LONGEST_PATH else "")
         except ValueError as error:
             raise StepError(f"{self.where}.field", str(error)) from None
         is_in_spec = keys[0] == "spec" and len(keys) > 1

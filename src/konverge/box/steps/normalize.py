@@ -27,7 +27,7 @@ class Normalization:
         where: Its path in the file, for example ``spec.crds.website.normalize``.
 
     Raises:
-        konverge.box.expressions.ExpressionSyntaxError: What loading would have refused.
+        konverge.errors.KonvergeError: What loading would have refused.
     """
 
     def __init__(self, declared: Normalize, where: str) -> None:
@@ -62,8 +62,8 @@ class _Field:
     """A field, and where its value is from: what the file says, or without that the object."""
 
     def __init__(self, path: str, declared: Structure | None, kind: ValueType | None, where: str) -> None:
-        self.keys: Keys = ("spec", *keys_of(path))
         self.where = f"{where}.{'types' if declared is None else 'spec'}.{path}"
+        self.keys: Keys = ("spec", *keys_of(path))
         self._declared = declared
         self._kind = kind
 

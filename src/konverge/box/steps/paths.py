@@ -18,10 +18,9 @@ __all__ = ["Keys", "keys_of", "value_at", "with_value", "without"]
 
 Keys: TypeAlias = tuple[str, ...]
 
-_PATH = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)*", re.ASCII)
+_PATH = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)*")
 # Their keys have dots and slashes, and nothing is below them.
-_FLAT = re.compile(r"metadata\.(labels|annotations)\.([A-Za-z0-9][\w./-]*)", re.ASCII)
-_LONGEST = 500
+_FLAT = re.compile(r"metadata\.(labels|annotations)\.([A-Za-z0-9][\w./-]*)")
 _SHOWN = 80
 
 
@@ -29,13 +28,13 @@ def keys_of(path: str) -> Keys:
     """The keys that a path goes through; all behind ``metadata.labels.`` or ``metadata.annotations.`` is one key.
 
     Raises:
-        ValueError: It is no path; the message says what was expected.
+        ValueError: It is no path, which loading refuses; the message says what was expected.
     """
     plain = path.strip().removeprefix(".")
-    flat = _FLAT.fullmatch(plain) if len(plain) <= _LONGEST else None
+    flat = _FLAT.fullmatch(plain)
     if flat is not None:
         return "metadata", flat[1], flat[2]
-    if len(plain) > _LONGEST or _PATH.fullmatch(plain) is None:
+    if _PATH.fullmatch(plain) is None:
         raise ValueError(f"expected a path of field names such as spec.schedule, found {path[:_SHOWN]!r}")
     return tuple(plain.split("."))
 
