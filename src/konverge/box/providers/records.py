@@ -1,0 +1,136 @@
+"""What is recorded of items, before they are made: on the owner, in an annotation.
+
+An annotation, since it has the fate of the finalizer: the same object, the same ``metadata``, kept by back-ups, in no
+way dependent on a status subresource or on a further object that could be deleted by itself. An entry says that the
+item *may* be there. It is written before the provider is called, and taken away after the provider has said that the
+item is gone; so whatever moment a crash comes at, the next pass or the deletion asks for all that may be there.
+
+Who may edit the owner may edit the annotation. That gives nobody power over other people's things: a provider touches
+only what is marked with the owner's UID.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from konverge.box.providers.plugin import OnDelete
+from konverge.errors import ConfigurationError
+
+__all__ = ["RECORDED", "Record", "Records"]
+
+RECORDED = "konverge.dev/providers"
+"""Annotation of the custom resource: its items outside of the cluster."""
+
+_LONGEST = 128 * 1024  # of the 256 KiB that all annotations of an object may have together
+
+
+class Record(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """An item that may be there.
+
+    Args:
+        provider: Who keeps it.
+        kind: One of the provider's kinds.
+        name: What it is called outside.
+        item: What the file calls it.
+        identity: What else tells it from others.
+        on_delete: What is to happen when it is not wanted any more.
+        handle: What the provider has called it.
+    """
+
+    provider: str
+    kind: str
+    name: str
+    item: str
+    on_delete: OnDelete
+    identity: dict[str, Any] = {}
+    handle: str = ""
+
+    @property
+    def key(self) -> str:
+        """By what it is the same item in two passes."""
+        told = [self.provider, self.kind, self.name, sorted(self.identity.items())]
+        return msgspec.json.encode(told).decode()
+
+    def token(self, uid: str) -> str:
+        """A text that no other item of any owner has."""
+        return hashlib.sha256(f"{uid} {self.key}".encode()).hexdigest()[:32]
+
+
+class Records:
+    """The entries of one owner, in the order in which they came; a value.
+
+    Args:
+        entries: One for each key.
+    """
+
+    def __init__(self, entries: Iterable[Record] = ()) -> None:
+        self._entries = {entry.key: entry for entry in entries}
+
+    @classmethod
+    def of(cls, owner: Mapping[str, Any]) -> Records:
+        """Those of an object.
+
+        Raises:
+            konverge.errors.ConfigurationError: Somebody has written something else there.
+        """
+        written = (owner["metadata"].get("annotations") or {}).get(RECORDED) or "[]"
+        try:
+            return cls(msgspec.json.decode(written, type=list[Record]))
+        except (msgspec.DecodeError, UnicodeError) as error:
+            raise ConfigurationError(
+                f"annotation {RECORDED}: expected the list of items that konverge has written ({error}). Write back "
+                "what it was, or [] if nothing of the owner is left outside of the cluster"
+            ) from error
+
+    def __iter__(self) -> Any:
+        return iter(self._entries.values())
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Records) and self._entries == other._entries
+
+    __hash__ = None  # type: ignore[assignment]  # compared, never looked up
+
+    def get(self, key: str) -> Record | None:
+        """The entry of that key."""
+        return self._entries.get(key)
+
+    def intending(self, wanted: Iterable[Record]) -> Records:
+        """With entries for these too; what is known of an item's handle stays."""
+        entries = dict(self._entries)
+        for record in wanted:
+            known = entries.get(record.key)
+            entries[record.key] = record if known is None else msgspec.structs.replace(record, handle=known.handle)
+        return Records(entries.values())
+
+    def settled(self, handles: Mapping[str, str], gone: Iterable[str]) -> Records:
+        """With what has been learned: the handles of some keys, and the keys of what is gone."""
+        entries = dict(self._entries)
+        for key, handle in handles.items():
+            if key in entries and handle:
+                entries[key] = msgspec.structs.replace(entries[key], handle=handle)
+        for key in gone:
+            entries.pop(key, None)
+        return Records(entries.values())
+
+    def to_annotation(self) -> str | None:
+        """The annotation's text; None if there are no entries.
+
+        Raises:
+            konverge.errors.ConfigurationError: It would be too long.
+        """
+        if not self._entries:
+            return None
+        text = msgspec.json.encode(list(self._entries.values()))
+        if len(text) > _LONGEST:
+            raise ConfigurationError(
+                f"{len(self)} items take {len(text)} bytes to record; expected at most {_LONGEST}: split the owner"
+            )
+        return text.decode()

@@ -1,0 +1,178 @@
+"""A provider that hangs is ended and reported; its other owners, and other providers, go on."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from konverge.box.providers import NoProviderError, ProviderPool, ProviderRegistry
+from konverge.clock import SimulatedClock
+from tests.box.providers.cloud import Cloud, CloudProvider, Owner, pool_of, providers_of
+
+pytestmark = pytest.mark.anyio
+
+ITEMS = "{kind: Machine, name: one}\n{kind: Machine, name: two}"
+
+
+async def forever(*_: Any) -> None:
+    await asyncio.Event().wait()
+
+
+def started(pool: ProviderPool, owner: Owner, items: str = ITEMS) -> asyncio.Task[Any]:
+    step = providers_of(items, pool)
+    return asyncio.create_task(step.reconcile(owner.scope(), owner.read(), owner, owner))
+
+
+async def test_a_call_that_hangs_is_cancelled_and_the_next_items_are_not_tried() -> None:
+    provider = CloudProvider(Cloud())
+    provider.during = forever
+    begun = SimulatedClock().monotonic()
+
+    done = await started(pool_of(provider), Owner({}))
+
+    assert SimulatedClock().monotonic() - begun == pytest.approx(30)
+    assert [each["message"] for each in done.status] == [
+        "did not end within 30 s, and was cancelled", "not tried, since Machine one took too long",
+    ]  # fmt: skip
+    assert len(done.problems) == 2
+
+
+async def test_a_call_that_ignores_its_cancellation_holds_up_nobody_but_itself() -> None:
+    provider = CloudProvider(Cloud())
+    released = asyncio.Event()
+
+    async def stubborn(request: Any) -> None:
+        while request.owner.uid == "stuck" and not released.is_set():
+            try:
+                await released.wait()
+            except asyncio.CancelledError:
+                continue
+
+    provider.during = stubborn
+    pool, stuck = pool_of(provider, workers=2), Owner({}, uid="stuck")
+    first = await started(pool, stuck)
+    again = await started(pool, stuck)
+    other = await started(pool, Owner({}, uid="other"))
+
+    assert "did not end within 30 s" in first.status[0]["message"]
+    assert "an earlier call was cancelled and still has not ended" in again.status[0]["message"]
+    assert provider.calls.count("reconcile Machine one") == 2, "the stuck owner had two calls at once"
+    assert other.problems == ()
+    released.set()
+    await SimulatedClock().sleep(1)
+    assert (await started(pool, stuck)).problems == ()
+
+
+async def test_owners_wait_for_a_worker_no_longer_than_for_a_call() -> None:
+    provider = CloudProvider(Cloud())
+    provider.during = lambda request: forever() if request.owner.uid == "slow" else None
+    pool = pool_of(provider, workers=1, item_seconds=10)
+    slow = started(pool, Owner({}, uid="slow"))
+    await asyncio.sleep(0)  # noqa: TID251  # it has the worker
+
+    quick = await started(pool, Owner({}, uid="quick"))
+
+    assert quick.problems == () or "had no turn within 10 s" in quick.status[0]["message"]
+    assert (await slow).problems != ()
+
+
+async def test_all_items_of_an_owner_together_have_a_time_limit() -> None:
+    clock = SimulatedClock()
+    provider = CloudProvider(Cloud())
+    provider.during = lambda request: clock.sleep(25)
+    items = "\n".join(f"{{kind: Machine, name: m{number}}}" for number in range(5))
+
+    done = await started(pool_of(provider), Owner({}), items)
+
+    assert [each["state"] for each in done.status] == ["Ready", "Ready", "Failed", "Failed", "Failed"]
+
+
+async def test_a_pass_that_is_cancelled_ends_its_call_first() -> None:
+    provider = CloudProvider(Cloud())
+    ended: list[str] = []
+    begun = asyncio.Event()
+
+    async def tidy(_: Any) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("tidied up")
+
+    provider.during = tidy
+    running = started(pool_of(provider), Owner({}))
+    await begun.wait()
+    running.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert ended == ["tidied up"]
+
+
+async def test_a_provider_that_cancels_itself_does_not_cancel_the_pass() -> None:
+    provider = CloudProvider(Cloud())
+
+    async def cancel(_: Any) -> None:
+        raise asyncio.CancelledError
+
+    provider.during = cancel
+    done = await started(pool_of(provider), Owner({}))
+
+    assert {each["message"] for each in done.status} == {"the provider cancelled itself"}
+
+
+async def test_answers_that_are_no_results_or_too_large_are_failures() -> None:
+    class Wrong(CloudProvider):
+        async def reconcile(self, request: Any) -> Any:
+            return {"outputs": 1} if request.name == "one" else await super().reconcile(request)
+
+    done = await started(pool_of(Wrong(Cloud())), Owner({}))
+
+    assert [each["message"] for each in done.status] == ["the provider answered dict; expected an ItemResult", ""]
+
+
+async def test_a_required_provider_that_is_absent_is_named_with_what_would_bring_it() -> None:
+    with pytest.raises(NoProviderError) as caught:
+        providers_of(ITEMS, pool_of(CloudProvider(Cloud())), name="clouds")
+
+    assert "spec.crds.shop.providers.clouds: provider clouds is not installed (did you mean cloud?)" in str(
+        caught.value
+    )
+    assert 'an entry point "clouds" in the group "konverge.box.providers"' in str(caught.value)
+
+
+async def test_a_provider_whose_library_is_absent_names_the_extra() -> None:
+    def make() -> Any:
+        raise ImportError("No module named 'psycopg'")
+
+    with pytest.raises(NoProviderError, match=r"pip install 'konverge\[postgres\]'"):
+        ProviderRegistry({"postgres": make}).get("postgres")
+
+
+async def test_an_absent_provider_that_is_not_required_is_left_out_and_its_items_stay() -> None:
+    cloud, owner = Cloud(), Owner({})
+    await started(pool_of(CloudProvider(cloud)), owner)
+
+    pool = pool_of()
+    step = providers_of(ITEMS, pool, required=False)
+    done = await step.reconcile(owner.scope(), owner.read(), owner, owner)
+    gone = await step.delete(owner.scope(), owner.read(), owner, owner)
+
+    assert done.problems == ()
+    assert [each["state"] for each in done.status] == ["Skipped"]
+    assert len(cloud.things) == 2
+    assert len(gone.problems) == 2, "an owner whose things are left must not go"
+
+
+async def test_closing_closes_every_provider_and_says_what_failed() -> None:
+    class Broken(CloudProvider):
+        async def close(self) -> None:
+            raise OSError("cannot close")
+
+    broken, fine = Broken(Cloud(), "broken"), CloudProvider(Cloud())
+
+    with pytest.raises(ExceptionGroup):
+        await pool_of(broken, fine).close()
+    assert fine.closed
