@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from konverge.box.expressions import Environment, sensitive
-from konverge.box.file import Condition, ValidationRule
+from konverge.box.file import Condition, MutationRule, ValidationRule
 from konverge.box.file.model import TimeWindow
-from konverge.box.steps import Scope
+from konverge.box.steps import Scope, scope_of
+from konverge.box.steps.mutation import Mutations
 from konverge.box.steps.validation import BrokenRulesError, Validation, Violation, Violations, summary
 
 MORNING = datetime(2024, 1, 1, 9, 0, tzinfo=UTC)
@@ -18,7 +19,9 @@ ABSENT = object()
 
 
 def checked(spec: dict[str, Any], *rules: ValidationRule) -> Violations:
-    environment = Environment(now=MORNING, is_unique=lambda path, value: (path, value) != ("spec.a", "taken"))
+    environment = Environment(
+        now=MORNING, is_unique=lambda path, value: path == "spec.a" and value not in ("taken", "", None)
+    )
     scope = Scope({"metadata": {"name": "web"}, "spec": spec, "status": {}}, environment)
     return Validation(rules, "validation").check(scope)
 
@@ -34,6 +37,7 @@ def passes(value: Any, **operator: Any) -> bool:
 OPERATORS: list[tuple[dict[str, Any], Any, Any, tuple[bool, bool, bool, bool]]] = [
     ({"equals": "x"}, "x", "y", (False, False, False, False)),
     ({"equals": 3}, "3", 4, (False, False, False, False)),
+    ({"equals": ""}, "", "x", (False, True, True, False)),
     ({"not_equals": "x"}, "y", "x", (True, True, True, True)),
     ({"contains": "b"}, "abc", "ac", (False, False, False, True)),
     ({"not_contains": "b"}, "ac", "abc", (False, True, True, False)),
@@ -92,6 +96,26 @@ def test_greater_than_and_less_than_are_strict_in_validation() -> None:
 def test_min_and_max_include_their_bound() -> None:
     assert passes(3, min=3)
     assert passes(3, max=3)
+
+
+def test_in_is_asked_in_validation() -> None:
+    assert not passes("tiny", in_=("small", "large"))
+
+
+def test_type_of_is_asked_in_validation() -> None:
+    assert not passes("3", type_of="number")
+
+
+def test_validation_sees_what_mutation_made_in_the_same_pass() -> None:
+    obj = {"metadata": {"name": "web"}, "spec": {"image": "web:latest"}}
+    scope = scope_of(obj, Environment())
+    mutations = Mutations((MutationRule(field="spec.replicas", default=2),), "mutation")
+    made = mutations.apply(scope, obj).object
+
+    step = Validation((ValidationRule(field="spec.replicas", min=2),), "validation")
+
+    assert step.check(scope_of(made, Environment())) == Violations()
+    assert step.check(scope) != Violations()
 
 
 def test_every_violation_is_told_at_once_and_warnings_apart_from_what_is_denied() -> None:

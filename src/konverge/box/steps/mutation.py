@@ -15,6 +15,7 @@ from konverge.box.expressions import OMIT, Absent, Template, compile_expression,
 from konverge.box.expressions.functions.choices import is_empty
 from konverge.box.expressions.values import same
 from konverge.box.file import MutationRule
+from konverge.box.file.model import ValueType
 from konverge.box.steps.conditional import conditions_of
 from konverge.box.steps.errors import StepError
 from konverge.box.steps.paths import Keys, keys_of, value_at, with_value, without
@@ -108,7 +109,7 @@ class _Rule:
         self._is_override = declared.override is not UNSET
         part = "override" if self._is_override else "default"
         self._value = compile_structure(getattr(declared, part), where=f"{where}.{part}")
-        self._kind = declared.type
+        self._kind: ValueType | None = declared.type
         self._keys: Keys | Template
         if is_expression(declared.field):
             self._keys = compile_expression(declared.field, where=f"{where}.field")
@@ -122,7 +123,7 @@ class _Rule:
             return obj, None
         value = scope.render(self._value)
         # Labels and annotations are texts.
-        kind = "string" if keys[0] == "metadata" else self._kind
+        kind: ValueType | None = "string" if keys[0] == "metadata" else self._kind
         if kind is not None:
             value = cast(value, kind, self.where)
         field = ".".join(keys)

@@ -65,7 +65,7 @@ class _Field:
         self.where = f"{where}.{'types' if declared is None else 'spec'}.{path}"
         self.keys: Keys = ("spec", *keys_of(path))
         self._declared = declared
-        self._kind = kind
+        self._kind: ValueType | None = kind
 
     def value(self, scope: Scope, obj: Object) -> Any:
         """The value in its type; `OMIT` to leave the field out."""
