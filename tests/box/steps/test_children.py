@@ -216,7 +216,11 @@ deployments:
         "{{ children.deployments }}",
     )
 
-    assert list((await read(custom, live("Deployment", "a")))["deployments"]) == ["a"]
+    shelf = Shelf(live("Deployment", "a"))
+    found = await children_of(custom).read(OWNER, planned(custom), shelf)
+
+    assert list(found["deployments"]) == ["a"]
+    assert shelf.reads == [("Deployment", "shop/a")]
 
 
 async def test_a_kind_that_is_not_served_has_no_children() -> None:

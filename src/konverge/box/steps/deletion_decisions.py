@@ -52,7 +52,7 @@ def marks(owner: Object) -> list[str]:
     annotations = owner["metadata"].get("annotations") or {}
     try:
         listed = json.loads(annotations.get(RAN, "[]"))
-    except ValueError:
+    except (TypeError, ValueError, RecursionError):
         return []
     return [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
 
