@@ -166,11 +166,11 @@ def _started(programs: Path, data: Path, folder: Path, user: str | None) -> tupl
         port = free_port()
         options = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "", "fsync": "off", "autovacuum": "off",
                    "shared_buffers": "16MB", "max_connections": "40", "full_page_writes": "off"}  # fmt: skip
-        command = [programs / "postgres", "-D", data, "-p", str(port)]
+        command: list[str | Path] = [programs / "postgres", "-D", data, "-p", str(port)]
         command += [text for name, value in options.items() for text in ("-c", f"{name}={value}")]
         with log.open("wb") as output:
             process = subprocess.Popen(command, user=user, cwd=folder, stdout=output, stderr=subprocess.STDOUT)
-        ready = [programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port), "-t", "1"]
+        ready: list[str | Path] = [programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port), "-t", "1"]
         for _ in range(_START_SECONDS * 20):
             if process.poll() is not None:
                 break

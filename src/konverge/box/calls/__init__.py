@@ -1,0 +1,21 @@
+"""Calls to servers outside of the cluster's API: HTTP, Prometheus, Redis, PostgreSQL.
+
+A call is compiled once. In each pass its expressions become a `Request`, which a `Caller` sends: with a limit for each
+host, a time-out, further attempts, and answers that are kept where the file says so. What comes back is read up to a
+limit and becomes the result that expressions know as ``external.<name>``.
+
+Three things always hold. A connection is made only to an address that was judged after its name was resolved; private
+ones need `allowedNetworks`. No message shows a credential, a path, a query or a header. What a call began is closed
+when it ends, however it ends.
+
+A result is sensitive, its status apart, if an expression of the request looked at a Secret, or if the answer repeats
+the credential: servers quote what they were sent.
+"""
+
+from konverge.box.calls.caller import Caller
+from konverge.box.calls.calls import Calls
+from konverge.box.calls.failures import CallError, CallFailure
+from konverge.box.calls.networks import Networks
+from konverge.box.calls.requests import Request
+
+__all__ = ["CallError", "CallFailure", "Caller", "Calls", "Networks", "Request"]

@@ -1,0 +1,155 @@
+"""What comes back: how an answer is read, and what of it expressions see."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from konverge.box.calls.failures import CallFailure
+from konverge.box.expressions import DEFAULT_LIMITS, sensitive
+from konverge.client.decoding import UNREADABLE
+
+__all__ = ["LARGEST_BODY", "Answer", "decoded", "result_of", "unpacked"]
+
+LARGEST_BODY = 1 << 20
+"""Bytes of an answer, packed or not; a longer one is refused whole: half of a JSON text is none."""
+
+_CHARSETS = frozenset(
+    {"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin-1", "iso-8859-15"}
+    | {"windows-1252", "cp1252", "utf-16", "utf-16le", "utf-16be"}
+)
+"""Those of texts. Python knows others, some of which take minutes to read."""
+
+_EMPTY: dict[str, dict[str, Any]] = {
+    "http": {"status": 0, "body": "", "json": None},
+    "prometheus": {"status": 0, "result": None, "raw": {}},
+    "redis": {"result": None, "raw": None},
+    "postgres": {"result": None, "raw": {}},
+}
+"""By protocol, the fields that a result always has, with the values of a call that got no answer."""
+
+_OPEN = frozenset({"status", "called", "ok"})
+"""What of an answer is shown also if the rest of it is sensitive: conditions live on it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came of a call. Never changed: several passes may see the same one.
+
+    Args:
+        fields: Of its protocol: status and body, or result and raw.
+        error: What went wrong; empty for nothing. It never shows what came from a Secret.
+        is_passing: Whether another try may end otherwise.
+        wanted_pause: After how many seconds the server wants to be asked again.
+        is_sensitive: Whether it may repeat what came from a Secret.
+        size: About how many bytes it is.
+    """
+
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    error: str = ""
+    is_passing: bool = False
+    wanted_pause: float | None = None
+    is_sensitive: bool = False
+    size: int = 0
+
+    def __repr__(self) -> str:
+        return f"Answer(error={self.error!r})"
+
+
+def result_of(protocol: str, answer: Answer | None) -> dict[str, Any]:
+    """What expressions know as ``external.<name>``.
+
+    Args:
+        protocol: What the call's fields depend on.
+        answer: None when the call was not made.
+    """
+    if answer is None:
+        return {**_EMPTY[protocol], "called": False, "ok": False, "error": ""}
+    fields = {**_EMPTY[protocol], **answer.fields}
+    parsed = fields.get("json")
+    # What is fixed wins: a server cannot pretend that its failure was a success.
+    result = {**parsed, **fields} if isinstance(parsed, dict) else fields
+    if answer.is_sensitive:
+        result = {name: value if name in _OPEN else sensitive(value) for name, value in result.items()}
+    return {**result, "called": True, "ok": not answer.error, "error": answer.error}
+
+
+def unpacked(body: bytes, encoding: str) -> bytes:
+    """Undo a compression that was not asked for; some servers keep what they have only so.
+
+    Raises:
+        CallFailure: It is another than gzip or deflate, broken, or becomes too long.
+    """
+    coding = encoding.strip().lower()
+    if coding in ("", "identity"):
+        return body
+    if coding not in ("gzip", "x-gzip", "deflate"):
+        raise CallFailure("expected an answer that is plain or packed with gzip, found another encoding")
+    reader = zlib.decompressobj(zlib.MAX_WBITS | 32)  # finds out by itself which of the two it is
+    try:
+        plain = reader.decompress(body, LARGEST_BODY + 1)
+    except zlib.error:
+        raise CallFailure(f"expected an answer packed with {coding}, found one that cannot be unpacked") from None
+    if len(plain) > LARGEST_BODY:
+        raise too_long()
+    if not reader.eof:
+        raise CallFailure(f"expected an answer packed with {coding}, found one that ends in the middle")
+    return plain
+
+
+def too_long() -> CallFailure:
+    """The failure for an answer that is longer than `LARGEST_BODY`."""
+    return CallFailure(f"expected an answer of at most {LARGEST_BODY >> 20} MiB, found a longer one")
+
+
+def decoded(body: bytes, content_type: str, charset: str | None) -> tuple[str, Any]:
+    """The text of an answer, and its value if it is JSON.
+
+    Anything but text is not shown: it has no value in an expression. A text that is no JSON has none either.
+
+    Args:
+        body: Unpacked.
+        content_type: Without parameters; empty if there was none.
+        charset: Of the content type; None if there was none.
+
+    Raises:
+        CallFailure: It is in an unknown charset, or its JSON nests too deeply for expressions.
+    """
+    kind = content_type.strip().lower()
+    is_json = kind == "application/json" or kind.endswith("+json")
+    if not (is_json or kind == "" or kind.startswith("text/") or kind == "application/x-ndjson"):
+        return "", None
+    # JSON is UTF-8 whatever the header says of it (RFC 8259).
+    name = "utf-8" if is_json else (charset or "utf-8").strip().lower()
+    if name not in _CHARSETS:
+        raise CallFailure("expected an answer in UTF-8 or a common charset, found another")
+    text = body.decode(name, errors="replace")
+    try:
+        parsed = msgspec.json.decode(text)
+        if _is_flat(parsed):
+            return text, parsed
+    except RecursionError:
+        pass
+    except UNREADABLE:
+        return text, None
+    raise CallFailure(f"expected JSON of at most {DEFAULT_LIMITS.depth} levels, found more")
+
+
+def _is_flat(value: Any) -> bool:
+    """Tell whether a value nests no deeper than expressions allow. Not by recursion: that is what is looked for."""
+    level = [value]
+    for _ in range(DEFAULT_LIMITS.depth):
+        inner: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                inner.extend(item for item in each.values() if isinstance(item, dict | list))
+            elif isinstance(each, list):
+                inner.extend(item for item in each if isinstance(item, dict | list))
+        if not inner:
+            return True
+        level = inner
+    return False

@@ -1,0 +1,192 @@
+"""From a host's name to a connection with an address that may be reached.
+
+Names are resolved here and nowhere else, and a socket is connected to exactly the address that was judged. A name that
+resolves to something else a moment later (DNS rebinding) gains nothing by it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeAlias
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from konverge.box.calls.failures import RefusedAddress
+from konverge.box.calls.networks import Networks
+from konverge.box.calls.requests import Place
+from konverge.client.sockets import Sockets
+
+__all__ = ["CheckedSockets", "Lookup", "Names", "connected", "connector", "permitted"]
+
+Lookup: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
+"""Resolves a name, for a port, to addresses.
+
+It raises `OSError` if it cannot.
+"""
+
+_MOST_ADDRESSES = 32
+_LOOKUPS = 32
+_ADDRESS_SECONDS = 5.0
+
+
+class Names:
+    """Resolves with the machine's own resolver, each name once at a time.
+
+    That blocks a thread for as long as the name's servers do not answer. So the threads are its own, many, and one name
+    has one of them at most.
+    """
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="konverge-names")
+        self._under_way: dict[tuple[str, int], asyncio.Future[list[str]]] = {}
+
+    async def __call__(self, host: str, port: int) -> list[str]:
+        """The addresses of a host. Cancelled, it leaves the thread to end by itself.
+
+        Raises:
+            OSError: It has none.
+        """
+        key = (host, port)
+        found = self._under_way.get(key)
+        if found is None:
+            loop = asyncio.get_running_loop()
+            found = self._under_way[key] = loop.run_in_executor(self._threads, _addresses, host, port)
+            found.add_done_callback(lambda done: self._ended(key, done))
+        return await asyncio.shield(found)
+
+    def close(self) -> None:
+        """Let go of the threads; one that still waits for an answer ends when the system's resolver gives up."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _ended(self, key: tuple[str, int], done: asyncio.Future[list[str]]) -> None:
+        self._under_way.pop(key, None)
+        if not done.cancelled():
+            done.exception()  # looked at: whoever waited for it may be gone
+
+
+def _addresses(host: str, port: int) -> list[str]:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+class CheckedResolver(AbstractResolver):
+    """Resolves for aiohttp, and gives it only addresses that may be reached."""
+
+    def __init__(self, lookup: Lookup, networks: Networks) -> None:
+        self._lookup = lookup
+        self._networks = networks
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """The addresses of a host.
+
+        Raises:
+            RefusedAddress: None of them may be reached.
+            OSError: It has none.
+        """
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=_family(address),
+                proto=socket.IPPROTO_TCP,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in await permitted(host, port, self._lookup, self._networks)
+        ]
+
+    async def close(self) -> None:
+        """Nothing: what resolves belongs to somebody else."""
+
+
+class CheckedSockets(Sockets):
+    """Makes sockets for aiohttp, for addresses that may be reached: the last word before a connection is made.
+
+    aiohttp asks no resolver where a URL has an address in place of a name.
+    """
+
+    def __init__(self, networks: Networks) -> None:
+        super().__init__()
+        self._networks = networks
+
+    def __call__(self, address: tuple[Any, ...]) -> socket.socket:
+        """A new socket for an address as `socket.getaddrinfo` gives it.
+
+        Raises:
+            RefusedAddress: It may not be reached.
+        """
+        reached = str(address[4][0])
+        kind = self._networks.refusal(reached)
+        if kind:
+            raise RefusedAddress(reached, reached, kind)
+        return super().__call__(address)
+
+
+async def permitted(host: str, port: int, lookup: Lookup, networks: Networks) -> list[str]:
+    """The addresses of a host that may be reached; at least one.
+
+    Raises:
+        RefusedAddress: There is none.
+        OSError: It cannot be resolved.
+    """
+    found = [host] if _is_address(host) else list(await lookup(host, port))[:_MOST_ADDRESSES]
+    kinds = {address: networks.refusal(address) for address in found}
+    may = [address for address, kind in kinds.items() if not kind]
+    if may:
+        return may
+    if not kinds:
+        raise OSError("no address")
+    address, kind = next(iter(kinds.items()))
+    raise RefusedAddress(host, address, kind)
+
+
+async def connected(place: Place, lookup: Lookup, networks: Networks) -> socket.socket:
+    """A socket that is connected to one of the addresses of a host, which are tried one after the other.
+
+    Raises:
+        RefusedAddress: None of them may be reached.
+        OSError: None of them answers.
+    """
+    loop = asyncio.get_running_loop()
+    failure: OSError | None = None
+    for address in await permitted(place.host, place.port, lookup, networks):
+        made = socket.socket(_family(address), socket.SOCK_STREAM)
+        made.setblocking(False)
+        try:
+            async with asyncio.timeout(_ADDRESS_SECONDS):
+                await loop.sock_connect(made, (address, place.port))
+        except OSError as error:  # a time-out is one
+            made.close()
+            failure = error
+        except BaseException:
+            made.close()
+            raise
+        else:
+            return made
+    raise failure or OSError("no address")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _family(address: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
+def connector(lookup: Lookup, networks: Networks, sockets: CheckedSockets) -> aiohttp.TCPConnector:
+    """What aiohttp connects with for one attempt. No connection is kept: the next one is judged anew."""
+    return aiohttp.TCPConnector(
+        resolver=CheckedResolver(lookup, networks), use_dns_cache=False, force_close=True, socket_factory=sockets
+    )

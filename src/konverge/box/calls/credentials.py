@@ -1,0 +1,125 @@
+"""What a call proves itself with, and whose Secrets it may take for that.
+
+Whoever writes a custom resource must not come by a credential that is not theirs. So there are two kinds:
+
+* A Secret in the namespace of the custom resource. Its name, its key and where it is sent may come from expressions:
+  what is in a namespace is for those who may write into it.
+* A Secret of another namespace, and an environment variable of the operator: these belong to whoever wrote the file,
+  who has to write out all of it. Namespace, name, key, header and the host that gets it have no expressions.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+from konverge.box.calls.failures import CallFailure
+from konverge.box.expressions import Template, compile_expression, is_expression, revealed
+from konverge.box.file import CallAuthentication
+from konverge.box.steps import Reader, Scope
+from konverge.errors import ApiError, ConfigurationError, NotFoundError
+from konverge.kube import GroupVersionKind, ObjectKey
+
+__all__ = ["Credential"]
+
+_SECRET = GroupVersionKind("", "v1", "Secret")
+_LONGEST = 64 * 1024
+
+
+class Credential:
+    """``auth`` of a call, compiled.
+
+    Args:
+        declared: As the file has it.
+        where: Its path in the file.
+        has_fixed_host: Whether the host that gets it is written out in the file.
+
+    Raises:
+        ConfigurationError: It is none, or would give away what does not belong to the custom resource.
+    """
+
+    def __init__(self, declared: CallAuthentication, where: str, *, has_fixed_host: bool) -> None:
+        reference = declared.secret_ref
+        if (reference is None) == (not declared.env):
+            raise ConfigurationError(f"{where}: expected either secretRef or env")
+        self.where = where
+        self.header = declared.header
+        self._environment_name = declared.env or ""
+        self._parts: tuple[Template, ...] = ()
+        if reference is not None:
+            texts = {"namespace": reference.namespace, "name": reference.name, "key": reference.key}
+            self._parts = tuple(
+                compile_expression(text, where=f"{where}.secretRef.{field}") for field, text in texts.items()
+            )
+        self._is_named = reference is not None and bool(reference.namespace) and not is_expression(reference.namespace)
+        if reference is not None and self._is_named and is_expression(reference.name + reference.key):
+            raise ConfigurationError(
+                f"{where}.secretRef: a Secret of another namespace must be written out; found an expression in its "
+                "name or key, by which a custom resource could choose among all Secrets there"
+            )
+        if (reference is None or self._is_named) and not has_fixed_host:
+            what = "env" if reference is None else "a Secret of another namespace"
+            raise ConfigurationError(
+                f"{where}: {what} is sent only to a host that is written out; found an expression in the host of "
+                "url, by which a custom resource could have it sent to itself"
+            )
+
+    def names(self) -> frozenset[tuple[str, ...]]:
+        """The paths that its expressions may read."""
+        return frozenset[tuple[str, ...]]().union(*(part.names() for part in self._parts))
+
+    async def value(self, scope: Scope, reader: Reader, own_namespace: str, environment: Mapping[str, str]) -> str:
+        """The token or password. A change of its Secret wakes whoever read it.
+
+        Raises:
+            CallFailure: There is none, or it may not be read.
+            konverge.box.expressions.ExpressionError: One of its expressions has no value.
+        """
+        if not self._parts:
+            value = environment.get(self._environment_name, "")
+            if not value:
+                raise CallFailure(f"auth.env: expected a value in {self._environment_name}, found none")
+            return _usable(value, f"the environment variable {self._environment_name}")
+        namespace, name, key = (self._text(scope, part) for part in self._parts)
+        namespace = namespace or own_namespace
+        if not namespace:
+            raise CallFailure("auth.secretRef: a custom resource of the cluster has no namespace; name one")
+        if not self._is_named and namespace != own_namespace:
+            raise CallFailure(
+                f"auth.secretRef.namespace: expected {own_namespace or 'none'}, the custom resource's own, found "
+                f"{namespace} by an expression; another one must be written out"
+            )
+        shown = f"Secret {namespace}/{name}"
+        try:
+            secret = await reader.get(_SECRET, ObjectKey(namespace, name))
+        except NotFoundError:
+            raise CallFailure(f"auth.secretRef: waiting for {shown}, which does not exist") from None
+        except ApiError as error:
+            raise CallFailure(f"auth.secretRef: {shown} cannot be read: {error.reason}", is_passing=True) from None
+        return _usable(_decoded(secret.get("data"), key, shown), f"{shown}, {key}")
+
+    def _text(self, scope: Scope, part: Template) -> str:
+        value = revealed(scope.render(part))
+        if not isinstance(value, str):
+            raise CallFailure(f"{part.where}: expected text, found something else")
+        return value
+
+
+def _decoded(data: Any, key: str, shown: str) -> str:
+    found = revealed(data.get(key)) if isinstance(data, Mapping) else None
+    if not isinstance(found, str):
+        raise CallFailure(f"auth.secretRef: expected the key {key} in {shown}, found none")
+    try:
+        return base64.b64decode(found, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        raise CallFailure(f"auth.secretRef: expected text in {shown}, {key}; found other bytes") from None
+
+
+def _usable(value: str, shown: str) -> str:
+    # Files and `kubectl create secret --from-file` leave a line break at the end, which no token has.
+    value = value.rstrip("\r\n")
+    if not value or len(value) > _LONGEST or any(ord(letter) < 32 or ord(letter) == 127 for letter in value):
+        raise CallFailure(f"expected one line of text in {shown}, found none, several, or control characters")
+    return value

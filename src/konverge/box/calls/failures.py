@@ -1,0 +1,61 @@
+"""What a call can fail with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from konverge.box.steps import StepError
+
+__all__ = ["CallError", "CallFailure", "RefusedAddress"]
+
+
+class CallError(StepError):
+    """Calls failed that must not.
+
+    Args:
+        where: The path in the file.
+        problem: What each that failed says.
+        results: The results of all calls of the step, as expressions know them: of those that failed with ``error``, of
+            those whose turn did not come as of those that were skipped.
+    """
+
+    def __init__(self, where: str, problem: str, results: Mapping[str, Any]) -> None:
+        super().__init__(where, problem)
+        self.results = dict(results)
+
+
+class CallFailure(Exception):
+    """One attempt came to nothing. Its text shows nothing that came from a Secret.
+
+    Args:
+        problem: What was expected and what was found.
+        is_passing: Whether the same request may get another answer.
+    """
+
+    def __init__(self, problem: str, *, is_passing: bool = False) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.is_passing = is_passing
+
+
+class RefusedAddress(CallFailure):
+    """The address of a host may not be reached.
+
+    Args:
+        host: As the URL has it.
+        address: What it resolves to.
+        kind: What the address's network is.
+    """
+
+    def __init__(self, host: str, address: str, kind: str) -> None:
+        named = address if host == address else f"{host} ({address})"
+        super().__init__(f"{named} {self._rule(kind)}")
+        self.anonymous = f"its address {self._rule(kind)}"
+
+    @staticmethod
+    def _rule(kind: str) -> str:
+        return (
+            f"may not be reached: its network is {kind}. Expected a public address, or one in a network of "
+            "spec.allowedNetworks"
+        )

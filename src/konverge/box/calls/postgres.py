@@ -1,0 +1,246 @@
+"""One attempt of a call to PostgreSQL: one query in a transaction that only reads, on a connection of its own.
+
+libpq, by psycopg, is told the address and, apart from it, the name that the certificate must have; other drivers take
+one for both. It is driven by its own non-blocking interface: what psycopg has above it waits for the server when it is
+cancelled, and reads as much as the server sends.
+
+The query becomes a part of ours, which gives the first row as JSON. So it cannot be anything but a query, there can be
+only one, and what is too long stays on the server.
+"""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import fcntl
+import termios
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from konverge.box.calls.answers import LARGEST_BODY, Answer, too_long
+from konverge.box.calls.connecting import Lookup, permitted
+from konverge.box.calls.failures import CallFailure
+from konverge.box.calls.requests import Request
+from konverge.client.decoding import UNREADABLE
+from konverge.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from psycopg.pq.abc import PGconn, PGresult
+
+__all__ = ["ask_postgres", "check_query", "load_driver"]
+
+_TLS_MODES = ("disable", "prefer", "require", "verify-full")
+# libpq takes what cannot be there for what is not there; of an empty text it would make its own default.
+_NO_FILE = "/dev/null/none"
+_SETTINGS = frozenset({"user", "sslmode"})
+# What PostgreSQL sends besides the row is little; what goes beyond is not its doing.
+_MOST_BYTES = 4 * LARGEST_BODY
+_PASSING_CLASSES = ("08", "40", "53", "55", "57")  # connections, conflicts, resources, locks, an operator's doing
+
+
+def load_driver() -> ModuleType:
+    """psycopg, with its wrapper of libpq as ``pq``.
+
+    Raises:
+        ConfigurationError: It is not installed.
+    """
+    try:
+        import psycopg
+    except ImportError as error:
+        raise ConfigurationError(
+            "calls with protocol postgres need psycopg, which is not installed: pip install 'konverge[postgres]'"
+        ) from error
+    return psycopg
+
+
+async def ask_postgres(request: Request, lookup: Lookup) -> Answer:
+    """Send a query: ``result`` is the first value of its first row, ``raw`` that row; null and empty without a row.
+
+    Cancelled, it closes its connection at once; the server notices by itself, and at the latest at the time-out.
+
+    Raises:
+        CallFailure: There is no answer that can be read.
+    """
+    place = request.place
+    try:
+        addresses = await permitted(place.host, place.port, lookup, request.networks)
+    except OSError:
+        raise CallFailure(f"{request.shown} has a name that cannot be resolved", is_passing=True) from None
+    for address in addresses:
+        connection = _Connection(request, address)
+        try:
+            if await connection.open():
+                return await connection.first_row()
+        except _UnreachableError:
+            continue
+        except load_driver().OperationalError:
+            raise CallFailure(f"{request.shown} hung up without an answer", is_passing=True) from None
+        finally:
+            connection.close()
+    raise CallFailure(f"{request.shown} cannot be connected to", is_passing=True)
+
+
+class _UnreachableError(Exception):
+    """Nobody answers at an address."""
+
+
+class _Connection:
+    def __init__(self, request: Request, address: str) -> None:
+        self._request = request
+        self._pq: Any = load_driver().pq
+        self._read = 0
+        self._socket = -1
+        self._libpq: PGconn = self._pq.PGconn.connect_start(_settings(request, address))
+
+    async def open(self) -> bool:
+        libpq, polling = self._libpq, self._pq.PollingStatus
+        while True:
+            if libpq.status == self._pq.ConnStatus.BAD:
+                raise self._refusal()
+            state = libpq.connect_poll()
+            if state == polling.OK:
+                libpq.nonblocking = 1
+                return True
+            if state == polling.FAILED:
+                raise self._refusal()
+            self._count()
+            await self._ready(is_write=state == polling.WRITING)
+
+    async def first_row(self) -> Answer:
+        milliseconds = max(1, int(self._request.timeout_seconds * 1000))
+        self._libpq.send_query(b"BEGIN READ ONLY; SET LOCAL statement_timeout = %d" % milliseconds)
+        await self._results()
+        # With parameters, though there are none: so PostgreSQL takes one statement only.
+        self._libpq.send_query_params(_wrapped(self._request.query), None)
+        (result,) = await self._results()
+        row: Any = {}
+        size = 0
+        if result.ntuples:
+            text = result.get_value(0, 0)
+            if text is None:
+                raise too_long()
+            size = len(text)
+            try:
+                row = msgspec.json.decode(text)
+            except UNREADABLE:
+                raise CallFailure("expected a row that can be JSON, found one that cannot") from None
+        first = next(iter(row.values()), None)
+        is_sensitive = self._request.is_sensitive or bool(
+            self._request.credential and self._request.credential in str(row)
+        )
+        return Answer(fields={"result": first, "raw": row}, is_sensitive=is_sensitive, size=size)
+
+    def close(self) -> None:
+        self._libpq.finish()
+
+    async def _results(self) -> list[PGresult]:
+        libpq = self._libpq
+        while libpq.flush():
+            await self._ready(is_write=True)
+        found: list[PGresult] = []
+        while True:
+            while libpq.is_busy():
+                await self._ready(is_write=False)
+                self._count()
+                libpq.consume_input()
+            result = libpq.get_result()
+            if result is None:
+                return found
+            if result.status not in (self._pq.ExecStatus.TUPLES_OK, self._pq.ExecStatus.COMMAND_OK):
+                raise self._query_failure(result)
+            found.append(result)
+
+    async def _ready(self, *, is_write: bool) -> None:
+        """Wait until libpq's socket can be read or written; its number is another at times while it connects."""
+        loop = asyncio.get_running_loop()
+        ready = asyncio.Event()
+        number = self._libpq.socket
+        (loop.add_writer if is_write else loop.add_reader)(number, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            (loop.remove_writer if is_write else loop.remove_reader)(number)
+
+    def _count(self) -> None:
+        """Count what is about to be read: libpq itself makes room for whatever length the server announces."""
+        waiting = array.array("i", [0])
+        fcntl.ioctl(self._libpq.socket, termios.FIONREAD, waiting)
+        self._read += waiting[0]
+        if self._read > _MOST_BYTES:
+            raise too_long()
+
+    def _refusal(self) -> Exception:
+        """Why no connection came about, from libpq's text: it has no codes for it."""
+        said = self._libpq.error_message.decode(errors="replace")
+        for sign in ("FATAL:", "certificate", "SSL", "authentication"):
+            if sign in said:
+                _, found, rest = said.partition(sign)
+                quoted = self._request.quotable(found + rest)
+                return CallFailure(f"{self._request.shown} refuses the connection: {quoted}", is_passing=True)
+        return _UnreachableError()
+
+    def _query_failure(self, result: PGresult) -> CallFailure:
+        code = (result.error_field(self._pq.DiagnosticField.SQLSTATE) or b"").decode(errors="replace")
+        said = (result.error_field(self._pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode(errors="replace")
+        problem = f"{self._request.shown} refuses the query: {self._request.quotable(said)} (SQLSTATE {code})"
+        return CallFailure(problem, is_passing=code.startswith(_PASSING_CLASSES))
+
+
+def _settings(request: Request, address: str) -> bytes:
+    """The connection string. What libpq would otherwise take from its environment or files, it is told."""
+    url = request.url
+    unknown = sorted(set(url.query) - _SETTINGS)
+    if unknown:
+        raise CallFailure(f"expected only {' and '.join(sorted(_SETTINGS))} after the ? of the URL, found others")
+    mode = url.query.get("sslmode", "prefer")
+    if mode not in _TLS_MODES:
+        raise CallFailure(f"sslmode: expected {', '.join(_TLS_MODES)}, found another")
+    user = url.query.get("user", "postgres")
+    settings = {
+        "host": request.place.host,
+        "hostaddr": address,
+        "port": str(request.place.port),
+        "user": user,
+        "dbname": url.path.strip("/") or user,
+        "password": request.credential,
+        "passfile": _NO_FILE,
+        "sslmode": mode,
+        "sslcert": _NO_FILE,
+        "sslkey": _NO_FILE,
+        "sslrootcert": "system" if mode == "verify-full" else _NO_FILE,
+        "gssencmode": "disable",
+        "options": "",
+        "target_session_attrs": "any",
+        "client_encoding": "UTF8",
+        "application_name": "konverge",
+        "require_auth": "" if mode == "verify-full" else "scram-sha-256,md5,none",
+    }
+    return " ".join(f"{name}='{_escaped(value)}'" for name, value in settings.items()).encode()
+
+
+def _escaped(value: str) -> str:
+    if "\0" in value:
+        raise CallFailure("expected a user, a database and a password without NUL, found one")
+    return value.replace("\\", "\\\\").replace("'", "\\'")
+
+
+def check_query(query: str) -> str:
+    """The query without what may stand at its end.
+
+    Raises:
+        CallFailure: It cannot be one.
+    """
+    text = query.strip().rstrip(";").rstrip()
+    if not text or "\0" in text:
+        raise CallFailure("expected a query such as SELECT 1, found none")
+    return text
+
+
+def _wrapped(query: str) -> bytes:
+    # The line break ends a comment that the query ends with.
+    return (
+        f"SELECT CASE WHEN octet_length(text) <= {LARGEST_BODY} THEN text END FROM "
+        f"(SELECT row_to_json(found)::text AS text FROM ({query}\n) AS found LIMIT 1) AS first"
+    ).encode()

@@ -1,0 +1,172 @@
+"""What is sent: a call whose expressions have been evaluated, checked as far as it can be without a connection."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+from yarl import URL
+
+from konverge.box.calls.failures import CallFailure
+from konverge.box.calls.networks import Networks
+from konverge.box.calls.retrying import NEVER, Pauses
+
+__all__ = ["PORTS", "SCHEMES", "Place", "Request", "check_headers", "parsed_url"]
+
+SCHEMES = {
+    "http": ("http", "https"),
+    "prometheus": ("http", "https"),
+    "redis": ("redis", "rediss"),
+    "postgres": ("postgres", "postgresql"),
+}
+PORTS = {"http": 80, "https": 443, "redis": 6379, "rediss": 6379, "postgres": 5432, "postgresql": 5432}
+
+_LONGEST_URL = 8192
+_SHOWN_LENGTH = 200
+_NO_URL_LETTER = re.compile(r"[\x00-\x20\x7f\\]")
+_SCHEME_AND_AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)")
+
+_MOST_HEADERS = 100
+_LONGEST_HEADER = 8192
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}")
+_NO_HEADER_LETTER = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_OUR_HEADERS = frozenset(
+    {"connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
+    | {"accept-encoding", "proxy-authorization", "proxy-connection"}
+)
+"""Headers that decide how the request is framed, whom it reaches, and how the answer is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a connection goes."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A call as it is sent. It may hold values of Secrets, so it has no text.
+
+    Args:
+        protocol: One of `SCHEMES`.
+        url: Of one of the protocol's schemes, with a host and without a user.
+        networks: Where it may go besides the public internet.
+        method: Of HTTP.
+        headers: Of HTTP, without the credential.
+        body: Of HTTP.
+        query: Of Prometheus and PostgreSQL.
+        command: Of Redis: its words.
+        credential: A token or password; empty for none.
+        credential_header: Where HTTP puts it.
+        expected: The statuses that are a success; empty for all below 400.
+        timeout_seconds: Of one attempt, from the name's resolution to the last byte.
+        pauses: How often it is tried.
+        cache_seconds: How long its answer is kept; zero for not.
+        is_sensitive: Whether an expression of it looked at a Secret.
+    """
+
+    protocol: str
+    url: URL
+    networks: Networks
+    method: str = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    query: str = ""
+    command: tuple[str, ...] = ()
+    credential: str = ""
+    credential_header: str = "Authorization"
+    expected: tuple[int, ...] = ()
+    timeout_seconds: float = 10.0
+    pauses: Pauses = NEVER
+    cache_seconds: float = 0.0
+    is_sensitive: bool = False
+
+    def __repr__(self) -> str:
+        return f"Request({self.protocol} to {self.shown})"
+
+    @property
+    def place(self) -> Place:
+        """Where it goes first."""
+        return place_of(self.url)
+
+    @property
+    def shown(self) -> str:
+        """Whom it asks, for messages: scheme, host and port. Paths and queries have tokens in them at times."""
+        return "a URL that comes from a Secret (not shown)" if self.is_sensitive else str(self.url.origin())
+
+    def fingerprint(self) -> bytes:
+        """The same for requests that are the same in all that their answer can depend on, credentials included."""
+        parts = (
+            *(self.protocol, str(self.url), self.networks.names, self.method, self.headers, self.body or b""),
+            *(self.body is None, self.query, self.command, self.credential, self.credential_header, self.expected),
+            self.is_sensitive,
+        )
+        return hashlib.sha256(msgspec.json.encode(parts)).digest()
+
+    def quotable(self, text: str) -> str:
+        """A text of the other side, shortened for a message; not if it could repeat what came from a Secret."""
+        if self.is_sensitive or (self.credential and self.credential in text):
+            return "(not shown)"
+        plain = " ".join(text.encode(errors="replace").decode().split())
+        return plain if len(plain) <= _SHOWN_LENGTH else f"{plain[:_SHOWN_LENGTH]}…"
+
+
+def place_of(url: URL) -> Place:
+    """Host and port of a URL that `parsed_url` made."""
+    return Place(url.raw_host or "", url.port or PORTS[url.scheme])
+
+
+def parsed_url(text: str, protocol: str, *, is_sensitive: bool = False) -> URL:
+    """Read a URL.
+
+    Args:
+        text: As it was written or rendered.
+        protocol: Whose schemes it may have.
+        is_sensitive: Whether messages must not show any of it.
+
+    Raises:
+        CallFailure: It cannot be used.
+    """
+    expected = f"expected a URL such as {SCHEMES[protocol][0]}://host/…"
+    if len(text) > _LONGEST_URL:
+        raise CallFailure(f"{expected} of at most {_LONGEST_URL} letters, found {len(text)}")
+    if _NO_URL_LETTER.search(text):
+        raise CallFailure(f"{expected}, found one with blanks, backslashes or control characters; urlEncode helps")
+    parts = _SCHEME_AND_AUTHORITY.match(text)
+    scheme = parts[1].lower() if parts else ""
+    if parts is None or scheme not in SCHEMES[protocol]:
+        found = "not shown" if is_sensitive else (scheme or repr(text[:40]))
+        raise CallFailure(f"expected a URL with {' or '.join(SCHEMES[protocol])}, found {found}")
+    if "@" in parts[2]:
+        raise CallFailure("expected a URL without a user and a password: auth has the password, ?user=… the user")
+    try:
+        url = URL(text).with_fragment(None)
+        if not url.raw_host or url.port == 0:
+            raise ValueError
+    except (ValueError, UnicodeError):
+        raise CallFailure(f"{expected}, found one without a host or with a port that is none") from None
+    return url
+
+
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Check headers, which expressions may have made.
+
+    Raises:
+        CallFailure: One would change the request's form, or what the connection does.
+    """
+    if len(headers) > _MOST_HEADERS:
+        raise CallFailure(f"expected at most {_MOST_HEADERS} headers, found {len(headers)}")
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name):
+            raise CallFailure("a header's name: expected letters, digits and dashes, found others")
+        if name.lower() in _OUR_HEADERS:
+            raise CallFailure(f"header {name}: it is set by what sends the request; leave it out")
+        if _NO_HEADER_LETTER.search(value):
+            raise CallFailure(f"header {name}: expected one line of text, found line breaks or control characters")
+        if len(value) > _LONGEST_HEADER:
+            raise CallFailure(f"header {name}: expected at most {_LONGEST_HEADER} letters, found {len(value)}")

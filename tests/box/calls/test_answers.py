@@ -1,0 +1,103 @@
+"""How answers are read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from typing import Any
+
+import pytest
+
+from konverge.box.calls import CallFailure
+from konverge.box.calls.answers import LARGEST_BODY, Answer, decoded, result_of, unpacked
+from konverge.box.expressions import has_sensitive
+
+
+def http(parsed: Any, **more: Any) -> dict[str, Any]:
+    return result_of("http", Answer(fields={"status": 200, "body": "…", "json": parsed}, **more))
+
+
+def test_fields_of_a_json_object_stand_beside_the_fixed_ones_which_win() -> None:
+    result = http({"replicas": 3, "status": "fake", "ok": False, "error": "fake", "called": 0, "on": True})
+    assert result["replicas"] == 3
+    assert result["on"] is True
+    assert (result["status"], result["ok"], result["error"], result["called"]) == (200, True, "", True)
+    assert result["json"]["status"] == "fake"
+
+
+@pytest.mark.parametrize("parsed", [[1], "text", 3, None])
+def test_json_that_is_no_object_adds_no_fields(parsed: Any) -> None:
+    assert set(http(parsed)) == {"called", "ok", "status", "body", "json", "error"}
+
+
+@pytest.mark.parametrize("protocol", ["http", "prometheus", "redis", "postgres"])
+def test_a_call_that_was_not_made_has_the_fields_of_one_that_was(protocol: str) -> None:
+    skipped = result_of(protocol, None)
+    assert skipped.keys() == result_of(protocol, Answer()).keys()
+    assert (skipped["called"], skipped["ok"], skipped["error"]) == (False, False, "")
+
+
+def test_of_a_sensitive_answer_the_status_is_shown_and_nothing_else() -> None:
+    result = http({"token": "hunter2", "deep": [{"a": "hunter3"}]}, is_sensitive=True)
+    assert "hunter" not in repr(result)
+    assert has_sensitive(result["token"])
+    assert has_sensitive(result["deep"])
+    assert not has_sensitive([result["status"], result["ok"], result["called"]])
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/problem+json", "text/plain", ""])
+def test_json_is_read_whatever_kind_of_text_it_comes_as(kind: str) -> None:
+    assert decoded('{"a": "ü"}'.encode(), kind, None) == ('{"a": "ü"}', {"a": "ü"})
+
+
+def test_text_is_decoded_by_its_charset_and_json_never_by_another_than_its_own() -> None:
+    assert decoded("ü".encode("latin-1"), "text/plain", "ISO-8859-1")[0] == "ü"
+    assert decoded('"ü"'.encode(), "application/json", "iso-8859-1")[1] == "ü"
+
+
+@pytest.mark.parametrize("charset", ["punycode", "unicode_escape", "zlib", "no-such"])
+def test_a_charset_that_is_none_of_texts_is_refused(charset: str) -> None:
+    with pytest.raises(CallFailure, match="charset"):
+        decoded(b"a", "text/plain", charset)
+
+
+def test_what_is_no_text_is_not_shown() -> None:
+    assert decoded(b"\x89PNG", "image/png", None) == ("", None)
+
+
+def test_text_that_is_no_json_has_no_value() -> None:
+    assert decoded(b'{"a": ', "application/json", None) == ('{"a": ', None)
+
+
+@pytest.mark.parametrize("levels", [51, 1000, 200_000])
+def test_json_that_nests_deeper_than_expressions_allow_is_refused(levels: int) -> None:
+    with pytest.raises(CallFailure, match="levels"):
+        decoded(b"[" * levels + b"]" * levels, "application/json", None)
+
+
+def test_json_may_nest_as_deep_as_expressions_allow() -> None:
+    assert decoded(b"[" * 50 + b"]" * 50, "application/json", None)[1] is not None
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+def test_a_packed_answer_that_nobody_asked_for_is_unpacked(coding: str) -> None:
+    packed = gzip.compress(b"hello") if coding == "gzip" else zlib.compress(b"hello")
+    assert unpacked(packed, coding) == b"hello"
+
+
+def test_a_bomb_is_unpacked_no_further_than_the_limit() -> None:
+    with pytest.raises(CallFailure, match="at most 1 MiB"):
+        unpacked(gzip.compress(b"\0" * (64 << 20)), "gzip")
+    assert len(unpacked(gzip.compress(b"\0" * LARGEST_BODY), "gzip")) == LARGEST_BODY
+
+
+@pytest.mark.parametrize(("body", "coding"), [(b"plain", "gzip"), (gzip.compress(b"hello")[:-6], "gzip"), (b"", "br")])
+def test_what_cannot_be_unpacked_is_refused(body: bytes, coding: str) -> None:
+    with pytest.raises(CallFailure, match="packed"):
+        unpacked(body, coding)
+
+
+def test_a_json_text_of_more_than_four_kilobytes_is_read_whole() -> None:
+    value = {"items": ["x" * 100] * 1000}
+    assert decoded(json.dumps(value).encode(), "application/json", None)[1] == value

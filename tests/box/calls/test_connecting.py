@@ -1,0 +1,165 @@
+"""From names to addresses."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from konverge.box.calls import CallError
+from konverge.box.calls.connecting import Names as MachineNames
+from tests.box.calls.stands import Names, answering, caller, results, server, silent, site
+from tests.client.certificates import Authority
+
+pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
+
+
+def port_of(url: str) -> str:
+    return url.rpartition(":")[2]
+
+
+async def test_a_name_is_reached_by_the_address_that_was_judged() -> None:
+    names = Names(prices_example=[["127.0.0.1"]])
+    async with site(a=answering({"here": True})) as url:
+        text = f"[{{name: a, url: 'http://prices.example:{port_of(url)}/a'}}]"
+        assert (await results(text, by=caller(lookup=names)))["a"]["here"] is True
+
+
+async def test_a_name_with_a_private_address_is_refused_with_host_address_and_the_field_to_change() -> None:
+    names = Names(db_example=[["10.1.2.3"]])
+    with pytest.raises(CallError) as failure:
+        await results("[{name: a, url: 'http://db.example/'}]", by=caller(lookup=names), allowed=())
+    assert failure.value.problem == (
+        "a: db.example (10.1.2.3) may not be reached: its network is private. Expected a public address, or one in a "
+        "network of spec.allowedNetworks"
+    )
+
+
+async def test_a_name_that_is_something_else_the_second_time_gains_nothing() -> None:
+    names = Names(evil_example=[["127.0.0.1"], ["127.0.0.2"]])
+    async with site(a=answering({})) as url:
+        text = f"[{{name: a, url: 'http://evil.example:{port_of(url)}/a'}}]"
+        by = caller(lookup=names)
+        assert (await results(text, by=by, allowed=["127.0.0.1"]))["a"]["ok"]
+        with pytest.raises(CallError, match=r"evil.example \(127.0.0.2\) may not be reached"):
+            await results(text, by=by, allowed=["127.0.0.1"])
+    assert names.asked == ["evil.example"] * 2
+
+
+async def test_one_connection_asks_for_its_name_once() -> None:
+    names = Names(prices_example=[["127.0.0.1"], ["169.254.169.254"]])
+    async with site(a=answering({})) as url:
+        text = f"[{{name: a, url: 'http://prices.example:{port_of(url)}/a'}}]"
+        assert (await results(text, by=caller(lookup=names)))["a"]["ok"]
+    assert names.asked == ["prices.example"]
+
+
+async def test_of_several_addresses_those_are_left_out_that_may_not_be_reached() -> None:
+    names = Names(mixed_example=[["169.254.169.254", "127.0.0.1", "10.0.0.1"]])
+    async with site(a=answering({"here": True})) as url:
+        text = f"[{{name: a, url: 'http://mixed.example:{port_of(url)}/a'}}]"
+        assert (await results(text, by=caller(lookup=names)))["a"]["here"] is True
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "[::1]", "169.254.169.254", "[fd00::1]", "[::ffff:127.0.0.1]", "0.0.0.0"]
+)
+async def test_an_address_in_place_of_a_name_is_judged_as_well(host: str) -> None:
+    with pytest.raises(CallError, match="may not be reached"):
+        await results(f"[{{name: a, url: 'http://{host}:1/'}}]", allowed=())
+
+
+@pytest.mark.parametrize("protocol", ["redis", "postgres"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "db.example"])
+async def test_other_protocols_are_judged_as_well(protocol: str, host: str) -> None:
+    query = {"redis": "GET a", "postgres": "SELECT 1"}[protocol]
+    names = Names(db_example=[["10.1.2.3"]])
+    with pytest.raises(CallError, match="may not be reached"):
+        await results(
+            f"[{{name: a, protocol: {protocol}, url: '{protocol}://{host}:1/', query: {query}}}]",
+            by=caller(lookup=names),
+            allowed=(),
+        )
+
+
+@pytest.mark.parametrize("scheme", ["http", "redis", "postgres"])
+async def test_a_name_that_nobody_knows_is_an_error(scheme: str) -> None:
+    query = {"redis": ", query: GET a", "postgres": ", query: SELECT 1", "http": ""}[scheme]
+    with pytest.raises(CallError, match=r"no-such\.example|cannot be"):
+        await results(f"[{{name: a, protocol: {scheme}, url: '{scheme}://no-such.example/'{query}}}]")
+
+
+async def test_the_machines_resolver_asks_for_a_name_once_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    go = threading.Event()
+
+    def resolve(host: str, port: int, **options: Any) -> list[Any]:
+        asked.append(host)
+        if host == "dead.example":
+            go.wait(10)
+            raise OSError("no answer")
+        return [(0, 0, 0, "", ("192.0.2.1", port))] * 2
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    names = MachineNames()
+    try:
+        # Many more than there are threads.
+        dead = [asyncio.create_task(names("dead.example", 80)) for _ in range(100)]
+        assert await names("alive.example", 80) == ["192.0.2.1"]
+        dead[0].cancel()
+        go.set()
+        found = await asyncio.gather(*dead, return_exceptions=True)
+        assert [type(each) for each in found[1:]] == [OSError] * 99
+        assert asked.count("dead.example") == 1
+    finally:
+        go.set()
+        names.close()
+
+
+async def test_a_certificate_that_is_not_trusted_is_an_error_and_one_that_is_works(tmp_path: Path) -> None:
+    names = Names(tls_example=[["127.0.0.1"]], other_example=[["127.0.0.1"]])
+    trusted, served = certificate(tmp_path)
+
+    async def hello(request: web.Request) -> web.StreamResponse:
+        return web.json_response({"here": True})
+
+    app = web.Application()
+    app.router.add_get("/", hello)
+    runner = web.AppRunner(app, shutdown_timeout=0.0)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=served).start()
+        text = f"[{{name: a, url: 'https://%s.example:{runner.addresses[0][1]}/', continueOnError: true}}]"
+        found = await results(text % "tls", by=caller(lookup=names, tls=trusted))
+        other = await results(text % "other", by=caller(lookup=names, tls=trusted))
+        unknown = await results(text % "tls", by=caller(lookup=names))
+    finally:
+        await runner.cleanup()
+    assert found["a"]["here"] is True
+    assert "has a certificate that is not trusted" in other["a"]["error"]
+    assert "has a certificate that is not trusted" in unknown["a"]["error"]
+
+
+async def test_a_server_that_never_ends_its_handshake_is_given_up_in_time() -> None:
+    async with server(silent) as port:
+        for protocol, scheme, query in (("http", "https", ""), ("redis", "rediss", ", query: GET a")):
+            text = f"[{{name: a, protocol: {protocol}, url: '{scheme}://127.0.0.1:{port}', timeout: 200ms{query}}}]"
+            with pytest.raises(CallError, match=r"did not answer within 0.2 s"):
+                await results(text)
+
+
+def certificate(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Who trusts a certificate for tls.example, and who has it."""
+    authority = Authority()
+    pair = authority.issue("tls.example", host="tls.example")
+    (folder / "crt").write_bytes(pair.certificate)
+    (folder / "key").write_bytes(pair.key)
+    served = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    served.load_cert_chain(folder / "crt", folder / "key")
+    return ssl.create_default_context(cadata=authority.certificate.decode()), served

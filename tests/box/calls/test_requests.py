@@ -1,0 +1,114 @@
+"""What is refused before anything is sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from konverge.box.calls import CallFailure, Networks, Request
+from konverge.box.calls.requests import check_headers, parsed_url, place_of
+
+URLS = {
+    "ftp://example.com/": "expected a URL with http or https, found ftp",
+    "file:///etc/passwd": "expected a URL with http or https, found file",
+    "example.com": "expected a URL with http or https, found 'example.com'",
+    "http:///path": "found one without a host",
+    "http://:80/path": "found one without a host",
+    "http://host:99999/": "a port that is none",
+    "http://host:0/": "a port that is none",
+    "http://user:password@example.com/": "without a user and a password",
+    "http://user@example.com/": "without a user and a password",
+    "http://good.example@169.254.169.254/": "without a user and a password",
+    "http://example.com/a b": "found one with blanks",
+    "http://example.com\\@evil.example/": "backslashes",
+    "http://example.com/\r\nX-Evil: 1": "control characters",
+    "http://example.com/" + "a" * 9000: "of at most 8192 letters",
+}
+
+
+@pytest.mark.parametrize(("url", "problem"), URLS.items())
+def test_a_url_that_cannot_be_used_is_refused(url: str, problem: str) -> None:
+    with pytest.raises(CallFailure) as failure:
+        parsed_url(url, "http")
+    assert problem in failure.value.problem
+    assert "password@" not in failure.value.problem
+
+
+def test_a_url_that_comes_from_a_secret_is_not_shown() -> None:
+    with pytest.raises(CallFailure) as failure:
+        parsed_url("hunter2", "http", is_sensitive=True)
+    assert "hunter2" not in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "protocol", "port"),
+    [
+        ("https://a.example/", "http", 443),
+        ("http://a.example:8080/", "prometheus", 8080),
+        ("redis://a.example", "redis", 6379),
+        ("rediss://a.example", "redis", 6379),
+        ("postgresql://a.example/db", "postgres", 5432),
+    ],
+)
+def test_each_protocol_has_its_schemes_and_ports(url: str, protocol: str, port: int) -> None:
+    place = place_of(parsed_url(url, protocol))
+    assert (place.host, place.port) == ("a.example", port)
+
+
+HEADERS = {
+    "a line break in a value": {"X-A": "1\r\nX-Evil: 2"},
+    "a bare line feed": {"X-A": "1\nX-Evil: 2"},
+    "a NUL": {"X-A": "a\x00b"},
+    "a line break in a name": {"X-A\r\nX-Evil": "1"},
+    "a blank in a name": {"X A": "1"},
+    "no name": {"": "1"},
+    "the host": {"Host": "evil.example"},
+    "the length": {"content-length": "5"},
+    "the framing": {"Transfer-Encoding": "chunked"},
+    "what the answer is packed with": {"accept-encoding": "gzip"},
+    "a long value": {"X-A": "a" * 9000},
+    "many": {f"X-{number}": "1" for number in range(101)},
+}
+
+
+@pytest.mark.parametrize("headers", HEADERS.values(), ids=HEADERS)
+def test_a_header_that_would_change_the_request_is_refused(headers: dict[str, str]) -> None:
+    with pytest.raises(CallFailure) as failure:
+        check_headers(headers)
+    assert "Evil" not in failure.value.problem
+
+
+def test_a_request_shows_neither_its_path_nor_its_credential() -> None:
+    url = parsed_url("https://a.example/token-in-path?token=in-query", "http")
+    request = Request(protocol="http", url=url, networks=Networks(), credential="hunter2", headers={"X-Key": "hunter3"})
+    for text in (repr(request), str(request), f"{request}", request.shown):
+        assert "hunter" not in text
+        assert "token" not in text
+    assert request.shown == "https://a.example"
+
+
+def test_what_an_answer_depends_on_is_in_the_fingerprint() -> None:
+    base: dict[str, Any] = {
+        "protocol": "http",
+        "url": parsed_url("https://a.example/a", "http"),
+        "networks": Networks(),
+    }
+    different: list[dict[str, Any]] = [
+        {"url": parsed_url("https://a.example/b", "http")},
+        {"networks": Networks(["10.0.0.0/8"])},
+        {"method": "POST"},
+        {"headers": {"X-A": "1"}},
+        {"body": b""},
+        {"query": "up"},
+        {"command": ("GET", "a")},
+        {"credential": "one"},
+        {"credential": "another"},
+        {"credential": "one", "credential_header": "X-Token"},
+        {"expected": (200,)},
+        {"is_sensitive": True},
+        {"protocol": "prometheus"},
+    ]
+    prints = {Request(**{**base, **each}).fingerprint() for each in [{}, *different]}
+    assert len(prints) == len(different) + 1
+    assert Request(**base).fingerprint() in prints

@@ -1,0 +1,48 @@
+"""Pauses between attempts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from konverge.box.calls.retrying import NEVER, Pauses, wanted_pause
+from konverge.clock import SeededEntropy
+
+NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
+
+
+def test_without_a_word_about_it_nothing_is_tried_again() -> None:
+    assert NEVER.after(1, None, SeededEntropy()) is None
+
+
+def test_pauses_grow_by_the_factor_up_to_the_longest_and_end_with_the_attempts() -> None:
+    pauses = Pauses(attempts=5, initial_seconds=1.0, max_seconds=5.0, factor=2.0)
+    found = [pauses.after(failures, None, SeededEntropy()) for failures in range(1, 6)]
+    for pause, longest in zip(found[:4], (1.0, 2.0, 4.0, 5.0), strict=True):
+        assert pause is not None
+        assert 0.75 * longest <= pause <= longest
+    assert found[4] is None
+
+
+def test_a_server_is_not_asked_sooner_than_it_wants_but_cannot_hold_us_longer_than_the_longest_pause() -> None:
+    pauses = Pauses(attempts=5, initial_seconds=1.0, max_seconds=30.0)
+    assert pauses.after(1, 20.0, SeededEntropy()) == 20.0
+    assert pauses.after(1, 1e9, SeededEntropy()) == 30.0
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("7", 7.0),
+        ("Sun, 01 Nov 2026 12:00:30 GMT", 30.0),
+        ("Sun, 01 Nov 2026 11:00:00 GMT", 0.0),
+        ("", None),
+        ("soon", None),
+        ("-5", None),
+        ("9" * 400, None),
+        ("٣", None),
+    ],
+)
+def test_retry_after_is_a_number_or_a_date(header: str, seconds: float | None) -> None:
+    assert wanted_pause(header, NOW) == seconds
