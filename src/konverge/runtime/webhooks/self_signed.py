@@ -95,13 +95,30 @@ class Authority:
         found.pair = pair
         return found
 
-    def issue(self, hosts: Sequence[str], now: datetime, lifetime: timedelta = _SERVER_LIFETIME) -> Pair:
-        """A certificate for a server that is met under these names or addresses."""
+    def issue(
+        self,
+        hosts: Sequence[str],
+        now: datetime,
+        lifetime: timedelta = _SERVER_LIFETIME,
+        *,
+        name: str = "konverge webhooks",
+    ) -> Pair:
+        """A certificate for a server that is met under these names or addresses.
+
+        Args:
+            hosts: The names and addresses.
+            now: When it is made.
+            lifetime: How long it is valid; no longer than its authority.
+            name: What the server is called in it.
+
+        Raises:
+            ValueError: A name cannot stand in a certificate.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
         not_before, not_after = _whole(now - _BACKDATED), _whole(min(now + lifetime, self.pair.not_after))
         signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         certificate = (
-            _builder(_name("konverge webhooks"), self._certificate.subject, key.public_key(), not_before, not_after)
+            _builder(_name(name), self._certificate.subject, key.public_key(), not_before, not_after)
             .add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_usage(signs_certificates=False), critical=True)

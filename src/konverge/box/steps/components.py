@@ -1,0 +1,170 @@
+"""A planned group as a component: each object a primitive of its kind, each decision an option of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from konverge.box.expressions import revealed
+from konverge.box.file import CUSTOM
+from konverge.box.steps.keeping import Decision
+from konverge.box.steps.planned import PlannedGroup, PlannedResource
+from konverge.component import (
+    Component,
+    ComponentBuilder,
+    delete,
+    depends_on,
+    ignore_if_absent,
+    read_only,
+    unowned,
+)
+from konverge.errors import KonvergeError
+from konverge.feature import BooleanGate
+from konverge.kube import Object
+from konverge.primitives import (
+    ClusterRole,
+    ClusterRoleBinding,
+    ConfigMap,
+    CronJob,
+    Custom,
+    CustomResourceDefinition,
+    DaemonSet,
+    Deployment,
+    Gateway,
+    GuardResult,
+    HorizontalPodAutoscaler,
+    HTTPRoute,
+    Ingress,
+    Job,
+    Namespace,
+    NetworkPolicy,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+    Primitive,
+    ReplicaSet,
+    Role,
+    RoleBinding,
+    Secret,
+    Service,
+    ServiceAccount,
+    StatefulSet,
+    Static,
+    StaticKind,
+    blocked,
+)
+
+__all__ = ["PRIMITIVES", "component_of"]
+
+PRIMITIVES: Mapping[str, type[Primitive[Any]]] = {
+    "namespaces": Namespace,
+    "customResourceDefinitions": CustomResourceDefinition,
+    "resourceQuotas": Static,
+    "limitRanges": Static,
+    "secrets": Secret,
+    "configMaps": ConfigMap,
+    "networkPolicies": NetworkPolicy,
+    "serviceAccounts": ServiceAccount,
+    "clusterRoles": ClusterRole,
+    "clusterRoleBindings": ClusterRoleBinding,
+    "roles": Role,
+    "roleBindings": RoleBinding,
+    "persistentVolumes": PersistentVolume,
+    "persistentVolumeClaims": PersistentVolumeClaim,
+    CUSTOM: Custom,
+    "replicaSets": ReplicaSet,
+    "deployments": Deployment,
+    "daemonSets": DaemonSet,
+    "statefulSets": StatefulSet,
+    "services": Service,
+    "jobs": Job,
+    "cronJobs": CronJob,
+    "ingresses": Ingress,
+    "gateways": Gateway,
+    "httpRoutes": HTTPRoute,
+    "horizontalPodAutoscalers": HorizontalPodAutoscaler,
+    "podDisruptionBudgets": PodDisruptionBudget,
+    "pods": Pod,
+}
+"""What each kind of the file is to the engine."""
+
+
+def component_of(planned: PlannedGroup) -> Component:
+    """The component of a group in this pass.
+
+    Sensitive values are revealed here, in the objects that the primitives keep for the engine, and nowhere else.
+
+    Raises:
+        konverge.errors.BuildError: An object is none of its kind.
+    """
+    builder = ComponentBuilder(planned.name, condition_type=planned.condition_type)
+    for entry in planned.entries:
+        _register(builder, entry)
+    # What others need is made first, and goes last.
+    for entry in reversed(planned.entries):
+        if entry.decision is Decision.DELETE:
+            builder.with_resource(_bare(entry), delete())
+    for condition_type in planned.waits_for:
+        builder.with_prerequisite(depends_on(condition_type))
+    if not planned.is_on:
+        builder.with_feature_gate(BooleanGate(False))
+    return builder.with_grace_period(planned.grace_period).suspend(planned.is_suspended).build()
+
+
+def _register(builder: ComponentBuilder, entry: PlannedResource) -> None:
+    match entry.decision:
+        case Decision.APPLY:
+            builder.with_resource(_wanted(entry), None if entry.is_owned else unowned())
+        case Decision.LEAVE:
+            builder.with_resource(_left(entry), read_only(), ignore_if_absent())
+
+
+def _wanted(entry: PlannedResource) -> Primitive[Any]:
+    if entry.object is None:
+        return _bare(entry, guard=_guard(entry))
+    more: dict[str, Any] = {}
+    if entry.resource.kind == "pods" or entry.renews:  # little of a Pod, or nothing of a Secret, can be changed
+        more["recreate"] = True
+    return _primitive(entry, revealed(entry.object), **more)
+
+
+def _guard(entry: PlannedResource) -> Callable[[Object], GuardResult]:
+    """Holds back an object that cannot be rendered yet, or cannot be at all."""
+
+    def check(obj: Object) -> GuardResult:
+        if entry.problem:
+            raise KonvergeError(entry.problem)
+        return blocked(entry.blocked)
+
+    return check
+
+
+def _left(entry: PlannedResource) -> Primitive[Any]:
+    """One that is only looked at: what judges it looks at the live object."""
+    if issubclass(PRIMITIVES[entry.resource.kind], StaticKind):
+        return _bare(entry)
+    return _primitive(entry, _name_only(entry))
+
+
+def _primitive(entry: PlannedResource, obj: Object, **more: Any) -> Primitive[Any]:
+    kind = PRIMITIVES[entry.resource.kind]
+    if kind is Custom:
+        return Custom(
+            obj,
+            cluster_scoped=not entry.is_namespaced,
+            required_conditions=entry.resource.required_conditions,
+            **more,
+        )
+    make: Callable[..., Primitive[Any]] = kind
+    return make(obj, **more)
+
+
+def _bare(entry: PlannedResource, **more: Any) -> Static:
+    """A name and nothing else, for what is not applied."""
+    return Static(_name_only(entry), cluster_scoped=not entry.is_namespaced, **more)
+
+
+def _name_only(entry: PlannedResource) -> Object:
+    metadata = {"name": entry.key.name, **({"namespace": entry.key.namespace} if entry.key.namespace else {})}
+    return {"apiVersion": entry.gvk.api_version, "kind": entry.gvk.kind, "metadata": metadata}

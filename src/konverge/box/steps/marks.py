@@ -1,0 +1,67 @@
+"""What has been made once and is not to be made again: short hashes in an annotation of the custom resource.
+
+A hash covers the UID of the custom resource: its annotations may be copied to another one, whose objects have not been
+made for that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from konverge.box.steps.labels import CREATED
+from konverge.box.steps.ownership import is_ours
+from konverge.box.steps.planned import Plan
+from konverge.box.steps.reader import Reader
+from konverge.errors import KindNotServedError, NotFoundError
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+
+__all__ = ["MAXIMUM_MARKS", "mark_of", "marks_after", "marks_of"]
+
+MAXIMUM_MARKS = 8000
+"""An object may have 256 KiB of annotations. The oldest mark of what the file does not make any more is forgotten."""
+
+_LENGTH = 12
+
+
+def mark_of(owner: Object, gvk: GroupVersionKind, key: ObjectKey) -> str:
+    """The mark for one object."""
+    text = "\0".join((str(owner["metadata"]["uid"]), *gvk.group_kind, *key))
+    return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
+
+
+def marks_of(owner: Object) -> list[str]:
+    """The marks that a custom resource has, the oldest first; none where somebody has written something else."""
+    annotations = owner["metadata"].get("annotations")
+    text = annotations.get(CREATED) if isinstance(annotations, dict) else None
+    try:
+        found = json.loads(text) if isinstance(text, str) else []
+    except (ValueError, RecursionError):
+        return []
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+
+
+async def marks_after(plan: Plan, owner: Object, reader: Reader) -> list[str] | None:
+    """What the annotation is to hold after the components of the plan have run; None when that is what it holds.
+
+    Only what is really there is marked: a component may have stopped before it made an object.
+
+    Raises:
+        konverge.errors.KonvergeError: An object could not be read.
+    """
+    old = marks_of(owner)
+    due = []
+    for entry in (entry for group in plan.groups for entry in group.entries if entry.mark):
+        try:
+            live = await reader.get(entry.gvk, entry.key)
+        except (NotFoundError, KindNotServedError):
+            continue
+        if is_ours(live, owner):
+            due.append(entry.mark)
+    if not due:
+        return None
+    current = {mark_of(owner, entry.gvk, entry.key) for group in plan.groups for entry in group.entries}
+    marks = list(dict.fromkeys([*old, *due]))
+    spare = len(marks) - MAXIMUM_MARKS
+    forgotten = set([each for each in marks if each not in current][: max(0, spare)])
+    return [each for each in marks if each not in forgotten]

@@ -1,0 +1,313 @@
+"""One pass over the groups: which objects there are to decide on, what is done with each, what is applied.
+
+What is wanted is known from names and conditions alone, before anything is rendered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from konverge.box.expressions import ExpressionError, sensitive
+from konverge.box.expressions.schedule import parse_period
+from konverge.box.file import KINDS
+from konverge.box.steps.compiled_group import CompiledGroup
+from konverge.box.steps.cross import ObservingReader
+from konverge.box.steps.errors import StepError
+from konverge.box.steps.keeping import Decision, Sighting, Values, decide
+from konverge.box.steps.labels import ENTRY, GENERATED_AT, OWNER_UID
+from konverge.box.steps.marks import mark_of, marks_of
+from konverge.box.steps.ownership import can_own, is_ours
+from konverge.box.steps.planned import Plan, PlannedGroup, PlannedResource
+from konverge.box.steps.resources import CompiledResource, earliest
+from konverge.box.steps.scope import Scope
+from konverge.box.steps.tls import TYPE, certificate_data
+from konverge.errors import KindNotServedError, KonvergeError, NotFoundError, describe
+from konverge.kube import GroupVersionKind, Object, ObjectKey, format_time, parse_time
+
+__all__ = ["MAXIMUM_OBJECTS", "Planning", "lives_in_namespace", "objects_of"]
+
+MAXIMUM_OBJECTS = 5000
+"""So many objects may a custom resource have."""
+
+_Identity = tuple[str, str, str, str]
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """An object of an entry, before it is decided on."""
+
+    group: int
+    resource: CompiledResource
+    turn: Scope
+    key: ObjectKey
+    passes: bool
+    is_namespaced: bool
+
+    @property
+    def identity(self) -> _Identity:
+        return (*self.resource.gvk.group_kind, *self.key)
+
+
+class Planning:
+    """One pass of `konverge.box.steps.groups.Groups.plan`.
+
+    Args:
+        groups: The groups, in their order.
+        scope: What the steps before have made.
+        owner: The custom resource as it was read.
+        reader: Reads from the caches.
+        now: The time of the pass.
+    """
+
+    def __init__(
+        self,
+        groups: tuple[CompiledGroup, ...],
+        scope: Scope,
+        owner: Object,
+        reader: ObservingReader,
+        now: datetime,
+    ) -> None:
+        self._groups = groups
+        self._scope = scope
+        self._owner = owner
+        self._reader = reader
+        self._now = now
+        self._own_key = ObjectKey.of(owner)
+        self._uid = str(owner["metadata"]["uid"])
+        self._marks = frozenset(marks_of(owner))
+        self._on = [scope.holds(group.conditions) for group in groups]
+        self._wakes: list[datetime] = []
+
+    async def plan(self) -> Plan:
+        """Decide, then render what is to be applied.
+
+        Raises:
+            konverge.errors.KonvergeError: See `konverge.box.steps.groups.Groups.plan`.
+        """
+        candidates = [each async for each in self._candidates()]
+        wanted = self._wanted(candidates)
+        entries: list[list[PlannedResource]] = [[] for _ in self._groups]
+        decided = set(wanted)
+        for each in candidates:
+            if not each.passes:
+                is_first = each.identity not in decided
+                decided.add(each.identity)
+                entries[each.group].append(await self._unwanted(each, is_wanted=not is_first))
+            else:
+                entries[each.group].append(await self._planned(each))
+        async for group, leftover in self._unnamed(decided):
+            entries[group].append(leftover)
+        return Plan(
+            tuple(
+                PlannedGroup(
+                    group.name,
+                    group.condition_type,
+                    tuple(entries[place]),
+                    is_on=self._on[place],
+                    is_suspended=group.is_suspended(self._scope),
+                    grace_period=group.grace_period,
+                    waits_for=group.waits_for,
+                )
+                for place, group in enumerate(self._groups)
+            ),
+            min((moment for moment in self._moments() if moment is not None), default=None),
+        )
+
+    def _moments(self) -> Iterator[datetime | None]:
+        yield from self._wakes
+        for group in self._groups:
+            yield earliest(group.timed, self._now)
+
+    # Which objects there are to decide on.
+
+    async def _candidates(self) -> AsyncIterator[_Candidate]:
+        count = 0
+        for place, group in enumerate(self._groups):
+            for resource in group.resources:
+                is_namespaced = await lives_in_namespace(resource, self._reader)
+                for turn in self._turns(place, resource):
+                    passes = self._on[place] and turn.holds(resource.conditions)
+                    for key in self._keys(resource, turn, passes=passes, is_namespaced=is_namespaced):
+                        count += 1
+                        if count > MAXIMUM_OBJECTS:
+                            problem = f"expected at most {MAXIMUM_OBJECTS} objects of one custom resource, found more"
+                            raise StepError(resource.path, problem)
+                        yield _Candidate(place, resource, turn, key, passes, is_namespaced)
+
+    def _turns(self, place: int, resource: CompiledResource) -> list[Scope]:
+        try:
+            return resource.repetition.scopes(self._scope)
+        except StepError:
+            if self._on[place]:
+                raise
+            return []  # a group that is off may be so because there is nothing to repeat for
+
+    def _keys(self, resource: CompiledResource, turn: Scope, *, passes: bool, is_namespaced: bool) -> list[ObjectKey]:
+        try:
+            return resource.keys(turn, self._own_key.namespace, namespaced=is_namespaced)
+        except (ExpressionError, StepError):
+            if passes:
+                raise
+            return []  # what does not hold may have no name either: `_unnamed` finds what it once made
+
+    def _wanted(self, candidates: Iterable[_Candidate]) -> dict[_Identity, str]:
+        wanted: dict[_Identity, str] = {}
+        for each in candidates:
+            if not each.passes:
+                continue
+            path = each.resource.path
+            if each.resource.repetition.is_loop:
+                path = f"{path} (item {each.turn.names['index']})"
+            if each.identity in wanted:
+                what = f"{each.resource.gvk.kind} {each.key}"
+                problem = f"{what} is wanted by {wanted[each.identity]}, too; give one another name, or a condition"
+                raise StepError(path, problem)
+            wanted[each.identity] = path
+        return wanted
+
+    # What is done with each.
+
+    async def _unwanted(self, each: _Candidate, *, is_wanted: bool) -> PlannedResource:
+        keeping = each.resource.keeping
+        live = None if is_wanted or not keeping.can_remove else await self._live(each)
+        seen = Sighting(exists=live is not None, is_ours=live is not None and is_ours(live, self._owner))
+        decision, why = decide(keeping, seen, passes=False, is_wanted=is_wanted)
+        return self._resource(each, decision, why)
+
+    async def _planned(self, each: _Candidate) -> PlannedResource:
+        keeping = each.resource.keeping
+        if keeping.values is Values.ALWAYS:
+            decision, why = decide(keeping, Sighting(), passes=True, is_wanted=False)
+            return await self._rendered(each, self._resource(each, decision, why))
+        mark = mark_of(self._owner, each.resource.gvk, each.key) if keeping.is_marked else ""
+        is_marked = mark in self._marks
+        live = await self._live(each)
+        if live is None and not is_marked:
+            # What is made once overwrites whatever there is: no cache is to say that there is nothing.
+            live = await self._live(each, asks_server=True)
+        seen = Sighting(
+            exists=live is not None,
+            is_ours=live is not None and is_ours(live, self._owner),
+            is_marked=is_marked,
+            is_due=live is not None and self._is_due(each.resource, live),
+        )
+        decision, why = decide(keeping, seen, passes=True, is_wanted=False)
+        to_mark = mark if not is_marked and (seen.is_ours or decision is Decision.APPLY) else ""
+        planned = replace(self._resource(each, decision, why), mark=to_mark)
+        if decision is not Decision.APPLY:
+            return planned
+        if each.resource.period is not None:
+            self._wakes.append(self._now + each.resource.period)
+        return await self._rendered(each, replace(planned, renews=keeping.values is Values.RENEWED))
+
+    def _is_due(self, resource: CompiledResource, live: Object) -> bool:
+        """Tell whether the values have their age; if they do not yet, the pass is to come again then."""
+        if resource.period is None or not is_ours(live, self._owner):
+            return False
+        metadata = live["metadata"]
+        annotations = metadata.get("annotations")
+        made = (annotations or {}).get(GENERATED_AT) if isinstance(annotations, dict | None) else None
+        for text in (made, metadata.get("creationTimestamp")):
+            with suppress(ValueError):
+                due = parse_time(str(text)) + resource.period
+                if due > self._now:
+                    self._wakes.append(due)
+                return due <= self._now
+        return True
+
+    async def _unnamed(self, decided: set[_Identity]) -> AsyncIterator[tuple[int, PlannedResource]]:
+        """Objects that an entry has made under a name that it does not give any more: of a removed element, for one."""
+        by_kind: dict[GroupVersionKind, dict[str, tuple[int, CompiledResource]]] = {}
+        for place, group in enumerate(self._groups):
+            for resource in group.resources:
+                if resource.keeping.can_remove and not resource.has_fixed_key:
+                    by_kind.setdefault(resource.gvk, {})[resource.entry] = place, resource
+        for gvk, entries in by_kind.items():
+            for live in await objects_of(gvk, self._owner, self._reader):
+                key = ObjectKey.of(live)
+                made_by = entries.get((live["metadata"].get("labels") or {}).get(ENTRY, ""))
+                if made_by is None or (*gvk.group_kind, *key) in decided or not is_ours(live, self._owner):
+                    continue
+                place, resource = made_by
+                decided.add((*gvk.group_kind, *key))
+                candidate = _Candidate(place, resource, self._scope, key, False, bool(key.namespace))
+                yield place, self._resource(candidate, Decision.DELETE, "its entry names it no more")
+
+    def _resource(self, each: _Candidate, decision: Decision, why: str) -> PlannedResource:
+        is_owned = can_own(self._owner, each.key.namespace)
+        declared = each.resource.declared
+        return PlannedResource(declared, each.resource.gvk, each.key, decision, why, is_owned, each.is_namespaced)
+
+    # What is applied.
+
+    async def _rendered(self, each: _Candidate, planned: PlannedResource) -> PlannedResource:
+        resource = each.resource
+        try:
+            if waiting := resource.wait_for.unmet(each.turn):
+                return replace(planned, blocked=waiting)
+            source: Object | None = None
+            source_key = resource.source(each.turn, self._own_key.namespace)
+            if source_key is not None:
+                source = await self._read(resource.gvk, source_key)
+                if source is None:
+                    return replace(planned, blocked=f"waiting for {resource.gvk.kind} {source_key}")
+            obj = resource.render(each.turn, each.key, self._uid)
+            if source is not None:
+                _copy(source, obj)
+            if resource.tls is not None and resource.declared.tls is not None:
+                lifetime = parse_period(resource.declared.tls.valid_for)
+                names = each.turn.render(resource.tls)
+                obj["type"] = obj.get("type", TYPE)
+                obj.pop("stringData", None)
+                obj["data"] = certificate_data(names, lifetime, self._now, f"{resource.path}.tls")
+        except KonvergeError as error:
+            return replace(planned, problem=describe(error))
+        if resource.keeping.values in (Values.ONCE, Values.RENEWED):
+            annotations = obj["metadata"].get("annotations") or {}
+            obj["metadata"]["annotations"] = {**annotations, GENERATED_AT: format_time(self._now)}
+        return replace(planned, object=obj)
+
+    async def _live(self, each: _Candidate, *, asks_server: bool = False) -> Object | None:
+        return await self._read(each.resource.gvk, each.key, asks_server=asks_server)
+
+    async def _read(self, gvk: GroupVersionKind, key: ObjectKey, *, asks_server: bool = False) -> Object | None:
+        try:
+            return await self._reader.get(gvk, key, live=asks_server)
+        except (NotFoundError, KindNotServedError):
+            return None
+
+
+def _copy(source: Object, obj: Object) -> None:
+    """Put the source's data under the object's own, in place; its type, too, without which it would be another kind."""
+    is_secret = obj["kind"] == "Secret"
+    for name in ("data", "binaryData"):
+        found = source.get(name)
+        if isinstance(found, dict) and found:
+            own = obj.get(name) or {}
+            obj[name] = {**(sensitive(found) if is_secret else found), **own}
+    if is_secret and "type" not in obj and isinstance(source.get("type"), str):
+        obj["type"] = source["type"]
+
+
+async def lives_in_namespace(resource: CompiledResource, reader: ObservingReader) -> bool:
+    """Tell whether the objects live in a namespace; of a kind that is not served, the component will say so."""
+    if KINDS[resource.declared.kind].gvk is not None:
+        return KINDS[resource.declared.kind].namespaced
+    try:
+        return (await reader.mapping(resource.gvk)).namespaced
+    except KindNotServedError:
+        return True
+
+
+async def objects_of(gvk: GroupVersionKind, owner: Object, reader: ObservingReader) -> list[Object]:
+    """All objects of the kind that carry the owner's label."""
+    uid = str(owner["metadata"]["uid"])
+    try:
+        return await reader.by_index(gvk, OWNER_UID, uid)
+    except KindNotServedError:
+        return []
+    except KeyError:
+        return await reader.list(gvk, labels={OWNER_UID: uid})

@@ -1,0 +1,270 @@
+"""One entry of a group, compiled: which objects it stands for in a pass, and how each is rendered."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from konverge.apply.builtin_schemas import builtin_schema
+from konverge.box.expressions import (
+    OMIT,
+    Condition,
+    Sensitive,
+    Structure,
+    Template,
+    compile_expression,
+    compile_structure,
+    has_sensitive,
+    sensitive,
+)
+from konverge.box.expressions.schedule import parse_period
+from konverge.box.expressions.values import kind_of
+from konverge.box.file import KINDS, Resource
+from konverge.box.steps.conditional import conditions_of
+from konverge.box.steps.errors import StepError
+from konverge.box.steps.for_each import MAXIMUM_ITEMS, Repetition
+from konverge.box.steps.keeping import Keeping, Values
+from konverge.box.steps.labels import ENTRY, MANAGED_BY, OWNER_UID
+from konverge.box.steps.scope import Scope
+from konverge.box.steps.waiting import WaitFor
+from konverge.box.steps.worded import places_of, put_into_words
+from konverge.kube import Object, ObjectKey
+
+__all__ = ["CompiledResource", "label_value", "renewal_period"]
+
+# What stays the same as long as the custom resource is the same one.
+_FIXED = frozenset({("metadata", "name"), ("metadata", "namespace"), ("metadata", "uid")})
+_LABEL_LENGTH = 63
+_LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_ENTRY_LENGTH = 12
+
+
+class CompiledResource:
+    """An entry of a group.
+
+    Args:
+        declared: What the file says.
+        step: The path of its step in the file, for example ``spec.crds.website.onReconcile``.
+        group: The name of its group; empty for one without.
+        box_name: The box, for the label `MANAGED_BY`.
+
+    Attributes:
+        declared: What the file says.
+        path: Where it stands in the file.
+        gvk: Its kind.
+        keeping: How it treats its objects.
+        entry: The label by which its objects are known. It does not depend on where in the file the entry stands.
+        repetition: What it is repeated for.
+        conditions: When its objects are wanted.
+        wait_for: What holds them back.
+        has_fixed_key: It always stands for the same object of a custom resource.
+        period: After which time its values are made anew; None for never.
+    """
+
+    def __init__(self, declared: Resource, step: str, group: str, box_name: str) -> None:
+        path = declared.path
+        self.declared = declared
+        self.path = path
+        self.gvk = declared.gvk
+        self.keeping = _keeping(declared, is_on_create=step.endswith(".onCreate"))
+        self.repetition = Repetition(declared.for_each, path)
+        self.conditions = conditions_of(declared, path)
+        self.wait_for = WaitFor(declared.wait_for, f"{path}.waitFor")
+        self.period = renewal_period(declared)
+        metadata = declared.object["metadata"]
+        name, namespace = str(metadata["name"]), str(metadata.get("namespace") or "")
+        self._name = compile_expression(name, where=f"{path}.name")
+        self._namespace = compile_expression(namespace, where=f"{path}.namespace") if namespace else None
+        self._namespaces = _compiled_namespaces(declared, path)
+        self._source = (
+            compile_structure([declared.copy_from.name, declared.copy_from.namespace], where=f"{path}.from")
+            if declared.copy_from is not None
+            else None
+        )
+        self.tls = (
+            compile_structure([declared.tls.common_name, list(declared.tls.dns_names)], where=f"{path}.tls")
+            if declared.tls is not None
+            else None
+        )
+        body = _without_key(declared.object)
+        self._object = compile_structure(body, where=path)
+        self._places = places_of(body, builtin_schema(self.gvk))
+        self.entry = _hash(step, group, declared.kind, str(self.gvk), name, namespace)
+        self._labels = {MANAGED_BY: label_value(box_name), ENTRY: self.entry}
+        read = self._name.names() | (self._namespace.names() if self._namespace is not None else frozenset())
+        if self._namespaces is not None:
+            read |= self._namespaces.names()
+        self.has_fixed_key = not self.repetition.is_loop and read <= _FIXED
+
+    @property
+    def timed(self) -> tuple[Condition, ...]:
+        """The conditions that may turn by the passing of time, as well as others."""
+        return (*self.conditions.when, *self.conditions.any_of, *self.wait_for.conditions)
+
+    def namespaced(self, *, unknown: bool) -> bool:
+        """Tell whether its objects live in a namespace.
+
+        Args:
+            unknown: The answer for ``custom``, of which the file does not know.
+        """
+        return KINDS[self.declared.kind].namespaced if KINDS[self.declared.kind].gvk is not None else unknown
+
+    def may_leave(self, *, unknown: bool) -> bool:
+        """Tell whether an object of it may be outside of the custom resource's namespace."""
+        return self._namespace is not None or self._namespaces is not None or not self.namespaced(unknown=unknown)
+
+    def keys(self, turn: Scope, own_namespace: str, *, namespaced: bool) -> list[ObjectKey]:
+        """Which objects it stands for in one turn: one, or one for each of ``toNamespaces``.
+
+        Args:
+            turn: The scope.
+            own_namespace: The custom resource's; empty for one without.
+            namespaced: Whether its kind has namespaces.
+
+        Raises:
+            StepError: A name is none.
+            konverge.box.expressions.ExpressionError: A name has no value.
+        """
+        name = self._text(turn, self._name, "name")
+        if not namespaced:
+            if self._namespace is not None or self._namespaces is not None:
+                raise StepError(f"{self.path}.namespace", f"{self.gvk.kind} lives in no namespace; leave it out")
+            return [ObjectKey("", name)]
+        if self._namespaces is not None:
+            return [ObjectKey(each, name) for each in self._targets(turn)]
+        namespace = own_namespace if self._namespace is None else self._text(turn, self._namespace, "namespace")
+        if not namespace:
+            raise StepError(f"{self.path}.namespace", f"expected the namespace of this {self.gvk.kind}, found none")
+        return [ObjectKey(namespace, name)]
+
+    def source(self, turn: Scope, own_namespace: str) -> ObjectKey | None:
+        """The object whose data it copies, None for none.
+
+        Raises:
+            StepError: The name is none.
+            konverge.box.expressions.ExpressionError: It has no value.
+        """
+        if self._source is None:
+            return None
+        name, namespace = turn.render(self._source)
+        where = f"{self.path}.from"
+        return ObjectKey(_name(namespace or own_namespace, where), _name(name, where))
+
+    def render(self, turn: Scope, key: ObjectKey, owner_uid: str) -> Object:
+        """The object, with the labels of its owner. What comes from a Secret, or goes into one, is sensitive in it.
+
+        Raises:
+            StepError: It cannot be an object.
+            konverge.box.expressions.ExpressionError: An expression in it has no value.
+        """
+        obj: Object = turn.render(self._object)
+        put_into_words(obj, self._places)
+        metadata = obj.get("metadata", {})
+        if has_sensitive(metadata):
+            # Whoever may list objects sees it.
+            raise StepError(f"{self.path}.metadata", "it comes from a Secret; labels and annotations hide nothing")
+        labels = metadata.get("labels") if isinstance(metadata, dict) else None
+        if not isinstance(metadata, dict) or not isinstance(labels, dict | None):
+            raise StepError(f"{self.path}.labels", f"expected a mapping, found {kind_of(labels)}")
+        metadata["name"] = key.name
+        if key.namespace:
+            metadata["namespace"] = key.namespace
+        metadata["labels"] = {**(labels or {}), **self._labels, OWNER_UID: owner_uid}
+        obj |= {"apiVersion": self.gvk.api_version, "kind": self.gvk.kind, "metadata": metadata}
+        if self.gvk.is_secret:
+            obj |= {field: sensitive(obj[field]) for field in ("data", "stringData") if obj.get(field)}
+        return obj
+
+    def _targets(self, turn: Scope) -> list[str]:
+        assert self._namespaces is not None
+        where = f"{self.path}.toNamespaces"
+        found = revealed_list(turn.render(self._namespaces), where)
+        return list(dict.fromkeys(_name(each, where) for each in found))
+
+    def _text(self, turn: Scope, template: Template, field: str) -> str:
+        return _name(turn.render(template), f"{self.path}.{field}")
+
+
+def revealed_list(value: Any, where: str) -> list[Any]:
+    """The namespaces of ``toNamespaces``.
+
+    Raises:
+        StepError: They are no list, come from a Secret, or are too many.
+    """
+    if not isinstance(value, list) or has_sensitive(value):
+        what = "what comes from a Secret" if has_sensitive(value) else kind_of(value)
+        raise StepError(where, f"expected a list of namespaces, found {what}")
+    if len(value) > MAXIMUM_ITEMS:
+        raise StepError(where, f"expected at most {MAXIMUM_ITEMS} namespaces, found {len(value)}")
+    return value
+
+
+def renewal_period(declared: Resource) -> timedelta | None:
+    """After which time the values of a Secret are made anew; None for never."""
+    if declared.rotate_after is not None:
+        return parse_period(declared.rotate_after)
+    return None if declared.tls is None else parse_period(declared.tls.valid_for) * 2 / 3
+
+
+def label_value(text: str) -> str:
+    """A text as the value of a label: itself where that is allowed, else its beginning and a hash."""
+    if _LABEL.fullmatch(text):
+        return text
+    begin = re.sub(r"[^A-Za-z0-9]+", "-", text)[: _LABEL_LENGTH - _ENTRY_LENGTH - 1].strip("-")
+    return f"{begin}-{_hash(text)}".lstrip("-")
+
+
+def earliest(conditions: tuple[Condition, ...], now: datetime) -> datetime | None:
+    """When one of them may be otherwise although nothing else is; None if time does not matter."""
+    moments = [each.next_change(now) for each in conditions]
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+def _keeping(declared: Resource, *, is_on_create: bool) -> Keeping:
+    is_kept = not is_on_create or declared.reconcile
+    if declared.kind == "jobs":
+        return Keeping(Values.RUN, removes=False)
+    if declared.tls is not None or declared.rotate_after is not None:
+        return Keeping(Values.RENEWED, removes=is_kept)
+    if declared.once:
+        return Keeping(Values.ONCE, removes=is_kept)
+    return Keeping(Values.ALWAYS if is_kept else Values.MADE, removes=is_kept)
+
+
+def _compiled_namespaces(declared: Resource, path: str) -> Structure | Template | None:
+    given = declared.to_namespaces
+    if not given:
+        return None
+    where = f"{path}.toNamespaces"
+    if isinstance(given, str):
+        return compile_expression(given, where=where)
+    return compile_structure(list(given), where=where)
+
+
+def _without_key(obj: Mapping[str, Any]) -> Object:
+    found = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind", "metadata")}
+    hidden = ("name", "namespace")
+    found["metadata"] = {name: value for name, value in obj["metadata"].items() if name not in hidden}
+    return found
+
+
+def _name(value: Any, where: str) -> str:
+    """A name that was rendered: text, or a whole number, which reads as one.
+
+    Raises:
+        StepError: It is neither, or nobody may see it.
+    """
+    if isinstance(value, Sensitive):
+        raise StepError(where, "it comes from a Secret, and names are seen by everybody")
+    if type(value) is int:
+        return str(value)
+    if type(value) is not str or not value:
+        raise StepError(where, f"expected a name, found {'omit' if value is OMIT else kind_of(value)}")
+    return value
+
+
+def _hash(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:_ENTRY_LENGTH]

@@ -1,0 +1,70 @@
+"""Secrets with ``tls``: a certificate, its key, and the authority that signed it, made for this Secret alone.
+
+The authority's own key is kept nowhere: nobody can sign anything else with it, and a renewal makes a new authority.
+"""
+
+from __future__ import annotations
+
+import base64
+from datetime import datetime, timedelta
+from typing import Any
+
+from konverge.box.expressions import Sensitive, has_sensitive, sensitive
+from konverge.box.steps.errors import StepError
+from konverge.errors import ConfigurationError
+from konverge.kube import Object
+from konverge.runtime.certificates import AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE
+
+__all__ = ["TYPE", "certificate_data"]
+
+TYPE = "kubernetes.io/tls"
+"""The type of such a Secret."""
+
+_LONGEST_NAME = 64  # X.520 allows no more for a common name
+
+
+def certificate_data(names: Any, lifetime: timedelta, now: datetime, where: str) -> Object:
+    """The data of a Secret with a new certificate.
+
+    Args:
+        names: The common name, and the DNS names and addresses under which the server is met; the common name is one
+            where there are none.
+        lifetime: How long it is valid.
+        now: The time.
+        where: Where it is declared.
+
+    Raises:
+        StepError: The names cannot stand in a certificate.
+        konverge.errors.ConfigurationError: The package that makes certificates is not installed.
+    """
+    common_name, dns_names = names
+    if has_sensitive(names):
+        raise StepError(where, "it comes from a Secret, and a certificate is shown to everybody")
+    if not isinstance(common_name, str) or not 0 < len(common_name) <= _LONGEST_NAME:
+        raise StepError(f"{where}.commonName", f"expected a text of at most {_LONGEST_NAME} letters")
+    if not isinstance(dns_names, list) or not all(isinstance(each, str) and each for each in dns_names):
+        raise StepError(f"{where}.dnsNames", "expected texts")
+    try:
+        from konverge.runtime.webhooks.self_signed import Authority
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "cryptography":
+            raise
+        raise ConfigurationError(
+            f"{where} needs cryptography, which is not installed: pip install 'konverge[webhooks]'"
+        ) from error
+    try:
+        authority = Authority(f"{common_name[: _LONGEST_NAME - 10]} authority", now, lifetime)
+        pair = authority.issue(dns_names or [common_name], now, lifetime, name=common_name)
+    except ValueError as error:
+        raise StepError(where, f"no certificate can be made for these names: {error}") from None
+    found = {
+        CERTIFICATE_FILE: _encoded(pair.certificate),
+        KEY_FILE: _encoded(pair.key),
+        AUTHORITY_FILE: _encoded(authority.pair.certificate),
+    }
+    data: dict[str, Sensitive] = sensitive(found)
+    return data
+
+
+def _encoded(pem: bytes) -> str:
+    return base64.b64encode(pem).decode("ascii")

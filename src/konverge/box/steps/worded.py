@@ -1,0 +1,95 @@
+"""Numbers and booleans where Kubernetes wants text: labels, the environment of a container, the data of a ConfigMap.
+
+An expression that stands alone keeps the type of its value, and the server would refuse a label ``3`` that is no text.
+Nothing else is converted: a text where a number belongs is more likely a mistake than meant.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from konverge.apply.schema import Schema
+from konverge.box.expressions import Sensitive, is_expression
+from konverge.box.expressions.values import text_of
+
+__all__ = ["Places", "places_of", "put_into_words"]
+
+_EACH = object()
+
+
+class Place(NamedTuple):
+    """Where an expression is: the steps to it, of which some mean each item, and the schema of what is there."""
+
+    steps: tuple[Any, ...]
+    schema: Schema
+
+
+Places = tuple[Place, ...]
+
+
+def places_of(value: Any, schema: Schema | None) -> Places:
+    """Where a value has expressions that may come to what has to be text.
+
+    Args:
+        value: With expressions in its texts.
+        schema: Its schema; None for a kind that is not known.
+    """
+    found: dict[tuple[Any, ...], Schema] = {}
+    if schema is not None:
+        _find(value, schema, (), found)
+    return tuple(Place(steps, below) for steps, below in found.items())
+
+
+def _find(value: Any, schema: Schema, steps: tuple[Any, ...], found: dict[tuple[Any, ...], Schema]) -> None:
+    if isinstance(value, str):
+        if is_expression(value) and (schema.type != "string" or _is_text(schema)):
+            found[steps] = schema
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            below = schema.child(name)
+            if below is not None:
+                _find(each, below, (*steps, _EACH if is_expression(name) else name), found)
+    elif isinstance(value, list) and schema.items is not None:
+        for each in value:
+            _find(each, schema.items, (*steps, _EACH), found)
+
+
+def put_into_words(value: Any, places: Places) -> None:
+    """Convert, in place, what has been rendered at these places."""
+    for steps, schema in places:
+        _convert(value, steps, schema)
+
+
+def _convert(value: Any, steps: tuple[Any, ...], schema: Schema) -> None:
+    step, *rest = steps
+    if isinstance(value, dict):
+        keys: list[Any] = list(value) if step is _EACH else [step] if step in value else []
+    elif isinstance(value, list) and step is _EACH:
+        keys = list(range(len(value)))
+    else:
+        return
+    for key in keys:
+        if rest:
+            _convert(value[key], tuple(rest), schema)
+        else:
+            value[key] = _worded(value[key], schema)
+
+
+def _worded(value: Any, schema: Schema | None) -> Any:
+    if schema is None or value is None:
+        return value
+    if isinstance(value, Sensitive):
+        return Sensitive(_worded(value.reveal(), schema))
+    if isinstance(value, bool | int | float):
+        return text_of(value) if _is_text(schema) else value
+    if isinstance(value, dict):
+        return {name: _worded(each, schema.child(name)) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_worded(each, schema.items) for each in value]
+    return value
+
+
+def _is_text(schema: Schema) -> bool:
+    """Tell whether only text can be there; a port or a quantity may be a number as well."""
+    is_either = schema.spec.get("format") == "int-or-string" or "oneOf" in schema.spec
+    return schema.type == "string" and not is_either and not schema.name.endswith(".Quantity")

@@ -1,0 +1,685 @@
+"""What a pass plans for the objects of a custom resource."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from konverge.box.expressions import ExpressionError, has_sensitive, revealed, sensitive
+from konverge.box.file import KINDS
+from konverge.box.steps import StepError
+from konverge.box.steps.keeping import Decision
+from konverge.box.steps.labels import CREATED, ENTRY, GENERATED_AT, MANAGED_BY, OWNER_UID
+from konverge.box.steps.marks import MAXIMUM_MARKS, mark_of, marks_after, marks_of
+from konverge.box.steps.planned import Plan
+from konverge.kube import GroupVersionKind, Object, ObjectKey, format_time
+from tests.box.steps.planned import (
+    NOW,
+    UID,
+    Objects,
+    entries_of,
+    groups_of,
+    made_by,
+    owner_of,
+    plan_of,
+    stored,
+    told,
+)
+
+
+def asked_for(steps: str, spec: dict[str, Any] | None = None, *objects: Object) -> list[str]:
+    reader = Objects(*objects)
+    plan_of(steps, spec, reader=reader)
+    return reader.asked
+
+
+def marked_after(plan: Plan, owner: Object, *objects: Object) -> list[str] | None:
+    return asyncio.run(marks_after(plan, owner, Objects(*objects)))
+
+
+# Objects.
+
+
+def test_an_object_carries_the_box_its_owner_and_its_entry() -> None:
+    obj = made_by(plan_of("onReconcile: {configMaps: [{labels: {a: b}, data: {c: d}}]}"))
+
+    assert obj["metadata"]["name"] == "site"
+    assert obj["metadata"]["namespace"] == "here"
+    labels = obj["metadata"]["labels"]
+    assert {name: labels[name] for name in ("a", MANAGED_BY, OWNER_UID)} == {
+        "a": "b",
+        MANAGED_BY: "test-box",
+        OWNER_UID: UID,
+    }
+    assert len(labels[ENTRY]) == 12
+
+
+def test_the_label_of_an_entry_does_not_depend_on_where_it_stands() -> None:
+    first = "{name: a, data: {x: '1'}}"
+    alone = plan_of(f"onReconcile: {{configMaps: [{first}]}}")
+    later = plan_of(f"onReconcile: {{secrets: [{{}}], configMaps: [{{name: b}}, {first}]}}")
+    elsewhere = plan_of(f"onReconcile: [{{name: other, configMaps: [{first}]}}]")
+
+    label = made_by(alone, "a")["metadata"]["labels"][ENTRY]
+    assert made_by(later, "a")["metadata"]["labels"][ENTRY] == label
+    assert made_by(later, "b")["metadata"]["labels"][ENTRY] != label
+    assert made_by(elsewhere, "a")["metadata"]["labels"][ENTRY] != label
+
+
+def test_numbers_and_booleans_become_text_where_kubernetes_wants_text() -> None:
+    plan = plan_of(
+        """
+        onReconcile:
+          deployments:
+            - image: a
+              replicas: "{{ spec.size }}"
+              port: "{{ spec.port }}"
+              labels: {size: "{{ spec.size }}"}
+              env: {SIZE: "{{ spec.size }}", DEBUG: "{{ spec.debug }}"}
+              podAnnotations: "{{ spec.notes }}"
+          configMaps: [{data: "{{ spec.notes }}"}]
+        """,
+        {"size": 3, "debug": True, "port": 80, "notes": {"a": 1.5}},
+    )
+    settings, deployment = (entry.object for entry in entries_of(plan))
+
+    assert settings is not None
+    assert settings["data"] == {"a": "1.5"}
+    assert deployment is not None
+    assert deployment["metadata"]["labels"]["size"] == "3"
+    assert deployment["spec"]["replicas"] == 3
+    assert deployment["spec"]["template"]["metadata"]["annotations"] == {"a": "1.5"}
+    (main,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert [each["value"] for each in main["env"]] == ["3", "true"]
+    assert main["ports"] == [{"containerPort": 80}]
+
+
+@given(st.permutations(["podDisruptionBudgets", "services", "configMaps", "secrets", "namespaces", "jobs"]))
+def test_the_kinds_of_a_group_are_made_in_their_order_whatever_the_file_says(keys: list[str]) -> None:
+    entry = "{image: a, name: '{{ item }}', forEach: {field: spec.names}}"
+    lists = [f"{key}: [{entry if key == 'jobs' else entry.replace('image: a, ', '')}]" for key in keys]
+    made = entries_of(plan_of(f"onReconcile: {{{', '.join(lists)}}}", {"names": ["b", "a"]}))
+
+    order = list(KINDS)
+    places = [order.index(entry.resource.kind) for entry in made]
+    assert places == sorted(places)
+    assert [entry.key.name for entry in made] == ["b", "a"] * len(keys)
+
+
+def test_an_object_that_cannot_be_rendered_is_a_problem_of_its_own_with_its_path() -> None:
+    plan = plan_of(
+        """
+        onReconcile:
+          - name: broken
+            configMaps: [{name: a, data: {x: "{{ status.host.name }}"}}]
+          - name: whole
+            configMaps: [{name: b}]
+        """
+    )
+    broken, whole = entries_of(plan)
+
+    assert "spec.crds.web.onReconcile[0].configMaps[0].data.x" in broken.problem
+    assert broken.object is None
+    assert (whole.problem, whole.decision) == ("", Decision.APPLY)
+
+
+def test_without_a_name_the_plan_fails_for_nobody_knows_what_is_wanted() -> None:
+    with pytest.raises(ExpressionError, match=r"configMaps\[0\]\.name"):
+        plan_of("onReconcile: {configMaps: [{name: '{{ status.a.b }}'}]}")
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("{{ spec.flag }}", "found a boolean"), ("{{ spec.empty }}", "expected a name"), ("{{ omit }}", "found omit")],
+)
+def test_a_name_is_text(name: str, found: str) -> None:
+    with pytest.raises(StepError, match=found):
+        plan_of(f"onReconcile: {{configMaps: [{{name: '{name}'}}]}}", {"flag": True, "empty": ""})
+
+
+def test_a_name_may_be_a_number() -> None:
+    assert told(plan_of("onReconcile: {configMaps: [{name: '{{ spec.n }}'}]}", {"n": 7})) == {
+        "ConfigMap here/7": "apply"
+    }
+
+
+def test_an_object_with_a_namespace_of_an_owner_without_needs_one() -> None:
+    owner = owner_of()
+    del owner["metadata"]["namespace"]
+
+    with pytest.raises(StepError, match="expected the namespace of this ConfigMap"):
+        plan_of("onReconcile: {configMaps: [{}]}", owner=owner)
+
+
+# Contradiction 7: items are in scope everywhere, and what is not wanted any more goes.
+
+HOSTS = """
+onReconcile:
+  configMaps:
+    - name: "{{ metadata.name }}-{{ host }}"
+      forEach: {field: spec.hosts, as: host}
+      when: [{field: host, notEquals: skipped}]
+      data: {host: "{{ item }}", at: "{{ index }}"}
+"""
+
+
+def test_an_item_is_in_scope_of_names_conditions_and_data() -> None:
+    plan = plan_of(HOSTS, {"hosts": ["a", "skipped", "b"]})
+
+    assert told(plan) == {
+        "ConfigMap here/site-a": "apply",
+        "ConfigMap here/site-skipped": "skip",
+        "ConfigMap here/site-b": "apply",
+    }
+    assert made_by(plan, "site-b")["data"] == {"host": "b", "at": "2"}
+
+
+def test_the_object_of_a_removed_element_is_deleted_if_it_is_ours() -> None:
+    both = plan_of(HOSTS, {"hosts": ["a", "b"]})
+    ours, taken = made_by(both, "site-b"), made_by(both, "site-a")
+    taken["metadata"]["ownerReferences"] = []
+
+    assert told(plan_of(HOSTS, {"hosts": []}, ours, taken)) == {"ConfigMap here/site-b": "delete"}
+
+
+def test_objects_of_other_entries_and_other_owners_are_no_removed_elements() -> None:
+    one = made_by(plan_of("onReconcile: {configMaps: [{name: fixed}]}"), "fixed")
+    other = stored({**one, "metadata": {**one["metadata"], "name": "x", "labels": {OWNER_UID: "another"}}})
+
+    assert told(plan_of(HOSTS, {"hosts": []}, one, other)) == {}
+
+
+def test_what_an_entry_made_under_a_former_name_is_deleted() -> None:
+    steps = "onReconcile: {configMaps: [{name: '{{ spec.name }}'}]}"
+    former = made_by(plan_of(steps, {"name": "old"}))
+
+    assert told(plan_of(steps, {"name": "new"}, former)) == {
+        "ConfigMap here/new": "apply",
+        "ConfigMap here/old": "delete",
+    }
+
+
+def test_a_job_of_a_removed_element_stays() -> None:
+    steps = "onReconcile: {jobs: [{name: '{{ item }}', forEach: {field: spec.hosts}, image: a}]}"
+    job = made_by(plan_of(steps, {"hosts": ["a"]}))
+
+    assert told(plan_of(steps, {"hosts": []}, job)) == {}
+
+
+def test_a_name_that_no_element_has_any_more_is_found_though_the_condition_guards_its_expression() -> None:
+    steps = "onReconcile: {configMaps: [{name: '{{ spec.db.name }}', when: [{field: spec.db, exists: true}]}]}"
+    made = made_by(plan_of(steps, {"db": {"name": "x"}}))
+
+    assert told(plan_of(steps, {}, made)) == {"ConfigMap here/x": "delete"}
+
+
+def test_names_that_cannot_vary_cost_no_look_at_the_cluster() -> None:
+    assert asked_for("onReconcile: {configMaps: [{name: '{{ metadata.name }}-a'}], services: [{port: 80}]}") == []
+
+
+# Contradiction 4: what onReconcile does not want any more is deleted, without flapping.
+
+VARIANTS = """
+onReconcile:
+  - name: small
+    when: [{field: spec.size, equals: small}]
+    configMaps: [{name: settings, data: {size: s}}]
+  - name: large
+    configMaps: [{name: settings, data: {size: l}, when: [{field: spec.size, equals: large}]}]
+"""
+
+
+def test_an_object_whose_condition_turns_false_is_deleted() -> None:
+    steps = "onReconcile: {configMaps: [{when: [{field: spec.on, equals: true}]}]}"
+    made = made_by(plan_of(steps, {"on": True}))
+
+    assert told(plan_of(steps, {"on": False}, made)) == {"ConfigMap here/site": "delete"}
+
+
+def test_one_that_is_not_ours_stays() -> None:
+    steps = "onReconcile: {configMaps: [{when: [{field: spec.on, equals: true}]}]}"
+    made = made_by(plan_of(steps, {"on": True}))
+    without_reference = {**made, "metadata": {**made["metadata"], "ownerReferences": []}}
+    without_label = {**made, "metadata": {**made["metadata"], "labels": {}}}
+
+    for other in (without_reference, without_label):
+        assert told(plan_of(steps, {"on": False}, other)) == {"ConfigMap here/site": "skip"}
+
+
+@pytest.mark.parametrize(("size", "data"), [("small", "s"), ("large", "l")])
+def test_of_variants_of_one_object_the_one_that_holds_takes_it_over(size: str, data: str) -> None:
+    small = made_by(plan_of(VARIANTS, {"size": "small"}))
+    plan = plan_of(VARIANTS, {"size": size}, small)
+
+    assert sorted(entry.decision.value for entry in entries_of(plan)) == ["apply", "skip"]
+    assert made_by(plan, "settings")["data"] == {"size": data}
+
+
+def test_when_no_variant_holds_the_object_is_deleted_once() -> None:
+    small = made_by(plan_of(VARIANTS, {"size": "small"}))
+
+    decisions = [entry.decision.value for entry in entries_of(plan_of(VARIANTS, {"size": "none"}, small))]
+    assert decisions == ["delete", "skip"]
+
+
+def test_two_entries_that_want_one_object_are_refused_by_both_paths() -> None:
+    steps = """
+        onCreate: {configMaps: [{name: a}]}
+        onReconcile: [{configMaps: [{name: b}]}, {configMaps: [{name: a}]}]
+        """
+
+    with pytest.raises(StepError, match=r"onReconcile\[1\].configMaps\[0\]: ConfigMap here/a is wanted by .*onCreate"):
+        plan_of(steps)
+
+
+def test_two_elements_that_want_one_object_are_told_by_their_numbers() -> None:
+    with pytest.raises(StepError, match=r"\(item 2\): ConfigMap here/site-a is wanted by .* \(item 0\), too"):
+        plan_of(HOSTS, {"hosts": ["a", "b", "a"]})
+
+
+@st.composite
+def _boxes(draw: st.DrawFn) -> tuple[str, dict[str, bool]]:
+    """Groups whose entries want few names, each under a condition of its own, some in a group with one."""
+    lines: list[str] = []
+    flags: dict[str, bool] = {}
+    count = 0
+
+    def flag() -> str:
+        nonlocal count
+        count += 1
+        flags[f"f{count}"] = draw(st.booleans())
+        return f"when: [{{field: spec.f{count}, equals: true}}]"
+
+    for step in ("onCreate", "onReconcile"):
+        lines.append(f"{step}:")
+        for group in range(draw(st.integers(1, 2))):
+            entries = [f"{{name: {draw(st.sampled_from('ab'))}, {flag()}}}" for _ in range(draw(st.integers(1, 3)))]
+            name = f"{step.lower()}{group}"
+            head = f"name: {name}, {flag()}, " if draw(st.booleans()) else f"name: {name}, "
+            lines.append(f"  - {{{head}configMaps: [{', '.join(entries)}]}}")
+    return "\n".join(lines), flags
+
+
+@given(_boxes())
+def test_for_any_conditions_an_object_gets_one_decision_and_is_never_deleted_when_it_is_wanted(
+    box: tuple[str, dict[str, bool]],
+) -> None:
+    steps, flags = box
+    template = made_by(plan_of("onReconcile: {configMaps: [{name: a}]}"))
+    there = [{**template, "metadata": {**template["metadata"], "name": name}} for name in "ab"]
+    try:
+        plan = plan_of(steps, flags, *there)
+    except StepError as error:
+        assert "is wanted by" in str(error)  # two conditions hold at once  # noqa: PT017
+        return
+
+    acted = [entry for entry in entries_of(plan) if entry.decision is not Decision.SKIP]
+    assert len({entry.identity for entry in acted}) == len(acted)
+
+
+# Contradiction 3: what onCreate has made is not made again.
+
+ONCE_MADE = "onCreate: {configMaps: [{name: a}]}"
+
+
+def marked(*names: str, kind: str = "ConfigMap") -> Object:
+    owner = owner_of()
+    marks = [mark_of(owner, GroupVersionKind("", "v1", kind), ObjectKey("here", name)) for name in names]
+    owner["metadata"]["annotations"] = {CREATED: json.dumps(marks)}
+    return owner
+
+
+def test_what_was_made_once_and_deleted_by_hand_stays_away() -> None:
+    assert told(plan_of(ONCE_MADE, owner=marked("a"))) == {"ConfigMap here/a": "skip"}
+
+
+def test_the_marks_of_another_owner_count_for_nothing() -> None:
+    copied = marked("a")
+    copied["metadata"]["uid"] = "another"
+
+    assert told(plan_of(ONCE_MADE, owner=copied)) == {"ConfigMap here/a": "apply"}
+
+
+@pytest.mark.parametrize("text", ["no JSON", "{}", "[1]", "[" * 10_000])
+def test_marks_that_somebody_has_broken_are_none(text: str) -> None:
+    owner = owner_of(annotations={CREATED: text})
+
+    assert marks_of(owner) == []
+
+
+def test_what_on_create_made_is_left_as_it_is_also_when_its_condition_turns_false() -> None:
+    steps = "onCreate: {configMaps: [{name: a, when: [{field: spec.on, equals: true}]}]}"
+    made = made_by(plan_of(steps, {"on": True}))
+
+    assert told(plan_of(steps, {"on": True}, made)) == {"ConfigMap here/a": "leave"}
+    assert told(plan_of(steps, {"on": False}, made)) == {"ConfigMap here/a": "skip"}
+
+
+def test_reconcile_true_keeps_it_as_on_reconcile_does() -> None:
+    steps = "onCreate: {configMaps: [{name: a, reconcile: true, when: [{field: spec.on, equals: true}]}]}"
+    made = made_by(plan_of(steps, {"on": True}))
+
+    assert told(plan_of(steps, {"on": True}, made)) == {"ConfigMap here/a": "apply"}
+    assert told(plan_of(steps, {"on": False}, made)) == {"ConfigMap here/a": "delete"}
+
+
+def test_only_what_is_there_and_ours_is_marked() -> None:
+    plan = plan_of("onCreate: {configMaps: [{name: a}, {name: b}, {name: c}]}")
+    ours, taken = (stored(entry.object) for entry in entries_of(plan)[:2] if entry.object is not None)
+    taken["metadata"]["labels"] = {}
+
+    assert marked_after(plan, owner_of(), ours, taken) == [entries_of(plan)[0].mark]
+    assert marked_after(plan, owner_of()) is None
+
+
+def test_an_object_that_was_made_without_its_mark_being_written_is_marked_later() -> None:
+    made = made_by(plan_of(ONCE_MADE))
+    plan = plan_of(ONCE_MADE, None, made)
+
+    assert told(plan) == {"ConfigMap here/a": "leave"}
+    assert marked_after(plan, owner_of(), made) == [entries_of(plan)[0].mark]
+
+
+def test_old_marks_make_room_but_not_those_of_what_the_file_makes() -> None:
+    steps = "onCreate: {configMaps: [{name: a}, {name: b}]}"
+    first = plan_of(steps)
+    a, b = (entry.mark for entry in entries_of(first))
+    made = [stored(entry.object) for entry in entries_of(first) if entry.object is not None]
+    old = [a, *(f"{number:012x}" for number in range(MAXIMUM_MARKS - 1))]
+    owner = owner_of(annotations={CREATED: json.dumps(old)})
+
+    marks = marked_after(plan_of(steps, None, *made, owner=owner), owner, *made)
+
+    assert marks is not None
+    assert len(marks) == MAXIMUM_MARKS
+    assert (marks[0], marks[1], marks[-1]) == (a, old[2], b)
+
+
+# Jobs.
+
+
+@pytest.mark.parametrize("step", ["onCreate", "onReconcile"])
+def test_a_job_runs_once_wherever_it_stands(step: str) -> None:
+    steps = f"{step}: {{jobs: [{{name: a, image: b}}]}}"
+    plan = plan_of(steps)
+    job = made_by(plan)
+    (entry,) = entries_of(plan)
+    owner = owner_of(annotations={CREATED: f'["{entry.mark}"]'})
+
+    assert told(plan_of(steps, None, job)) == {"Job here/a": "leave"}
+    assert told(plan_of(steps, owner=owner)) == {"Job here/a": "skip"}
+
+
+def test_a_job_is_not_deleted_when_its_condition_turns_false() -> None:
+    steps = "onReconcile: {jobs: [{name: a, image: b, when: [{field: spec.on, equals: true}]}]}"
+    job = made_by(plan_of(steps, {"on": True}))
+
+    assert told(plan_of(steps, {"on": False}, job)) == {"Job here/a": "skip"}
+
+
+# Secrets.
+
+PASSWORD = (
+    "onCreate: {secrets: [{once: true, stringData: {password: '{{ randomHex(16) }}', user: '{{ status.no.no }}'}}]}"
+)
+
+
+def test_values_that_are_made_once_are_left_without_being_rendered() -> None:
+    secret = made_by(plan_of("onCreate: {secrets: [{once: true, stringData: {password: '{{ randomHex(16) }}'}}]}"))
+    (entry,) = entries_of(plan_of(PASSWORD, None, secret))
+
+    assert (entry.decision, entry.object, entry.problem) == (Decision.LEAVE, None, "")
+
+
+def test_a_secret_that_is_made_once_is_made_again_after_somebody_deleted_it() -> None:
+    steps = "onCreate: {secrets: [{once: true, stringData: {password: '{{ randomHex(16) }}'}}]}"
+
+    assert told(plan_of(steps, owner=marked("site", kind="Secret"))) == {"Secret here/site": "apply"}
+
+
+def test_the_server_is_asked_before_values_overwrite_what_a_cache_has_not_seen() -> None:
+    steps = "onCreate: {secrets: [{once: true}]}"
+    secret = made_by(plan_of(steps))
+
+    assert asked_for(steps) == ["Secret here/site", "live Secret here/site"]
+    assert asked_for(steps, None, secret) == ["Secret here/site"]
+
+
+ROTATED = "onCreate: {secrets: [{rotateAfter: 1h, stringData: {password: '{{ randomHex(16) }}'}}]}"
+
+
+def test_a_value_of_its_age_is_made_anew_and_the_pass_comes_again_then() -> None:
+    first = plan_of(ROTATED)
+    secret = made_by(first)
+    assert secret["metadata"]["annotations"][GENERATED_AT] == format_time(NOW)
+    assert first.wake_at == NOW + timedelta(hours=1)
+
+    young = plan_of(ROTATED, None, secret, now=NOW + timedelta(minutes=59))
+    assert (told(young), young.wake_at) == ({"Secret here/site": "leave"}, NOW + timedelta(hours=1))
+    old = plan_of(ROTATED, None, secret, now=NOW + timedelta(hours=1))
+    assert (told(old), old.wake_at) == ({"Secret here/site": "apply"}, NOW + timedelta(hours=2))
+
+
+def test_a_secret_whose_annotation_is_gone_is_as_old_as_the_object() -> None:
+    secret = made_by(plan_of(ROTATED))
+    secret["metadata"]["annotations"] = {}
+    secret["metadata"]["creationTimestamp"] = format_time(NOW - timedelta(minutes=30))
+
+    assert plan_of(ROTATED, None, secret).wake_at == NOW + timedelta(minutes=30)
+
+
+def test_somebody_elses_secret_is_not_rotated() -> None:
+    secret = made_by(plan_of(ROTATED))
+    secret["metadata"]["labels"] = {}
+
+    plan = plan_of(ROTATED, None, secret, now=NOW + timedelta(days=9))
+    assert (told(plan), plan.wake_at) == ({"Secret here/site": "leave"}, None)
+
+
+def test_the_values_of_a_secret_show_nowhere() -> None:
+    plan = plan_of("onReconcile: {secrets: [{stringData: {password: hunter2}, data: {a: aHVudGVyMg==}}]}")
+
+    assert "hunter2" not in repr(plan)
+    assert "aHVudGVyMg" not in repr(plan)
+    assert revealed(made_by(plan))["stringData"] == {"password": "hunter2"}
+
+
+def test_what_comes_from_a_secret_is_in_no_name_and_no_label() -> None:
+    key = sensitive({"data": {"key": "hunter2"}})
+
+    with pytest.raises(StepError, match="names are seen by everybody") as caught:
+        plan_of("onReconcile: {configMaps: [{name: '{{ spec.key.data.key }}'}]}", {"key": key})
+    assert "hunter2" not in str(caught.value)
+    (entry,) = entries_of(
+        plan_of("onReconcile: {configMaps: [{labels: {a: '{{ spec.key.data.key }}'}}]}", {"key": key})
+    )
+    assert entry.problem.endswith("it comes from a Secret; labels and annotations hide nothing")
+
+
+# Copies.
+
+COPY = """
+onReconcile:
+  secrets:
+    - name: copy
+      fromSecret: {name: "{{ spec.source }}", namespace: vault}
+      toNamespaces: "{{ spec.to }}"
+      stringData: {more: text}
+"""
+SOURCE: Object = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {"name": "keys", "namespace": "vault"},
+    "type": "example.com/keys",
+    "data": {"key": "aHVudGVyMg=="},
+}
+
+
+def test_a_secret_is_copied_to_each_namespace_and_owned_only_in_its_owners() -> None:
+    plan = plan_of(COPY, {"source": "keys", "to": ["here", "there"]}, SOURCE)
+
+    assert [(str(entry.key), entry.is_owned) for entry in entries_of(plan)] == [
+        ("here/copy", True),
+        ("there/copy", False),
+    ]
+    (_, there) = entries_of(plan)
+    assert there.object is not None
+    assert there.object["type"] == "example.com/keys"
+    assert has_sensitive(there.object["data"])
+    assert revealed(there.object["data"]) == {"key": "aHVudGVyMg=="}
+    assert revealed(there.object["stringData"]) == {"more": "text"}
+
+
+def test_a_copy_waits_for_its_source() -> None:
+    plan = plan_of(COPY, {"source": "keys", "to": ["there"]})
+
+    (entry,) = entries_of(plan)
+    assert (entry.decision, entry.blocked, entry.object) == (Decision.APPLY, "waiting for Secret vault/keys", None)
+
+
+def test_the_copy_in_a_namespace_that_is_no_target_any_more_is_deleted() -> None:
+    both = plan_of(COPY, {"source": "keys", "to": ["one", "two"]}, SOURCE)
+    copies = [stored(entry.object, owned=False) for entry in entries_of(both) if entry.object is not None]
+
+    plan = plan_of(COPY, {"source": "keys", "to": ["two"]}, SOURCE, *copies)
+    assert told(plan) == {"Secret two/copy": "apply", "Secret one/copy": "delete"}
+
+
+@pytest.mark.parametrize("to", ["there", 3, {"a": "b"}])
+def test_targets_are_a_list(to: Any) -> None:
+    with pytest.raises(StepError, match=r"toNamespaces: expected a list of namespaces, found "):
+        plan_of(COPY, {"source": "keys", "to": to}, SOURCE)
+
+
+def test_a_config_map_is_copied_with_its_binary_data() -> None:
+    source = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "a", "namespace": "here"},
+        "data": {"a": "1", "b": "2"},
+        "binaryData": {"c": "AA=="},
+    }
+    steps = "onReconcile: {configMaps: [{name: copy, fromConfigMap: {name: a}, data: {b: mine}}]}"
+
+    made = made_by(plan_of(steps, None, source))
+    assert (made["data"], made["binaryData"]) == ({"a": "1", "b": "mine"}, {"c": "AA=="})
+
+
+# Waiting, suspension, time.
+
+
+def test_what_is_waited_for_is_named_and_nothing_is_rendered_before() -> None:
+    steps = """
+        onReconcile:
+          configMaps:
+            - waitFor: [{field: spec.ready, equals: true}, {field: status.url}]
+              data: {url: "{{ status.url.host }}"}
+        """
+
+    (first,) = entries_of(plan_of(steps, {"ready": False}))
+    assert (first.blocked, first.object, first.problem) == ("waiting for spec.ready equals true", None, "")
+    (second,) = entries_of(plan_of(steps, {"ready": True}))
+    assert second.blocked == "waiting for status.url exists"
+
+
+def test_the_results_of_earlier_steps_end_the_waiting() -> None:
+    steps = """
+        cross: [{apiVersion: v1, kind: Service, as: db, selector: {name: db}}]
+        onReconcile: {configMaps: [{waitFor: [{field: cross.db.found, equals: true}]}]}
+        """
+
+    (absent,) = entries_of(plan_of(steps, cross={"db": {"found": False}}))
+    (found,) = entries_of(plan_of(steps, cross={"db": {"found": True}}))
+    assert (absent.blocked, found.blocked) == ("waiting for cross.db.found equals true", "")
+
+
+def test_a_group_is_suspended_while_all_its_conditions_hold() -> None:
+    steps = "onReconcile: {suspend: [{field: spec.a, equals: true}, {field: spec.b, equals: true}]}"
+
+    assert [plan_of(steps, {"a": True, "b": b}).groups[0].is_suspended for b in (True, False)] == [True, False]
+    assert not plan_of("onReconcile: {}").groups[0].is_suspended
+
+
+def test_a_condition_of_time_says_when_to_come_again() -> None:
+    steps = "onReconcile: {configMaps: [{when: [{time: {after: '13:00', before: '14:00'}}]}]}"
+
+    assert plan_of(steps).wake_at == NOW.replace(hour=13)
+    assert plan_of("onReconcile: {configMaps: [{}]}").wake_at is None
+
+
+def test_groups_are_called_by_their_names_or_their_step() -> None:
+    def names(steps: str) -> list[tuple[str, str]]:
+        return [(group.name, group.condition_type) for group in plan_of(steps).groups]
+
+    assert names("onCreate: {}\nonReconcile: {}") == [("created", "CreatedReady"), ("resources", "ResourcesReady")]
+    assert names("onReconcile: [{}, {name: webTier}, {}]") == [
+        ("resources0", "Resources0Ready"),
+        ("webTier", "WebTierReady"),
+        ("resources2", "Resources2Ready"),
+    ]
+
+
+# Kinds without namespaces, and of which the cluster knows nothing.
+
+
+def test_objects_without_a_namespace_have_no_owner_reference() -> None:
+    plan = plan_of(
+        """
+        onReconcile:
+          namespaces: [{name: "{{ metadata.name }}"}]
+          custom: [{apiVersion: test.konverge.dev/v1, kind: Fleet}, {apiVersion: test.konverge.dev/v1, kind: Boat}]
+        """
+    )
+
+    assert [(str(entry.key), entry.is_owned) for entry in entries_of(plan)] == [
+        ("site", False),
+        ("site", False),
+        ("here/site", True),
+    ]
+
+
+def test_a_namespace_for_a_kind_without_is_refused() -> None:
+    with pytest.raises(StepError, match="Fleet lives in no namespace; leave it out"):
+        plan_of("onReconcile: {custom: [{apiVersion: test.konverge.dev/v1, kind: Fleet, namespace: a}]}")
+
+
+def test_a_kind_that_is_not_served_is_left_to_its_component_to_report() -> None:
+    reader = Objects(unserved=("Boat",))
+    steps = "onReconcile: {custom: [{name: '{{ spec.a }}', apiVersion: t/v1, kind: Boat}]}"
+
+    assert told(plan_of(steps, {"a": "x"}, reader=reader)) == {"Boat here/x": "apply"}
+
+
+def test_what_does_not_go_with_its_owner_is_left_over() -> None:
+    groups = groups_of(
+        """
+        onReconcile:
+          namespaces: [{}]
+          configMaps: [{name: in}, {name: out, namespace: there}]
+          services: [{port: 80}]
+        """
+    )
+    planned = entries_of(plan_of(groups))
+    reader = Objects(*(stored(entry.object, owned=entry.is_owned) for entry in planned if entry.object is not None))
+
+    found = asyncio.run(groups.leftovers(owner_of(), reader))
+
+    assert [(obj["kind"], obj["metadata"]["name"]) for obj in found] == [("Namespace", "site"), ("ConfigMap", "out")]
+    assert [each for each in reader.asked if each.startswith("Service")] == []
+
+
+# Bounds.
+
+
+def test_more_objects_than_a_custom_resource_may_have_are_refused_before_any_is_rendered() -> None:
+    entry = "{name: '{{ item }}', namespace: '%s', forEach: {field: spec.hosts}, data: {a: '{{ spec.no.no }}'}}"
+    lists = ", ".join(entry % f"n{number}" for number in range(6))
+
+    with pytest.raises(StepError, match=r"configMaps\[5\]: expected at most 5000 objects"):
+        plan_of(f"onReconcile: {{configMaps: [{lists}]}}", {"hosts": [f"h{number}" for number in range(1000)]})
