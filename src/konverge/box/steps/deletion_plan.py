@@ -8,20 +8,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from konverge.box.expressions import (
     Conditions,
     Structure,
     Template,
     compile_expression,
-    compile_field,
     compile_structure,
     revealed,
 )
 from konverge.box.file import CUSTOM, KINDS, DeleteGroup, DeleteTarget, Resource
 from konverge.box.steps.conditional import conditions_of
 from konverge.box.steps.errors import StepError
+from konverge.box.steps.for_each import Repetition
 from konverge.box.steps.labels import ENTRY, MANAGED_BY, OWNER_UID
 from konverge.box.steps.scope import Scope
 from konverge.errors import ConfigurationError
@@ -144,27 +143,12 @@ class _Job:
         self._box_name = box_name
         self._conditions: Conditions = conditions_of(declared, declared.path)
         self._object: Structure = compile_structure(declared.object, where=declared.path)
-        loop = declared.for_each
-        self._over = None if loop is None else compile_field(loop.field, where=f"{declared.path}.forEach.field")
-        self._as = "item" if loop is None else loop.as_
+        self._turns = Repetition(declared.for_each, declared.path)
 
     def plan(self, scope: Scope, owner: Object) -> Iterator[PlannedJob]:
-        for each in self._scopes(scope):
+        for each in self._turns.scopes(scope):
             if each.holds(self._conditions):
                 yield self._rendered(each, owner)
-
-    def _scopes(self, scope: Scope) -> Iterator[Scope]:
-        if self._over is None:
-            yield scope
-            return
-        found: Any = scope.find(self._over)
-        if isinstance(found, dict):
-            items = [(key, found[key]) for key in sorted(found)]
-        else:
-            items = [(each, None) for each in found] if isinstance(found, list) else []
-        for index, (item, value) in enumerate(items[: MOST_JOBS + 1]):
-            names = {"item": item, self._as: item, "index": index}
-            yield scope.plus(**names, **({"value": value} if isinstance(found, dict) else {}))
 
     def _rendered(self, scope: Scope, owner: Object) -> PlannedJob:
         obj: Object = revealed(scope.render(self._object))
@@ -174,7 +158,8 @@ class _Job:
         if not key.namespace:
             raise StepError(self._where, f"expected a namespace for Job {key.name}, since {owner['kind']} has none")
         uid = owner["metadata"]["uid"]
-        entry = hashlib.sha256(f"onDelete {key}".encode()).hexdigest()[:12]
+        # With the UID: annotations, and the notes in them, may be copied to another custom resource.
+        entry = hashlib.sha256(f"onDelete {uid} {key}".encode()).hexdigest()[:12]
         metadata["labels"] = {
             **(metadata.get("labels") or {}),
             MANAGED_BY: self._box_name,
