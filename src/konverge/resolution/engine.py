@@ -1,0 +1,374 @@
+"""The engine: the one way from a reference to its content, whoever asks.
+
+    reference -> source map -> resolver and its settings -> parameters -> policy -> cache -> pin -> fetch, a few per
+    remote, with deadline and retries -> digest -> content -> signatures -> outcome
+
+Everything before the cache is decided without a connection. The controllers of requests, the command line and operator
+boxes all come this way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Literal, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+from konverge.client.retries import Backoff
+from konverge.clock import Clock, Entropy
+from konverge.kube import Object
+from konverge.resolution.bounds import RemoteBounds
+from konverge.resolution.cache import Cache, CacheKey, CacheMode, Failed, cache_key, is_kept
+from konverge.resolution.content import ANY_KIND, AllowedKinds, check_content
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.flights import Flights
+from konverge.resolution.policy import Admission, Policy, SignatureMode, SignatureRule, admit
+from konverge.resolution.reasons import Reason
+from konverge.resolution.reference import Parameters, Reference
+from konverge.resolution.registry import Installed, Registry
+from konverge.resolution.resolver import Fetch, Services
+from konverge.resolution.result import Resolved
+from konverge.resolution.settings import CONFIG_KEY, as_duration
+from konverge.resolution.source_map import SourceMap
+
+__all__ = ["CACHE", "Engine", "EngineOptions", "Outcome", "Requester", "ServicesFor", "Verifier"]
+
+T = TypeVar("T")
+
+_log = logging.getLogger("konverge.resolution")
+
+CACHE = "cache"
+"""The parameter that asks for a mode of the cache; no resolver sees it."""
+
+_BACKOFF = Backoff(first_seconds=0.5, cap_seconds=10.0)
+_LONGEST_PAUSE_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """Who asks.
+
+    Args:
+        namespace: Whose Secrets may be used, and which policies count.
+        user: As Kubernetes names users; empty when nobody knows.
+    """
+
+    namespace: str
+    user: str = ""
+
+
+class ServicesFor(Protocol):
+    """Makes the services for one request."""
+
+    def __call__(self, requester: Requester, admission: Admission) -> Services:
+        """What a resolver may use for it: Secrets of that namespace, connections that those policies allow."""
+
+
+Verifier = Callable[[Resolved, Object, SignatureRule], Awaitable[str]]
+"""Tells what is wrong with the signature of content under one rule; empty for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """What holds for all resolvers.
+
+    Args:
+        kinds: Which kinds may be fetched.
+        cache_mode: What the operator says of the cache; None leaves it to who asks.
+        attempts: How often a remote is asked in all, when it may answer later.
+        timeout: How long one resolution may take; that of the resolver, if shorter.
+    """
+
+    kinds: AllowedKinds = ANY_KIND
+    cache_mode: CacheMode | None = None
+    attempts: int = 3
+    timeout: timedelta = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a resolution came to.
+
+    Args:
+        resolved: The content and its source.
+        object: The content as an object.
+        resolver: Who got it.
+        fetched_from: ``remote``, or ``cache`` when nothing but its name was asked for.
+        attempts: How often the remote was asked for it; 0 from the cache.
+        policies: The names of the policies that let it through.
+        warnings: What policies that only warn have found.
+        rewritten_from: The address before the source map changed it; empty when it did not.
+    """
+
+    resolved: Resolved
+    object: Object
+    resolver: str
+    fetched_from: Literal["remote", "cache"]
+    attempts: int
+    policies: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    rewritten_from: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is decided of a reference before anybody is asked."""
+
+    installed: Installed
+    fetch: Fetch
+    uri: str
+    admission: Admission
+    is_pinned: bool
+    keeps: bool
+    keeps_pinned: bool
+    tenant: str
+    rewritten_from: str
+
+    def key(self, params: Parameters) -> CacheKey:
+        return cache_key(self.installed.resolver.name, params, self.fetch.settings, tenant=self.tenant)
+
+
+@dataclass(frozen=True, slots=True)
+class _Got:
+    resolved: Resolved
+    attempts: int
+
+
+class Engine:
+    """Resolves references.
+
+    Args:
+        registry: The resolvers.
+        services_for: Makes what they may use.
+        clock: The time.
+        entropy: Draws the jitter of pauses.
+        options: What holds for all of them.
+        policies: What may be fetched.
+        source_map: Which addresses stand for others.
+        cache: What was fetched before.
+        bounds: How much is fetched at once.
+        verifier: Looks at signatures; None refuses what has to be signed.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        services_for: ServicesFor,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        options: EngineOptions | None = None,
+        policies: Iterable[Policy] = (),
+        source_map: SourceMap | None = None,
+        cache: Cache | None = None,
+        bounds: RemoteBounds | None = None,
+        verifier: Verifier | None = None,
+    ) -> None:
+        self.registry = registry
+        self.options = options or EngineOptions()
+        self.policies = tuple(policies)
+        self.source_map = source_map or SourceMap()
+        self.cache = Cache() if cache is None else cache  # an empty one is false
+        self._services_for = services_for
+        self._clock = clock
+        self._entropy = entropy
+        self._bounds = RemoteBounds() if bounds is None else bounds
+        self._verifier = verifier
+        self._flights: Flights[CacheKey, _Got] = Flights()
+
+    async def resolve(self, reference: Reference, requester: Requester, *, seconds: float | None = None) -> Outcome:
+        """Get what a reference names.
+
+        Args:
+            reference: The reference.
+            requester: Who asks.
+            seconds: How long it may take; the timeouts of the options and of the resolver hold besides.
+
+        Raises:
+            ResolutionError: There is no result. Nothing else is raised, whatever a resolver does.
+            asyncio.CancelledError: It was cancelled; nothing is left of it, unless somebody else waits for the same.
+        """
+        plan = self.plan(reference, requester)
+        limit = plan.fetch.seconds if seconds is None else min(seconds, plan.fetch.seconds)
+        try:
+            async with asyncio.timeout(limit):
+                return await self._outcome(plan, reference)
+        except TimeoutError:
+            told = f"resolver {reference.resolver!r} had no result after {limit:g} s"
+            raise ResolutionError(Reason.TIMED_OUT, told) from None
+
+    def plan(self, reference: Reference, requester: Requester) -> _Plan:
+        """Decide everything that needs no connection.
+
+        Raises:
+            ResolutionError: It is refused already.
+        """
+        reference.check()
+        installed = self.registry.get(reference.resolver)
+        given = dict(reference.params)
+        asked = _cache_mode(given.pop(CACHE, None))
+        config_key = given.pop(CONFIG_KEY, "")
+        if not isinstance(config_key, str):
+            raise ResolutionError(Reason.INVALID_PARAMETERS, f"parameter {CONFIG_KEY!r}: expected text")
+        settings = installed.settings.chosen(config_key)
+        resolver = installed.resolver
+        params, rewritten_from = self.source_map.rewritten(given)
+        with _contained(resolver.name):
+            checked = resolver.validate(params, settings)
+            uri = resolver.source_uri(checked, settings)
+            is_pinned = resolver.is_pinned(checked)
+        admission = admit(self.policies, resolver=resolver.name, uri=uri, params=checked, namespace=requester.namespace)
+        if admission.requires_digest and reference.digest is None and not is_pinned:
+            told = "a policy asks for a digest: give one, or parameters that name one content for ever"
+            raise ResolutionError(Reason.DENIED, told)
+        asked = asked or _cache_mode(settings.get("default-cache-mode"))
+        keeps, keeps_pinned = (
+            is_kept(operator=self.options.cache_mode, asked=asked, is_pinned=pinned) for pinned in (is_pinned, True)
+        )
+        timeout = installed.timeout or (as_duration(found) if (found := settings.get("fetch-timeout")) else None)
+        seconds = min(self.options.timeout, timeout or self.options.timeout).total_seconds()
+        services = self._services_for(requester, admission)
+        return _Plan(
+            installed=installed,
+            fetch=Fetch(checked, settings, requester.namespace, requester.user, seconds, services),
+            uri=uri,
+            admission=admission,
+            is_pinned=is_pinned,
+            keeps=keeps,
+            keeps_pinned=keeps_pinned,
+            tenant="" if admission.is_public else f"{requester.namespace}/{requester.user}",
+            rewritten_from=rewritten_from,
+        )
+
+    async def _outcome(self, plan: _Plan, reference: Reference) -> Outcome:
+        got = await self._got(plan)
+        resolved: object = got.resolved
+        if not isinstance(resolved, Resolved):
+            told = f"resolver {reference.resolver!r} failed: it answered with no Resolved"
+            raise ResolutionError(Reason.INTERNAL, told)
+        if reference.digest is not None and not reference.digest.fits(resolved.data):
+            told = f"the content is not what its digest says: expected {reference.digest}"
+            raise ResolutionError(Reason.DIGEST_MISMATCH, told)
+        found = check_content(resolved.data, self.options.kinds)
+        return Outcome(
+            resolved=resolved,
+            object=found,
+            resolver=reference.resolver,
+            fetched_from="remote" if got.attempts else "cache",
+            attempts=got.attempts,
+            policies=plan.admission.policies,
+            warnings=await self._verified(plan, resolved, found),
+            rewritten_from=plan.rewritten_from,
+        )
+
+    async def _verified(self, plan: _Plan, resolved: Resolved, found: Object) -> tuple[str, ...]:
+        """Look at the signatures that policies ask for; answers what those that only warn have found."""
+        warnings = []
+        for rule in plan.admission.signatures:
+            if self._verifier is None:
+                problem = "signatures cannot be verified here"
+            else:
+                problem = await self._verifier(resolved, found, rule)
+            if problem and rule.mode is SignatureMode.ENFORCE:
+                raise ResolutionError(Reason.SIGNATURE_INVALID, f"a policy asks for a signature: {problem}")
+            if problem:
+                warnings.append(problem)
+        return tuple(warnings)
+
+    async def _got(self, plan: _Plan) -> _Got:
+        """The content, from the cache or from its remote; who wants the same at the same time gets the same."""
+        params = plan.fetch.params
+        key = plan.key(params)
+        if plan.keeps and (kept := self._kept(key)) is not None:
+            return kept
+        return await self._flights.join(key, lambda: self._flown(plan, key))
+
+    async def _flown(self, plan: _Plan, key: CacheKey) -> _Got:
+        try:
+            got = await self._fetched(plan)
+        except ResolutionError as error:
+            if plan.keeps:
+                self.cache.put(key, Failed(error), self._clock.now())
+            raise
+        if plan.keeps:
+            self.cache.put(key, got.resolved, self._clock.now())
+        return got
+
+    async def _fetched(self, plan: _Plan) -> _Got:
+        resolver, fetch = plan.installed.resolver, plan.fetch
+        if plan.is_pinned:
+            return await self._asked(plan, fetch)
+        pinned, _ = await self._attempted(plan, lambda: resolver.pin(fetch))
+        if pinned is None:
+            return await self._asked(plan, fetch)
+        # What it names now is fetched under that name: the branch may move on meanwhile, and the next one who asks
+        # for the branch pays only for finding out where it is.
+        settled = replace(fetch, params=pinned)
+        key = plan.key(settled.params)
+        if plan.keeps_pinned and (kept := self._kept(key)) is not None:
+            return kept
+        got = await self._asked(plan, settled)
+        if plan.keeps_pinned:
+            self.cache.put(key, got.resolved, self._clock.now())
+        return got
+
+    async def _asked(self, plan: _Plan, fetch: Fetch) -> _Got:
+        resolved, attempts = await self._attempted(plan, lambda: plan.installed.resolver.resolve(fetch))
+        return _Got(resolved, attempts)
+
+    async def _attempted(self, plan: _Plan, ask: Callable[[], Awaitable[T]]) -> tuple[T, int]:
+        """Ask a remote, again where it may answer later; within the places that it has."""
+        attempts = 0
+        while True:
+            attempts += 1
+            try:
+                async with self._bounds.place(_remote(plan.uri)):
+                    with _contained(plan.installed.resolver.name):
+                        return await ask(), attempts
+            except ResolutionError as error:
+                if not error.facts.may_pass or attempts >= self.options.attempts:
+                    raise
+                pause = _BACKOFF.pause(attempts, self._entropy)
+                if error.retry_after_seconds is not None:
+                    pause = max(pause, min(error.retry_after_seconds, _LONGEST_PAUSE_SECONDS))
+            await self._clock.sleep(pause)
+
+    def _kept(self, key: CacheKey) -> _Got | None:
+        kept = self.cache.get(key, self._clock.now())
+        if isinstance(kept, Failed):
+            raise ResolutionError(kept.error.reason, kept.error.message)
+        return None if kept is None else _Got(kept, 0)
+
+
+@contextmanager
+def _contained(resolver: str) -> Iterator[None]:
+    """Make of whatever a resolver raises a `ResolutionError`.
+
+    Told by type alone, in the log too: its text can have what the resolver was given.
+    """
+    try:
+        yield
+    except ResolutionError:
+        raise
+    except Exception as error:
+        _log.error("resolver %s failed: %s", resolver, type(error).__name__)
+        raise ResolutionError(Reason.INTERNAL, f"resolver {resolver!r} failed: {type(error).__name__}") from error
+
+
+def _cache_mode(text: object) -> CacheMode | None:
+    if text is None or text == "":
+        return None
+    if isinstance(text, str) and text in {mode.value for mode in CacheMode}:
+        return CacheMode(text)
+    told = f"parameter {CACHE!r}: expected auto, always or never, found {str(text)[:40]!r}"
+    raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+
+
+def _remote(uri: str) -> str:
+    """What shares one remote's places: scheme, host and port."""
+    found = urlsplit(uri)
+    return f"{found.scheme}://{found.netloc}"

@@ -1,0 +1,62 @@
+"""Single flight: whoever asks for what is being fetched already waits for that, instead of fetching it again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+__all__ = ["Flights"]
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+@dataclass
+class _Flight(Generic[V]):
+    task: asyncio.Task[V]
+    passengers: int = 0
+
+
+class Flights(Generic[K, V]):
+    """What is under way, by key. A flight that nobody waits for any more is cancelled, and has ended then."""
+
+    def __init__(self) -> None:
+        self._flights: dict[K, _Flight[V]] = {}
+
+    def __len__(self) -> int:
+        return len(self._flights)
+
+    async def join(self, key: K, take_off: Callable[[], Awaitable[V]]) -> V:
+        """What the flight under this key comes to; the first who asks starts it.
+
+        Cancelling one who waits leaves the others their flight.
+
+        Args:
+            key: Who has the same key wants the same.
+            take_off: What to do when nobody does it yet.
+
+        Raises:
+            Exception: Whatever it raises, for everybody who waits.
+        """
+        flight = self._flights.get(key)
+        if flight is None:
+
+            async def fly() -> V:
+                try:
+                    return await take_off()
+                finally:
+                    # At once, so that who comes after the end starts anew.
+                    del self._flights[key]
+
+            flight = self._flights[key] = _Flight(asyncio.create_task(fly()))
+        flight.passengers += 1
+        try:
+            return await asyncio.shield(flight.task)
+        finally:
+            flight.passengers -= 1
+            if not flight.passengers and not flight.task.done():
+                flight.task.cancel()
+                # Its processes and connections are gone before this returns; what it ends with is nobody's business.
+                await asyncio.wait([flight.task])

@@ -1,0 +1,120 @@
+"""Which resolvers there are, of entry points or given; which are switched off, and how each is set up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from importlib.metadata import EntryPoint, entry_points
+
+from konverge.errors import ConfigurationError, describe
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.resolver import Resolver
+from konverge.resolution.settings import ResolverSettings, parse_settings
+
+__all__ = ["ENTRY_POINTS", "Installed", "Registry", "discovered"]
+
+ENTRY_POINTS = "konverge.resolvers"
+"""The group of entry points; each names a class that is called without arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """One resolver, as it is set up here.
+
+    Args:
+        resolver: The resolver.
+        settings: Its settings.
+        is_enabled: Whether it may be used.
+        mistakes: What is wrong with its configuration; with any, every request to it fails and says so.
+        timeout: How long one resolution may take; None leaves it to who asks.
+    """
+
+    resolver: Resolver
+    settings: ResolverSettings = field(default_factory=ResolverSettings)
+    is_enabled: bool = True
+    mistakes: tuple[str, ...] = ()
+    timeout: timedelta | None = None
+
+
+class Registry:
+    """The resolvers of a process, by name. It is replaced as a whole when a configuration changes.
+
+    Args:
+        installed: The resolvers.
+    """
+
+    def __init__(self, installed: Iterable[Installed] = ()) -> None:
+        self._installed = {each.resolver.name: each for each in installed}
+
+    @classmethod
+    def of(
+        cls,
+        resolvers: Iterable[Resolver],
+        configurations: Mapping[str, Mapping[str, str]] | None = None,
+        *,
+        disabled: Iterable[str] = (),
+    ) -> Registry:
+        """One of resolvers and the data of their ConfigMaps.
+
+        Args:
+            resolvers: The resolvers.
+            configurations: By name of the resolver; the defaults where there is none.
+            disabled: Names that are switched off.
+        """
+        off = frozenset(disabled)
+        found = []
+        for resolver in resolvers:
+            settings, mistakes = parse_settings((configurations or {}).get(resolver.name, {}), resolver.settings)
+            found.append(Installed(resolver, settings, resolver.name not in off, mistakes))
+        return cls(found)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The resolvers that may be used, sorted."""
+        return tuple(sorted(name for name, each in self._installed.items() if each.is_enabled))
+
+    def __iter__(self) -> Iterator[Installed]:
+        return iter(self._installed.values())
+
+    def get(self, name: str) -> Installed:
+        """The resolver of that name, ready to be used.
+
+        Raises:
+            ResolutionError: ``ResolverNotAvailable``: there is none, or it is switched off; ``InvalidConfiguration``:
+                its configuration has mistakes.
+        """
+        found = self._installed.get(name)
+        if found is None or not found.is_enabled:
+            why = "is switched off" if found is not None else "does not exist here"
+            known = ", ".join(self.names) or "none"
+            raise ResolutionError(Reason.RESOLVER_NOT_AVAILABLE, f"resolver {name!r} {why}; there are: {known}")
+        if found.mistakes:
+            told = f"resolver {name!r} is not set up correctly: {'; '.join(found.mistakes[:3])}"
+            raise ResolutionError(Reason.INVALID_CONFIGURATION, told)
+        return found
+
+
+def discovered(find: Callable[[], Iterable[EntryPoint]] = lambda: entry_points(group=ENTRY_POINTS)) -> list[Resolver]:
+    """The resolvers that installed packages declare, sorted by name.
+
+    Args:
+        find: Where the entry points come from.
+
+    Raises:
+        konverge.errors.ConfigurationError: One cannot be loaded, or is no resolver, or two have one name.
+    """
+    found: dict[str, Resolver] = {}
+    for each in sorted(find(), key=lambda each: each.name):
+        try:
+            resolver = each.load()()
+        except Exception as error:
+            raise ConfigurationError(f"resolver {each.name!r} ({each.value}): {describe(error)}") from error
+        name = getattr(resolver, "name", None)
+        if not isinstance(name, str) or not callable(getattr(resolver, "resolve", None)):
+            raise ConfigurationError(f"resolver {each.name!r} ({each.value}): expected a class with name and resolve")
+        if name in found:
+            raise ConfigurationError(f"resolver {name!r} is declared twice, the second time by {each.value}")
+        found[name] = resolver
+    return list(found.values())

@@ -1,0 +1,344 @@
+"""The engine: what is decided before anybody is asked, how often a remote is asked, and what of an answer is taken."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from konverge.clock import SeededEntropy, SimulatedClock
+from konverge.resolution import (
+    Digest,
+    Fetch,
+    Parameter,
+    Parameters,
+    Reason,
+    Reference,
+    ResolutionError,
+    Resolved,
+    Services,
+    Setting,
+    Source,
+)
+from konverge.resolution.bounds import RemoteBounds
+from konverge.resolution.cache import CacheMode
+from konverge.resolution.engine import Engine, EngineOptions, Outcome, Requester
+from konverge.resolution.policy import Admission, Policy, SignatureMode, SignatureRule, SourcePrefix
+from konverge.resolution.registry import Installed, Registry
+from konverge.resolution.source_map import SourceMap
+
+pytestmark = pytest.mark.anyio
+
+BOX = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+WEB = Requester("web")
+CLOCK = SimulatedClock()
+UNREACHABLE = ResolutionError(Reason.UNREACHABLE, "nobody answers")
+
+
+@dataclass
+class Shelf:
+    """A resolver of the test, with ``url`` and ``version``; versions of digits name one content for ever."""
+
+    answer: Callable[[Fetch, int], bytes] = lambda fetch, calls: BOX
+    latest: str | None = None
+    name: str = "shelf"
+    parameters: Mapping[str, Parameter] = field(default_factory=lambda: {"url": Parameter("where", required=True)})
+    settings: Mapping[str, Setting] = field(
+        default_factory=lambda: {"fetch-timeout": Setting("t", "duration", "1m"), "default-cache-mode": Setting("c")}
+    )
+    calls: list[tuple[str, str]] = field(default_factory=list)
+    running: int = 0
+
+    def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
+        if "url" not in params:
+            raise ResolutionError(Reason.INVALID_PARAMETERS, "parameter 'url': expected an address, found none")
+        return {"version": "main", **params}
+
+    def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
+        return str(params["url"])
+
+    def is_pinned(self, params: Parameters) -> bool:
+        return str(params["version"]).isdecimal()
+
+    async def pin(self, fetch: Fetch) -> Parameters | None:
+        if self.latest is None:
+            return None
+        self.calls.append(("pin", str(fetch.params["url"])))
+        return {**fetch.params, "version": self.latest}
+
+    async def resolve(self, fetch: Fetch) -> Resolved:
+        self.calls.append((str(fetch.params["version"]), str(fetch.params["url"])))
+        self.running += 1
+        try:
+            seconds = float(str(fetch.params.get("seconds", "0")))
+            await fetch.services.clock.sleep(seconds)
+        finally:
+            self.running -= 1
+        data = self.answer(fetch, len(self.calls))
+        return Resolved(data, Source(str(fetch.params["url"]), {"sha256": Digest.of(data).hex}))
+
+
+def services_for(requester: Requester, admission: Admission) -> Services:
+    nothing: Any = None
+    return Services(http=nothing, secrets=nothing, workspaces=nothing, clock=CLOCK)
+
+
+def engine_of(shelf: Shelf, *, options: EngineOptions | None = None, **more: Any) -> Engine:
+    registry = more.pop("registry", None) or Registry([Installed(shelf, timeout=more.pop("timeout", None))])
+    return Engine(registry, services_for, clock=CLOCK, entropy=SeededEntropy(), options=options, **more)
+
+
+def ref(url: str = "https://a.example/box", digest: Digest | None = None, **params: Any) -> Reference:
+    return Reference("shelf", {"url": url, **params}, digest)
+
+
+async def refused(engine: Engine, reference: Reference, requester: Requester = WEB) -> ResolutionError:
+    with pytest.raises(ResolutionError) as caught:
+        await engine.resolve(reference, requester)
+    return caught.value
+
+
+async def test_a_reference_comes_to_its_content_and_where_it_is_from() -> None:
+    outcome = await engine_of(Shelf()).resolve(ref(), WEB)
+    assert outcome.object["metadata"] == {"name": "a"}
+    assert (outcome.resolved.source.uri, outcome.fetched_from, outcome.attempts) == (
+        "https://a.example/box",
+        "remote",
+        1,
+    )
+
+
+async def test_a_resolver_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    error = await refused(engine_of(Shelf()), Reference("gti"))
+    assert error.reason is Reason.RESOLVER_NOT_AVAILABLE
+    assert "there are: shelf" in error.message
+
+
+async def test_one_that_is_switched_off_is_refused_at_once() -> None:
+    shelf = Shelf()
+    error = await refused(engine_of(shelf, registry=Registry.of([shelf], disabled=["shelf"])), ref())
+    assert (error.reason, shelf.calls) == (Reason.RESOLVER_NOT_AVAILABLE, [])
+
+
+async def test_a_configuration_with_a_mistake_fails_every_request_and_names_the_key() -> None:
+    shelf = Shelf()
+    registry = Registry.of([shelf], {"shelf": {"fetch-timeout": "banana"}})
+    error = await refused(engine_of(shelf, registry=registry), ref())
+    assert (error.reason, shelf.calls) == (Reason.INVALID_CONFIGURATION, [])
+    assert "fetch-timeout: expected a duration" in error.message
+
+
+@pytest.mark.parametrize(("name", "value"), [("cache", "banana"), ("configKey", "unknown")])
+async def test_what_the_engine_itself_reads_is_checked(name: str, value: str) -> None:
+    shelf = Shelf()
+    error = await refused(engine_of(shelf), Reference("shelf", {"url": "https://a.example/box", name: value}))
+    assert (error.reason, shelf.calls) == (Reason.INVALID_PARAMETERS, [])
+    assert f"parameter '{name}'" in error.message
+
+
+async def test_what_no_policy_names_is_refused_before_anybody_is_asked() -> None:
+    shelf = Shelf(latest="7")
+    policy = Policy("only-b", sources=(SourcePrefix.parse("https://b.example"),))
+    assert (await refused(engine_of(shelf, policies=[policy]), ref())).reason is Reason.DENIED
+    assert shelf.calls == []
+
+
+async def test_a_source_map_is_applied_before_policies_and_recorded() -> None:
+    policy = Policy("only-b", sources=(SourcePrefix.parse("https://b.example"),))
+    mirrors = SourceMap.parse([("https://a.example", "https://b.example/mirror")])
+    outcome = await engine_of(Shelf(), policies=[policy], source_map=mirrors).resolve(ref(), WEB)
+    assert outcome.resolved.source.uri == "https://b.example/mirror/box"
+    assert outcome.rewritten_from == "https://a.example/box"
+
+
+async def test_the_smaller_of_the_timeouts_ends_it() -> None:
+    for theirs, ours, told in ((1, 10, "1 s"), (10, 2, "2 s")):
+        shelf = Shelf()
+        options = EngineOptions(timeout=timedelta(seconds=ours))
+        engine = engine_of(shelf, options=options, timeout=timedelta(seconds=theirs))
+        error = await refused(engine, ref(seconds="100"))
+        assert error.reason is Reason.TIMED_OUT
+        assert told in error.message
+        assert shelf.running == 0
+
+
+async def test_a_remote_that_does_not_answer_is_asked_again_and_not_for_ever() -> None:
+    def answer(fetch: Fetch, calls: int) -> bytes:
+        if calls < 3:
+            raise UNREACHABLE
+        return BOX
+
+    assert (await engine_of(Shelf(answer)).resolve(ref(), WEB)).attempts == 3
+    twice = engine_of(Shelf(answer), options=EngineOptions(attempts=2))
+    assert (await refused(twice, ref())).reason is Reason.UNREACHABLE
+
+
+@pytest.mark.parametrize(
+    "reason", [reason for reason in Reason if reason not in (Reason.UNREACHABLE, Reason.RATE_LIMITED, Reason.TIMED_OUT)]
+)
+async def test_what_will_not_pass_is_asked_once(reason: Reason) -> None:
+    def answer(fetch: Fetch, calls: int) -> bytes:
+        raise ResolutionError(reason, "no")
+
+    shelf = Shelf(answer)
+    assert (await refused(engine_of(shelf), ref())).reason is reason
+    assert len(shelf.calls) == 1
+
+
+async def test_what_a_resolver_raises_by_mistake_is_told_by_type_alone() -> None:
+    def answer(fetch: Fetch, calls: int) -> bytes:
+        raise ValueError("password=hunter2")
+
+    error = await refused(engine_of(Shelf(answer)), ref())
+    assert error.reason is Reason.INTERNAL
+    assert "ValueError" in error.message
+    assert "hunter2" not in error.message
+
+
+async def test_what_names_one_content_for_ever_is_fetched_once() -> None:
+    shelf = Shelf()
+    engine = engine_of(shelf)
+    first, second = [await engine.resolve(ref(version="7"), WEB) for _ in range(2)]
+    assert (first.fetched_from, second.fetched_from, second.attempts) == ("remote", "cache", 0)
+    assert len(shelf.calls) == 1
+
+
+async def test_another_namespace_does_not_get_what_one_fetched() -> None:
+    shelf = Shelf()
+    engine = engine_of(shelf)
+    for namespace in ("web", "other", "web"):
+        await engine.resolve(ref(version="7"), Requester(namespace))
+    assert len(shelf.calls) == 2
+
+
+async def test_a_public_source_is_fetched_once_for_all() -> None:
+    shelf = Shelf()
+    engine = engine_of(shelf, policies=[Policy("all", is_public=True)])
+    for namespace in ("web", "other"):
+        await engine.resolve(ref(version="7"), Requester(namespace))
+    assert len(shelf.calls) == 1
+
+
+async def test_what_moves_costs_only_finding_out_where_it_is() -> None:
+    shelf = Shelf(latest="7")
+    engine = engine_of(shelf)
+    await engine.resolve(ref(), WEB)
+    await engine.resolve(ref(), WEB)
+    assert [call for call, _ in shelf.calls] == ["pin", "7", "pin"]
+    shelf.latest = "8"
+    await engine.resolve(ref(), WEB)
+    assert [call for call, _ in shelf.calls[3:]] == ["pin", "8"]
+
+
+@pytest.mark.parametrize(
+    ("operator", "asked", "fetches"),
+    [(None, "", 1), (None, "never", 2), (CacheMode.NEVER, "always", 2), (CacheMode.ALWAYS, "never", 1)],
+)
+async def test_the_operators_mode_of_the_cache_comes_first(
+    operator: CacheMode | None, asked: str, fetches: int
+) -> None:
+    shelf = Shelf()
+    engine = engine_of(shelf, options=EngineOptions(cache_mode=operator))
+    for _ in range(2):
+        await engine.resolve(ref(version="7", cache=asked), WEB)
+    assert len(shelf.calls) == fetches
+
+
+async def test_a_failure_of_what_is_kept_is_kept_shortly() -> None:
+    def answer(fetch: Fetch, calls: int) -> bytes:
+        raise ResolutionError(Reason.NOT_FOUND, "no such file")
+
+    shelf = Shelf(answer)
+    engine = engine_of(shelf)
+    for _ in range(2):
+        assert (await refused(engine, ref(version="7"))).reason is Reason.NOT_FOUND
+    assert len(shelf.calls) == 1
+    await CLOCK.sleep(16)
+    await refused(engine, ref(version="7"))
+    assert len(shelf.calls) == 2
+
+
+async def test_two_hundred_who_want_the_same_at_once_cause_one_fetch() -> None:
+    shelf = Shelf()
+    engine = engine_of(shelf)
+    found = await asyncio.gather(*(engine.resolve(ref(version="7", seconds="1"), WEB) for _ in range(200)))
+    assert {outcome.resolved.data for outcome in found} == {BOX}
+    assert len(shelf.calls) == 1
+
+
+async def test_who_goes_away_leaves_the_others_their_fetch_and_the_last_one_ends_it() -> None:
+    shelf = Shelf()
+    engine = engine_of(shelf)
+    waiting = [asyncio.create_task(engine.resolve(ref(seconds="5"), WEB)) for _ in range(3)]
+    await CLOCK.sleep(1)
+    waiting[0].cancel()
+    await asyncio.wait([waiting[0]])
+    assert shelf.running == 1
+    assert (await waiting[1]).resolved.data == BOX
+    alone = asyncio.create_task(engine.resolve(ref(seconds="5"), WEB))
+    await CLOCK.sleep(1)
+    alone.cancel()
+    await asyncio.wait([alone])
+    assert (shelf.running, len(shelf.calls)) == (0, 2)
+
+
+async def test_a_remote_that_hangs_holds_up_only_those_who_want_it() -> None:
+    shelf = Shelf()
+    engine = engine_of(shelf, bounds=RemoteBounds(per_remote=2, in_all=4))
+    hung = [
+        asyncio.create_task(engine.resolve(ref(f"https://dead.example/{number}", seconds="50"), WEB))
+        for number in range(10)
+    ]
+    await CLOCK.sleep(0.1)
+    async with asyncio.timeout(2):
+        await asyncio.gather(*(engine.resolve(ref(f"https://a.example/{number}"), WEB) for number in range(50)))
+    assert shelf.running == 2
+    for task in hung:
+        task.cancel()
+    await asyncio.wait(hung)
+    assert shelf.running == 0
+
+
+async def test_a_digest_is_compared_with_what_came() -> None:
+    engine = engine_of(Shelf())
+    assert (await engine.resolve(ref(digest=Digest.of(BOX)), WEB)).resolved.data == BOX
+    assert (await refused(engine, ref(digest=Digest.of(b"other")))).reason is Reason.DIGEST_MISMATCH
+
+
+async def test_a_policy_that_asks_for_a_digest_takes_a_pin_too() -> None:
+    engine = engine_of(Shelf(), policies=[Policy("strict", requires_digest=True)])
+    assert (await refused(engine, ref())).reason is Reason.DENIED
+    for reference in (ref(version="7"), ref(digest=Digest.of(BOX))):
+        assert (await engine.resolve(reference, WEB)).policies == ("strict",)
+
+
+async def test_what_is_no_definition_does_not_come_out() -> None:
+    shelf = Shelf(lambda fetch, calls: b"root:x:0:0\n")
+    assert (await refused(engine_of(shelf), ref())).reason is Reason.UNSUPPORTED_CONTENT
+
+
+async def verified(mode: SignatureMode, *problems: str) -> Outcome:
+    told = iter(problems)
+
+    async def verify(resolved: Resolved, obj: object, rule: SignatureRule) -> str:
+        return next(told)
+
+    policies = [Policy(f"p{number}", signature=SignatureRule(mode)) for number in range(len(problems))]
+    return await engine_of(Shelf(), policies=policies, verifier=verify).resolve(ref(), WEB)
+
+
+async def test_every_policy_that_asks_for_a_signature_has_to_be_met() -> None:
+    assert (await verified(SignatureMode.ENFORCE, "", "")).warnings == ()
+    with pytest.raises(ResolutionError, match="not signed") as caught:
+        await verified(SignatureMode.ENFORCE, "", "it is not signed")
+    assert caught.value.reason is Reason.SIGNATURE_INVALID
+    assert (await verified(SignatureMode.WARN, "", "it is not signed")).warnings == ("it is not signed",)
+
+
+async def test_without_anybody_who_verifies_nothing_passes_for_signed() -> None:
+    engine = engine_of(Shelf(), policies=[Policy("signed", signature=SignatureRule())])
+    assert (await refused(engine, ref())).reason is Reason.SIGNATURE_INVALID
