@@ -1,4 +1,4 @@
-"""Operator files: the Python file that a user hands to ``konverge``, and the operator in it."""
+"""Operator files: the Python or box file that a user hands to ``konverge``, and the operator in it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from konverge.operator import Operator
 __all__ = ["OperatorReference", "find_operator", "load_operator", "parse_reference"]
 
 
+_BOX_SUFFIXES = (".yaml", ".yml")
+
+
 @dataclass(frozen=True, slots=True)
 class OperatorReference:
     """Where an operator is: a file, and the variable of it; an empty name means the only one that there is."""
@@ -25,7 +28,7 @@ class OperatorReference:
 
 
 def parse_reference(text: str) -> OperatorReference:
-    """Read ``FILE.py`` or ``FILE.py:variable``."""
+    """Read ``FILE.py``, ``FILE.py:variable`` or ``FILE.yaml``."""
     file, colon, name = text.rpartition(":")
     if colon and name.isidentifier():
         return OperatorReference(Path(file), name)
@@ -33,15 +36,17 @@ def parse_reference(text: str) -> OperatorReference:
 
 
 def load_operator(reference: OperatorReference) -> Operator:
-    """Run the file, as a module of its own, and take the operator out of it.
+    """Run the file, as a module of its own, and take the operator out of it; a box file is an operator itself.
 
-    The file may import its neighbours: its folder is appended to the import path, behind everything else, so that a
-    file called ``operator.py`` does not hide a module of the standard library.
+    A Python file may import its neighbours: its folder is appended to the import path, behind everything else, so that
+    a file called ``operator.py`` does not hide a module of the standard library.
 
     Raises:
         konverge.errors.ConfigurationError: There is no such file, it does not import (the message has file, line and
             error), or it has no operator of that name, none at all, or several.
     """
+    if reference.file.suffix in _BOX_SUFFIXES:
+        return _load_box(reference)
     module = _import(reference.file)
     return find_operator(vars(module), reference)
 
@@ -69,6 +74,17 @@ def find_operator(variables: Mapping[str, object], reference: OperatorReference)
             f"{file}: has several operators ({', '.join(names)}): choose one, for example {file}:{names[0]}"
         )
     return next(iter(found.values()))
+
+
+def _load_box(reference: OperatorReference) -> Operator:
+    # With its libraries: not for who has an operator in Python.
+    from konverge.box.file import load_box
+    from konverge.box.running import box_operator
+    from konverge.cli.box import read_box
+
+    if reference.name:
+        raise ConfigurationError(f"{reference.file}: a box file is one operator: leave out :{reference.name}")
+    return box_operator(load_box(read_box(reference.file), file=str(reference.file)), file=reference.file)
 
 
 def _import(file: Path) -> ModuleType:

@@ -29,7 +29,7 @@ from konverge.component.options import (
     suppress_grace_inconsistency_warning,
     unowned,
 )
-from konverge.component.owner_condition import aggregate
+from konverge.component.owner_condition import aggregate, summed_up
 from konverge.component.prerequisites import (
     MET,
     Prerequisite,
@@ -73,6 +73,7 @@ __all__ = [
     "not_met",
     "orphan_when",
     "read_only",
+    "summed_up",
     "suppress_grace_inconsistency_warning",
     "unowned",
 ]

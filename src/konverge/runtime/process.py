@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
 from datetime import timedelta
 from types import MappingProxyType
@@ -168,6 +168,22 @@ class Process:
         _log.info("stopping: %d passes may end within %g s", running, grace_seconds)
         for controller in self._controllers.values():
             controller.stop()
+
+    def owners_of(self, gvk: GroupVersionKind) -> list[ObjectKey]:
+        """The owners of a kind that there are and that are this process's; none before they are listed."""
+        return self._owners[gvk].existing() if gvk in self._owners else []
+
+    def wake(self, gvk: GroupVersionKind, keys: Iterable[ObjectKey], *, reason: str) -> None:
+        """Queue owners behind whatever changes.
+
+        Args:
+            gvk: Their kind; nothing happens before its controller is at work.
+            keys: Which.
+            reason: Why, for their stories.
+        """
+        if gvk in self._controllers:
+            for key in keys:
+                self._controllers[gvk].wake(key, priority=_COLD_START_PRIORITY, reason=reason)
 
     # What leases tell.
 

@@ -1,0 +1,140 @@
+"""One pass over one custom resource of a box: the steps in their order, then the one write of the status."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from konverge.box.calls import Caller
+from konverge.box.expressions import Environment
+from konverge.box.running.conditions import denied, dependency_not_ready, failed, ready
+from konverge.box.running.order import ORDER, DeniedError, PassState
+from konverge.box.running.pipeline import Pipeline
+from konverge.box.steps import StepError, scope_of
+from konverge.box.steps.deletion import remove_leftovers
+from konverge.clock import Entropy
+from konverge.errors import KonvergeError, describe
+from konverge.mutation import json_copy
+from konverge.operator import OwnerContext, Result
+
+__all__ = ["BoxPass"]
+
+_log = logging.getLogger("konverge.box")
+
+_LONGEST_NOTE = 500
+
+
+class BoxPass:
+    """The passes over one object, with the pipeline as it is when they begin.
+
+    Args:
+        pipeline: The steps.
+        ctx: The context of the pass.
+        caller: Makes external calls.
+        entropy: The randomness.
+        is_unique: Tells whether no other object has a value in a field.
+        strangers: Types of conditions of this object that are known to be somebody else's; it grows.
+        stepped: Is told how many seconds each step took.
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        ctx: OwnerContext,
+        *,
+        caller: Caller,
+        entropy: Entropy,
+        is_unique: Callable[[str, Any], bool],
+        strangers: set[str],
+        stepped: Callable[[str, float], None] = lambda step, seconds: None,
+    ) -> None:
+        self._pipeline = pipeline
+        self._ctx = ctx
+        self._stepped = stepped
+        now = ctx.clock.now()
+        self._entropy = entropy
+        # What steps see stays as it was read, while conditions are staged on the owner.
+        read = json_copy(ctx.owner)
+        scope = scope_of(read, Environment(now=now, entropy=entropy, is_unique=is_unique))
+        self.state = PassState(pipeline, ctx, scope, read, caller, now, strangers)
+
+    async def reconcile(self) -> Result | None:
+        """Run all steps, and write the status once, last, also after an error.
+
+        Cancelled, it writes no status: the next pass does.
+
+        Raises:
+            DeniedError: The object breaks rules, and is to be tried again.
+            Exception: What the first step that failed has failed with.
+        """
+        state, ctx, pipeline = self.state, self._ctx, self._pipeline
+        async with ctx.flushing_status():
+            for step in ORDER:
+                if state.failure is None or step.always:
+                    await self._run(step.name, step.run)
+            ctx.request_wake(pipeline.next_change(state.now))
+            match state.failure:
+                case None:
+                    ctx.stage(ready(ctx.owner, state.parts, [note[:_LONGEST_NOTE] for note in state.notes]))
+                case DeniedError(violations=violations):
+                    ctx.stage(denied(ctx.owner, violations))
+                    if not pipeline.retries_denied:
+                        return None
+                    raise state.failure
+                case failure:
+                    ctx.stage(failed(ctx.owner, describe(failure)))
+                    raise failure
+        # Not all at the same moment, also those that began so.
+        resync = pipeline.resync * self._entropy.uniform(0.9, 1.1)
+        after = resync if state.again_after is None else min(resync, state.again_after)
+        return Result(requeue_after=after)
+
+    async def wait(self, problem: str) -> None:
+        """Only report that another custom resource of the box has to come first."""
+        async with self._ctx.flushing_status():
+            self._ctx.stage(dependency_not_ready(self._ctx.owner, problem))
+
+    async def finalize(self) -> Result | None:
+        """Do one step of the deletion; None when nothing is left of the object outside of itself.
+
+        Raises:
+            Exception: What could not be done. Ready says so.
+        """
+        state, ctx, pipeline = self.state, self._ctx, self._pipeline
+        try:
+            deleted = await pipeline.deletion.step(state.scope, ctx.owner, ctx.cluster, state.now)
+            if not deleted.done:
+                await self._say(deleted.waiting)
+                return Result(requeue_after=deleted.again_after or pipeline.resync)
+            dispatched = await pipeline.providers.delete(state.scope, ctx.owner, ctx.cluster, ctx.cluster)
+            if dispatched.problems:
+                raise StepError(f"{pipeline.where}.providers", "; ".join(map(str, dispatched.problems)))
+            if dispatched.again_after is not None:
+                await self._say("what providers keep is being deleted")
+                return Result(requeue_after=dispatched.again_after)
+            found = await pipeline.groups.leftovers(ctx.owner, ctx.cluster)
+            await remove_leftovers(found, ctx.owner, ctx.cluster, pipeline.where)
+        except Exception as error:
+            with suppress(KonvergeError):  # the error that is raised is the one to know
+                await self._say(describe(error))
+            raise
+        return None
+
+    async def _say(self, problem: str) -> None:
+        async with self._ctx.flushing_status():
+            self._ctx.stage(failed(self._ctx.owner, f"is being deleted: {problem}"))
+
+    async def _run(self, name: str, step: Callable[[PassState], Any]) -> None:
+        state, clock = self.state, self._ctx.clock
+        started = clock.monotonic()
+        try:
+            await step(state)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the status is to say so
+            if state.failure is None:
+                state.failure = error
+            else:
+                state.notes.append(f"{name}: {describe(error)}")
+                _log.warning("%s %s: %s: %s", self._pipeline.name, self._ctx.owner_key, name, describe(error))
+        self._stepped(name, clock.monotonic() - started)

@@ -1,0 +1,131 @@
+"""What a pass reports of a custom resource besides its groups: the conditions, and which of them are stale. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from konverge.box.steps.validation import Violations, summary
+from konverge.component import Status, summed_up
+from konverge.component.condition import generation_of
+from konverge.kube import Condition, Object
+
+__all__ = [
+    "LONGEST_MESSAGE",
+    "READY",
+    "VALIDATION_FAILED",
+    "VALIDATION_WARNING",
+    "denied",
+    "dependency_not_ready",
+    "failed",
+    "ready",
+    "stale_types",
+    "suspected_types",
+    "validated",
+]
+
+READY = "Ready"
+VALIDATION_FAILED = "ValidationFailed"
+VALIDATION_WARNING = "ValidationWarning"
+
+LONGEST_MESSAGE = 1024
+"""Letters of the message of Ready: an error may quote what somebody else has written at any length."""
+
+_REASONS = frozenset(Status) | {"Reconciled"}
+
+
+def ready(owner: Object, parts: Sequence[tuple[str, Condition]], notes: Sequence[str] = ()) -> Condition:
+    """The summary of a pass that came to its end.
+
+    Args:
+        owner: The custom resource.
+        parts: What each group and provider is called, and its condition. Those that are switched off count only where
+            there are no others.
+        notes: What went wrong that stops nothing.
+    """
+    at_work = [part for part in parts if part[1].reason != Status.DISABLED] or list(parts)
+    if at_work:
+        found = summed_up(READY, at_work, generation_of(owner))
+    else:
+        found = Condition(READY, "True", "Reconciled", "", generation_of(owner))
+    told = "; ".join(text for text in (found.message, *notes) if text)
+    return Condition(READY, found.status, found.reason, _shortened(told), found.observed_generation)
+
+
+def failed(owner: Object, problem: str) -> Condition:
+    """A step has failed."""
+    return Condition(READY, "False", Status.ERROR, _shortened(problem), generation_of(owner))
+
+
+def denied(owner: Object, violations: Violations) -> Condition:
+    """The custom resource breaks rules."""
+    told = _shortened(summary(violations.denied))
+    return Condition(READY, "False", VALIDATION_FAILED, told, generation_of(owner))
+
+
+def dependency_not_ready(owner: Object, problem: str) -> Condition:
+    """Another custom resource of the box is not there yet."""
+    return Condition(READY, "False", "DependencyNotReady", _shortened(problem), generation_of(owner))
+
+
+def validated(owner: Object, violations: Violations, *, can_deny: bool, can_warn: bool) -> list[Condition]:
+    """What validation has found; of a kind of rule that the box does not have, nothing."""
+    generation = generation_of(owner)
+    rows = (
+        (can_deny, VALIDATION_FAILED, violations.denied, "DenyRuleViolation", "ValidationPassed"),
+        (can_warn, VALIDATION_WARNING, violations.warned, "WarnRuleViolation", "NoWarnings"),
+    )
+    return [
+        Condition(kind, str(bool(found)), broken if found else kept, _shortened(summary(found)), generation)
+        for is_asked, kind, found, broken, kept in rows
+        if is_asked
+    ]
+
+
+def suspected_types(owner: Object, declared: Collection[str]) -> list[str]:
+    """The types of conditions that may be those of groups that the file had once: by name and reason they could be."""
+    found: list[str] = []
+    for condition in _conditions(owner):
+        kind, reason = condition.get("type"), condition.get("reason")
+        if isinstance(kind, str) and kind.endswith("Ready") and kind not in declared and reason in _REASONS:
+            found.append(kind)
+    return found
+
+
+def stale_types(live: Object, suspected: Iterable[str]) -> list[str]:
+    """Those of the suspected that only we have written, by the record of the API server.
+
+    Args:
+        live: The custom resource with its managed fields. Whoever wrote Ready is us.
+        suspected: Types of conditions.
+    """
+    writers: dict[str, set[str]] = {}
+    for entry in _mappings(live["metadata"].get("managedFields")):
+        fields = _below(entry.get("fieldsV1"), "f:status", "f:conditions")
+        for key in fields:
+            writers.setdefault(key, set()).add(str(entry.get("manager")))
+    own = writers.get(_key(READY), set())
+    return [kind for kind in suspected if own and writers.get(_key(kind), set()) and writers[_key(kind)] <= own]
+
+
+def _key(condition_type: str) -> str:
+    return f'k:{{"type":"{condition_type}"}}'
+
+
+def _below(fields: Any, *path: str) -> Mapping[str, Any]:
+    for step in path:
+        fields = fields.get(step) if isinstance(fields, Mapping) else None
+    return fields if isinstance(fields, Mapping) else {}
+
+
+def _conditions(owner: Object) -> list[Mapping[str, Any]]:
+    status = owner.get("status")
+    return _mappings(status.get("conditions") if isinstance(status, Mapping) else None)
+
+
+def _mappings(listed: Any) -> list[Mapping[str, Any]]:
+    return [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 1]}…"

@@ -1,0 +1,154 @@
+"""Boxes in a cluster: what the tests of this package share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from konverge.box.file import OperatorBox, load_box
+from konverge.box.running import RunningBox
+from konverge.clock import SeededEntropy
+from konverge.crd import crd_manifest, definition_of
+from konverge.errors import NotFoundError
+from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
+from konverge.operator import RunOptions
+from konverge.testing import Cluster, Request
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "boxes"
+AGENT = "box-operator"
+GROUP = "boxes.konverge.test"
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+SECRET = GroupVersionKind("", "v1", "Secret")
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+SHELF = GroupVersionKind(GROUP, "v1", "Shelf")
+BOOK = GroupVersionKind(GROUP, "v1", "Book")
+
+ANYTHING: dict[str, Any] = {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+
+
+def custom_resource(kind: str, **steps: Any) -> dict[str, Any]:
+    """An entry of ``spec.crds`` whose spec takes anything."""
+    return {"resource": {"apiVersion": f"{GROUP}/v1", "kind": kind, "schema": ANYTHING}, **steps}
+
+
+def a_box(name: str = "library", **crds: Any) -> OperatorBox:
+    return load_box(box_text(name, **crds))
+
+
+def box_text(name: str = "library", **crds: Any) -> str:
+    metadata = {"name": name}
+    box = {"apiVersion": "konverge.dev/v1alpha1", "kind": "OperatorBox", "metadata": metadata, "spec": {"crds": crds}}
+    return yaml.safe_dump(box, sort_keys=False)
+
+
+def config_map(name: str = "{{ metadata.name }}", **data: Any) -> dict[str, Any]:
+    return {"name": name, "data": data}
+
+
+class Library:
+    """A cluster in which boxes run."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.client = cluster.client
+        self.namespace = cluster.namespace
+        self.clock = cluster.clock
+
+    def key(self, name: str) -> ObjectKey:
+        return ObjectKey(self.namespace, name)
+
+    async def create(self, gvk: GroupVersionKind, name: str, **spec: Any) -> Object:
+        metadata = {"name": name, "namespace": self.namespace}
+        obj = {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, "spec": spec}
+        return await self.client.create(obj)
+
+    async def get(self, gvk: GroupVersionKind, name: str) -> Object:
+        return await self.client.get(gvk, self.key(name))
+
+    async def exists(self, gvk: GroupVersionKind, name: str) -> bool:
+        with suppress(NotFoundError):
+            await self.get(gvk, name)
+            return True
+        return False
+
+    async def change(self, gvk: GroupVersionKind, name: str, **spec: Any) -> Object:
+        return await self.client.patch(gvk, self.key(name), {"spec": spec}, patch_type="merge")
+
+    async def delete(self, gvk: GroupVersionKind, name: str) -> None:
+        live = await self.get(gvk, name)
+        await self.client.delete(gvk, self.key(name), uid=live["metadata"]["uid"])
+
+    async def until(
+        self, gvk: GroupVersionKind, name: str, reason: str, type: str = "Ready", status: str = "", message: str = ""
+    ) -> Condition:
+        """Wait for a condition."""
+
+        async def reported() -> Condition | None:
+            found = find_condition(await self.get(gvk, name), type)
+            assert found is not None, f"{gvk.kind} {name} has no {type}"
+            shown = f"{found.status} {found.reason}: {found.message}"
+            assert found.reason == reason and status in ("", found.status) and message in found.message, shown
+            return found
+
+        return await self.cluster.eventually(reported, describe=f"{gvk.kind} {name} has {type} {reason} {message}")
+
+    async def until_data(self, name: str, gvk: GroupVersionKind = CONFIG_MAP, **data: str) -> None:
+        async def holds() -> bool:
+            found = (await self.get(gvk, name)).get("data") or {}
+            assert found == data, found
+            return True
+
+        await self.cluster.eventually(holds, describe=f"{gvk.kind} {name} holds {data}")
+
+    async def until_gone(self, gvk: GroupVersionKind, name: str) -> None:
+        async def is_gone() -> bool:
+            return not await self.exists(gvk, name)
+
+        await self.cluster.eventually(is_gone, describe=f"{gvk.kind} {name} is gone")
+
+    def requests(self) -> list[Request]:
+        """What the operator has asked for, watches aside."""
+        return [request for request in self.cluster.requests(AGENT) if request.verb != "watch"]
+
+    async def quiet(self) -> None:
+        """Wait until the operator has asked for nothing in a while."""
+
+        async def nothing_new() -> bool:
+            before = len(self.requests())
+            await self.clock.sleep(1.0)
+            return len(self.requests()) == before
+
+        await self.cluster.eventually(nothing_new, describe="the operator comes to rest")
+
+    @asynccontextmanager
+    async def running(
+        self, box: OperatorBox | RunningBox, options: RunOptions | None = None, *, file: Path | None = None
+    ) -> AsyncIterator[RunningBox]:
+        """Run a box, its definitions installed."""
+        running = box if isinstance(box, RunningBox) else RunningBox(box, file=file)
+        for cls in running.operator.defined_resources:
+            await self.client.apply(crd_manifest(cls), field_manager="tests")
+            gvk = definition_of(cls).gvk
+
+            async def is_served(gvk: GroupVersionKind = gvk) -> bool:
+                await self.client.list(gvk, namespace=self.namespace)
+                return True
+
+            await self.cluster.eventually(is_served, describe=f"{gvk} is served")
+        client = self.cluster.new_client(AGENT)
+        options = options or RunOptions(namespaces=(self.namespace,), grace=timedelta(seconds=5))
+        task = asyncio.create_task(
+            running.operator.run(client, options, clock=self.clock, entropy=SeededEntropy(5)), name=AGENT
+        )
+        try:
+            yield running
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
