@@ -14,6 +14,7 @@ from aiohttp import web
 
 from konverge.box.calls import CallError
 from konverge.box.calls.connecting import Names as MachineNames
+from konverge.clock import SystemClock
 from tests.box.calls.stands import Names, answering, caller, results, server, silent, site
 from tests.client.certificates import Authority
 
@@ -120,6 +121,51 @@ async def test_the_machines_resolver_asks_for_a_name_once_at_a_time(monkeypatch:
     finally:
         go.set()
         names.close()
+
+
+async def test_names_that_hang_when_the_process_ends_hold_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    go = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **options: go.wait(10) and [])
+    names = MachineNames()
+    hanging = [asyncio.create_task(names(f"dead-{number}.example", 80)) for number in range(50)]
+    await SystemClock().sleep(0)
+    try:
+        names.close()
+        await asyncio.wait(hanging, timeout=1)
+        assert all(task.cancelled() for task in hanging)
+    finally:
+        go.set()
+
+
+async def test_names_that_hang_are_not_piled_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    go = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **options: go.wait(10) and [])
+    names = MachineNames()
+    hanging = [asyncio.create_task(names(f"dead-{number}.example", 80)) for number in range(1024)]
+    await SystemClock().sleep(0)
+    try:
+        with pytest.raises(OSError, match="too many names"):
+            await names("one-more.example", 80)
+    finally:
+        go.set()
+        names.close()
+        await asyncio.wait(hanging)
+
+
+@pytest.mark.parametrize("protocol", ["http", "redis", "postgres"])
+async def test_an_address_where_nobody_listens_is_passed_over_for_the_next(protocol: str) -> None:
+    query = {"redis": ", query: GET a", "postgres": ", query: SELECT 1", "http": ""}[protocol]
+    names = Names(two_example=[["127.0.0.2", "127.0.0.1"]])
+    reached = asyncio.Event()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        reached.set()
+
+    async with server(talk) as port:
+        text = f"[{{name: a, protocol: {protocol}, url: '{protocol}://two.example:{port}'{query}}}]"
+        with pytest.raises(CallError):
+            await results(text, by=caller(lookup=names))
+    assert reached.is_set()
 
 
 async def test_a_certificate_that_is_not_trusted_is_an_error_and_one_that_is_works(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from aiohttp import web
 
 from konverge.box.calls import CallError
 from konverge.box.expressions import has_sensitive, revealed, sensitive
-from konverge.errors import ConfigurationError
-from tests.box.calls.stands import Secrets, Served, answering, caller, calls, results, site
+from konverge.errors import ConfigurationError, ConnectionFailedError
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from tests.box.calls.stands import Names, Secrets, Served, answering, caller, calls, results, site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
 
@@ -162,6 +163,28 @@ async def test_an_answer_to_what_an_expression_made_of_a_secret_is_hidden(part: 
         )
     assert has_sensitive(found["a"]["size"])
     assert found["a"]["status"] == 200
+
+
+@pytest.mark.parametrize("target", ["http://hunter2.example/", "http://hunter2.private/", "http://127.0.0.1:1/hunter2"])
+async def test_a_server_that_redirects_to_the_credential_does_not_have_it_shown(target: str) -> None:
+    async def away(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=302, headers={"Location": target})
+
+    async with site(a=away) as url:
+        text = f"[{{name: a, url: '{url}/a', auth: {{secretRef: {{name: token, key: token}}}}}}]"
+        names = Names(hunter2_private=[["10.0.0.1"]])
+        with pytest.raises(CallError) as failure:
+            await results(text, secrets=Secrets(SECRETS), by=caller(lookup=names))
+    assert "hunter2" not in "".join(traceback.format_exception(failure.value)) + repr(failure.value.results)
+
+
+async def test_a_secret_that_cannot_be_read_is_an_error_of_its_call() -> None:
+    class Forbidding(Secrets):
+        async def get(self, gvk: GroupVersionKind, key: ObjectKey, *, live: bool = False) -> Object:
+            raise ConnectionFailedError("the server is away")
+
+    with pytest.raises(CallError, match="Secret shop/token cannot be read: the server is away"):
+        await sent("{secretRef: {name: token, key: token}}", secrets=Forbidding())
 
 
 async def test_no_failure_shows_a_secret(caplog: pytest.LogCaptureFixture) -> None:

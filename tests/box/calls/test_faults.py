@@ -47,6 +47,14 @@ async def floods(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         await writer.drain()
 
 
+async def heads_without_end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b"HTTP/1.1 200 OK\r\n")
+    while True:
+        writer.write(b"X-Header: value\r\n" * 1000)
+        await writer.drain()
+
+
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 BOMB = gzip.compress(b"0" * (200 << 20))
 FAULTS: dict[str, tuple[Talk, str]] = {
@@ -61,6 +69,7 @@ FAULTS: dict[str, tuple[Talk, str]] = {
     "bombs": (saying(OK + b"Content-Encoding: gzip\r\n\r\n" + BOMB), "at most 1 MiB"),
     "speaks another language": (saying(b"SSH-2.0-OpenSSH_9.9\r\n\r\n"), "gave an answer that is no HTTP"),
     "has an endless header": (saying(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 1_000_000), "gave an answer that is no HTTP"),
+    "has headers without end": (heads_without_end, "gave an answer that is no HTTP"),
     "has a negative length": (saying(OK + b"Content-Length: -5\r\n\r\n{}"), "gave an answer that is no HTTP"),
     "says more than it announced": (
         saying(OK + b'Content-Length: 7\r\n\r\n{"a":1}{"b":2}'),

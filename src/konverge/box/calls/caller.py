@@ -81,8 +81,8 @@ class Caller:
     async def answer(self, request: Request) -> Answer:
         """The answer to a request, also one that is a failure; from memory if it may be.
 
-        It takes at most the time-out and the pauses of all attempts together, twice that if somebody else who asked the
-        same was cancelled. Cancelled, it leaves no connection.
+        It takes at most the time-outs and the pauses of all attempts together, longer only while others who asked the
+        same before are cancelled. Cancelled, it leaves no connection.
         """
         if not request.cache_seconds:
             return await self._tried(request)
@@ -110,7 +110,7 @@ class Caller:
             return Answer(error=problem, is_passing=True, is_sensitive=request.is_sensitive)
         except CallFailure as failure:
             problem = failure.problem
-            if request.is_sensitive and isinstance(failure, RefusedAddress):
+            if isinstance(failure, RefusedAddress) and (request.is_sensitive or request.repeats(problem)):
                 problem = f"{request.shown}: {failure.anonymous}"
             return Answer(error=problem, is_passing=failure.is_passing, is_sensitive=request.is_sensitive)
         except Exception as error:  # noqa: BLE001  # of a library, met by what some server sent: a failure of this call

@@ -31,6 +31,7 @@ It raises `OSError` if it cannot.
 
 _MOST_ADDRESSES = 32
 _LOOKUPS = 32
+_MOST_LOOKUPS = 1024
 _ADDRESS_SECONDS = 5.0
 
 
@@ -54,6 +55,8 @@ class Names:
         key = (host, port)
         found = self._under_way.get(key)
         if found is None:
+            if len(self._under_way) >= _MOST_LOOKUPS:
+                raise OSError("too many names wait for their servers")
             loop = asyncio.get_running_loop()
             found = self._under_way[key] = loop.run_in_executor(self._threads, _addresses, host, port)
             found.add_done_callback(lambda done: self._ended(key, done))
@@ -61,6 +64,8 @@ class Names:
 
     def close(self) -> None:
         """Let go of the threads; one that still waits for an answer ends when the system's resolver gives up."""
+        for waiting in list(self._under_way.values()):
+            waiting.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _ended(self, key: tuple[str, int], done: asyncio.Future[list[str]]) -> None:

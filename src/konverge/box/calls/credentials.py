@@ -19,7 +19,7 @@ from konverge.box.calls.failures import CallFailure
 from konverge.box.expressions import Template, compile_expression, is_expression, revealed
 from konverge.box.file import CallAuthentication
 from konverge.box.steps import Reader, Scope
-from konverge.errors import ApiError, ConfigurationError, NotFoundError
+from konverge.errors import ConfigurationError, KonvergeError, NotFoundError, describe
 from konverge.kube import GroupVersionKind, ObjectKey
 
 __all__ = ["Credential"]
@@ -96,8 +96,8 @@ class Credential:
             secret = await reader.get(_SECRET, ObjectKey(namespace, name))
         except NotFoundError:
             raise CallFailure(f"auth.secretRef: waiting for {shown}, which does not exist") from None
-        except ApiError as error:
-            raise CallFailure(f"auth.secretRef: {shown} cannot be read: {error.reason}", is_passing=True) from None
+        except KonvergeError as error:
+            raise CallFailure(f"auth.secretRef: {shown} cannot be read: {describe(error)}") from error
         return _usable(_decoded(secret.get("data"), key, shown), f"{shown}, {key}")
 
     def _text(self, scope: Scope, part: Template) -> str:

@@ -106,7 +106,7 @@ def _answer(request: Request, received: _Received, now: datetime) -> Answer:
         error=error,
         is_passing=not is_success,
         wanted_pause=wanted_pause(received.headers.get("retry-after", ""), now) if not is_success else None,
-        is_sensitive=request.is_sensitive or bool(request.credential and request.credential in text),
+        is_sensitive=request.is_sensitive or request.repeats(text),
         size=len(received.body),
     )
 

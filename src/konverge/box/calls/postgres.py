@@ -37,6 +37,7 @@ _NO_FILE = "/dev/null/none"
 _SETTINGS = frozenset({"user", "sslmode"})
 # What PostgreSQL sends besides the row is little; what goes beyond is not its doing.
 _MOST_BYTES = 4 * LARGEST_BODY
+_ADDRESS_SECONDS = 5.0
 _PASSING_CLASSES = ("08", "40", "53", "55", "57")  # connections, conflicts, resources, locks, an operator's doing
 
 
@@ -70,10 +71,12 @@ async def ask_postgres(request: Request, lookup: Lookup) -> Answer:
         raise CallFailure(f"{request.shown} has a name that cannot be resolved", is_passing=True) from None
     for address in addresses:
         connection = _Connection(request, address)
+        is_last = address == addresses[-1]
         try:
-            if await connection.open():
-                return await connection.first_row()
-        except _UnreachableError:
+            async with asyncio.timeout(None if is_last else _ADDRESS_SECONDS):
+                await connection.open()
+            return await connection.first_row()
+        except (_UnreachableError, TimeoutError):
             continue
         except load_driver().OperationalError:
             raise CallFailure(f"{request.shown} hung up without an answer", is_passing=True) from None
@@ -94,7 +97,7 @@ class _Connection:
         self._socket = -1
         self._libpq: PGconn = self._pq.PGconn.connect_start(_settings(request, address))
 
-    async def open(self) -> bool:
+    async def open(self) -> None:
         libpq, polling = self._libpq, self._pq.PollingStatus
         while True:
             if libpq.status == self._pq.ConnStatus.BAD:
@@ -102,7 +105,7 @@ class _Connection:
             state = libpq.connect_poll()
             if state == polling.OK:
                 libpq.nonblocking = 1
-                return True
+                return
             if state == polling.FAILED:
                 raise self._refusal()
             self._count()
@@ -127,9 +130,7 @@ class _Connection:
             except UNREADABLE:
                 raise CallFailure("expected a row that can be JSON, found one that cannot") from None
         first = next(iter(row.values()), None)
-        is_sensitive = self._request.is_sensitive or bool(
-            self._request.credential and self._request.credential in str(row)
-        )
+        is_sensitive = self._request.is_sensitive or self._request.repeats(str(row))
         return Answer(fields={"result": first, "raw": row}, is_sensitive=is_sensitive, size=size)
 
     def close(self) -> None:

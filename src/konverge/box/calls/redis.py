@@ -55,7 +55,7 @@ async def ask_redis(request: Request, lookup: Lookup, tls: ssl.SSLContext) -> An
         if transport is not None:
             transport.abort()
     raw = _mapping(value) if request.command[0] == "HGETALL" else value
-    is_sensitive = request.is_sensitive or bool(request.credential and request.credential in str(value))
+    is_sensitive = request.is_sensitive or request.repeats(str(value))
     return Answer(fields={"result": value, "raw": raw}, is_sensitive=is_sensitive, size=len(str(value)))
 
 

@@ -97,7 +97,8 @@ class Request:
     @property
     def shown(self) -> str:
         """Whom it asks, for messages: scheme, host and port. Paths and queries have tokens in them at times."""
-        return "a URL that comes from a Secret (not shown)" if self.is_sensitive else str(self.url.origin())
+        origin = str(self.url.origin())
+        return self.quotable(origin) if not self.is_sensitive else "a URL that comes from a Secret (not shown)"
 
     def fingerprint(self) -> bytes:
         """The same for requests that are the same in all that their answer can depend on, credentials included."""
@@ -108,9 +109,13 @@ class Request:
         )
         return hashlib.sha256(msgspec.json.encode(parts)).digest()
 
+    def repeats(self, text: str) -> bool:
+        """Tell whether a text of the other side has the credential in it."""
+        return bool(self.credential) and self.credential in text
+
     def quotable(self, text: str) -> str:
         """A text of the other side, shortened for a message; not if it could repeat what came from a Secret."""
-        if self.is_sensitive or (self.credential and self.credential in text):
+        if self.is_sensitive or self.repeats(text):
             return "(not shown)"
         plain = " ".join(text.encode(errors="replace").decode().split())
         return plain if len(plain) <= _SHOWN_LENGTH else f"{plain[:_SHOWN_LENGTH]}…"
