@@ -200,12 +200,6 @@ class Owner:
             raise NotFoundError(f"no Secret {key}")
         return {"data": {name: base64.b64encode(text.encode()).decode() for name, text in self.secrets[key].items()}}
 
-    async def list(self, gvk: GroupVersionKind, **_: Any) -> Any:
-        raise AssertionError("providers list nothing")
-
-    async def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> Any:
-        raise AssertionError("providers list nothing")
-
     def annotation(self) -> list[dict[str, Any]]:
         written = self.stored["metadata"].get("annotations", {}).get("konverge.dev/providers", "[]")
         found: list[dict[str, Any]] = msgspec.json.decode(written)
@@ -213,6 +207,12 @@ class Owner:
 
     def scope(self) -> Scope:
         return scope_of(self.read(), Environment(now=SimulatedClock().now()))
+
+    async def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> Any:
+        raise AssertionError("providers list nothing")
+
+    async def list(self, gvk: GroupVersionKind, **_: Any) -> Any:
+        raise AssertionError("providers list nothing")
 
 
 def providers_of(

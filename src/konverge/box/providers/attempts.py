@@ -67,6 +67,10 @@ class Attempts:
             raise ProviderError("the provider cancelled itself")
         return task.result()
 
+    def stuck(self) -> frozenset[str]:
+        """The owners whose calls were cancelled and have not ended."""
+        return frozenset(self._stuck)
+
     async def close(self) -> None:
         """End what has not ended yet, as far as it lets itself be ended."""
         if self._stuck:

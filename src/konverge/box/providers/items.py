@@ -102,7 +102,7 @@ class DeclaredItem:
             raise StepError(
                 f"{where}.kind", f"{provider.name} has no kind {declared.kind}{nearest(declared.kind, provider.kinds)}"
             )
-        check_fields(declared.spec, kind.spec, f"{where}.spec", also=_OF_ALL_KINDS)
+        check_fields(declared.spec, kind.spec, f"{where}.spec", also=_OF_ALL_KINDS if kind.is_named else ("onDelete",))
         rest, self.secrets = without_secrets(declared.spec, f"{where}.spec")
         if not self.secrets and not any(_expressions(rest)):
             converted({k: v for k, v in rest.items() if k not in _OF_ALL_KINDS}, kind.spec, f"{where}.spec")
@@ -141,7 +141,7 @@ class DeclaredItem:
         record = Record(
             provider=self.provider,
             kind=self.kind_name,
-            name=_name(spec.get("name", planned.item), f"{where}.name"),
+            name=_name(spec.get("name", planned.item), f"{where}.name") if self.kind.is_named else "",
             item=planned.item,
             identity=identity_of(fitting, self.kind.identity, where),
             on_delete=planned.on_delete(),

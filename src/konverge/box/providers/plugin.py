@@ -73,11 +73,14 @@ class ItemKind:
             the type `konverge.box.expressions.Sensitive`; all others refuse one.
         identity: Which fields of the spec tell one item of a name from another, by their names in Python. They are
             recorded with the name, and are all that there is of the spec when the item is deleted.
+        is_named: Whether its name is part of what it is. If not, ``name`` of a request is empty, and an item whose name
+            alone changes is the same as before.
         on_delete: What happens to an item that is not wanted any more, if the file does not say.
     """
 
     spec: type[Struct]
     identity: tuple[str, ...] = ()
+    is_named: bool = True
     on_delete: OnDelete = "delete"
 
 
