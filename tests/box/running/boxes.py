@@ -93,7 +93,8 @@ class Library:
             found = find_condition(await self.get(gvk, name), type)
             assert found is not None, f"{gvk.kind} {name} has no {type}"
             shown = f"{found.status} {found.reason}: {found.message}"
-            assert found.reason == reason and status in ("", found.status) and message in found.message, shown
+            matches = found.reason == reason, status in ("", found.status), message in found.message
+            assert all(matches), shown
             return found
 
         return await self.cluster.eventually(reported, describe=f"{gvk.kind} {name} has {type} {reason} {message}")

@@ -7,10 +7,13 @@ import pytest
 import yaml
 
 from konverge.box.file import OperatorBox, load_box
-from konverge.kube import GroupVersionKind, Object
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.operator import RunOptions
 from tests.box.running.boxes import CONFIG_MAP, DEPLOYMENT, EXAMPLES, SECRET, Library
 
 pytestmark = pytest.mark.anyio
+
+NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 
 
 def example(name: str) -> tuple[OperatorBox, GroupVersionKind, dict[str, Any]]:
@@ -58,9 +61,6 @@ async def test_a_secret_is_copied_and_follows_its_source(library: Library) -> No
     namespaces = [f"{library.namespace}-a", f"{library.namespace}-b"]
     for name in namespaces:
         await library.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    # It looks after objects of other namespaces.
-    from konverge.kube import ObjectKey
-    from konverge.operator import RunOptions
 
     async def copies(text: str) -> bool:
         for name in namespaces:
@@ -68,7 +68,8 @@ async def test_a_secret_is_copied_and_follows_its_source(library: Library) -> No
             assert base64.b64decode(found["data"]["password"]).decode() == text
         return True
 
-    async with library.running(box, RunOptions()):
+    everywhere = RunOptions()
+    async with library.running(box, everywhere):
         await library.create(gvk, "registry", **{**owner["spec"], "namespaces": namespaces})
         await library.until(gvk, "registry", "Blocked", message="waiting for Secret")
         metadata = {"name": "registry-credentials", "namespace": library.namespace}
@@ -84,10 +85,7 @@ async def test_a_secret_is_copied_and_follows_its_source(library: Library) -> No
         await library.until_gone(gvk, "registry")
     for name in namespaces:
         assert not (await library.client.list(SECRET, namespace=name)).items
-        await library.client.delete(
-            GroupVersionKind("", "v1", "Namespace"),
-            ObjectKey("", name),
-        )
+        await library.client.delete(NAMESPACE, ObjectKey("", name))
 
 
 async def test_rules_deny_warn_and_see_what_mutation_made(library: Library) -> None:

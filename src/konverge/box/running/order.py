@@ -196,13 +196,13 @@ async def _providers(state: PassState) -> None:
 async def _status(state: PassState) -> None:
     """The fields of the file's own, from everything that there is by now, also after an error."""
     ctx, pipeline = state.ctx, state.pipeline
-    planned = None if state.plan is None else state.plan.children
-    try:
-        children = await pipeline.children.read(ctx.owner, planned, ctx.cluster)
-    except KonvergeError as error:
-        state.notes.append(f"status: children cannot be read: {error}")
-    else:
-        state.scope = state.scope.plus(children=children)
+    if state.plan is not None:  # without one nobody knows what there should be: fields that ask keep what they had
+        try:
+            children = await pipeline.children.read(ctx.owner, state.plan.children, ctx.cluster)
+        except KonvergeError as error:
+            state.notes.append(f"status: children cannot be read: {error}")
+        else:
+            state.scope = state.scope.plus(children=children)
     result = pipeline.status_fields.fields(state.scope, failed=state.failure is not None)
     ctx.owner["status"] = result.put_on(ctx.owner.get("status"))
     state.notes += [f"status: {problem}" for problem in result.problems]

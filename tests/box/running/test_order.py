@@ -1,0 +1,111 @@
+"""The order of the steps: what each sees, and what it does not."""
+
+from itertools import pairwise
+
+import pytest
+
+from konverge.box.file import BoxFileError, find_mistakes
+from konverge.box.file.scopes import STEPS
+from konverge.box.running import ORDER
+from tests.box.running.boxes import SHELF, Library, a_box, box_text, config_map, custom_resource
+
+READS = {
+    "normalize": lambda text: {"spec": {"a": text}},
+    "mutation": lambda text: [{"field": "spec.a", "override": text}],
+    "validation": lambda text: [{"field": text, "exists": True}],
+    "cross": lambda text: [{"apiVersion": "v1", "kind": "ConfigMap", "as": "other", "selector": {"name": text}}],
+    "external": lambda text: [{"name": "second", "url": f"https://example.com/{text}"}],
+    "onCreate": lambda text: {"configMaps": [config_map(a=text)]},
+    "onReconcile": lambda text: {"configMaps": [config_map(a=text)]},
+    "providers": lambda text: {"aws": [{"kind": "Bucket", "name": "b", "spec": {"a": text}}]},
+    "status": lambda text: {"fields": [{"path": "a", "value": text}]},
+    "onDelete": lambda text: {"groups": [{"delete": {"configMaps": [{"name": text}]}}]},
+}
+"""Of each step, a part of the file that reads what the text says."""
+
+RESULTS = {"cross": "cross.seen.name", "external": "external.asked.status", "children": "children.configMap.data.a"}
+MADE_IN = {"cross": "cross", "external": "external", "children": "onReconcile"}
+BEFORE = list(STEPS)
+
+
+@pytest.mark.parametrize("step", READS)
+@pytest.mark.parametrize("name", RESULTS)
+def test_what_a_step_makes_is_unknown_to_those_before_it(step: str, name: str) -> None:
+    made_in = MADE_IN[name]
+    declared = {
+        "cross": [{"apiVersion": "v1", "kind": "ConfigMap", "as": "seen", "selector": {"name": "x"}}],
+        "external": [{"name": "asked", "url": "https://example.com/"}],
+        "onReconcile": {"configMaps": [config_map("fixed", a="b")]},
+    }
+    more = READS[step]("{{ " + RESULTS[name] + " }}")
+    shelf = {**declared, step: [*declared[step], *more] if step in ("cross", "external") else more}
+    text = box_text(shelf=custom_resource("Shelf", **shelf))
+
+    unknown = [found for found in find_mistakes(text) if name in found.message]
+
+    comes_before = BEFORE.index(step) < BEFORE.index(made_in) or step == "onDelete"
+    is_itself_of_children = name == "children" and step != "status"
+    assert bool(unknown) == (comes_before or is_itself_of_children), find_mistakes(text)
+
+
+def test_the_order_of_passes_is_that_of_the_file() -> None:
+    names = [step.name for step in ORDER]
+
+    assert [name for name in names if name in STEPS] == [name for name in STEPS if name != "onDelete"]
+    assert names.index("forEach") == names.index("onCreate") - 1
+    assert all(step.always for step in ORDER[names.index("status") :])
+
+
+def test_a_loop_of_the_order_would_be_seen() -> None:
+    assert all(one.name != other.name for one, other in pairwise(ORDER))
+    with pytest.raises(BoxFileError, match="children"):
+        a_box(shelf=custom_resource("Shelf", onReconcile={"configMaps": [config_map(a="{{ children.pods }}")]}))
+
+
+@pytest.mark.anyio
+async def test_each_step_sees_what_those_before_it_made(library: Library) -> None:
+    def seen(name: str) -> dict[str, object]:
+        trace = "{{ spec.trace }}/{{ cross.seen.data.word }}/{{ external.asked.called }}"
+        return {"configMaps": [config_map("{{ metadata.name }}-" + name, trace=trace)]}
+
+    box = a_box(
+        shelf=custom_resource(
+            "Shelf",
+            normalize={"spec": {"trace": "{{ spec.trace }}n"}},
+            mutation=[{"field": "spec.trace", "override": "{{ spec.trace }}m"}],
+            validation=[
+                {"field": "spec.trace", "equals": "-", "action": "warn", "message": "{{ spec.trace }}v"},
+                {"field": "spec.trace", "notPrefix": "bad"},
+            ],
+            cross=[{"apiVersion": "v1", "kind": "ConfigMap", "as": "seen", "selector": {"name": "{{ spec.trace }}"}}],
+            external=[
+                {
+                    "name": "asked",
+                    "url": "https://example.com/",
+                    "when": [{"field": "cross.seen.data.word", "equals": "call"}],
+                }
+            ],
+            onCreate=seen("created"),
+            onReconcile=seen("kept"),
+            status={"fields": [{"path": "last", "value": "{{ children.configMaps['top-kept'].data.trace }}"}]},
+        )
+    )
+    metadata = {"name": "rawnm", "namespace": library.namespace}
+    await library.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"word": "x"}})
+    async with library.running(box):
+        await library.create(SHELF, "top", trace="raw")
+        await library.until(SHELF, "top", "Healthy", status="True")
+        await library.until(SHELF, "top", "WarnRuleViolation", "ValidationWarning", message="rawnmv")
+        await library.until_data("top-created", trace="rawnm/x/false")
+        await library.until_data("top-kept", trace="rawnm/x/false")
+        assert (await library.get(SHELF, "top"))["status"]["last"] == "rawnm/x/false"
+        applied = [request.path.rpartition("/")[2] for request in library.requests() if "-" in request.path[-8:]]
+        assert [name for name in applied if name.startswith("top-")][-2:] == ["top-created", "top-kept"]
+
+        # What is denied reads nothing, and makes nothing.
+        before = len(library.requests())
+        await library.create(SHELF, "worse", trace="bad")
+        await library.until(SHELF, "worse", "ValidationFailed")
+        await library.quiet()
+        asked = {request.path for request in library.requests()[before:]}
+        assert asked == {f"/apis/boxes.konverge.test/v1/namespaces/{library.namespace}/shelfs/worse/status"}

@@ -1,0 +1,223 @@
+"""Passes over the custom resources of a box, on both clusters: failures, denials, what waits for what, what is left."""
+
+from typing import Any
+
+import pytest
+
+from konverge.kube import find_condition
+from tests.box.running.boxes import BOOK, CONFIG_MAP, SHELF, Library, a_box, config_map, custom_resource
+
+pytestmark = pytest.mark.anyio
+
+LINES = custom_resource("Shelf", onReconcile={"configMaps": [config_map(lines="{{ spec.lines | join(',') }}")]})
+
+
+async def test_an_error_is_told_and_recovered_from_while_others_are_not_hurt(library: Library) -> None:
+    async with library.running(a_box(shelf=LINES)):
+        await library.create(SHELF, "poison", lines={"no": "list"})
+        await library.create(SHELF, "sound", lines=["a", "b"])
+
+        await library.until(SHELF, "sound", "Healthy", status="True")
+        await library.until_data("sound", lines="a,b")
+        await library.until(SHELF, "poison", "Error", message="spec.crds.shelf.onReconcile")
+
+        await library.change(SHELF, "poison", lines=["fine"])
+        await library.until(SHELF, "poison", "Healthy", status="True")
+        await library.until_data("poison", lines="fine")
+
+
+async def test_a_settled_object_sends_no_requests(library: Library) -> None:
+    box = a_box(
+        shelf=custom_resource(
+            "Shelf",
+            mutation=[{"field": "spec.size", "default": 3}],
+            validation=[{"field": "spec.size", "max": 5, "message": "too large"}],
+            cross=[{"apiVersion": "v1", "kind": "ConfigMap", "selector": {"name": "catalogue"}, "as": "catalogue"}],
+            onCreate={"configMaps": [config_map("{{ metadata.name }}-once", made="once")]},
+            onReconcile={"configMaps": [config_map(size="{{ spec.size }}", found="{{ cross.catalogue.found }}")]},
+            status={
+                "fields": [
+                    {"path": "size", "value": "{{ children.configMaps[metadata.name].data.size }}", "type": "integer"}
+                ]
+            },
+        )
+    )
+    async with library.running(box) as running:
+        await library.create(SHELF, "top")
+        await library.until(SHELF, "top", "Healthy", status="True")
+        await library.quiet()
+        before = len(library.requests())
+        [run] = running.runs
+        passes = run.health.of["shelf"].passes.total()
+
+        run.process.wake(SHELF, run.process.owners_of(SHELF), reason="a test")
+        await library.cluster.eventually(
+            lambda: run.health.of["shelf"].passes.total() > passes, describe="another pass"
+        )
+        await library.quiet()
+
+        assert library.requests()[before:] == []
+        assert (await library.get(SHELF, "top"))["status"]["size"] == 3
+
+
+async def test_a_denied_object_keeps_what_it_has_and_waits_for_its_change(library: Library) -> None:
+    rules = [{"field": "spec.text", "notEquals": "rude", "message": "{{ spec.text }} is not for a library"}]
+    shelf = custom_resource("Shelf", validation=rules, onReconcile={"configMaps": [config_map(text="{{ spec.text }}")]})
+    async with library.running(a_box(shelf=shelf)) as running:
+        await library.create(SHELF, "top", text="kind")
+        await library.until(SHELF, "top", "Healthy", status="True")
+        await library.change(SHELF, "top", text="rude")
+        ready = await library.until(SHELF, "top", "ValidationFailed", status="False")
+        [run] = running.runs
+        await library.quiet()
+        passes = run.health.of["shelf"].passes.total()
+        await library.clock.sleep(3.0)
+
+        assert ready.message == "spec.text: rude is not for a library"
+        assert run.health.of["shelf"].passes.total() == passes
+        assert (await library.get(CONFIG_MAP, "top"))["data"] == {"text": "kind"}
+        assert run.health.of["shelf"].failures == 0
+
+        await library.change(SHELF, "top", text="fair")
+        await library.until(SHELF, "top", "Healthy", status="True")
+        await library.until_data("top", text="fair")
+
+
+async def test_a_denied_object_is_tried_again_where_the_file_says_so(library: Library) -> None:
+    rules = [{"field": "spec.text", "exists": True, "message": "say something"}]
+    shelf = custom_resource("Shelf", validation=rules, reconcile={"retryDenied": True})
+    async with library.running(a_box(shelf=shelf)) as running:
+        await library.create(SHELF, "top")
+        await library.until(SHELF, "top", "ValidationFailed")
+        [run] = running.runs
+
+        await library.cluster.eventually(
+            lambda: run.health.of["shelf"].passes["denied"] >= 4, describe="it is denied again"
+        )
+        assert not run.health.of["shelf"].is_degraded
+
+
+async def test_who_came_first_keeps_a_unique_value(library: Library) -> None:
+    shelf = custom_resource(
+        "Shelf",
+        normalize={"spec": {"code": "{{ spec.code | toLower }}"}},
+        validation=[{"field": "spec.code", "unique": True, "message": "{{ spec.code }} is taken"}],
+    )
+    async with library.running(a_box(shelf=shelf)):
+        await library.create(SHELF, "first", code="ONE")
+        await library.until(SHELF, "first", "Reconciled", status="True")
+        await library.clock.sleep(1.1)  # times of creation are whole seconds
+        await library.create(SHELF, "second", code="one")
+        await library.until(SHELF, "second", "ValidationFailed", message="one is taken")
+        await library.until(SHELF, "first", "Reconciled", status="True")
+
+        await library.delete(SHELF, "first")
+        await library.until(SHELF, "second", "Reconciled", status="True")
+
+
+async def test_too_many_failures_in_a_row_degrade_a_custom_resource_and_one_success_ends_that(
+    library: Library,
+) -> None:
+    shelf = {**LINES, "reconcile": {"failureThreshold": 3}}
+    async with library.running(a_box(shelf=shelf, book=custom_resource("Book"))) as running:
+        [run] = running.runs if running.runs else [None]
+        await library.create(SHELF, "poison", lines={"no": "list"})
+        await library.cluster.eventually(
+            lambda: running.runs and running.runs[0].health.of["shelf"].is_degraded, describe="it is degraded"
+        )
+        [run] = running.runs
+        assert "spec.crds.shelf" in run.health.of["shelf"].last_error
+        assert not run.health.of["book"].is_degraded
+
+        await library.change(SHELF, "poison", lines=[])
+        await library.cluster.eventually(lambda: run.health.of["shelf"].is_healthy, describe="it is healthy again")
+
+
+async def test_passes_wait_until_another_custom_resource_is_healthy(library: Library) -> None:
+    shelf = {**LINES, "reconcile": {"failureThreshold": 2}}
+    book = custom_resource("Book", dependsOn={"shelf": "healthy"}, onReconcile={"configMaps": [config_map(a="b")]})
+    async with library.running(a_box(shelf=shelf, book=book)) as running:
+        await library.create(SHELF, "poison", lines={"no": "list"})
+        await library.cluster.eventually(
+            lambda: running.runs and running.runs[0].health.of["shelf"].is_degraded, describe="it is degraded"
+        )
+        await library.create(BOOK, "novel")
+        await library.until(BOOK, "novel", "DependencyNotReady", status="False", message="waits until shelf is healthy")
+        assert not await library.exists(CONFIG_MAP, "novel")
+
+        await library.change(SHELF, "poison", lines=[])
+        await library.until(BOOK, "novel", "Healthy", status="True")
+        assert await library.exists(CONFIG_MAP, "novel")
+
+
+async def test_who_depends_on_what_has_no_objects_starts_at_once(library: Library) -> None:
+    box = a_box(
+        shelf=custom_resource("Shelf"),
+        box=custom_resource("Box", dependsOn={"shelf": "started"}),
+        book=custom_resource("Book", dependsOn={"box": "healthy", "shelf": "healthy"}),
+    )
+    async with library.running(box):
+        await library.create(BOOK, "novel")
+        await library.until(BOOK, "novel", "Reconciled", status="True")
+
+
+async def test_the_condition_of_a_group_that_is_gone_goes_with_it_and_others_stay(library: Library) -> None:
+    def box(*names: str) -> Any:
+        groups = [
+            {"name": name, "configMaps": [config_map(f"{{{{ metadata.name }}}}-{name}", a="b")]} for name in names
+        ]
+        return a_box(shelf=custom_resource("Shelf", onReconcile=groups))
+
+    async with library.running(box("front", "back")):
+        await library.create(SHELF, "top")
+        await library.until(SHELF, "top", "Healthy", "BackReady")
+        await library.until(SHELF, "top", "Healthy")
+    foreign = await library.get(SHELF, "top")
+    moment = {"lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "Healthy", "message": ""}
+    foreign["status"]["conditions"].append({"type": "NeighbourReady", "status": "True", **moment})
+    await library.client.update(foreign, subresource="status")
+    async with library.running(box("front")):
+
+        async def is_gone() -> bool:
+            return find_condition(await library.get(SHELF, "top"), "BackReady") is None
+
+        await library.cluster.eventually(is_gone, describe="the condition of the old group is gone")
+        await library.quiet()
+    shelf = await library.get(SHELF, "top")
+    assert find_condition(shelf, "FrontReady") is not None
+    assert find_condition(shelf, "NeighbourReady") is not None
+
+
+async def test_fields_of_the_status_are_written_also_when_a_step_fails(library: Library) -> None:
+    fields = [
+        {"path": "phase", "value": "Broken", "when": [{"field": "spec.lines", "typeOf": "map"}]},
+        {"path": "phase", "value": "Fine", "when": [{"field": "spec.lines", "typeOf": "list"}]},
+        {"path": "plain", "value": "only after success"},
+    ]
+    async with library.running(a_box(shelf={**LINES, "status": {"fields": fields}})):
+        await library.create(SHELF, "top", lines={"no": "list"})
+        await library.until(SHELF, "top", "Error")
+        status = (await library.get(SHELF, "top"))["status"]
+        assert (status["phase"], status.get("plain"), status["observedGeneration"]) == ("Broken", None, 1)
+
+        await library.change(SHELF, "top", lines=[])
+        await library.until(SHELF, "top", "Healthy")
+        status = (await library.get(SHELF, "top"))["status"]
+        assert (status["phase"], status["plain"], status["observedGeneration"]) == ("Fine", "only after success", 2)
+
+
+async def test_the_owner_of_a_finalizer_goes_with_all_that_it_made_elsewhere(library: Library) -> None:
+    shelf = custom_resource(
+        "Shelf", finalizers=["a.konverge.test/one", "a.konverge.test/two"],
+        onReconcile={"configMaps": [config_map(a="b")]},
+    )  # fmt: skip
+    async with library.running(a_box(shelf=shelf)):
+        await library.create(SHELF, "top")
+        await library.until(SHELF, "top", "Healthy")
+        assert (await library.get(SHELF, "top"))["metadata"]["finalizers"] == [
+            "a.konverge.test/one",
+            "a.konverge.test/two",
+        ]
+
+        await library.delete(SHELF, "top")
+        await library.until_gone(SHELF, "top")
