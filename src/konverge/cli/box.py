@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
@@ -20,8 +21,29 @@ __all__ = ["box", "read_box"]
 
 _STDIN = Path("-")
 
+# Commands with a module of their own, which is imported when one is called or listed: the command, in the module.
+_COMMANDS = {
+    "import": ("konverge.cli.box_import", "box_import"),
+    "package": ("konverge.cli.box_package", "box_package"),
+}
 
-@click.group()
+
+class _BoxGroup(click.Group):
+    """A group some of whose commands are imported when they are needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *_COMMANDS})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        module, name = _COMMANDS[cmd_name]
+        command = getattr(import_module(module), name)
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(cls=_BoxGroup)
 def box() -> None:
     """Operators that are written as data, in one YAML file."""
 

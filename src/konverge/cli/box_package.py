@@ -1,0 +1,86 @@
+"""``konverge box package``: the manifests that run a box in a cluster."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+import yaml
+
+from konverge.box.file import load_box
+from konverge.box.packaging import Packaging, package
+from konverge.box.running import box_operator
+from konverge.cli.box import read_box
+from konverge.cli.crd import output_option
+from konverge.cli.program import verbose_option
+from konverge.crd import crd_manifest
+from konverge.operator.permissions import Facilities, permissions_of
+
+__all__ = ["box_package"]
+
+_FACILITIES = Facilities(elects_leader=True, authenticates_metrics=True)
+
+
+@click.command("package")
+@click.argument("file", metavar="FILE.yaml", type=click.Path(path_type=Path))
+@click.option("--image", help="The image, whose entry point is konverge; konverge:VERSION when not given.")
+@click.option("--namespace", default="konverge-system", show_default=True, help="Where the operator lives.")
+@click.option("--make-namespace/--no-make-namespace", default=True, show_default=True, help="Print the Namespace, too.")
+@click.option("--replicas", type=click.IntRange(1, 10), default=2, show_default=True, help="One of them works.")
+@click.option(
+    "--watch", "watched", multiple=True, metavar="NAMESPACE", help="Look after this namespace alone; repeatable."
+)
+@output_option
+@verbose_option
+def box_package(
+    file: Path,
+    image: str | None,
+    namespace: str,
+    make_namespace: bool,
+    replicas: int,
+    watched: tuple[str, ...],
+    output: Literal["yaml", "json"],
+) -> None:
+    """Print the manifests that run a box in a cluster; - is stdin.
+
+    Namespace, definitions, account and roles, the box in a ConfigMap, Service, PodDisruptionBudget and Deployment. The
+    roles come from the file alone; what could not be found out stands on stderr. Apply the rest with:
+    konverge box package FILE.yaml | kubectl apply --server-side -f -
+    """
+    content = read_box(file)
+    box = load_box(content, file=str(file))
+    operator = box_operator(box)
+    permissions = permissions_of(operator.registered.declaration, _FACILITIES)
+    for gap in permissions.gaps:
+        click.echo(f"konverge: not derived: {' '.join(gap.split())}", err=True)
+    chosen = Packaging(
+        image=image or f"konverge:{version('konverge')}",
+        namespace=namespace,
+        replicas=replicas,
+        watched=tuple(dict.fromkeys(watched)),
+        is_namespace_made=make_namespace,
+    )
+    definitions = [crd_manifest(resource) for resource in operator.defined_resources]
+    found = package(box, content.decode(), permissions, definitions, chosen)
+    if output == "json":
+        click.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": found}, indent=2))
+    else:
+        click.echo(yaml.dump_all(found, Dumper=_Dumper, sort_keys=False, explicit_start=True, width=120), nl=False)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes the box in its ConfigMap line by line, as it is."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)

@@ -1,0 +1,1 @@
+"""Katalogs as boxes."""

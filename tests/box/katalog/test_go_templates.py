@@ -1,0 +1,202 @@
+"""Go templates as expressions: the same value for the same object, or why there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from konverge.box.expressions import OMIT, compile_expression, revealed
+from konverge.box.katalog.expressions import Use, translated
+from konverge.box.katalog.go_template import TemplateProblemError
+from konverge.box.katalog.known_fields import Known
+
+SCHEMA = {
+    "required": ["image"],
+    "properties": {
+        "image": {"type": "string"},
+        "replicas": {"type": "integer"},
+        "hosts": {"items": {"type": "string"}, "type": "array"},
+        "sizes": {"type": "object", "additionalProperties": {"type": "integer"}},
+    },
+}
+KNOWN = Known(
+    schema=SCHEMA,
+    renamed={("external", "my-call"): "myCall"},
+    notes={"team": '{{ default "none" .spec.team }}', "both": "{{ .spec.a }}{{ .spec.b }}", "loop": "{{ loop }}"},
+)
+SCOPE: dict[str, Any] = {
+    "apiVersion": "example.com/v1",
+    "kind": "App",
+    "metadata": {
+        "name": "web",
+        "namespace": "prod",
+        "labels": {"a/b": "c"},
+        "creationTimestamp": "2026-01-31T08:00:00Z",
+    },
+    "spec": {
+        "image": "nginx",
+        "replicas": 3,
+        "hosts": ["a", "b"],
+        "sizes": {"s": 1, "l": 2},
+        "on": True,
+        "off": False,
+        "zero": 0,
+        "deep": {"x": "y"},
+        "schedule": "*/5 2 * * 1",
+        "mem": "1Gi",
+    },
+    "external": {"myCall": {"status": "200"}},
+}
+
+# Template, where its value goes, the value there.
+SAME: list[tuple[str, Use, Any]] = [
+    ("{{ .spec.image }}", Use.TEXT, "nginx"),
+    ("  {{ .spec.image }} ", Use.TEXT, "nginx"),
+    ("{{ .spec.replicas }}", Use.TEXT, "3"),
+    ("{{ .spec.replicas }}", Use.NUMBER, 3),
+    ("{{ .spec.absent }}", Use.TEXT, ""),
+    ("{{ .spec.absent }}", Use.VALUE, OMIT),
+    ("{{ .spec.absent }}", Use.PLAIN, ""),
+    ("{{ .spec.absent }}", Use.NUMBER, OMIT),
+    ("x-{{ .spec.absent.below }}-{{ .spec.on }}", Use.TEXT, "x--true"),
+    ("{{ default 2 .spec.replicas }}", Use.NUMBER, 3),
+    ("{{ default 2 .spec.absent }}", Use.NUMBER, 2),
+    ("{{ default .spec.absent 2 }}", Use.NUMBER, 2),
+    ('{{ .spec.absent | default "x" }}', Use.TEXT, "x"),
+    ('{{ trimPrefix .spec.image "ng" }}', Use.TEXT, "inx"),
+    ('{{ if eq .spec.image "nginx" }}3{{ else }}1{{ end }}', Use.NUMBER, 3),
+    ('{{ if eq .spec.image "nginx" }}3{{ else }}1{{ end }}', Use.TEXT, "3"),
+    ('{{ if eq .spec.absent "x" }}a{{ else if .spec.on }}b{{ else }}c{{ end }}', Use.TEXT, "b"),
+    ("{{ if .spec.zero }}a{{ end }}", Use.TEXT, ""),
+    ("{{ if not .spec.absent }}a{{ end }}b", Use.TEXT, "ab"),
+    ("{{ if and .spec.on (not .spec.off) }}yes{{ else }}no{{ end }}", Use.TEXT, "yes"),
+    ("{{ or .spec.absent .spec.image }}", Use.TEXT, "nginx"),
+    ("{{ range .spec.hosts }}{{ . }},{{ end }}", Use.TEXT, "a,b,"),
+    ("{{ range $i, $h := .spec.hosts }}{{ $i }}{{ $h }}{{ end }}", Use.TEXT, "0a1b"),
+    ("{{ range $k, $v := .spec.sizes }}{{ $k }}={{ $v }};{{ end }}", Use.TEXT, "l=2;s=1;"),
+    ("{{ range .spec.deep }}{{ . }}{{ end }}", Use.TEXT, "y"),
+    ("{{ range .spec.absent }}{{ . }}{{ else }}none{{ end }}", Use.TEXT, "none"),
+    ("{{ range .spec.hosts }}{{ $.metadata.name }}.{{ . }} {{ end }}x", Use.TEXT, "web.a web.b x"),
+    ("{{ with .spec.deep }}{{ .x }}{{ end }}", Use.TEXT, "y"),
+    ("{{ with .spec.absent }}{{ .x }}{{ else }}z{{ end }}", Use.TEXT, "z"),
+    ("{{ $n := .metadata.name }}{{ $n }}-{{ $n }}", Use.TEXT, "web-web"),
+    ("a\n{{- /* nothing */ -}}\n b", Use.TEXT, "ab"),
+    ("a\n{{ if .spec.on }}\nb\n{{ end }}\nc", Use.TEXT, "a\n\nb\n\nc"),
+    ('{{ printf "%s-%d" .spec.image .spec.replicas }}', Use.TEXT, "nginx-3"),
+    ('{{ index .metadata.labels "a/b" }}', Use.TEXT, "c"),
+    ("{{ index .spec.hosts 1 }}", Use.TEXT, "b"),
+    ('{{ (index .external "my-call").status }}', Use.TEXT, "200"),
+    ("{{ team }}-x", Use.TEXT, "none-x"),
+    ('{{ ternary .spec.absent "a" "b" }}', Use.TEXT, "b"),
+    ('{{ eqTernary .spec.replicas "3" "a" "b" }}', Use.TEXT, "a"),
+    ('{{ getStringOr .spec.replicas "x" }}', Use.TEXT, "x"),
+    ("{{ getIntOr .spec.absent 7 }}", Use.NUMBER, 7),
+    ("{{ div 7 2 }}", Use.VALUE, 3.5),
+    ("{{ div 8 2 }}", Use.VALUE, 4),
+    ("{{ typeOf .spec.hosts }}", Use.TEXT, "slice"),
+    ("{{ typeOf .spec.absent }}", Use.TEXT, "null"),
+    ("{{ empty .spec.zero }}", Use.TEXT, "true"),
+    ("{{ sha256sum .spec.image }}", Use.TEXT, "5be1ecc7"),
+    ("{{ truncateName .spec.image 3 }}", Use.TEXT, "ngi"),
+    ("{{ cronField .spec.schedule 1 }}", Use.TEXT, "2"),
+    ('{{ timeFormat .metadata.creationTimestamp "2006-01-02" }}', Use.TEXT, "2026-01-31"),
+    ('{{ getLabel . "a/b" }}', Use.TEXT, "c"),
+    ('{{ resourceMemory . | default "128Mi" }}', Use.TEXT, "128Mi"),
+    ("{{ true }}", Use.BOOLEAN, True),
+    ("{% raw", Use.TEXT, "{% raw"),
+    ("{% {{ .spec.image }}", Use.TEXT, "{% nginx"),
+    ("{ {{ .spec.image }}}", Use.TEXT, "{ nginx}"),
+    ("a{{ .spec.image }}{{ `{` }}{{ .spec.image }}", Use.TEXT, "anginx{nginx"),
+    ('{{ "q\\"u\\\\o\\n" }}', Use.TEXT, 'q"u\\o\n'),
+]
+
+
+@pytest.mark.parametrize(("template", "use", "value"), SAME)
+def test_a_template_gives_the_value_that_it_gives_there(template: str, use: Use, value: Any) -> None:
+    expression = translated(template, use, KNOWN)
+
+    assert revealed(compile_expression(expression, where="test").render(SCOPE)) == value
+
+
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        ("{{ .request.x }}", "rules are not asked at admission"),
+        ("{{ .ork.namespace }}", "facts of its process"),
+        ("{{ .nothing.x }}", "nothing is called 'nothing'"),
+        ("{{ nothing .spec.a }}", "there is no such function"),
+        ("{{ default .spec.a .spec.b }}", "either may be the fallback"),
+        ("{{ timeSince .spec.a }}", "it gives seconds there"),
+        ("{{ range $k, $v := .spec.unknown }}{{ $k }}{{ end }}", "not known to be a list or a map"),
+        ('{{ template "x" . }}', "template }} has no counterpart"),
+        ("{{ $a := 1 }}{{ $a = 2 }}", "second value"),
+        ("{{ $a := randomHex 3 }}{{ $a }}", "random"),
+        ('{{ printf "%05d" .spec.a }}', "printf with %0"),
+        ("{{ if .spec.a }}", "without its end"),
+        ("{{ end }}", "end without an if"),
+        ("{{ .spec.a", "expected a word or }}"),
+        ("{{ (.spec.a }}", "bracket that is not closed"),
+        ("{{ .external.my-call.status }}", "expected a word or }}"),
+        ("{{ both }}", "more than one expression"),
+        ("{{ loop }}", "notes stand for one expression"),
+        ("{{ toUpper . }}", "the whole object"),
+        ("{{ asList .spec.unknown }}", "not known to be a list"),
+        ("{{ 99999999999999999999 }}", "64 bits"),
+        ("{{ .children.gizmo.status }}", "no counterpart"),
+        ("{{ toUpper }}", "takes 1 arguments, found 0"),
+        ("{{ 'x' }}", "expected a word"),
+        ("{{{ .spec.image }}}", "expected a word"),
+        ('{{ hasPrefix.spec.image "ng" }}', "only a function can have arguments"),
+    ],
+)
+def test_what_has_no_counterpart_says_why(template: str, why: str) -> None:
+    with pytest.raises(TemplateProblemError) as caught:
+        translated(template, Use.TEXT, KNOWN)
+
+    assert why in caught.value.why
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ " + "(" * 10_000 + " }}",
+        "{{ if .a }}" * 1_000,
+        "{{ if .a }}{{ else if .b }}" + "{{ else if .b }}" * 1_000 + "{{ end }}",
+        "{{ .a | " + "toUpper | " * 5_000 + "toUpper }}",
+        "{{ " + "a " * 20_000 + "}}",
+        "x" * 70_000 + "{{ .a }}",
+        "".join(f'{{{{ $x{n} := printf "%s%s" $x{n - 1} $x{n - 1} }}}}' for n in range(1, 40)).replace(
+            "$x0", ".spec.image"
+        )
+        + "{{ $x39 }}",
+    ],
+)
+def test_templates_that_would_take_for_ever_are_refused(template: str) -> None:
+    with pytest.raises(TemplateProblemError):
+        translated(template, Use.TEXT, KNOWN)
+
+
+PIECES = st.sampled_from(
+    ["{{", "}}", "{{-", " -}}", "{%", "{#", ".spec.image", ".spec", "$x", ":=", "if", "else", "end", "range", "with",
+     "eq", "default", "index", "printf", '"a"', "'", "`", "|", "(", ")", ".", "1", " ", "\n", "{", "}", "text", "and"]
+)  # fmt: skip
+
+
+@given(st.lists(PIECES, max_size=30).map("".join))
+def test_whatever_comes_out_compiles(template: str) -> None:
+    try:
+        expression = translated(template, Use.TEXT, KNOWN)
+    except TemplateProblemError:
+        return
+    compile_expression(expression, where="test")
+
+
+@given(st.lists(st.sampled_from(["{", "}", "%", "#", "a", "'", '"', "\n", " "]), max_size=12).map("".join))
+def test_text_around_expressions_stays_as_it_is(text: str) -> None:
+    around = "x" + text.replace("{{", "").removesuffix("{") + "x"
+    expression = translated(around + "{{ .spec.image }}" + around, Use.TEXT, KNOWN)
+
+    assert compile_expression(expression, where="test").render(SCOPE) == around + "nginx" + around
