@@ -192,6 +192,34 @@ async def test_a_certificate_that_is_not_trusted_is_an_error_and_one_that_is_wor
     assert "has a certificate that is not trusted" in unknown["a"]["error"]
 
 
+async def test_a_tls_connection_that_is_given_up_is_closed_without_waiting_for_the_other_side(tmp_path: Path) -> None:
+    trusted, served = certificate(tmp_path)
+    names = Names(tls_example=[["127.0.0.1"]])
+    gone = asyncio.Event()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        assert isinstance(writer.transport, asyncio.Transport)
+        writer.transport.pause_reading()  # and does not see that the other side says goodbye
+        connection = writer.get_extra_info("socket")
+        while connection.fileno() >= 0 and not is_closed_by_peer(connection):
+            await SystemClock().sleep(0.01)
+        gone.set()
+        writer.transport.abort()
+
+    made = await asyncio.start_server(talk, "127.0.0.1", 0, ssl=served)
+    async with made:
+        text = f"[{{name: a, url: 'https://tls.example:{made.sockets[0].getsockname()[1]}/', timeout: 200ms}}]"
+        with pytest.raises(CallError, match="did not answer"):
+            await results(text, by=caller(lookup=names, tls=trusted))
+        await asyncio.wait_for(gone.wait(), 3)
+
+
+def is_closed_by_peer(connection: socket.socket) -> bool:
+    # The kernel's own word for it (struct tcp_info begins with the state; 1 is established).
+    return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != 1
+
+
 async def test_a_server_that_never_ends_its_handshake_is_given_up_in_time() -> None:
     async with server(silent) as port:
         for protocol, scheme, query in (("http", "https", ""), ("redis", "rediss", ", query: GET a")):

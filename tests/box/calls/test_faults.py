@@ -126,8 +126,10 @@ async def test_the_resolution_of_the_name_is_a_part_of_the_time() -> None:
         await asyncio.Event().wait()
         return []
 
+    before = asyncio.all_tasks()
     with pytest.raises(CallError, match=r"did not answer within 0.1 s"):
         await results("[{name: a, url: 'http://slow.example', timeout: 100ms}]", by=caller(lookup=never))
+    assert asyncio.all_tasks() == before
 
 
 async def test_a_cancelled_pass_leaves_no_connection_and_no_task() -> None:

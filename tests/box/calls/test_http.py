@@ -56,6 +56,7 @@ async def test_expressions_make_the_request() -> None:
     assert (seen["method"], seen["query"], seen["body"]) == ("POST", {"size": "3"}, {"size": 3, "names": ["web"]})
     assert (seen["headers"]["X-Size"], seen["headers"]["X-On"]) == ("3", "true")
     assert seen["headers"]["Content-Type"] == "application/json"
+    assert seen["headers"]["Accept-Encoding"] == "identity"
 
 
 async def test_a_call_reads_what_another_has_answered_wherever_it_stands() -> None:
@@ -197,6 +198,19 @@ async def test_attempts_end_and_the_error_says_how_many_there_were() -> None:
         with pytest.raises(CallError, match=r"expected below 400 \(4 attempts\)"):
             await results(f"[{{name: a, url: '{url}/a', retry: {{attempts: 4}}}}]")
     assert served.times == 4
+
+
+async def test_what_would_not_be_otherwise_the_next_time_is_not_tried_again() -> None:
+    asked: list[str] = []
+
+    async def serve(request: web.Request) -> web.StreamResponse:
+        asked.append(request.path)
+        return web.Response(body=b" " * 2_000_000)
+
+    async with site(a=serve) as url:
+        with pytest.raises(CallError, match="at most 1 MiB"):
+            await results(f"[{{name: a, url: '{url}/a', retry: {{attempts: 3}}}}]")
+    assert asked == ["/a"]
 
 
 async def test_an_answer_is_kept_for_all_who_ask_the_same() -> None:

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from konverge.box.calls import CallError
+from konverge.box.calls.postgres import split_query
 from konverge.box.expressions import sensitive
 from tests.box.calls.stands import Secrets, results, server, silent
 from tests.box.servers import PostgresServer
@@ -54,6 +55,43 @@ async def test_the_first_value_is_the_result_and_the_first_row_is_raw(postgres_s
 async def test_any_one_query_may_be_asked(postgres_server: PostgresServer, query: str, result: Any) -> None:
     found = await asked(postgres_server, query, spec={"name": "web"})
     assert (found["error"], found["result"]) == ("", result)
+
+
+INJECTIONS = ["x' OR true --", "'; DROP TABLE people; --", "\\\\' OR true --", "$1", "x') OR (true", "1 OR true"]
+
+
+@pytest.mark.parametrize("value", INJECTIONS)
+@pytest.mark.parametrize("written", ["'{{ spec.name }}'", "{{ spec.name }}"])
+async def test_a_value_never_becomes_a_part_of_the_query(
+    postgres_server: PostgresServer, written: str, value: str
+) -> None:
+    query = f"SELECT count(*), min({written}) AS said FROM (VALUES ('web')) AS people(name) WHERE name = {written}"
+    found = await asked(postgres_server, query, spec={"name": value})
+    assert (found["error"], found["result"]) == ("", 0)
+
+
+async def test_values_have_the_types_that_the_query_asks_for(postgres_server: PostgresServer) -> None:
+    query = "SELECT n + {{ spec.two }} FROM generate_series(1, 9) AS n WHERE n > {{ spec.five }} LIMIT {{ spec.one }}"
+    found = await asked(postgres_server, query, spec={"two": 2, "five": 5, "one": "1"})
+    assert (found["error"], found["result"]) == ("", 8)
+    found = await asked(postgres_server, "SELECT {{ spec.none }}::int IS NULL", spec={"none": None})
+    assert found["result"] is True
+
+
+def test_expressions_are_taken_out_of_a_query() -> None:
+    assert split_query("SELECT '{{ a }}', x FROM t WHERE b={{ default('', b) }};") == (
+        "SELECT  $1 , x FROM t WHERE b= $2",
+        ["{{ a }}", "{{ default('', b) }}"],
+    )
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["SELECT '%{{ a }}%'", 'SELECT * FROM "{{ a }}"', "SELECT 'it''s {{ a }}'", "{% if a %}SELECT 1{% endif %}"],
+)
+def test_an_expression_that_is_no_whole_value_is_refused(query: str) -> None:
+    with pytest.raises(ValueError, match="in place of"):
+        split_query(query)
 
 
 WRITES = {

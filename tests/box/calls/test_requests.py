@@ -101,6 +101,7 @@ def test_what_an_answer_depends_on_is_in_the_fingerprint() -> None:
         {"headers": {"X-A": "1"}},
         {"body": b""},
         {"query": "up"},
+        {"parameters": ("up",)},
         {"command": ("GET", "a")},
         {"credential": "one"},
         {"credential": "another"},

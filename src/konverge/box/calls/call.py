@@ -14,7 +14,7 @@ from konverge.box.calls.answers import LARGEST_BODY
 from konverge.box.calls.credentials import Credential
 from konverge.box.calls.failures import CallFailure
 from konverge.box.calls.networks import Networks
-from konverge.box.calls.postgres import check_query, load_driver
+from konverge.box.calls.postgres import load_driver, split_query
 from konverge.box.calls.requests import Request, check_headers, parsed_url
 from konverge.box.calls.resp import READS
 from konverge.box.calls.retrying import NEVER, Pauses
@@ -65,7 +65,7 @@ class Call:
         _check_fields(declared, where)
         self._conditions: Conditions = conditions_of(declared, where)
         self._url = compile_expression(declared.url, where=f"{where}.url")
-        words = _words(declared.query, where) if declared.protocol == "redis" else [declared.query]
+        self._query_text, words = _query(declared, where)
         self._query = tuple(compile_expression(word, where=f"{where}.query") for word in words)
         self._headers: Structure = compile_structure(declared.headers, where=f"{where}.headers")
         body = None if declared.body is UNSET else declared.body
@@ -117,13 +117,13 @@ class Call:
             konverge.box.expressions.ExpressionError: An expression has no value.
         """
         url = _text(scope, self._url)
-        query = [_text(scope, word) for word in self._query]
+        query = [_text(scope, word, may_be_null=self.protocol == "postgres") for word in self._query]
         headers = _headers(scope.render(self._headers))
         body = scope.render(self._body)
         is_sensitive = has_sensitive([url, query, headers, body])
         plain = {name: str(revealed(value)) for name, value in headers.items()}
         check_headers(plain)
-        words = tuple(str(revealed(word)) for word in query)
+        words = [revealed(word) for word in query]
         credential = ""
         if self._credential is not None:
             credential = await self._credential.value(scope, reader, own_namespace, environment)
@@ -134,8 +134,9 @@ class Call:
             method=self._declared.method,
             headers=plain,
             body=_body(revealed(body)),
-            query=check_query(words[0]) if self.protocol == "postgres" else words[0] if words else "",
-            command=(words[0].upper(), *words[1:]) if self.protocol == "redis" else (),
+            query=self._query_text or (str(words[0]) if self.protocol == "prometheus" else ""),
+            parameters=_parameters(words) if self.protocol == "postgres" else (),
+            command=(words[0].upper(), *map(str, words[1:])) if self.protocol == "redis" else (),
             credential=credential,
             credential_header=self._credential.header if self._credential is not None else "Authorization",
             expected=self._declared.expected_status,
@@ -173,6 +174,16 @@ def _check_fields(declared: ExternalCall, where: str) -> None:
             raise ConfigurationError(f"{where}.url: {failure.problem}") from None
 
 
+def _query(declared: ExternalCall, where: str) -> tuple[str, list[str]]:
+    """What of a query is always the same, and the texts that are evaluated anew."""
+    if declared.protocol == "postgres":
+        try:
+            return split_query(declared.query)
+        except ValueError as error:
+            raise ConfigurationError(f"{where}.query: {error}") from None
+    return "", _words(declared.query, where) if declared.protocol == "redis" else [declared.query]
+
+
 def _words(query: str, where: str) -> list[str]:
     """The words of a command, before expressions are evaluated: a value with blanks in it stays one word."""
     words = _WORD.findall(query)
@@ -206,10 +217,17 @@ def _seconds(text: str, where: str, *, least: float = 0.0, most: float = float("
     return seconds
 
 
-def _text(scope: Scope, template: Template) -> Any:
+def _parameters(values: list[Any]) -> tuple[str | None, ...]:
+    found = tuple(None if value is None else str(value) for value in values)
+    if any(value is not None and "\0" in value for value in found):
+        raise CallFailure("expected values for the query without NUL, found one")
+    return found
+
+
+def _text(scope: Scope, template: Template, *, may_be_null: bool = False) -> Any:
     """The text of what a template comes to, sensitive if that is."""
     value = scope.render(template)
-    if has_sensitive(value):
+    if has_sensitive(value) or (may_be_null and value is None):
         return value
     try:
         return text_of("" if value is OMIT else value)

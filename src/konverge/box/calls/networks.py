@@ -72,8 +72,7 @@ class Networks:
         Of an IPv6 address that stands for one of IPv4 (mapped, NAT64), the latter counts.
         """
         try:
-            # fe80::1%eth0 names the interface besides.
-            found: Address = ipaddress.ip_address(address.partition("%")[0])
+            found: Address = ipaddress.ip_address(address)
         except ValueError:
             return "no address"
         candidates = [found]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import array
 import asyncio
 import fcntl
+import re
 import termios
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ from konverge.errors import ConfigurationError
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn, PGresult
 
-__all__ = ["ask_postgres", "check_query", "load_driver"]
+__all__ = ["ask_postgres", "load_driver", "split_query"]
 
 _TLS_MODES = ("disable", "prefer", "require", "verify-full")
 # libpq takes what cannot be there for what is not there; of an empty text it would make its own default.
@@ -38,6 +39,7 @@ _SETTINGS = frozenset({"user", "sslmode"})
 # What PostgreSQL sends besides the row is little; what goes beyond is not its doing.
 _MOST_BYTES = 4 * LARGEST_BODY
 _ADDRESS_SECONDS = 5.0
+_EXPRESSION = re.compile(r"'(\{\{(?:(?!\}\}).)*\}\})'|(\{\{.*?\}\})", re.DOTALL)
 _PASSING_CLASSES = ("08", "40", "53", "55", "57")  # connections, conflicts, resources, locks, an operator's doing
 
 
@@ -115,8 +117,9 @@ class _Connection:
         milliseconds = max(1, int(self._request.timeout_seconds * 1000))
         self._libpq.send_query(b"BEGIN READ ONLY; SET LOCAL statement_timeout = %d" % milliseconds)
         await self._results()
-        # With parameters, though there are none: so PostgreSQL takes one statement only.
-        self._libpq.send_query_params(_wrapped(self._request.query), None)
+        # With parameters, also if there are none: so PostgreSQL takes one statement only.
+        values = [None if value is None else value.encode() for value in self._request.parameters]
+        self._libpq.send_query_params(_wrapped(self._request.query), values)
         (result,) = await self._results()
         row: Any = {}
         size = 0
@@ -227,16 +230,33 @@ def _escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace("'", "\\'")
 
 
-def check_query(query: str) -> str:
-    """The query without what may stand at its end.
+def split_query(query: str) -> tuple[str, list[str]]:
+    """Take the expressions out of a query: ``… WHERE id = {{ spec.id }}`` becomes ``… WHERE id = $1``.
+
+    Their values never become a part of the query, whatever they are: who writes a custom resource cannot make another
+    query of it. Quotes around an expression go with it; nothing else can stand within them.
+
+    Returns:
+        The query, and the expressions in the order of their numbers.
 
     Raises:
-        CallFailure: It cannot be one.
+        ValueError: An expression stands where a value cannot.
     """
-    text = query.strip().rstrip(";").rstrip()
-    if not text or "\0" in text:
-        raise CallFailure("expected a query such as SELECT 1, found none")
-    return text
+    text, expressions, end = "", [], 0
+    for found in _EXPRESSION.finditer(query):
+        text += query[end : found.start()]
+        if text.count("'") % 2 or text.count('"') % 2:
+            raise ValueError(
+                "expected expressions only in place of whole values, found one within quotes. Write "
+                "'{{ … }}' or {{ … }}, and put together in the expression what belongs together"
+            )
+        expressions.append(found[1] or found[2])
+        text += f" ${len(expressions)} "
+        end = found.end()
+    text = (text + query[end:]).strip().rstrip(";").rstrip()
+    if not text or "{%" in text or "\0" in text:
+        raise ValueError("expected a query such as SELECT 1, with expressions only in place of values")
+    return text, expressions
 
 
 def _wrapped(query: str) -> bytes:

@@ -60,6 +60,7 @@ class Request:
         headers: Of HTTP, without the credential.
         body: Of HTTP.
         query: Of Prometheus and PostgreSQL.
+        parameters: Of PostgreSQL: what stands for ``$1``, ``$2`` and so on in the query.
         command: Of Redis: its words.
         credential: A token or password; empty for none.
         credential_header: Where HTTP puts it.
@@ -77,6 +78,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     query: str = ""
+    parameters: tuple[str | None, ...] = ()
     command: tuple[str, ...] = ()
     credential: str = ""
     credential_header: str = "Authorization"
@@ -104,7 +106,15 @@ class Request:
         """The same for requests that are the same in all that their answer can depend on, credentials included."""
         parts = (
             *(self.protocol, str(self.url), self.networks.names, self.method, self.headers, self.body or b""),
-            *(self.body is None, self.query, self.command, self.credential, self.credential_header, self.expected),
+            *(
+                self.body is None,
+                self.query,
+                self.parameters,
+                self.command,
+                self.credential,
+                self.credential_header,
+                self.expected,
+            ),
             self.is_sensitive,
         )
         return hashlib.sha256(msgspec.json.encode(parts)).digest()
