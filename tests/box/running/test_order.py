@@ -1,6 +1,8 @@
 """The order of the steps: what each sees, and what it does not."""
 
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,7 @@ from konverge.box.file.scopes import STEPS
 from konverge.box.running import ORDER
 from tests.box.running.boxes import SHELF, Library, a_box, box_text, config_map, custom_resource
 
-READS = {
+READS: dict[str, Callable[[str], Any]] = {
     "normalize": lambda text: {"spec": {"a": text}},
     "mutation": lambda text: [{"field": "spec.a", "override": text}],
     "validation": lambda text: [{"field": text, "exists": True}],
@@ -32,7 +34,7 @@ BEFORE = list(STEPS)
 @pytest.mark.parametrize("name", RESULTS)
 def test_what_a_step_makes_is_unknown_to_those_before_it(step: str, name: str) -> None:
     made_in = MADE_IN[name]
-    declared = {
+    declared: dict[str, Any] = {
         "cross": [{"apiVersion": "v1", "kind": "ConfigMap", "as": "seen", "selector": {"name": "x"}}],
         "external": [{"name": "asked", "url": "https://example.com/"}],
         "onReconcile": {"configMaps": [config_map("fixed", a="b")]},

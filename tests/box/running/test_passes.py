@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from konverge.box.running.health import PassResult
 from konverge.kube import find_condition
 from tests.box.running.boxes import BOOK, CONFIG_MAP, SHELF, Library, a_box, config_map, custom_resource
 
@@ -91,9 +92,8 @@ async def test_a_denied_object_is_tried_again_where_the_file_says_so(library: Li
         await library.until(SHELF, "top", "ValidationFailed")
         [run] = running.runs
 
-        await library.cluster.eventually(
-            lambda: run.health.of["shelf"].passes["denied"] >= 4, describe="it is denied again"
-        )
+        passes = run.health.of["shelf"].passes
+        await library.cluster.eventually(lambda: passes[PassResult.DENIED] >= 4 or None, describe="it is denied again")
         assert not run.health.of["shelf"].is_degraded
 
 

@@ -1,0 +1,167 @@
+"""A changed box file while the operator runs: taken over as a whole, or not at all."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from konverge.box.file import load_box
+from konverge.box.providers import ProviderPool, ProviderRegistry
+from konverge.box.running import BoxReloader, RunningBox
+from konverge.box.running.pipeline import pipelines_of
+from konverge.box.running.reloading import restart_mistakes
+from konverge.kube import GroupVersionKind
+from tests.box.running.boxes import SHELF, Library, a_box, box_text, config_map, custom_resource
+
+SERVICE_ACCOUNT = GroupVersionKind("", "v1", "ServiceAccount")
+
+
+def shelf(**steps: Any) -> str:
+    return box_text(shelf=custom_resource("Shelf", **steps))
+
+
+def rewrite(file: Path, text: str) -> None:
+    """As an editor does: by another file that takes its place."""
+    fresh = file.with_suffix(".new")
+    fresh.write_text(text)
+    os.replace(fresh, file)
+
+
+def loaded(file: Path) -> RunningBox:
+    return RunningBox(load_box(file.read_bytes(), file=str(file)))
+
+
+# A thread's answer would come "hours" late in simulated time.
+@pytest.mark.real_time
+@pytest.mark.anyio
+async def test_a_good_file_is_at_work_for_all_objects_and_a_bad_one_leaves_the_last_good_one(
+    library: Library, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "box.yaml"
+    file.write_text(shelf(onReconcile={"configMaps": [config_map(edition="first")]}))
+    running = loaded(file)
+    reloader = BoxReloader(running, file)
+    async with library.running(running):
+        await library.create(SHELF, "top")
+        await library.until_data("top", edition="first")
+
+        assert not await reloader.check()
+
+        more = {"configMaps": [config_map(edition="second")], "serviceAccounts": [{}]}
+        rewrite(file, shelf(onReconcile=more))
+        assert await reloader.check()
+        await library.until_data("top", edition="second")
+
+        async def has_account() -> bool:
+            return await library.exists(SERVICE_ACCOUNT, "top")
+
+        await library.cluster.eventually(has_account, describe="the newly declared kind is made")
+        await library.quiet()
+        await library.delete(SERVICE_ACCOUNT, "top")
+        await library.cluster.eventually(has_account, describe="the newly declared kind is watched")
+
+        rewrite(file, shelf(onReconcile={"configMaps": [config_map(edition="{{ nonsense }}")]}))
+        assert not await reloader.check()
+        assert "nonsense" in reloader.problem
+        assert "the changed file is not in use, the one before stays" in caplog.text
+        assert [run.reload_problem for run in running.runs] == [reloader.problem]
+        await library.create(SHELF, "bottom")
+        await library.until_data("bottom", edition="second")
+
+        rewrite(file, shelf(onReconcile={"configMaps": [config_map(edition="third")]}))
+        assert await reloader.check()
+        assert (reloader.problem, [run.reload_problem for run in running.runs]) == ("", [""])
+        await library.until_data("top", edition="third")
+        await library.until_data("bottom", edition="third")
+
+
+@pytest.mark.anyio
+async def test_a_pass_under_way_ends_with_the_steps_that_it_began_with(library: Library) -> None:
+    running, changed = (
+        RunningBox(load_box(shelf(onReconcile={"configMaps": [config_map(edition=edition)]})))
+        for edition in ("first", "second")
+    )
+    changed_at: list[int] = []
+    async with library.running(running):
+        pipeline = running.pipelines["shelf"]
+        plan = pipeline.groups.plan
+
+        async def slow_plan(*args: Any, **named: Any) -> Any:
+            if not changed_at:
+                changed_at.append(len(library.requests()))
+                running.becomes(changed.box, changed.pipelines)
+            return await plan(*args, **named)
+
+        pipeline.groups.plan = slow_plan  # type: ignore[method-assign]
+        await library.create(SHELF, "top")
+        await library.until_data("top", edition="second")
+        later = library.requests()[changed_at[0] :]
+        applied = [request.verb for request in later if request.path.endswith("/configmaps/top")]
+        assert applied.count("patch") == 2  # once each edition
+
+
+@pytest.mark.real_time
+@pytest.mark.anyio
+async def test_the_file_of_a_running_operator_is_looked_at(library: Library, tmp_path: Path) -> None:
+    file = tmp_path / "box.yaml"
+    file.write_text(shelf(onReconcile={"configMaps": [config_map(edition="first")]}))
+    running = RunningBox(load_box(file.read_bytes()), file=file)
+    async with library.running(running):
+        await library.create(SHELF, "top")
+        await library.until_data("top", edition="first")
+        rewrite(file, shelf(onReconcile={"configMaps": [config_map(edition="second")]}))
+        await library.until_data("top", edition="second")
+
+
+def test_what_only_a_start_can_change_is_named() -> None:
+    pool = ProviderPool(ProviderRegistry.of([]))
+    old = a_box(shelf=custom_resource("Shelf"), book=custom_resource("Book"))
+
+    def mistakes(new: Any) -> list[str]:
+        return list(restart_mistakes(old, new, pipelines_of(old, pool), pipelines_of(new, pool)))
+
+    book = custom_resource("Book")
+    assert mistakes(old) == []
+    assert mistakes(a_box("other", shelf=custom_resource("Shelf"), book=book)) == [
+        "metadata.name was library, and is other"
+    ]
+    assert mistakes(a_box(shelf=custom_resource("Shelf"))) == ["spec.crds were shelf, book, and are shelf"]
+    assert mistakes(a_box(shelf=custom_resource("Board"), book=book)) == [
+        "spec.crds.shelf.resource.kind was 'Shelf', and is 'Board'"
+    ]
+    assert mistakes(a_box(shelf=custom_resource("Shelf", finalizers=["a.b/c"]), book=book)) == [
+        "spec.crds.shelf needs the finalizers a.b/c now"
+    ]
+    unique = [{"field": "spec.code", "unique": True}]
+    assert mistakes(a_box(shelf=custom_resource("Shelf", validation=unique), book=book)) == [
+        "spec.crds.shelf.validation asks for other unique fields"
+    ]
+
+
+@pytest.mark.anyio
+async def test_a_file_that_needs_a_start_is_refused_with_the_word(tmp_path: Path) -> None:
+    file = tmp_path / "box.yaml"
+    running = RunningBox(a_box(shelf=custom_resource("Shelf")))
+    before = running.pipelines
+    reloader = BoxReloader(running, file)
+    rewrite(file, box_text(shelf=custom_resource("Board")))
+
+    assert not await reloader.check()
+
+    assert "restart the operator for this: spec.crds.shelf.resource.kind was 'Shelf'" in reloader.problem
+    assert running.pipelines is before
+
+
+@pytest.mark.anyio
+async def test_a_file_that_is_gone_for_a_moment_is_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "box.yaml"
+    file.write_text(shelf())
+    running = loaded(file)
+    reloader = BoxReloader(running, file)
+    file.unlink()
+    assert not await reloader.check()
+    assert "No such file" in reloader.problem
+    file.write_text(shelf(mutation=[{"field": "spec.a", "default": 1}]))
+    assert await reloader.check()
+    assert reloader.problem == ""
