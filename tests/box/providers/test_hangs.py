@@ -176,3 +176,10 @@ async def test_closing_closes_every_provider_and_says_what_failed() -> None:
     with pytest.raises(ExceptionGroup):
         await pool_of(broken, fine).close()
     assert fine.closed
+
+
+async def test_konverges_own_providers_are_found_by_their_entry_points() -> None:
+    registry = ProviderRegistry.installed()
+
+    assert [registry.get(name).name for name in ("aws", "postgres")] == ["aws", "postgres"]
+    await registry.close()
