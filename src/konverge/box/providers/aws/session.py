@@ -89,6 +89,7 @@ class Session:
         except asyncio.CancelledError:
             if not submitted.cancel():  # it has begun
                 await asyncio.wait({running})
+                running.exception()  # else its failure would be reported as one that nobody asked for
             raise
         try:
             return running.result()
