@@ -25,6 +25,7 @@ _STDIN = Path("-")
 _COMMANDS = {
     "import": ("konverge.cli.box_import", "box_import"),
     "package": ("konverge.cli.box_package", "box_package"),
+    "run": ("konverge.cli.run", "run"),
 }
 
 

@@ -27,7 +27,7 @@ output_option = click.option(
 
 
 @click.command()
-@click.argument("file", metavar="FILE.py[:OPERATOR]")
+@click.argument("file", metavar="FILE.py[:OPERATOR]|FILE.yaml")
 @output_option
 @verbose_option
 def crd(file: str, output: Literal["yaml", "json"]) -> None:

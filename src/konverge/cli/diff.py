@@ -26,7 +26,7 @@ __all__ = ["diff"]
 
 
 @click.command()
-@click.argument("file", metavar="FILE.py[:OPERATOR]")
+@click.argument("file", metavar="FILE.py[:OPERATOR]|FILE.yaml")
 @click.argument("owner", metavar="[OWNER.yaml|KIND/NAME]", required=False)
 @cluster_flags
 @click.option("-o", "--output", type=click.Choice(["text", "yaml", "json"]), default="text", show_default=True)

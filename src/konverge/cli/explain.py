@@ -25,7 +25,7 @@ __all__ = ["explain"]
 
 
 @click.command()
-@click.argument("file", metavar="FILE.py[:OPERATOR]")
+@click.argument("file", metavar="FILE.py[:OPERATOR]|FILE.yaml")
 @click.argument("owner", metavar="KIND/NAME")
 @click.option("--component", "component", help="This component alone.")
 @cluster_flags

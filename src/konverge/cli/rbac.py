@@ -37,7 +37,7 @@ class _LikeRun(click.Command):
 
 
 @click.command(cls=_LikeRun)
-@click.argument("file", metavar="FILE.py[:OPERATOR]")
+@click.argument("file", metavar="FILE.py[:OPERATOR]|FILE.yaml")
 @click.option("--namespace", "namespaces", multiple=True, help="Grant rights in this namespace alone; repeatable.")
 @click.option(
     "--account",

@@ -41,7 +41,7 @@ _THREADS_SECONDS = 5.0
 
 
 @click.command()
-@click.argument("file", metavar="FILE.py[:OPERATOR]")
+@click.argument("file", metavar="FILE.py[:OPERATOR]|FILE.yaml")
 @click.option("--kubeconfig", "kubeconfig_file", type=click.Path(path_type=Path), help="The kubeconfig file.")
 @click.option("--context", help="The context of the kubeconfig; its current one when not given.")
 @click.option(
@@ -63,7 +63,7 @@ def run(
     log_format: LogFormat,
     **flags: Any,
 ) -> None:
-    """Run the operator in FILE.py until SIGTERM or Ctrl-C.
+    """Run the operator in FILE.py, or the box in FILE.yaml, until SIGTERM or Ctrl-C.
 
     Passes under way may end; a second signal cuts them short. Without --kubeconfig the cluster is the one of KUBECONFIG
     or ~/.kube/config, and in a Pod without either the Pod's own.

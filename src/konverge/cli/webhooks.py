@@ -21,7 +21,7 @@ _MAX_BUNDLE_BYTES = 1024 * 1024
 
 
 @click.command()
-@click.argument("file", metavar="FILE.py[:OPERATOR]")
+@click.argument("file", metavar="FILE.py[:OPERATOR]|FILE.yaml")
 @click.option(
     "--service", required=True, metavar="NAMESPACE/NAME", help="The Service through which the API server calls."
 )

@@ -13,6 +13,7 @@ import yaml
 
 from konverge.box.file import OperatorBox, load_box
 from konverge.box.running import RunningBox
+from konverge.client import Client
 from konverge.clock import SeededEntropy
 from konverge.crd import crd_manifest, definition_of
 from konverge.errors import NotFoundError
@@ -129,10 +130,10 @@ class Library:
 
     @asynccontextmanager
     async def running(
-        self, box: OperatorBox | RunningBox, options: RunOptions | None = None, *, file: Path | None = None
+        self, box: OperatorBox | RunningBox, options: RunOptions | None = None, *, client: Client | None = None
     ) -> AsyncIterator[RunningBox]:
         """Run a box, its definitions installed."""
-        running = box if isinstance(box, RunningBox) else RunningBox(box, file=file)
+        running = box if isinstance(box, RunningBox) else RunningBox(box)
         for cls in running.operator.defined_resources:
             await self.client.apply(crd_manifest(cls), field_manager="tests")
             gvk = definition_of(cls).gvk
@@ -142,7 +143,7 @@ class Library:
                 return True
 
             await self.cluster.eventually(is_served, describe=f"{gvk} is served")
-        client = self.cluster.new_client(AGENT)
+        client = client or self.cluster.new_client(AGENT)
         options = options or RunOptions(namespaces=(self.namespace,), grace=timedelta(seconds=5))
         task = asyncio.create_task(
             running.operator.run(client, options, clock=self.clock, entropy=SeededEntropy(5)), name=AGENT
