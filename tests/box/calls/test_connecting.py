@@ -192,6 +192,7 @@ async def test_a_certificate_that_is_not_trusted_is_an_error_and_one_that_is_wor
     assert "has a certificate that is not trusted" in unknown["a"]["error"]
 
 
+@pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="only Linux tells the state of a connection")
 async def test_a_tls_connection_that_is_given_up_is_closed_without_waiting_for_the_other_side(tmp_path: Path) -> None:
     trusted, served = certificate(tmp_path)
     names = Names(tls_example=[["127.0.0.1"]])
