@@ -19,9 +19,10 @@ from konverge.cli.program import verbose_option
 from konverge.crd import crd_manifest
 from konverge.operator.permissions import Facilities, permissions_of
 
-__all__ = ["box_package"]
+__all__ = ["FACILITIES", "box_package"]
 
-_FACILITIES = Facilities(elects_leader=True, authenticates_metrics=True)
+FACILITIES = Facilities(elects_leader=True, authenticates_metrics=True)
+"""What the operator uses besides what its box declares, as it is run by the Deployment."""
 
 
 @click.command("package")
@@ -53,7 +54,7 @@ def box_package(
     content = read_box(file)
     box = load_box(content, file=str(file))
     operator = box_operator(box)
-    permissions = permissions_of(operator.registered.declaration, _FACILITIES)
+    permissions = permissions_of(operator.registered.declaration, FACILITIES)
     for gap in permissions.gaps:
         click.echo(f"konverge: not derived: {' '.join(gap.split())}", err=True)
     chosen = Packaging(
