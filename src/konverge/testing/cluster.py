@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar, overload
 
 from konverge.client import Client, Transport
-from konverge.clock import Clock
-from konverge.crd import crd_manifest, definition_of
-from konverge.errors import KindNotServedError, NotFoundError, TooManyRequestsError
-from konverge.kube import Condition, GroupVersionKind, ObjectKey, find_condition
+from konverge.client.sending import Sender
+from konverge.clock import Clock, SystemEntropy
+from konverge.crd import crd_manifest
+from konverge.errors import ApiError, TooManyRequestsError
+from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.operator import Operator, RunOptions
 from konverge.testing.requests import Request
 from konverge.testing.waiting import eventually
@@ -22,8 +25,14 @@ __all__ = ["Cluster", "Server"]
 
 T = TypeVar("T")
 
-_NAMESPACE = GroupVersionKind("", "v1", "Namespace")
+_NAMESPACES = "/api/v1/namespaces"
 _ADMIN_USER_AGENT = "konverge-testing"
+_TIMEOUT_SECONDS = 30.0
+
+# Who writes for others: what these have made goes with its owners, or belongs to every namespace. Claims have no owner.
+_CONTROL_PLANE = ("kube-", "kwok")
+_WITHOUT_OWNER = "persistentvolumeclaims"
+_WRITES = frozenset({"create", "patch", "update"})
 
 
 class Server(Protocol):
@@ -48,13 +57,17 @@ class Server(Protocol):
 
 
 class Cluster:
-    """A cluster with a namespace of the test's own; everything in the namespace goes with it.
+    """A cluster with a namespace of the test's own; everything that is in the namespace goes when the test ends.
+
+    The namespace itself stays: a server that is asked to delete one looks for each kind that it serves, which costs
+    more than most tests. It goes with the control plane.
 
     Cluster-scoped objects that a test creates are the test's to delete, or to name so that nobody minds them.
 
     Args:
         server: The cluster.
-        namespace: The name of the namespace, made on entry and deleted on exit, without waiting until it is gone.
+        namespace: The name of the namespace, made on entry; on exit what was written in it is deleted, without waiting
+            until it is gone.
 
     Attributes:
         name: ``embedded`` or ``real``.
@@ -69,18 +82,40 @@ class Cluster:
         self.clock = server.clock
         self._server = server
         self._closing = AsyncExitStack()
-        self.client = self.new_client(_ADMIN_USER_AGENT)
+        self._transport = self.new_transport()
+        self.client = Client(self._transport, user_agent=_ADMIN_USER_AGENT, clock=self.clock)
+        # Asks without discovery: what the client learns of the server's kinds has to wait for what a test installs.
+        self._sender = Sender(self._transport, _ADMIN_USER_AGENT, _TIMEOUT_SECONDS, self.clock, SystemEntropy())
 
     async def __aenter__(self) -> Self:
-        await self.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}})
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
+        await self._sender.send("POST", _NAMESPACES, body=namespace)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        async with self._closing:
-            with suppress(NotFoundError):  # the test may have done it
-                await self.client.delete(_NAMESPACE, ObjectKey("", self.namespace))
+        async with self._closing, asyncio.TaskGroup() as clearing:
+            for path in self._written():
+                clearing.create_task(self._clear(path))
+
+    def _written(self) -> Iterable[str]:
+        """The paths of the namespace's collections that something was written to."""
+        pattern = re.compile(rf"(/.+)/([^/]+)/namespaces/{re.escape(self.namespace)}/([^/]+)")
+        found: dict[tuple[str, str], str] = {}  # one path for all versions of a kind
+        for request in self._server.requests():
+            path = pattern.match(request.path)
+            if path is None or request.verb not in _WRITES:
+                continue
+            if path[3] == _WITHOUT_OWNER or not request.user_agent.startswith(_CONTROL_PLANE):
+                found[path[1], path[3]] = path[0]
+        return found.values()
+
+    async def _clear(self, path: str) -> None:
+        # The controllers would make it again.
+        query = {"fieldSelector": "metadata.name!=kube-root-ca.crt"} if path.endswith("/configmaps") else {}
+        with suppress(ApiError):  # not served any more, not to be deleted together, or the test has done it
+            await self._sender.send("DELETE", path, query=query)
 
     def new_client(self, user_agent: str) -> Client:
         """A further client of an administrator, closed when the test ends.
@@ -117,6 +152,38 @@ class Cluster:
         __tracebackhide__ = True
         return await eventually(check, clock=self.clock, timeout_seconds=timeout_seconds, describe=describe)
 
+    async def install(self, *definitions: Object) -> None:
+        """Have kinds served: apply their CustomResourceDefinitions and wait until all may be asked for.
+
+        The definitions stay when the test ends. `client` knows the kinds at once if it is first used after this; else
+        it may take another second, because that old its knowledge of a server's kinds may be.
+
+        Args:
+            definitions: The manifests.
+
+        Raises:
+            AssertionError: They were not served in time.
+        """
+        # A client of its own over the same connections, whose knowledge does not count.
+        other = Client(self._transport, user_agent=_ADMIN_USER_AGENT, clock=self.clock)
+        for definition in definitions:
+            await other.apply(definition, field_manager=_ADMIN_USER_AGENT, force=True)
+        for definition in definitions:
+            group, names = definition["spec"]["group"], definition["spec"]["names"]
+            for version in definition["spec"]["versions"]:
+                if version["served"]:
+                    path = f"/apis/{group}/{version['name']}/{names['plural']}"
+                    gvk = GroupVersionKind(group, version["name"], names["kind"])
+                    await self.eventually(partial(self._is_served, gvk, path), describe=f"{gvk} is served")
+
+    async def _is_served(self, gvk: GroupVersionKind, path: str) -> bool:
+        try:
+            await self._sender.send("GET", path, query={"limit": "1"})
+        except TooManyRequestsError:  # its storage is not set up yet
+            return False
+        await self.client.mapping(gvk)
+        return True
+
     @asynccontextmanager
     async def running(self, operator: Operator, options: RunOptions | None = None) -> AsyncIterator[None]:
         """Run an operator within the block, in the cluster's time, with its CustomResourceDefinitions installed.
@@ -130,10 +197,7 @@ class Cluster:
         Raises:
             BaseException: What the operator ended with before the block did.
         """
-        for cls in operator.defined_resources:
-            await self.client.apply(crd_manifest(cls), field_manager=_ADMIN_USER_AGENT)
-            gvk = definition_of(cls).gvk
-            await self.eventually(lambda gvk=gvk: self._is_served(gvk), describe=f"{gvk} is served")  # type: ignore[misc]
+        await self.install(*map(crd_manifest, operator.defined_resources))
         client = self.new_client(operator.name)
         options = options or RunOptions(namespaces=(self.namespace,))
         running = asyncio.create_task(operator.run(client, options, clock=self.clock), name=operator.name)
@@ -143,13 +207,6 @@ class Cluster:
             running.cancel()
             with suppress(asyncio.CancelledError):
                 await running
-
-    async def _is_served(self, gvk: GroupVersionKind) -> bool:
-        try:
-            await self.client.list_page(gvk, namespace=self.namespace, limit=1)
-        except (KindNotServedError, TooManyRequestsError):  # the second: its storage is not set up yet
-            return False
-        return True
 
     async def until_condition(
         self, gvk: GroupVersionKind, name: str, *, type: str = "Ready", status: str = "True", reason: str = ""
