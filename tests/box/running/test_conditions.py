@@ -1,0 +1,98 @@
+"""What a pass reports in conditions, and whose conditions are stale."""
+
+from typing import Any
+
+from konverge.box.running.conditions import (
+    LONGEST_MESSAGE,
+    denied,
+    failed,
+    ready,
+    stale_types,
+    suspected_types,
+    validated,
+)
+from konverge.box.steps.validation import Violation, Violations
+from konverge.kube import Condition, Object
+
+OWNER: Object = {"metadata": {"name": "a", "generation": 4}}
+GOOD = Condition("AReady", "True", "Healthy", "fine")
+LATE = Condition("BReady", "False", "Creating", "one of two")
+OFF = Condition("CReady", "True", "Disabled", "off")
+
+
+def test_ready_sums_up_all_that_is_at_work() -> None:
+    found = ready(OWNER, [("a", GOOD), ("b", LATE)])
+
+    assert (found.status, found.reason, found.message) == ("False", "Creating", "b: one of two")
+    assert found.observed_generation == 4
+
+
+def test_what_is_off_does_not_hide_what_is_at_work() -> None:
+    assert ready(OWNER, [("a", GOOD), ("c", OFF)]).reason == "Healthy"
+    assert ready(OWNER, [("c", OFF)]).reason == "Disabled"
+
+
+def test_a_box_without_resources_is_ready_when_its_pass_ends() -> None:
+    found = ready(OWNER, [], ["status: no value"])
+
+    assert (found.status, found.reason, found.message) == ("True", "Reconciled", "status: no value")
+
+
+def test_no_message_is_longer_than_its_bound() -> None:
+    violation = Violation("spec.a", "x" * 400, "spec.crds")
+    many = Violations(denied=(violation,) * 50, warned=(violation,) * 50)
+    messages = [
+        failed(OWNER, "x" * 5000).message,
+        denied(OWNER, many).message,
+        ready(OWNER, [("a", GOOD)], ["x" * 5000]).message,
+        *(each.message for each in validated(OWNER, many, can_deny=True, can_warn=True)),
+    ]
+
+    assert [len(message) for message in messages] == [LONGEST_MESSAGE] * 5
+
+
+def test_conditions_of_validation_are_there_for_the_rules_that_there_are() -> None:
+    warned = Violations(warned=(Violation("spec.a", "no owner", "spec.crds"),))
+
+    both = validated(OWNER, warned, can_deny=True, can_warn=True)
+    assert [(each.type, each.status, each.reason) for each in both] == [
+        ("ValidationFailed", "False", "ValidationPassed"),
+        ("ValidationWarning", "True", "WarnRuleViolation"),
+    ]
+    assert [each.type for each in validated(OWNER, warned, can_deny=True, can_warn=False)] == ["ValidationFailed"]
+    assert validated(OWNER, warned, can_deny=False, can_warn=False) == []
+
+
+def managed(manager: str, *types: str) -> dict[str, Any]:
+    keys = {f'k:{{"type":"{each}"}}': {} for each in types}
+    return {"manager": manager, "fieldsV1": {"f:status": {"f:conditions": keys}}}
+
+
+def test_a_condition_that_only_we_have_written_is_stale_and_no_other() -> None:
+    conditions = [
+        {"type": kind, "reason": reason}
+        for kind, reason in [
+            ("Ready", "Healthy"),
+            ("OldReady", "Healthy"),
+            ("SharedReady", "Healthy"),
+            ("TheirReady", "Healthy"),
+            ("WordyReady", "NoReasonOfOurs"),
+            ("Progressing", "Healthy"),
+            ("NewReady", "Healthy"),
+        ]
+    ]
+    owner: Object = {"metadata": {"name": "a"}, "status": {"conditions": [*conditions, "odd", {"type": 3}]}}
+    suspected = suspected_types(owner, {"Ready", "NewReady"})
+    assert suspected == ["OldReady", "SharedReady", "TheirReady"]
+
+    owner["metadata"]["managedFields"] = [
+        managed("konverge", "Ready", "OldReady", "SharedReady"),
+        managed("somebody", "SharedReady", "TheirReady"),
+        {"manager": "odd", "fieldsV1": 3},
+    ]
+    assert stale_types(owner, suspected) == ["OldReady"]
+
+
+def test_without_a_record_nothing_is_stale() -> None:
+    assert stale_types({"metadata": {}}, ["OldReady"]) == []
+    assert stale_types({"metadata": {"managedFields": [managed("somebody", "OldReady")]}}, ["OldReady"]) == []
