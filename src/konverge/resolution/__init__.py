@@ -12,6 +12,7 @@ from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import FACTS, Facts, Fault, Reason
 from konverge.resolution.reference import Digest, Parameters, Reference, Value, request_name
 from konverge.resolution.resolver import (
+    Addresses,
     ClusterReader,
     Fetch,
     Parameter,
@@ -26,6 +27,7 @@ from konverge.resolution.result import MAX_CONTENT_BYTES, Resolved, Source
 __all__ = [
     "FACTS",
     "MAX_CONTENT_BYTES",
+    "Addresses",
     "ClusterReader",
     "Digest",
     "Facts",

@@ -18,7 +18,7 @@ from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.resolution.reference import Parameters
 from konverge.resolution.result import MAX_CONTENT_BYTES, Resolved
 
-__all__ = ["ClusterReader", "Fetch", "Parameter", "Resolver", "SecretReader", "Services", "Setting", "Workspaces"]
+__all__ = ["Addresses", "ClusterReader", "Fetch", "Parameter", "Resolver", "SecretReader", "Services", "Setting", "Workspaces"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,20 @@ class Setting:
     description: str
     type: str = "text"
     default: str = ""
+
+
+class Addresses(Protocol):
+    """Resolves names for programs that connect by themselves, and gives only what may be connected to."""
+
+    async def resolve_checked(self, host: str, port: int) -> tuple[str, ...]:
+        """The addresses of a host that may be connected to, at least one; a host may be an address itself.
+
+        Whoever asks connects to one of these and does not resolve the name again.
+
+        Raises:
+            konverge.resolution.ResolutionError: ``Denied``: it has addresses, and none of them is allowed;
+                ``Unreachable``: it has none.
+        """
 
 
 class SecretReader(Protocol):
@@ -108,9 +122,10 @@ class Services:
     Args:
         http: The guarded HTTP client (`konverge.network`): checked addresses, bounded bodies, no ambient credentials.
         secrets: Secrets of the requester's namespace.
-        cluster: Objects of the cluster; None where there is no cluster, on the command line for one.
         workspaces: Folders.
         clock: The time.
+        cluster: Objects of the cluster; None where there is no cluster, on the command line for one.
+        addresses: Checked addresses, for programs that connect by themselves; None lets none of them connect.
     """
 
     http: Any
@@ -118,6 +133,7 @@ class Services:
     workspaces: Workspaces
     clock: Clock
     cluster: ClusterReader | None = None
+    addresses: Addresses | None = None
 
 
 @dataclass(frozen=True, slots=True)
