@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tracemalloc
 import zlib
 from typing import Any
 
@@ -87,8 +88,13 @@ def test_a_packed_answer_that_nobody_asked_for_is_unpacked(coding: str) -> None:
 
 
 def test_a_bomb_is_unpacked_no_further_than_the_limit() -> None:
+    bomb = gzip.compress(b"\0" * (64 << 20))
+    tracemalloc.start()
     with pytest.raises(CallFailure, match="at most 1 MiB"):
-        unpacked(gzip.compress(b"\0" * (64 << 20)), "gzip")
+        unpacked(bomb, "gzip")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 8 << 20
     assert len(unpacked(gzip.compress(b"\0" * LARGEST_BODY), "gzip")) == LARGEST_BODY
 
 

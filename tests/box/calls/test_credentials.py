@@ -209,7 +209,8 @@ async def test_no_failure_shows_a_secret(caplog: pytest.LogCaptureFixture) -> No
         ]
         for text in texts:
             with caplog.at_level(logging.DEBUG), pytest.raises(CallError) as failure:
-                await results(f"[{text}]", cross=cross, secrets=Secrets(SECRETS))
+                by = caller(lookup=Names(hunter2_example=[["10.0.0.1"]]))
+                await results(f"[{text}]", cross=cross, secrets=Secrets(SECRETS), by=by)
             shown = "".join(traceback.format_exception(failure.value)) + repr(failure.value.results) + caplog.text
             assert "hunter2" not in shown, text
             assert base64.b64encode(b"hunter2").decode() not in shown
