@@ -1,0 +1,46 @@
+"""What docs/box-from-a-katalog.md shows is what the import does; docs/box-in-production.md lists what is printed."""
+
+from __future__ import annotations
+
+import re
+
+from konverge.box.katalog import import_katalog
+from konverge.cli.box_import import box_import
+from konverge.cli.box_package import box_package
+from tests.box.test_packaging import packaged
+from tests.docs.pages import blocks, text_of
+
+PAGE = "docs/box-from-a-katalog.md"
+PRODUCTION = "docs/box-in-production.md"
+
+
+def test_the_katalog_of_the_page_becomes_the_box_of_the_page() -> None:
+    katalog, box = blocks(PAGE, "yaml")
+
+    found = import_katalog(katalog, file="katalog.yaml")
+
+    assert found.text == box
+    assert "".join(f"{each}\n" for each in found.listed) == blocks(PAGE, "text")[0]
+
+
+def test_each_contradiction_has_a_decision() -> None:
+    rows = re.findall(r"^\| (\d+) \| (.+?) \| (.+?) \| (.+?) \|$", text_of(PAGE), re.MULTILINE)
+
+    assert [int(number) for number, *_ in rows] == list(range(1, 18))
+
+
+def test_the_options_of_the_pages_are_there() -> None:
+    known = {word for command in (box_import, box_package) for each in command.params
+             for word in (*each.opts, *each.secondary_opts)}  # fmt: skip
+    shown = set(re.findall(r"`(--[a-z-]+)", text_of(PAGE) + text_of(PRODUCTION))) - {"--metrics"}
+
+    assert shown <= known
+
+
+def test_the_page_lists_the_kinds_that_are_printed() -> None:
+    table = text_of(PRODUCTION).partition("## The image")[0]
+    kinds = {each["kind"] for each in packaged()}
+
+    assert {kind for kind in kinds if kind not in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")} <= {
+        kind.removesuffix("s") if kind.endswith("Definitions") else kind for kind in re.findall(r"[A-Z]\w+", table)
+    }
