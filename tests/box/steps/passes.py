@@ -1,0 +1,161 @@
+"""Passes over the groups of one custom resource on a cluster, as an operator makes them, without its caches."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from konverge.box.expressions import Environment
+from konverge.box.steps import scope_of
+from konverge.box.steps.components import component_of
+from konverge.box.steps.groups import Groups
+from konverge.box.steps.labels import CREATED
+from konverge.box.steps.marks import marks_after
+from konverge.box.steps.planned import Plan
+from konverge.client import Client
+from konverge.clock import SeededEntropy
+from konverge.component import AppliedMemory, ReconcileContext
+from konverge.errors import AlreadyExistsError, NotFoundError, ReconcileError
+from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, ResourceMapping, find_condition
+from konverge.kube.selectors import LabelSelector
+from konverge.testing import Cluster
+from tests.box.file.boxes import loaded
+from tests.component.app import APP, APP_CRD, Events
+
+AGENT = "box-under-test"
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+JOB = GroupVersionKind("batch", "v1", "Job")
+SECRET = GroupVersionKind("", "v1", "Secret")
+
+
+class UncachedReader:
+    """Reads with requests; what a pass reads from caches is another test's."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def get(self, gvk: GroupVersionKind, key: ObjectKey, *, live: bool = False) -> Object:
+        return await self._client.get(gvk, key)
+
+    async def mapping(self, gvk: GroupVersionKind) -> ResourceMapping:
+        return await self._client.mapping(gvk)
+
+    async def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[Object]:
+        raise KeyError(index)
+
+    async def list(
+        self, gvk: GroupVersionKind, *, namespace: str = "", labels: Mapping[str, str] | LabelSelector | str = ""
+    ) -> list[Object]:
+        assert isinstance(labels, Mapping)
+        selector = str(LabelSelector.from_labels(labels))
+        return (await self._client.list(gvk, namespace=namespace, label_selector=selector)).items
+
+
+class Site:
+    """A custom resource ``site`` on a cluster, and the box that looks after it."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.client = cluster.new_client(AGENT)
+        self.reader = UncachedReader(self.client)
+        self.key = ObjectKey(cluster.namespace, "site")
+        self.memory = AppliedMemory()
+        self.events = Events()
+        self.entropy = SeededEntropy(7)
+        self.groups = groups_of("onReconcile: {}")
+        self.ahead = timedelta(0)
+        """How far the box's time is ahead of the cluster's: a real cluster's cannot be moved."""
+
+    async def open(self, steps: str, **spec: Any) -> None:
+        """Create it, with a box of these steps."""
+        self.groups = groups_of(steps)
+        with contextlib.suppress(AlreadyExistsError):
+            await self.cluster.client.create(APP_CRD)
+        metadata = {"name": self.key.name, "namespace": self.key.namespace}
+        obj = {"apiVersion": APP.api_version, "kind": APP.kind, "metadata": metadata, "spec": spec}
+
+        async def created() -> Object | None:
+            try:
+                return await self.cluster.client.create(obj)
+            except NotFoundError:  # its kind is not served yet
+                return None
+
+        await self.cluster.eventually(created, describe="the custom resource can be created")
+
+    def reload(self, steps: str) -> None:
+        """The box's file has changed."""
+        self.groups = groups_of(steps)
+
+    def now(self) -> datetime:
+        return self.cluster.clock.now() + self.ahead
+
+    async def owner(self) -> Object:
+        return await self.client.get(APP, self.key)
+
+    async def says(self, **spec: Any) -> None:
+        """Change its spec: what is None goes."""
+        await self.cluster.client.patch(APP, self.key, {"spec": spec}, patch_type="merge")
+
+    async def reconcile(self, **results: Any) -> Plan:
+        """One pass: plan, components, marks, status. What fails does so in its condition."""
+        owner, now = await self.owner(), self.now()
+        scope = scope_of(owner, Environment(now=now, entropy=self.entropy)).plus(**results)
+        plan = await self.groups.plan(scope, owner, self.reader, now)
+        ctx = ReconcileContext(
+            client=self.client, owner=owner, clock=self.cluster.clock, events=self.events, memory=self.memory
+        )
+        async with ctx.flushing_status():
+            for group in plan.groups:
+                with contextlib.suppress(ReconcileError):
+                    await component_of(group).reconcile(ctx)
+        marks = await marks_after(plan, owner, self.reader)
+        if marks is not None:
+            body = {"metadata": {"annotations": {CREATED: json.dumps(marks)}}}
+            await self.client.patch(APP, self.key, body, patch_type="merge")
+        return plan
+
+    async def condition(self, condition_type: str = "ResourcesReady") -> Condition:
+        found = find_condition(await self.owner(), condition_type)
+        assert found is not None, f"there is no condition {condition_type}"
+        return found
+
+    async def until(self, reason: str, condition_type: str = "ResourcesReady") -> Condition:
+        """Passes, as events would cause them, until the condition has that reason."""
+
+        async def reached() -> Condition | None:
+            await self.reconcile()
+            condition = await self.condition(condition_type)
+            return condition if condition.reason == reason else None
+
+        return await self.cluster.eventually(reached, describe=f"{condition_type} becomes {reason}")
+
+    async def find(self, gvk: GroupVersionKind, name: str, namespace: str = "") -> Object | None:
+        try:
+            return await self.client.get(gvk, ObjectKey(namespace or self.key.namespace, name))
+        except NotFoundError:
+            return None
+
+    async def get(self, gvk: GroupVersionKind, name: str) -> Object:
+        return await self.client.get(gvk, ObjectKey(self.key.namespace, name))
+
+    async def remove(self, gvk: GroupVersionKind, name: str) -> None:
+        """Delete an object by hand, and wait until it is gone."""
+        await self.cluster.client.delete(gvk, ObjectKey(self.key.namespace, name))
+
+        async def absent() -> bool:
+            return await self.find(gvk, name) is None
+
+        await self.cluster.eventually(absent, describe=f"{gvk.kind} {name} is gone")
+
+    def writes(self) -> list[str]:
+        """The requests of the box so far that were no reads, but for its status."""
+        found = [entry for entry in self.cluster.requests(AGENT) if entry.verb not in ("get", "list", "watch")]
+        return [f"{entry.verb} {entry.path}" for entry in found if not entry.path.endswith("/status")]
+
+
+def groups_of(steps: str) -> Groups:
+    declared = loaded(steps)
+    return Groups(declared.on_create, declared.on_reconcile, "spec.crds.web", "test-box")

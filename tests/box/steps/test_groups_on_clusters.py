@@ -1,0 +1,270 @@
+"""What the groups of a box do on a cluster, pass by pass."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from konverge.box.steps.labels import CREATED, OWNER_UID
+from konverge.kube import GroupVersionKind, ObjectKey, has_owner
+from konverge.testing import Cluster
+from tests.box.steps.passes import CONFIG_MAP, JOB, SECRET, Site
+
+pytestmark = pytest.mark.anyio
+
+_DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+_SERVICE = GroupVersionKind("", "v1", "Service")
+
+
+@pytest.fixture
+async def site(cluster: Cluster) -> Site:
+    return Site(cluster)
+
+
+async def test_what_is_kept_is_corrected_and_at_rest_nothing_is_sent(site: Site) -> None:
+    """Contradiction 5: compare first; an object that is as declared gets no request."""
+    await site.open("onReconcile: {configMaps: [{name: kept, data: {a: '{{ spec.a }}'}}]}", a=1)
+    await site.reconcile()
+    made = await site.get(CONFIG_MAP, "kept")
+    assert made["data"] == {"a": "1"}
+    assert has_owner(made, (await site.owner())["metadata"]["uid"])
+    assert (await site.condition()).status == "True"
+
+    await site.cluster.client.patch(
+        CONFIG_MAP, ObjectKey(site.key.namespace, "kept"), {"data": {"a": "drift"}}, patch_type="merge"
+    )
+    await site.reconcile()
+    assert (await site.get(CONFIG_MAP, "kept"))["data"] == {"a": "1"}
+
+    settled = site.writes()
+    await site.reconcile()
+    await site.reconcile()
+    assert site.writes() == settled
+
+
+async def test_what_on_create_made_is_left_alone_and_not_made_again(site: Site) -> None:
+    """Contradiction 3: what somebody deletes stays away."""
+    await site.open("onCreate: {configMaps: [{name: once, data: {a: b}}, {name: kept, reconcile: true}]}")
+    await site.reconcile()
+    assert CREATED in (await site.owner())["metadata"]["annotations"]
+
+    await site.cluster.client.patch(
+        CONFIG_MAP, ObjectKey(site.key.namespace, "once"), {"data": {"a": "mine"}}, patch_type="merge"
+    )
+    await site.reconcile()
+    assert (await site.get(CONFIG_MAP, "once"))["data"] == {"a": "mine"}
+
+    await site.remove(CONFIG_MAP, "once")
+    await site.remove(CONFIG_MAP, "kept")
+    await site.reconcile()
+    assert await site.find(CONFIG_MAP, "once") is None
+    assert await site.find(CONFIG_MAP, "kept") is not None
+
+
+async def test_a_switch_between_variants_changes_the_object_and_its_end_deletes_it(site: Site) -> None:
+    """Contradiction 4: a condition that turns false deletes, but never what another entry wants."""
+    await site.open(
+        """
+        onReconcile:
+          - name: small
+            when: [{field: spec.size, equals: small}]
+            configMaps: [{name: settings, data: {size: s}}]
+          - name: large
+            configMaps: [{name: settings, data: {size: l}, when: [{field: spec.size, equals: large}]}]
+        """,
+        size="small",
+    )
+    await site.reconcile()
+    small = await site.get(CONFIG_MAP, "settings")
+
+    await site.says(size="large")
+    await site.reconcile()
+    large = await site.get(CONFIG_MAP, "settings")
+    assert (small["data"], large["data"]) == ({"size": "s"}, {"size": "l"})
+    assert small["metadata"]["uid"] == large["metadata"]["uid"]
+    assert (await site.condition("SmallReady")).reason == "Disabled"
+
+    await site.says(size="none")
+    await site.reconcile()
+    assert await site.find(CONFIG_MAP, "settings") is None
+
+
+async def test_the_objects_of_removed_elements_go_and_those_of_others_stay(site: Site) -> None:
+    """Contradiction 7: items are in scope everywhere, and their objects go with them."""
+    await site.open(
+        """
+        onReconcile:
+          configMaps:
+            - name: "host-{{ host }}"
+              forEach: {field: spec.hosts, as: host}
+              when: [{field: host, notEquals: skipped}]
+              data: {host: "{{ host }}", number: "{{ index }}"}
+        """,
+        hosts=["a", "skipped", "b"],
+    )
+    foreign = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "host-c", "namespace": site.key.namespace}}
+    await site.cluster.client.create(foreign)
+    await site.reconcile()
+    assert (await site.get(CONFIG_MAP, "host-b"))["data"] == {"host": "b", "number": "2"}
+    assert await site.find(CONFIG_MAP, "host-skipped") is None
+
+    await site.says(hosts=["b"])
+    await site.reconcile()
+    assert await site.find(CONFIG_MAP, "host-a") is None
+    assert (await site.get(CONFIG_MAP, "host-b"))["data"] == {"host": "b", "number": "0"}
+    assert await site.find(CONFIG_MAP, "host-c") is not None
+
+
+async def test_values_that_are_made_once_are_kept_and_made_anew_only_when_somebody_deletes_them(site: Site) -> None:
+    await site.open("onCreate: {secrets: [{name: key, once: true, stringData: {key: '{{ randomHex(16) }}'}}]}")
+    await site.reconcile()
+    first = await site.get(SECRET, "key")
+
+    site.reload("onCreate: {secrets: [{name: key, once: true, stringData: {key: a, more: b}}]}")
+    await site.reconcile()
+    assert (await site.get(SECRET, "key"))["data"] == first["data"]
+
+    site.reload("onCreate: {secrets: [{name: key, once: true, stringData: {key: '{{ randomHex(16) }}'}}]}")
+    await site.remove(SECRET, "key")
+    await site.reconcile()
+    second = await site.get(SECRET, "key")
+    assert second["data"].keys() == first["data"].keys()
+    assert second["data"] != first["data"]
+
+
+async def test_values_are_made_anew_when_they_have_their_age(site: Site) -> None:
+    await site.open(
+        """
+        onCreate:
+          secrets:
+            - {name: key, rotateAfter: 1h, stringData: {key: '{{ randomHex(16) }}'}}
+            - {name: cert, tls: {commonName: site, dnsNames: ["{{ spec.host }}"], validFor: 3d}}
+        """,
+        host="site.example",
+    )
+    begin = site.now()
+    plan = await site.reconcile()
+    first, certificate = await site.get(SECRET, "key"), await site.get(SECRET, "cert")
+    assert certificate["type"] == "kubernetes.io/tls"
+    assert sorted(certificate["data"]) == ["ca.crt", "tls.crt", "tls.key"]
+    assert plan.wake_at is not None
+    assert abs(plan.wake_at - begin - timedelta(hours=1)) < timedelta(minutes=1)
+
+    site.ahead = timedelta(minutes=50)
+    await site.reconcile()
+    assert (await site.get(SECRET, "key"))["data"] == first["data"]
+
+    site.ahead = timedelta(minutes=61)
+    await site.reconcile()
+    assert (await site.get(SECRET, "key"))["data"] != first["data"]
+    assert (await site.get(SECRET, "cert"))["data"] == certificate["data"]
+
+    site.ahead = timedelta(days=2, minutes=1)
+    await site.reconcile()
+    assert (await site.get(SECRET, "cert"))["data"] != certificate["data"]
+
+
+async def test_a_job_does_not_run_again_after_it_was_removed_nor_is_it_changed(site: Site) -> None:
+    steps = "onReconcile: {jobs: [{name: setup, image: 'konverge.test/app:%s'}]}"
+    await site.open(steps % 1)
+    await site.reconcile()
+    job = await site.get(JOB, "setup")
+
+    site.reload(steps % 2)
+    await site.reconcile()
+    assert (await site.get(JOB, "setup"))["spec"] == job["spec"]
+
+    await site.remove(JOB, "setup")
+    await site.reconcile()
+    assert await site.find(JOB, "setup") is None
+    assert (await site.condition()).status == "True"
+
+
+async def test_a_copy_waits_for_its_source_follows_it_and_is_known_again_without_an_owner(site: Site) -> None:
+    other = f"{site.key.namespace}-copy"
+    await site.cluster.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}})
+    await site.open(
+        f"""
+        onReconcile:
+          secrets: [{{name: copy, fromSecret: {{name: keys}}, toNamespaces: [{other}]}}]
+          configMaps: [{{name: later}}]
+        """
+    )
+    await site.reconcile()
+    condition = await site.condition()
+    assert (condition.reason, condition.message) == ("Blocked", f"waiting for Secret {site.key.namespace}/keys")
+    assert await site.find(CONFIG_MAP, "later") is None
+
+    keys = {"name": "keys", "namespace": site.key.namespace}
+    source = {"apiVersion": "v1", "kind": "Secret", "metadata": keys, "stringData": {"a": "b"}}
+    await site.cluster.client.create(source)
+    await site.reconcile()
+    copy = await site.find(SECRET, "copy", other)
+    owner = await site.owner()
+    assert copy is not None
+    assert copy["data"] == {"a": "Yg=="}
+    assert "ownerReferences" not in copy["metadata"]
+    assert copy["metadata"]["labels"][OWNER_UID] == owner["metadata"]["uid"]
+    assert await site.find(CONFIG_MAP, "later") is not None
+
+    left = await site.groups.leftovers(owner, site.reader)
+    assert [(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in left] == [(other, "copy")]
+
+
+async def test_a_group_waits_for_an_earlier_one_and_a_resource_for_its_conditions(site: Site) -> None:
+    await site.open(
+        """
+        onReconcile:
+          - name: storage
+            configMaps: [{name: first, waitFor: [{field: spec.ready, equals: true}]}]
+          - name: web
+            waitsFor: [storage]
+            configMaps: [{name: second}]
+        """
+    )
+    await site.reconcile()
+    storage, web = await site.condition("StorageReady"), await site.condition("WebReady")
+    assert (storage.reason, storage.message) == ("Blocked", "waiting for spec.ready equals true")
+    assert web.reason == "PrerequisiteNotMet"
+    assert await site.find(CONFIG_MAP, "second") is None
+
+    await site.says(ready=True)
+    await site.reconcile()
+    assert await site.find(CONFIG_MAP, "second") is not None
+
+
+async def test_a_suspended_group_keeps_its_configuration_and_no_pods(site: Site) -> None:
+    await site.open(
+        """
+        onReconcile:
+          suspend: [{field: spec.paused, equals: true}]
+          deployments: [{name: web, image: "konverge.test/app:1", replicas: 2}]
+          services: [{name: web, port: 80}]
+        """,
+        paused=False,
+    )
+    await site.until("Healthy")
+
+    await site.says(paused=True)
+    await site.until("Suspended")
+    deployments = await site.client.list(_DEPLOYMENT, namespace=site.key.namespace)
+    assert [each["spec"]["replicas"] for each in deployments.items] == [0]
+    assert await site.find(_SERVICE, "web") is not None
+
+
+async def test_what_cannot_be_rendered_fails_its_group_alone_with_the_path(site: Site) -> None:
+    await site.open(
+        """
+        onReconcile:
+          - {name: broken, configMaps: [{name: a}, {name: b, data: {x: "{{ spec.no.host }}"}}]}
+          - {name: whole, configMaps: [{name: c}]}
+        """
+    )
+    await site.reconcile()
+
+    broken = await site.condition("BrokenReady")
+    assert broken.reason == "Error"
+    assert "spec.crds.web.onReconcile[0].configMaps[1].data.x" in broken.message
+    assert (await site.condition("WholeReady")).status == "True"
+    assert await site.find(CONFIG_MAP, "a") is not None
