@@ -18,7 +18,17 @@ from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.resolution.reference import Parameters
 from konverge.resolution.result import MAX_CONTENT_BYTES, Resolved
 
-__all__ = ["Addresses", "ClusterReader", "Fetch", "Parameter", "Resolver", "SecretReader", "Services", "Setting", "Workspaces"]
+__all__ = [
+    "Addresses",
+    "ClusterReader",
+    "Fetch",
+    "Parameter",
+    "Resolver",
+    "SecretReader",
+    "Services",
+    "Setting",
+    "Workspaces",
+]
 
 
 @dataclass(frozen=True, slots=True)

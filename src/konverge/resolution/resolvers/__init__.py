@@ -1,0 +1,1 @@
+"""The resolvers that come with konverge: one package or module for each kind of source."""

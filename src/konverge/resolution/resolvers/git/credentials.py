@@ -1,0 +1,98 @@
+"""Credentials of the requester for one repository: from its own Secrets, for the host they are meant for."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.resolver import SecretReader
+from konverge.resolution.resolvers.git.remotes import Remote
+
+__all__ = ["Credential", "check_host", "read_ssh_key", "read_token"]
+
+HOST_KEY = "host"
+"""A Secret with this key is for the host it names, and for no other."""
+
+_KNOWN_HOSTS = "known_hosts"
+_PRIVATE_KEY = "ssh-privatekey"
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What a repository is asked with; its text shows none of it.
+
+    Args:
+        header: The value of ``Authorization``; empty for none.
+        private_key: Of ssh; empty for none.
+        known_hosts: The host keys that are accepted, as OpenSSH writes them.
+    """
+
+    header: str = field(default="", repr=False)
+    private_key: bytes = field(default=b"", repr=False)
+    known_hosts: bytes = field(default=b"", repr=False)
+
+    def __bool__(self) -> bool:
+        return bool(self.header or self.private_key)
+
+
+def check_host(remote: Remote, bound: str, hosts: Iterable[str], *, allows_plain_http: bool) -> None:
+    """Refuse to show a credential to whom it is not meant for.
+
+    Whoever may make a request chooses both the address and the name of the Secret. Without this, it could have any
+    Secret of its namespace sent to a host of its own (CVE-2026-40161 was that, with the operator's own token).
+
+    Args:
+        remote: The repository.
+        bound: The host that the Secret itself names; empty for none.
+        hosts: The hosts that the operator permits; none permit all.
+        allows_plain_http: Whether it may be sent without TLS.
+
+    Raises:
+        ResolutionError: ``Denied``.
+    """
+    names = {remote.host, remote.authority}
+    permitted = tuple(hosts)
+    if bound and bound.strip().lower() not in names:
+        raise ResolutionError(Reason.DENIED, f"the Secret is not for host {remote.authority}: it names another one")
+    if permitted and not names & {each.lower() for each in permitted}:
+        told = f"credentials are not sent to host {remote.authority}; the resolver's credential-hosts does not name it"
+        raise ResolutionError(Reason.DENIED, told)
+    if remote.scheme == "http" and not allows_plain_http:
+        told = f"credentials are not sent without TLS; use https for {remote.authority}"
+        raise ResolutionError(Reason.DENIED, told)
+
+
+async def read_token(secrets: SecretReader, name: str, key: str, user: str) -> tuple[Credential, str]:
+    """The credential of a token or password, and the host that its Secret is bound to; empty for none.
+
+    Raises:
+        ResolutionError: There is no such Secret or key, or it is no token.
+    """
+    token = (await secrets.value(name, key)).strip()
+    # A colon ends the user's name, a control character the header.
+    if not token or not token.isprintable() or ":" in user or not user.isprintable():
+        told = "expected a token in one line, and a user name without a colon"
+        raise ResolutionError(Reason.INVALID_PARAMETERS, f"parameter 'gitToken': {told}")
+    encoded = base64.b64encode(f"{user}:{token}".encode()).decode()
+    return Credential(header=f"Basic {encoded}"), _bound(await secrets.data(name))
+
+
+async def read_ssh_key(secrets: SecretReader, name: str) -> tuple[Credential, str]:
+    """The key of a Secret of type ``kubernetes.io/ssh-auth`` with ``known_hosts`` beside it, and its host.
+
+    Raises:
+        ResolutionError: There is no such Secret, or it lacks one of the two.
+    """
+    found = await secrets.data(name)
+    private_key, known_hosts = found.get(_PRIVATE_KEY, b""), found.get(_KNOWN_HOSTS, b"")
+    if not private_key.strip() or not known_hosts.strip():
+        told = f"expected a Secret with {_PRIVATE_KEY} and {_KNOWN_HOSTS}"
+        raise ResolutionError(Reason.INVALID_PARAMETERS, f"parameter 'gitSSHSecret': {told}")
+    return Credential(private_key=private_key.rstrip() + b"\n", known_hosts=known_hosts.rstrip() + b"\n"), _bound(found)
+
+
+def _bound(data: Mapping[str, bytes]) -> str:
+    return data.get(HOST_KEY, b"").decode("utf-8", "replace").strip()

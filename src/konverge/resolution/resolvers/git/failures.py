@@ -1,0 +1,96 @@
+"""What git's complaints mean: the table from its words to a reason and a sentence of ours. Pure.
+
+Git's own words are not passed on: they repeat what the server says, and a server can repeat a credential.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+
+__all__ = ["failure_of", "is_refusing_objects"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    words: re.Pattern[str]
+    reason: Reason
+    told: str
+
+
+def _rule(words: str, reason: Reason, told: str) -> _Rule:
+    return _Rule(re.compile(words, re.IGNORECASE), reason, told)
+
+
+_NO_CREDENTIAL = "asks for a credential, and none was given; name a Secret with gitToken, or with gitSSHSecret for ssh"
+_BAD_CREDENTIAL = "refuses the credential that was given"
+_TOO_LARGE = "sends more than may be fetched of one repository (max-repository-bytes)"
+_UNPACKING = "sends what takes more memory to unpack than there is for it"
+_BROKEN = "broke off in the middle of its answer"
+
+_RULES = (
+    _rule(r"died of signal 25|file too large|disk quota exceeded", Reason.TOO_LARGE, _TOO_LARGE),
+    _rule(r"no space left on device", Reason.INTERNAL, "could not be fetched: there is no space left here"),
+    _rule(r"out of memory|malloc failed|mmap failed|cannot allocate", Reason.TOO_LARGE, _UNPACKING),
+    _rule(r"host key verification failed", Reason.DENIED, "has no host key that the Secret's known_hosts names"),
+    _rule(
+        r"couldn't find remote ref|not our ref|unadvertised object|no such ref|shallow file has changed",
+        Reason.NOT_FOUND,
+        "does not have the revision, or does not give it by its commit's id",
+    ),
+    _rule(r"error: 30[1-8]\b|unable to update url base", Reason.NOT_FOUND, "has moved; give the address where it is"),
+    _rule(r"error: 429\b", Reason.RATE_LIMITED, "is asked too often"),
+    _rule(r"error: (408|5\d\d)\b", Reason.UNREACHABLE, "answers with an error of its own"),
+    _rule(r"repository '.*' not found|error: (404|410)\b", Reason.NOT_FOUND, "does not exist, or is hidden"),
+    _rule(r"is this a git repository|not a git repository", Reason.NOT_FOUND, "is no git repository"),
+    _rule(
+        r"does not appear to be a git repository|repository not found|no such file or directory",
+        Reason.NOT_FOUND,
+        "does not exist, or is hidden",
+    ),
+    _rule(r"certificate|gnutls_handshake|ssl", Reason.UNREACHABLE, "has a certificate that is not trusted, or no TLS"),
+    _rule(r"mismatched algorithms|object format", Reason.NOT_FOUND, "has commit ids of another length"),
+    _rule(r"could not resolve host", Reason.UNREACHABLE, "has a host that cannot be resolved"),
+    _rule(
+        r"failed to connect|couldn't connect|connection refused|no route|network is unreachable|timed out",
+        Reason.UNREACHABLE,
+        "cannot be connected to",
+    ),
+    _rule(
+        r"early eof|unexpected disconnect|hung up|rpc failed|empty reply|connection reset|recv failure|closed by remote"
+        r"|bad line|expected|invalid index-pack output|index-pack failed|pack |inflate|unpack|protocol error",
+        Reason.UNREACHABLE,
+        _BROKEN,
+    ),
+)
+_REFUSED = re.compile(
+    r"could not read (username|password)|authentication failed|error: 40[13]\b|permission denied", re.IGNORECASE
+)
+_REFUSING_OBJECTS = re.compile(r"unadvertised object", re.IGNORECASE)
+
+
+def failure_of(errors: str, *, uri: str, has_credential: bool) -> ResolutionError:
+    """The failure that git's standard error tells of.
+
+    Args:
+        errors: Its standard error.
+        uri: The repository, as records name it.
+        has_credential: Whether one was sent.
+    """
+    # What the server says comes with a mark before it; it decides nothing.
+    own = "\n".join(line for line in errors.splitlines() if not line.startswith("remote:"))
+    if _REFUSED.search(own):
+        reason = Reason.DENIED if has_credential else Reason.AUTHENTICATION_REQUIRED
+        return ResolutionError(reason, f"repository {uri} {_BAD_CREDENTIAL if has_credential else _NO_CREDENTIAL}")
+    for rule in _RULES:
+        if rule.words.search(own):
+            return ResolutionError(rule.reason, f"repository {uri} {rule.told}")
+    return ResolutionError(Reason.INTERNAL, f"repository {uri} could not be read: git failed without a known cause")
+
+
+def is_refusing_objects(errors: str) -> bool:
+    """Tell whether a server filters, but then does not give what it has left out (protocol 0)."""
+    return _REFUSING_OBJECTS.search(errors) is not None

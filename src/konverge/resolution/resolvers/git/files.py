@@ -1,0 +1,111 @@
+"""What ``git cat-file --batch --follow-symlinks`` prints, and what it means for whoever wants a file. Pure.
+
+Git reads from its own store of objects and follows symbolic links in it. Where one leads out it says so, and reads
+nothing: no path and no link of a repository gets at a file of the machine (CVE-2026-33211).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+
+__all__ = ["COMMIT_BYTES", "File", "batch_input", "parse_batch"]
+
+COMMIT_BYTES = 256 * 1024
+"""Of a commit with its message, which comes before the file."""
+
+_FOUND = re.compile(rb"(?P<id>[0-9a-f]{40,64}) (?P<kind>commit|blob|tree|tag) (?P<size>[0-9]{1,18})")
+_ODD = re.compile(rb"(?P<kind>symlink|dangling|loop|notdir) (?P<size>[0-9]{1,18})")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of a commit.
+
+    Args:
+        commit: The commit's id.
+        data: What is in it.
+    """
+
+    commit: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    kind: str
+    id: str
+    size: int
+    rest: bytes
+
+
+def batch_input(commit: str, path: str) -> bytes:
+    """What to ask: the commit, then the file. Neither has a newline; their checks see to that."""
+    return f"{commit}^{{commit}}\n{commit}:{path}\n".encode()
+
+
+def parse_batch(output: bytes, *, commit: str, path: str, max_bytes: int) -> File | None:
+    """Read the answer to `batch_input`.
+
+    Args:
+        output: What was printed; its end may be missing.
+        commit: Which commit was asked for.
+        path: Which file.
+        max_bytes: How large it may be.
+
+    Returns:
+        The file; None when the output ends before it is complete.
+
+    Raises:
+        ResolutionError: There is no such file, or it is none that may be read.
+    """
+    head = _record(output)
+    if head is None:
+        return None
+    if head.kind != "commit":
+        raise ResolutionError(Reason.NOT_FOUND, f"parameter 'revision': {commit} is not a commit of the repository")
+    if head.size > COMMIT_BYTES:
+        raise ResolutionError(Reason.TOO_LARGE, f"commit {commit} has more than {COMMIT_BYTES} bytes")
+    found = _record(head.rest[head.size + 1 :])
+    if found is None:
+        return None
+    if found.kind != "blob":
+        raise _refusal(found.kind, path, head.id)
+    if found.size > max_bytes:
+        told = f"file {path!r} has {found.size} bytes, expected at most {max_bytes}"
+        raise ResolutionError(Reason.TOO_LARGE, told)
+    data = found.rest[: found.size]
+    return File(head.id, data) if len(data) == found.size else None
+
+
+def _record(output: bytes) -> _Record | None:
+    line, newline, rest = output.partition(b"\n")
+    if not newline:
+        return None
+    if found := _FOUND.fullmatch(line):
+        return _Record(found["kind"].decode(), found["id"].decode(), int(found["size"]), rest)
+    odd = _ODD.fullmatch(line)
+    return _Record("missing" if odd is None else odd["kind"].decode(), "", 0, rest)
+
+
+def _refusal(kind: str, path: str, commit: str) -> ResolutionError:
+    match kind:
+        case "tree":
+            return ResolutionError(Reason.NOT_FOUND, f"path {path!r} is a directory at {commit}; expected a file")
+        case "symlink":
+            told = f"path {path!r} at {commit} is, or leads through, a symbolic link out of the repository"
+            return ResolutionError(Reason.DENIED, told)
+        case "loop":
+            told = f"path {path!r} at {commit} leads through symbolic links in a circle, or too many of them"
+            return ResolutionError(Reason.DENIED, told)
+        case "dangling":
+            told = f"path {path!r} at {commit} leads through a symbolic link to a file that does not exist"
+            return ResolutionError(Reason.NOT_FOUND, told)
+        case "notdir":
+            return ResolutionError(Reason.NOT_FOUND, f"path {path!r}: a part before the last is a file at {commit}")
+        case "missing":
+            return ResolutionError(Reason.NOT_FOUND, f"file {path!r} does not exist at {commit}")
+    return ResolutionError(Reason.NOT_FOUND, f"path {path!r} is a {kind} at {commit}; expected a file")

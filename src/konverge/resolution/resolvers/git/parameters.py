@@ -1,0 +1,248 @@
+"""What the git resolver can be asked and how it is set up: the tables, and the checked value made of both. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.reference import Parameters
+from konverge.resolution.resolver import Parameter, Setting
+from konverge.resolution.resolvers.git.names import checked_path, checked_revision
+from konverge.resolution.resolvers.git.remotes import Remote, parse_remote
+from konverge.resolution.settings import as_boolean, as_list
+
+__all__ = [
+    "PARAMETERS",
+    "SCM_TYPES",
+    "SETTINGS",
+    "ApiSource",
+    "Wanted",
+    "checked",
+    "credential_rules",
+    "max_repository_bytes",
+    "wanted",
+]
+
+SCM_TYPES = {"github": "https://github.com", "gitlab": "https://gitlab.com", "gitea": ""}
+"""The kinds of servers whose API is known, with the public server of each."""
+
+PARAMETERS: dict[str, Parameter] = {
+    "url": Parameter(
+        "The repository's address: `https://…`, with `allow-ssh` also `ssh://…` and `git@host:path`",
+        setting="default-url",
+    ),
+    "revision": Parameter(
+        "A branch, a tag, a full reference or a commit's full id",
+        required=True,
+        setting="default-revision",
+        default="main",
+    ),
+    "pathInRepo": Parameter("The file's path in the repository", required=True),
+    "gitToken": Parameter("A Secret of the requester's namespace with a token or password for `url`"),
+    "gitTokenKey": Parameter("Its key in that Secret", default="token"),
+    "gitUser": Parameter("The user name that goes with the token", setting="git-user", default="git"),
+    "gitSSHSecret": Parameter("A Secret of the requester's namespace with `ssh-privatekey` and `known_hosts`"),
+    "repo": Parameter("In place of `url`: the name of a repository that the server's API is asked for"),
+    "org": Parameter("Whose repository that is; of GitLab also a group with subgroups", setting="default-org"),
+    "scmType": Parameter(
+        "The kind of that server: `github`, `gitlab` or `gitea`", setting="scm-type", default="github"
+    ),
+    "serverURL": Parameter(
+        "The address of that server; another one than the configured needs a token of its own", setting="server-url"
+    ),
+    "token": Parameter("A Secret of the requester's namespace with a token for the server's API"),
+    "tokenKey": Parameter("Its key in that Secret", default="token"),
+}
+"""By name, in the order of the documentation."""
+
+SETTINGS: dict[str, Setting] = {
+    "fetch-timeout": Setting("How long one resolution may take", "duration", "1m"),
+    "default-cache-mode": Setting("`auto`, `always` or `never`, for references that do not say it", default="auto"),
+    "default-url": Setting("The repository of references with neither `url` nor `repo`"),
+    "default-revision": Setting("The revision of references without one", default="main"),
+    "default-org": Setting("The `org` of references with a `repo` and without an `org`"),
+    "scm-type": Setting("The kind of server that `repo` is asked of", default="github"),
+    "server-url": Setting("The address of that server; empty for the public one of its kind"),
+    "api-token-file": Setting("A file of the resolver's with the token for that server, and for no other"),
+    "allow-ssh": Setting("Whether repositories may be reached over ssh", "boolean", "false"),
+    "git-user": Setting("The user name that goes with tokens", default="git"),
+    "credential-hosts": Setting("The hosts that requesters' credentials may be sent to; empty for all", "list"),
+    "allow-plain-http-credentials": Setting("Whether they may be sent without TLS", "boolean", "false"),
+    "ca-certificates": Setting("Certificates (PEM) that are trusted in place of the machine's"),
+    "max-repository-bytes": Setting("How much may be fetched of one repository", "integer", str(256 << 20)),
+}
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+_SECRET_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
+_SECRET_KEY = re.compile(r"[A-Za-z0-9._-]{1,253}")
+
+
+@dataclass(frozen=True, slots=True)
+class ApiSource:
+    """A repository that a server's API is asked for.
+
+    Args:
+        type: One of `SCM_TYPES`.
+        server: The server that the reference names.
+        configured: The server that the operator has set up; None for none.
+        org: Whose repository it is.
+        repo: Its name.
+    """
+
+    type: str
+    server: Remote
+    configured: Remote | None
+    org: str
+    repo: str
+
+    @property
+    def is_configured(self) -> bool:
+        """Tell whether it is the operator's server, whose token may be used."""
+        return self.configured is not None and self.configured.url == self.server.url
+
+    @property
+    def uri(self) -> str:
+        """The repository as records name it: as if it was cloned."""
+        return f"{self.server.uri.removesuffix('/-')}/{self.org}/{self.repo}.git"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A file of a repository.
+
+    Args:
+        revision: Which commit, by whatever name.
+        path: Which file.
+        remote: The repository, for git; None when it is asked for over an API.
+        api: The repository, for an API; None when git asks.
+    """
+
+    revision: str
+    path: str
+    remote: Remote | None
+    api: ApiSource | None
+
+    @property
+    def uri(self) -> str:
+        """The repository as policies and records name it."""
+        source = self.remote or self.api
+        assert source is not None
+        return source.uri
+
+
+def checked(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
+    """Parameters with their defaults, each in its one spelling.
+
+    Raises:
+        ResolutionError: ``InvalidParams``, naming the parameter.
+    """
+    found: dict[str, str] = {}
+    for name, value in params.items():
+        if name not in PARAMETERS:
+            near = get_close_matches(name, PARAMETERS, 1)
+            raise _invalid(name[:80], f"there is no such parameter{f'; did you mean {near[0]!r}?' if near else ''}")
+        if not isinstance(value, str):
+            raise _invalid(name, f"expected text, found {type(value).__name__}")
+        if value:
+            found[name] = value
+    if "url" in found and "repo" in found:
+        raise _invalid("repo", "expected either url or repo, found both")
+    # Whichever way is taken, the parameters of the other are of no use; left in, they would look as if they were.
+    others = _OF_GIT if "repo" in found else _OF_API
+    if unused := sorted(others & found.keys()):
+        way = "with repo, the server's API is asked" if "repo" in found else "without repo, git is used"
+        raise _invalid(unused[0], f"{way}; expected none")
+    for name, parameter in PARAMETERS.items():
+        if name in found or name in others:
+            continue
+        value = settings.get(parameter.setting, "") if parameter.setting else ""
+        value = value or parameter.default or ""
+        if value:
+            found[name] = value
+        elif parameter.required:
+            raise _invalid(name, "expected a value, found none")
+    found["revision"] = checked_revision(found["revision"])
+    found["pathInRepo"] = checked_path(found["pathInRepo"])
+    for name in ("gitToken", "gitSSHSecret", "token"):
+        if name in found and not _SECRET_NAME.fullmatch(found[name]):
+            raise _invalid(name, "expected the name of a Secret")
+    for name in ("gitTokenKey", "tokenKey"):
+        if name in found and not _SECRET_KEY.fullmatch(found[name]):
+            raise _invalid(name, "expected a key of a Secret")
+    source = wanted(found, settings)
+    if source.remote is not None:
+        found["url"] = source.remote.url
+        given = "gitSSHSecret" if source.remote.scheme == "ssh" else "gitToken"
+        other = "gitToken" if given == "gitSSHSecret" else "gitSSHSecret"
+        if other in found:
+            raise _invalid(other, f"expected {given} for {source.remote.scheme}")
+    return found
+
+
+_OF_API = frozenset({"repo", "org", "scmType", "serverURL", "token", "tokenKey"})
+_OF_GIT = frozenset({"url", "gitToken", "gitTokenKey", "gitUser", "gitSSHSecret"})
+
+
+def wanted(params: Parameters, settings: Mapping[str, str]) -> Wanted:
+    """What parameters from `checked` ask for.
+
+    Raises:
+        ResolutionError: ``InvalidParams``, naming the parameter.
+    """
+    revision, path = str(params["revision"]), str(params["pathInRepo"])
+    if "repo" in params:
+        return Wanted(revision, path, None, _api(params, settings))
+    if "url" not in params:
+        raise _invalid("url", "expected a repository's address, or repo and org; found neither")
+    return Wanted(revision, path, parse_remote(str(params["url"]), allows_ssh=_is_on(settings, "allow-ssh")), None)
+
+
+def _api(params: Parameters, settings: Mapping[str, str]) -> ApiSource:
+    type_, org, repo = str(params["scmType"]), str(params.get("org", "")), str(params["repo"])
+    if type_ not in SCM_TYPES:
+        raise _invalid("scmType", f"expected {', '.join(SCM_TYPES)}; found {type_[:40]!r}")
+    if not org:
+        raise _invalid("org", "expected whose repository it is, found nothing")
+    parts = org.split("/") if type_ == "gitlab" else [org]
+    for name, part in [*(("org", each) for each in parts), ("repo", repo)]:
+        if not _NAME.fullmatch(part):
+            raise _invalid(name, "expected letters, digits, '.', '_' and '-'")
+    # The set of settings that the reference has chosen says which server is the operator's.
+    configured = settings.get("server-url", "") or SCM_TYPES.get(settings.get("scm-type", "") or "github", "")
+    server = str(params.get("serverURL", "")) or SCM_TYPES[type_]
+    if not server:
+        raise _invalid("serverURL", f"expected the address of a {type_} server, found none")
+    return ApiSource(
+        type_,
+        _server(server, "serverURL"),
+        _server(configured, "server-url") if configured else None,
+        org,
+        repo,
+    )
+
+
+def _server(text: str, name: str) -> Remote:
+    # A server has no path of its own here; the repository's is one for the check alone.
+    return parse_remote(f"{text.rstrip('/')}/-", parameter=name)
+
+
+def _is_on(settings: Mapping[str, str], key: str) -> bool:
+    return as_boolean(settings.get(key) or SETTINGS[key].default)
+
+
+def credential_rules(settings: Mapping[str, str]) -> tuple[tuple[str, ...], bool]:
+    """The hosts that credentials may be sent to, none for all; and whether they may be without TLS."""
+    return as_list(settings.get("credential-hosts", "")), _is_on(settings, "allow-plain-http-credentials")
+
+
+def max_repository_bytes(settings: Mapping[str, str]) -> int:
+    """How much may be fetched of one repository."""
+    return int(settings.get("max-repository-bytes") or SETTINGS["max-repository-bytes"].default)
+
+
+def _invalid(name: str, told: str) -> ResolutionError:
+    return ResolutionError(Reason.INVALID_PARAMETERS, f"parameter {name!r}: {told}")

@@ -1,0 +1,165 @@
+"""Asks and fetches with git, in a private folder: references, a commit without its files, one file of it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.resolvers.git import commands
+from konverge.resolution.resolvers.git.commands import Connection
+from konverge.resolution.resolvers.git.failures import failure_of, is_refusing_objects
+from konverge.resolution.resolvers.git.files import COMMIT_BYTES, File, batch_input, parse_batch
+from konverge.resolution.resolvers.git.names import candidates, commit_of, parse_references
+from konverge.resolution.resolvers.git.processes import Finished, Limits, run
+
+__all__ = ["Repository", "check_git"]
+
+_MEMORY = 768 << 20
+_REFERENCES_BYTES = 64 * 1024
+_HEADERS_BYTES = 4 * 1024
+_ONE_FILE_FACTOR = 4  # what a file may take packed, besides: its index, and links on the way to it
+_SMALL_FILES = 4 << 20
+_OLDEST = (2, 37)
+_VERSION = re.compile(r"git version (\d+)\.(\d+)")
+_NO_SHELL_LIMIT, _NO_PROGRAM = 125, 127
+
+
+async def check_git(folder: Path) -> None:
+    """Refuse a git that would not connect to the addresses it is given, but resolve the name once more by itself.
+
+    Raises:
+        ResolutionError: ``Internal``: there is no git, or it is too old.
+    """
+    limits = Limits(_MEMORY, _SMALL_FILES, _HEADERS_BYTES)
+    nothing = {"PATH": commands.program_path()}
+    finished = await run(commands.git_version(), environment=nothing, folder=folder, limits=limits)
+    found = _VERSION.match(finished.output.decode("utf-8", "replace"))
+    if found is None or (int(found[1]), int(found[2])) < _OLDEST:
+        what = f"{found[1]}.{found[2]}" if found else f"none (status {finished.status})"
+        raise ResolutionError(Reason.INTERNAL, f"expected git {_OLDEST[0]}.{_OLDEST[1]} or newer here, found {what}")
+
+
+class Repository:
+    """One repository elsewhere, and what was fetched of it into one folder.
+
+    Args:
+        connection: How it is reached.
+        folder: A private folder, made ready with `prepare`.
+        max_bytes: How much may be fetched.
+    """
+
+    def __init__(self, connection: Connection, folder: Path, max_bytes: int) -> None:
+        self._connection = connection
+        self._folder = folder
+        self._max_bytes = max_bytes
+
+    async def prepare(self, certificates: str) -> None:
+        """Write what git reads from files: keys and authorities, for its owner only."""
+        credential = self._connection.credential
+        secrets = {
+            commands.KEY: credential.private_key,
+            commands.KNOWN_HOSTS: credential.known_hosts,
+            commands.CERTIFICATES: certificates.encode(),
+        }
+        await asyncio.to_thread(_write_private, self._folder, secrets)
+
+    async def commit(self, revision: str) -> str:
+        """The commit that a branch, a tag or a reference names.
+
+        Raises:
+            ResolutionError: There is none, or the repository cannot be asked.
+        """
+        finished = await self._run(commands.ls_remote(candidates(revision)), _REFERENCES_BYTES, _SMALL_FILES)
+        if finished.is_cut:
+            raise ResolutionError(Reason.TOO_LARGE, f"repository {self._uri} answers with too many references")
+        if finished.status:
+            raise self._failure(finished)
+        return commit_of(revision, parse_references(finished.output))
+
+    async def file(self, commit: str, path: str, *, max_bytes: int) -> File:
+        """A file of a commit, as it is stored: no filter, no conversion of line ends.
+
+        Raises:
+            ResolutionError: There is none, or it cannot be had.
+        """
+        await self._fetch(commit, is_filtered=True)
+        finished, found = await self._read(commit, path, max_bytes, is_filtered=True)
+        if found is None and is_refusing_objects(finished.errors):
+            # The server filters, but gives objects by reference only (protocol 0): then all of it, within the limit.
+            await self._fetch(commit, is_filtered=False)
+            finished, found = await self._read(commit, path, max_bytes, is_filtered=False)
+        if found is None:
+            raise self._failure(finished, path)
+        return found
+
+    async def _fetch(self, commit: str, *, is_filtered: bool) -> None:
+        files = commands.repository_files(commit, is_filtered=is_filtered)
+        await asyncio.to_thread(_make_repository, self._folder / commands.REPOSITORY, files)
+        arguments = commands.fetch(commit, is_filtered=is_filtered)
+        finished = await self._run(arguments, _HEADERS_BYTES, self._max_bytes, is_filtered=is_filtered)
+        if finished.status:
+            raise self._failure(finished)
+
+    async def _read(self, commit: str, path: str, max_bytes: int, *, is_filtered: bool) -> tuple[Finished, File | None]:
+        asked = self._folder / commands.INPUT
+        await asyncio.to_thread(asked.write_bytes, batch_input(commit, path))
+        file_bytes = min(self._max_bytes, max(_SMALL_FILES, _ONE_FILE_FACTOR * max_bytes))
+        finished = await self._run(
+            commands.cat_file(),
+            COMMIT_BYTES + max_bytes + _HEADERS_BYTES,
+            file_bytes,
+            is_filtered=is_filtered,
+            input_path=str(asked),
+        )
+        return finished, parse_batch(finished.output, commit=commit, path=path, max_bytes=max_bytes)
+
+    async def _run(
+        self,
+        arguments: Sequence[str],
+        output_bytes: int,
+        file_bytes: int,
+        *,
+        is_filtered: bool = True,
+        input_path: str = "/dev/null",
+    ) -> Finished:
+        return await run(
+            arguments,
+            environment=commands.environment(self._connection, self._folder, is_filtered=is_filtered),
+            folder=self._folder,
+            limits=Limits(_MEMORY, file_bytes, output_bytes),
+            input_path=input_path,
+        )
+
+    @property
+    def _uri(self) -> str:
+        return self._connection.remote.uri
+
+    def _failure(self, finished: Finished, path: str = "") -> ResolutionError:
+        if finished.status in (_NO_SHELL_LIMIT, _NO_PROGRAM):
+            told = "git cannot be started with the limits it has to have here"
+            return ResolutionError(Reason.INTERNAL, told)
+        failure = failure_of(finished.errors, uri=self._uri, has_credential=bool(self._connection.credential))
+        if path and failure.reason is Reason.TOO_LARGE:
+            return ResolutionError(Reason.TOO_LARGE, f"file {path!r} is larger than a definition may be")
+        if path and failure.reason is Reason.NOT_FOUND:
+            return ResolutionError(Reason.NOT_FOUND, f"path {path!r} is no file of the repository (a submodule?)")
+        return failure
+
+
+def _write_private(folder: Path, files: dict[str, bytes]) -> None:
+    for name, data in files.items():
+        if data:
+            path = folder / name
+            path.touch(mode=0o600)
+            path.write_bytes(data)
+
+
+def _make_repository(folder: Path, files: dict[str, str]) -> None:
+    for name in ("objects", "refs"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text)

@@ -1,0 +1,195 @@
+"""The git resolver: which of its ways a reference takes, and what comes out of each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.reference import Parameters
+from konverge.resolution.resolver import Fetch, Parameter, Setting
+from konverge.resolution.resolvers.git import scm
+from konverge.resolution.resolvers.git.commands import Connection
+from konverge.resolution.resolvers.git.credentials import Credential, check_host, read_ssh_key, read_token
+from konverge.resolution.resolvers.git.names import is_commit
+from konverge.resolution.resolvers.git.parameters import (
+    PARAMETERS,
+    SETTINGS,
+    ApiSource,
+    checked,
+    credential_rules,
+    max_repository_bytes,
+    wanted,
+)
+from konverge.resolution.resolvers.git.remotes import Remote
+from konverge.resolution.resolvers.git.repositories import Repository, check_git
+from konverge.resolution.result import Resolved, Source
+
+__all__ = ["GitResolver"]
+
+_TOKEN_FILE_BYTES = 64 * 1024
+
+
+class GitResolver:
+    """Gets one file of a repository: by git without a clone, or by the API of the repository's server.
+
+    Attributes:
+        name: ``git``.
+        parameters: Its parameters.
+        settings: Its settings.
+    """
+
+    name = "git"
+
+    def __init__(self) -> None:
+        self.parameters: Mapping[str, Parameter] = PARAMETERS
+        self.settings: Mapping[str, Setting] = SETTINGS
+        self._has_git = False
+
+    def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
+        """The parameters with their defaults, each in its one spelling.
+
+        Raises:
+            ResolutionError: ``InvalidParams``, naming the parameter.
+        """
+        return checked(params, settings)
+
+    def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
+        """The repository, for example ``git+https://example.com/platform/boxes``."""
+        return wanted(params, settings).uri
+
+    def is_pinned(self, params: Parameters) -> bool:
+        """Tell whether the revision is a commit's id."""
+        return is_commit(str(params["revision"]))
+
+    async def pin(self, fetch: Fetch) -> Parameters | None:
+        """The parameters with the commit that the revision is now: one ``ls-remote``, or one call.
+
+        Raises:
+            ResolutionError: There is no such revision, or the repository cannot be asked.
+        """
+        found = wanted(fetch.params, fetch.settings)
+        if self.is_pinned(fetch.params):
+            return fetch.params
+        if found.api is not None:
+            commit = await _api_commit(fetch, found.api, found.revision)
+        else:
+            assert found.remote is not None
+            async with self._repository(fetch, found.remote) as repository:
+                commit = await repository.commit(found.revision)
+        return {**fetch.params, "revision": commit}
+
+    async def resolve(self, fetch: Fetch) -> Resolved:
+        """Get the file. Cancelled, git and all that it has started are gone, and its folder, before this returns.
+
+        Raises:
+            ResolutionError: There is no such file, or it cannot be had.
+        """
+        pinned = await self.pin(fetch)
+        assert pinned is not None
+        found = wanted(pinned, fetch.settings)
+        if found.api is not None:
+            data, commit = await _api_file(fetch, found.api, found.revision, found.path), found.revision
+            told = {"org": found.api.org, "repo": found.api.repo}
+        else:
+            assert found.remote is not None
+            async with self._repository(fetch, found.remote) as repository:
+                file = await repository.file(found.revision, found.path, max_bytes=fetch.max_bytes)
+            # The id that was given can be that of a tag's own object; the record has the commit.
+            data, commit = file.data, file.commit
+            told = {"url": found.remote.url}
+        return Resolved(
+            data=data,
+            source=Source(found.uri, {"sha1" if len(commit) == 40 else "sha256": commit}, found.path),
+            annotations={"revision": commit, "path": found.path, **told},
+            pinned={**pinned, "revision": commit},
+        )
+
+    @asynccontextmanager
+    async def _repository(self, fetch: Fetch, remote: Remote) -> AsyncIterator[Repository]:
+        if fetch.services.addresses is None:
+            raise ResolutionError(Reason.INTERNAL, "programs that connect by themselves have no addresses here")
+        credential = await _credential(fetch, remote)
+        addresses = await fetch.services.addresses.resolve_checked(remote.host, remote.port)
+        max_bytes = max_repository_bytes(fetch.settings)
+        # The limit of each file is the first bound; that of the folder counts what is beside the one large pack.
+        async with fetch.services.workspaces.folder(max_bytes=2 * max_bytes) as folder:
+            await self._check_git(folder)
+            certificates = fetch.settings.get("ca-certificates", "")
+            connection = Connection(remote, tuple(addresses), credential, bool(certificates))
+            repository = Repository(connection, folder, max_bytes)
+            await repository.prepare(certificates)
+            yield repository
+
+    async def _check_git(self, folder: Path) -> None:
+        if not self._has_git:
+            await check_git(folder)
+            self._has_git = True
+
+
+async def _credential(fetch: Fetch, remote: Remote) -> Credential:
+    params, secrets = fetch.params, fetch.services.secrets
+    if "gitSSHSecret" in params:
+        credential, bound = await read_ssh_key(secrets, str(params["gitSSHSecret"]))
+    elif "gitToken" in params:
+        user = str(params["gitUser"])
+        credential, bound = await read_token(secrets, str(params["gitToken"]), str(params["gitTokenKey"]), user)
+    else:
+        return Credential()
+    hosts, allows_plain_http = credential_rules(fetch.settings)
+    check_host(remote, bound, hosts, allows_plain_http=allows_plain_http)
+    return credential
+
+
+async def _api_token(fetch: Fetch, source: ApiSource) -> str:
+    """The token for a server: the requester's own, or that of the operator for the operator's server alone."""
+    hosts, allows_plain_http = credential_rules(fetch.settings)
+    if "token" in fetch.params:
+        name, key = str(fetch.params["token"]), str(fetch.params["tokenKey"])
+        token = (await fetch.services.secrets.value(name, key)).strip()
+        bound = (await fetch.services.secrets.data(name)).get("host", b"").decode("utf-8", "replace")
+        if not token or not token.isprintable():
+            raise ResolutionError(Reason.INVALID_PARAMETERS, "parameter 'token': expected a token in one line")
+        check_host(source.server, bound, hosts, allows_plain_http=allows_plain_http)
+        return token
+    if not source.is_configured:
+        told = "parameter 'serverURL': a server other than the configured one needs a token of your own"
+        raise ResolutionError(Reason.DENIED, f"{told}; name its Secret with the parameter token")
+    path = fetch.settings.get("api-token-file", "")
+    if not path:
+        return ""
+    check_host(source.server, "", (), allows_plain_http=allows_plain_http)
+    return await asyncio.to_thread(_read_token_file, Path(path))
+
+
+def _read_token_file(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            token = file.read(_TOKEN_FILE_BYTES).decode().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        told = f"api-token-file cannot be read: {type(error).__name__}"
+        raise ResolutionError(Reason.INVALID_CONFIGURATION, told) from None
+    if not token or not token.isprintable():
+        raise ResolutionError(Reason.INVALID_CONFIGURATION, "api-token-file: expected a token in one line")
+    return token
+
+
+async def _api_commit(fetch: Fetch, source: ApiSource, revision: str) -> str:
+    request = scm.commit_request(source, revision)
+    told = f"revision {revision[:120]!r}"
+    return scm.read_commit(source, await _asked(fetch, source, request, told))
+
+
+async def _api_file(fetch: Fetch, source: ApiSource, commit: str, path: str) -> bytes:
+    request = scm.file_request(source, commit, path, fetch.max_bytes)
+    body = await _asked(fetch, source, request, f"file {path!r} at {commit}")
+    return scm.read_file(source, body, path, fetch.max_bytes)
+
+
+async def _asked(fetch: Fetch, source: ApiSource, request: scm.ApiRequest, what: str) -> bytes:
+    token = await _api_token(fetch, source)
+    http: scm.Http = fetch.services.http
+    return await scm.ask(http, request, source, token, what=what, now=fetch.services.clock.now())

@@ -1,0 +1,214 @@
+"""A file by a server's API, in two calls at most: one finds the commit, one gets the file of that commit.
+
+Requests and answers are values here; `ask` is the one function that sends.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Protocol
+from urllib.parse import quote
+
+import msgspec
+
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.resolvers.git.names import is_commit
+from konverge.resolution.resolvers.git.parameters import ApiSource
+
+__all__ = ["Answer", "ApiRequest", "Http", "ask", "commit_request", "file_request", "read_commit", "read_file"]
+
+_COMMIT_BYTES = 256 * 1024
+_ENVELOPE_BYTES = 64 * 1024
+_JSON = "application/json"
+
+
+class Answer(Protocol):
+    """What came back."""
+
+    @property
+    def status(self) -> int:
+        """The status."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers, by their names in lower case."""
+
+    @property
+    def body(self) -> bytes:
+        """The body."""
+
+
+class Http(Protocol):
+    """What is used of `konverge.resolution.Services.http`."""
+
+    async def get(self, url: str, *, headers: Mapping[str, str], max_bytes: int) -> Answer:
+        """Ask for something; any status is an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiRequest:
+    """One call.
+
+    Args:
+        url: What is asked for.
+        accept: The form of the answer.
+        max_bytes: How large it may be.
+    """
+
+    url: str
+    accept: str
+    max_bytes: int
+
+
+def commit_request(source: ApiSource, revision: str) -> ApiRequest:
+    """The call that finds out which commit a revision is."""
+    named = quote(revision, safe="")
+    match source.type:
+        case "github":
+            # This form is the id alone; the usual one has the changes of the commit, which can be megabytes.
+            return ApiRequest(f"{_repository(source)}/commits/{named}", "application/vnd.github.sha", _COMMIT_BYTES)
+        case "gitlab":
+            return ApiRequest(f"{_repository(source)}/repository/commits/{named}", _JSON, _COMMIT_BYTES)
+    query = f"sha={named}&limit=1&stat=false&verification=false&files=false"
+    return ApiRequest(f"{_repository(source)}/commits?{query}", _JSON, _COMMIT_BYTES)
+
+
+def file_request(source: ApiSource, commit: str, path: str, max_bytes: int) -> ApiRequest:
+    """The call that gets a file of a commit."""
+    size = 2 * max_bytes + _ENVELOPE_BYTES  # base64 in lines
+    if source.type == "gitlab":
+        return ApiRequest(f"{_repository(source)}/repository/files/{quote(path, safe='')}?ref={commit}", _JSON, size)
+    accept = "application/vnd.github+json" if source.type == "github" else _JSON
+    return ApiRequest(f"{_repository(source)}/contents/{quote(path)}?ref={commit}", accept, size)
+
+
+def _repository(source: ApiSource) -> str:
+    base = f"{source.server.origin}{source.server.path.removesuffix('/-')}"
+    match source.type:
+        case "github":
+            api = "https://api.github.com" if source.server.host == "github.com" else f"{base}/api/v3"
+            return f"{api}/repos/{source.org}/{source.repo}"
+        case "gitlab":
+            return f"{base}/api/v4/projects/{quote(f'{source.org}/{source.repo}', safe='')}"
+    return f"{base}/api/v1/repos/{source.org}/{source.repo}"
+
+
+def _authorization(source: ApiSource, token: str) -> str:
+    return f"{'token' if source.type == 'gitea' else 'Bearer'} {token}"
+
+
+async def ask(http: Http, request: ApiRequest, source: ApiSource, token: str, *, what: str, now: datetime) -> bytes:
+    """Send a call and get the body of its answer.
+
+    Args:
+        http: What sends.
+        request: The call.
+        source: The repository.
+        token: Whom it is sent as; empty for nobody.
+        what: What a message says is missing when there is nothing.
+        now: The time, to which a server's wish to be left alone may refer.
+
+    Raises:
+        ResolutionError: The answer is a failure.
+    """
+    headers = {"Accept": request.accept, "User-Agent": "konverge"}
+    if token:
+        headers["Authorization"] = _authorization(source, token)
+    answer = await http.get(request.url, headers=headers, max_bytes=request.max_bytes)
+    if answer.status == 200:
+        return answer.body
+    raise _failure(answer, source, has_token=bool(token), what=what, now=now)
+
+
+def read_commit(source: ApiSource, body: bytes) -> str:
+    """The commit's id in the answer to `commit_request`.
+
+    Raises:
+        ResolutionError: There is none.
+    """
+    found: Any = body.decode("ascii", "replace").strip()
+    if source.type != "github":
+        told = _decoded(source, body)
+        first = told[0] if isinstance(told, list) and told else told
+        found = first.get("id" if source.type == "gitlab" else "sha") if isinstance(first, dict) else None
+    if isinstance(found, str) and is_commit(found):
+        return found
+    raise ResolutionError(Reason.NOT_FOUND, f"the server of {source.uri} names no commit for the revision")
+
+
+def read_file(source: ApiSource, body: bytes, path: str, max_bytes: int) -> bytes:
+    """The file in the answer to `file_request`.
+
+    Raises:
+        ResolutionError: It is no file, or too large.
+    """
+    told = _decoded(source, body)
+    if isinstance(told, list):
+        raise ResolutionError(Reason.NOT_FOUND, f"path {path!r} is a directory of {source.uri}; expected a file")
+    kind = told.get("type", "file") if isinstance(told, dict) else ""
+    if kind == "symlink":
+        raise ResolutionError(Reason.DENIED, f"path {path!r} is a symbolic link that the server does not follow")
+    if not isinstance(told, dict) or kind != "file":
+        raise ResolutionError(Reason.NOT_FOUND, f"path {path!r} is no file of {source.uri}")
+    size, content, encoding = told.get("size"), told.get("content"), told.get("encoding")
+    if isinstance(size, int) and size > max_bytes:
+        told_size = f"file {path!r} has {size} bytes, expected at most {max_bytes}"
+        raise ResolutionError(Reason.TOO_LARGE, told_size)
+    if encoding != "base64" or not isinstance(content, str):
+        raise ResolutionError(Reason.UNREACHABLE, f"the server of {source.uri} answers without the file's content")
+    try:
+        data = base64.b64decode("".join(content.split()), validate=True)
+    except binascii.Error:
+        raise ResolutionError(Reason.UNREACHABLE, f"the server of {source.uri} answers with broken content") from None
+    if len(data) > max_bytes:
+        told_size = f"file {path!r} has {len(data)} bytes, expected at most {max_bytes}"
+        raise ResolutionError(Reason.TOO_LARGE, told_size)
+    return data
+
+
+def _decoded(source: ApiSource, body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        told = f"the server of {source.uri} answers with something that is not JSON; is it a {source.type} server?"
+        raise ResolutionError(Reason.UNREACHABLE, told) from None
+
+
+def _failure(answer: Answer, source: ApiSource, *, has_token: bool, what: str, now: datetime) -> ResolutionError:
+    status, uri = answer.status, source.uri
+    pause = _pause(answer.headers, now)
+    is_limited = answer.headers.get("x-ratelimit-remaining") == "0" or "retry-after" in answer.headers
+    if status == 429 or (status == 403 and is_limited):
+        told = f"the server of {uri} is asked too often"
+        return ResolutionError(Reason.RATE_LIMITED, told, retry_after_seconds=pause)
+    if status in (401, 403) and has_token:
+        return ResolutionError(Reason.DENIED, f"the server of {uri} refuses the token that was given")
+    if status in (401, 403):
+        told = f"the server of {uri} asks for a token; name a Secret with the parameter token"
+        return ResolutionError(Reason.AUTHENTICATION_REQUIRED, told)
+    if status in (404, 409, 422):
+        return ResolutionError(Reason.NOT_FOUND, f"repository {uri} does not exist, is hidden, or has no {what}")
+    if status >= 500:
+        told = f"the server of {uri} answers with status {status}"
+        return ResolutionError(Reason.UNREACHABLE, told, retry_after_seconds=pause)
+    told = f"the server of {uri} answers with status {status}, expected 200; is it a {source.type} server?"
+    return ResolutionError(Reason.NOT_FOUND, told)
+
+
+def _pause(headers: Mapping[str, str], now: datetime) -> float | None:
+    wished = headers.get("retry-after", "").strip()
+    reset = headers.get("x-ratelimit-reset", "").strip()
+    if wished.isdecimal() and len(wished) < 10:
+        return float(wished)
+    if not wished and reset.isdecimal() and len(reset) < 12:
+        return max(0.0, float(reset) - now.timestamp())
+    try:
+        return max(0.0, (parsedate_to_datetime(wished) - now).total_seconds()) if wished else None
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,118 @@
+"""Folders for resolvers: private, of bounded size, and gone afterwards, even when the process was killed in between.
+
+Each process has one folder with a lock that lives as long as the process does. The system lets go of the lock however
+the process ends, so whoever starts next sees which folders belong to nobody, and removes them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from konverge.clock import Clock
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+
+__all__ = ["Folders"]
+
+_PREFIX = "konverge-resolution-"
+_LOCK = "lock"
+_LOOK_SECONDS = 0.5
+_MAX_ENTRIES = 100_000
+
+
+class Folders:
+    """Makes folders below one; implements `konverge.resolution.Workspaces`.
+
+    Args:
+        clock: Times the looks at how large a folder is.
+        parent: Where they are; the machine's folder for temporary files by default. Folders there of processes that
+            have ended are removed.
+    """
+
+    def __init__(self, clock: Clock, parent: Path | None = None) -> None:
+        self._clock = clock
+        self._parent = parent or Path(tempfile.gettempdir())
+        self._parent.mkdir(parents=True, exist_ok=True)
+        remove_left_behind(self._parent)
+        # The lock is taken before the folder has the name that others look for: they never find it without.
+        made = Path(tempfile.mkdtemp(prefix=".konverge-", dir=self._parent))
+        self._lock = os.open(made / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._own = made.rename(self._parent / f"{_PREFIX}{made.name.removeprefix('.konverge-')}")
+
+    @asynccontextmanager
+    async def folder(self, *, max_bytes: int) -> AsyncIterator[Path]:
+        """An empty private folder that is gone after the block, whatever happens in it.
+
+        Args:
+            max_bytes: How much may be in it. The block is cancelled when there is more.
+
+        Raises:
+            ResolutionError: ``TooLarge``: it was cancelled for that.
+        """
+        made = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=self._own))
+        inside = asyncio.current_task()
+        assert inside is not None
+        is_too_large = False
+
+        async def watch() -> None:
+            nonlocal is_too_large
+            while await asyncio.to_thread(_size, made) <= max_bytes:
+                await self._clock.sleep(_LOOK_SECONDS)
+            is_too_large = True
+            inside.cancel()
+
+        watching = asyncio.create_task(watch())
+        try:
+            yield made
+        except asyncio.CancelledError:
+            if is_too_large and inside.uncancel() == 0:
+                told = f"the source takes more than {max_bytes} bytes on disk"
+                raise ResolutionError(Reason.TOO_LARGE, told) from None
+            raise
+        finally:
+            watching.cancel()
+            # Not in a thread: a cancellation in the meantime would leave it behind.
+            shutil.rmtree(made, ignore_errors=True)
+
+    def close(self) -> None:
+        """Remove everything that was made here."""
+        shutil.rmtree(self._own, ignore_errors=True)
+        os.close(self._lock)
+
+
+def remove_left_behind(parent: Path) -> None:
+    """Remove the folders of processes that have ended without doing so."""
+    for folder in parent.glob(f"{_PREFIX}*"):
+        try:
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            continue  # somebody else's, or being removed
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        except OSError:
+            pass  # its process lives
+        finally:
+            os.close(lock)
+
+
+def _size(folder: Path) -> int:
+    size = entries = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            entries += 1
+            try:
+                size += (Path(path) / name).lstat().st_blocks * 512
+            except OSError:
+                continue  # gone in the meantime
+        if entries > _MAX_ENTRIES:
+            return 1 << 62
+    return size
