@@ -208,8 +208,8 @@ async def test_no_failure_shows_a_secret(caplog: pytest.LogCaptureFixture) -> No
             "{name: a, url: 'http://127.0.0.1:1', headers: {X-A: 'a\\n{{ cross.db.data.password }}'}}",
         ]
         for text in texts:
+            by = caller(lookup=Names(hunter2_example=[["10.0.0.1"]]))
             with caplog.at_level(logging.DEBUG), pytest.raises(CallError) as failure:
-                by = caller(lookup=Names(hunter2_example=[["10.0.0.1"]]))
                 await results(f"[{text}]", cross=cross, secrets=Secrets(SECRETS), by=by)
             shown = "".join(traceback.format_exception(failure.value)) + repr(failure.value.results) + caplog.text
             assert "hunter2" not in shown, text

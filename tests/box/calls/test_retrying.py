@@ -25,6 +25,11 @@ def test_pauses_grow_by_the_factor_up_to_the_longest_and_end_with_the_attempts()
     assert found[4] is None
 
 
+def test_what_failed_together_does_not_come_back_together() -> None:
+    pauses = {Pauses(attempts=2).after(1, None, SeededEntropy(seed)) for seed in range(10)}
+    assert len(pauses) == 10
+
+
 def test_a_server_is_not_asked_sooner_than_it_wants_but_cannot_hold_us_longer_than_the_longest_pause() -> None:
     pauses = Pauses(attempts=5, initial_seconds=1.0, max_seconds=30.0)
     assert pauses.after(1, 20.0, SeededEntropy()) == 20.0
