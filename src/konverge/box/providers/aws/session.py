@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, TypeAlias, TypeVar
 
-import boto3
+import boto3.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
