@@ -64,7 +64,7 @@ def test_conditions_of_validation_are_there_for_the_rules_that_there_are() -> No
 
 
 def managed(manager: str, *types: str) -> dict[str, Any]:
-    keys = {f'k:{{"type":"{each}"}}': {} for each in types}
+    keys: dict[str, Any] = {f'k:{{"type":"{each}"}}': {} for each in types}
     return {"manager": manager, "fieldsV1": {"f:status": {"f:conditions": keys}}}
 
 

@@ -19,6 +19,7 @@ from konverge.box.running.health import PassResult
 from konverge.box.running.order import DeniedError
 from konverge.box.running.permissions import uses_of
 from konverge.box.running.pipeline import Pipeline, pipelines_of
+from konverge.box.running.rehearsed_calls import RehearsingCaller
 from konverge.box.running.reloading import BoxReloader
 from konverge.box.running.run import BoxRun
 from konverge.box.running.uniqueness import index_name, index_values, is_first, value_key
@@ -164,7 +165,7 @@ class RunningBox:
             )
             return
         entropy = SystemEntropy()
-        async with Caller(clock=ctx.clock, entropy=entropy) as caller:
+        async with RehearsingCaller(clock=ctx.clock, entropy=entropy) as caller:
             is_unique = await _is_unique(pipeline, ctx)
             yield (
                 BoxPass(pipeline, ctx, caller=caller, entropy=entropy, is_unique=is_unique, strangers=set()),

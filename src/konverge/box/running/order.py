@@ -182,6 +182,9 @@ async def _marks(state: PassState) -> None:
 
 async def _providers(state: PassState) -> None:
     ctx = state.ctx
+    if ctx.observer is not None and state.pipeline.declared.providers:
+        state.notes.append("what providers keep is not rehearsed")  # no dry run reaches them
+        return
     dispatched = await state.pipeline.providers.reconcile(state.scope, ctx.owner, ctx.cluster, ctx.cluster)
     state.dispatched = dispatched
     state.scope = state.scope.plus(providers=dispatched.results)

@@ -1,0 +1,152 @@
+"""One custom resource of a box does not hurt another one, and a run tells how each does."""
+
+import asyncio
+from typing import Any
+
+import prometheus_client
+import pytest
+from yarl import URL
+
+from konverge.box.calls import Networks, Request
+from konverge.box.file import load_box
+from konverge.box.providers import ProviderPool, ProviderRegistry
+from konverge.box.running import RunningBox
+from konverge.box.running.figures import BoxFigures
+from konverge.box.running.health import BoxHealth, PassResult
+from konverge.box.running.rehearsed_calls import RehearsingCaller
+from konverge.kube import find_condition
+from konverge.operator.rehearsing import rehearse_owner
+from konverge.runtime.serving import Metrics
+from tests.box.providers.cloud import Cloud, CloudProvider
+from tests.box.running.boxes import BOOK, CONFIG_MAP, SHELF, Library, a_box, box_text, config_map, custom_resource
+
+pytestmark = pytest.mark.anyio
+
+MACHINE = {"cloud": [{"kind": "Machine", "name": "{{ metadata.name }}", "spec": {"size": 2}}]}
+
+
+def with_cloud(cloud: CloudProvider, **crds: Any) -> RunningBox:
+    text = box_text(**crds).replace("spec:\n", "spec:\n  providers: {cloud: {settings: {region: here}}}\n", 1)
+    return RunningBox(load_box(text), pool=ProviderPool(ProviderRegistry.of([cloud])))
+
+
+async def test_a_call_that_hangs_holds_up_no_other_custom_resource(library: Library) -> None:
+    provider = CloudProvider(Cloud())
+    forever = asyncio.Event()
+    provider.during = lambda request: forever.wait()
+    running = with_cloud(
+        provider,
+        shelf=custom_resource("Shelf", providers=MACHINE),
+        book=custom_resource("Book", onReconcile={"configMaps": [config_map(a="b")]}),
+    )
+    async with library.running(running):
+        for number in range(6):
+            await library.create(SHELF, f"stuck-{number}")
+        await library.cluster.eventually(lambda: provider.calls or None, describe="the provider is asked")
+        await library.create(BOOK, "novel")
+        await library.until(BOOK, "novel", "Healthy", status="True")
+        forever.set()
+
+
+async def test_what_providers_keep_is_made_told_and_deleted_with_its_owner(library: Library) -> None:
+    cloud = Cloud()
+    running = with_cloud(
+        CloudProvider(cloud),
+        shelf=custom_resource(
+            "Shelf",
+            providers=MACHINE,
+            status={"fields": [{"path": "ready", "value": "{{ providers.cloud.top.state }}"}]},
+        ),
+    )
+    async with library.running(running):
+        await library.create(SHELF, "top")
+        await library.until(SHELF, "top", "Ready", "CloudReady", "True")
+        assert cloud.names() == ["Machine top"]
+        shelf = await library.get(SHELF, "top")
+        ready = find_condition(shelf, "Ready")
+        assert ready is not None
+        assert (ready.status, ready.message) == ("True", "Cloud: 1 item")
+        assert shelf["status"]["ready"] == "Ready"
+
+        await library.delete(SHELF, "top")
+        await library.until_gone(SHELF, "top")
+    assert cloud.names() == []
+
+
+async def test_a_rehearsal_changes_nothing_and_asks_no_provider(library: Library) -> None:
+    provider = CloudProvider(Cloud())
+    shelf = custom_resource(
+        "Shelf",
+        cross=[{"apiVersion": "v1", "kind": "ConfigMap", "as": "seen", "selector": {"name": "none"}}],
+        providers=MACHINE,
+        onCreate={"configMaps": [config_map("{{ metadata.name }}-seed", a="b")]},
+        onReconcile={"configMaps": [{**config_map("{{ item }}", found="{{ cross.seen.found }}"),
+                                     "forEach": {"field": "spec.names"}}]},
+    )  # fmt: skip
+    running = with_cloud(provider, shelf=shelf)
+    async with library.running(with_cloud(CloudProvider(Cloud()), shelf=custom_resource("Shelf"))):
+        owner = await library.create(SHELF, "top", names=["one", "two"])
+        await library.until(SHELF, "top", "Reconciled")
+        owner = await library.get(SHELF, "top")
+    registered = running.operator.registered
+
+    found = await rehearse_owner(
+        registered.classes[0], owner, library.client, indexes=registered.indexes, clock=library.clock
+    )
+
+    names = ["top-seed", "one", "two"]
+    made = [f"v1/ConfigMap/{library.namespace}/{name}" for name in names]
+    assert found.errors == ()
+    assert [change.identity for change in found.changes if change.action == "create"] == made
+    assert provider.calls == []
+    for name in names:
+        assert not await library.exists(CONFIG_MAP, name)
+    assert await library.get(SHELF, "top") == owner
+
+
+async def test_a_rehearsal_makes_no_call_that_might_change_something() -> None:
+    async with RehearsingCaller() as caller:
+        request = Request(protocol="http", url=URL("https://example.com/"), networks=Networks(()), method="POST")
+        answer = await caller.answer(request)
+
+    assert answer.error == "a rehearsal makes no such call (POST): it might change something"
+
+
+async def test_metrics_and_the_debug_page_tell_how_each_custom_resource_does(library: Library) -> None:
+    rules = [{"field": "spec.text", "notEquals": "rude", "message": "no"}]
+    lines = {"configMaps": [config_map(lines="{{ spec.lines | join(',') }}")]}
+    shelf = custom_resource("Shelf", validation=rules, onReconcile=lines, reconcile={"failureThreshold": 2})
+    async with library.running(a_box(shelf=shelf, book=custom_resource("Book"))) as running:
+        await library.create(SHELF, "rude", text="rude")
+        await library.until(SHELF, "rude", "ValidationFailed")
+        await library.create(SHELF, "poison", lines={"no": "list"})
+        [run] = running.runs
+        await library.cluster.eventually(lambda: run.health.of["shelf"].is_degraded or None, describe="it is degraded")
+        rows = {row["custom resource"]: row for row in run.rows()}
+
+    assert rows["shelf"]["state"] == "degraded"
+    assert rows["shelf"]["passes: denied"] >= 1
+    assert "expected a list" in rows["shelf"]["last error"]
+    assert rows["book"]["state"] == "healthy"
+
+
+def test_what_is_counted_has_the_names_of_the_documentation() -> None:
+    metrics = Metrics()
+    figures, health = BoxFigures("library", metrics), BoxHealth({}, {"shelf": 1})
+    health.of["shelf"].failures = 3
+    figures.passed("shelf", PassResult.ERROR, health)
+    figures.stepped("shelf", "cross", 0.25)
+    figures.validated("shelf", denied=True, warned=False)
+    figures.reloaded(applied=False)
+
+    text = prometheus_client.generate_latest(metrics.registry).decode()
+    for line in (
+        'konverge_box_passes_total{box="library",crd="shelf",result="error"} 1.0',
+        'konverge_box_consecutive_failures{box="library",crd="shelf"} 3.0',
+        'konverge_box_degraded{box="library",crd="shelf"} 1.0',
+        'konverge_box_step_seconds_sum{box="library",crd="shelf",step="cross"} 0.25',
+        'konverge_box_validation_total{box="library",crd="shelf",result="rejected"} 1.0',
+        'konverge_box_reloads_total{box="library",result="refused"} 1.0',
+        'konverge_box_file_refused{box="library"} 1.0',
+    ):
+        assert line in text
