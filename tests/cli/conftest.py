@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from konverge.crd import crd_manifest
-from konverge.errors import NotFoundError
 from konverge.testing import Cluster
 from tests.cli.forked import Forks
 from tests.cli.stuck import Stuck, ward
@@ -84,16 +83,8 @@ def started_konverge(environment: dict[str, str], tmp_path: Path) -> Konverge:
 @pytest.fixture
 async def stuck(cluster: Cluster, konverge: Konverge, started_konverge: Konverge, tmp_path: Path) -> Stuck:
     """A ward that nobody has looked after yet."""
-    await cluster.client.apply(crd_manifest(Ward), field_manager="test")
-
-    async def created() -> bool:
-        try:
-            await cluster.client.create(ward(cluster.namespace))
-        except NotFoundError:  # the CustomResourceDefinition is not served yet
-            return False
-        return True
-
-    await cluster.eventually(created, describe="the ward can be created")
+    await cluster.install(crd_manifest(Ward))
+    await cluster.client.create(ward(cluster.namespace))
     return Stuck(cluster, konverge, started_konverge, await cluster.kubeconfig(), tmp_path)
 
 

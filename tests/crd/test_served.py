@@ -1,13 +1,12 @@
 """The definitions on either cluster: what the schema lets through decodes, and defaults mean the same to both."""
 
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from konverge.crd import Metadata, crd_manifest, decode, definition_of, encode
-from konverge.errors import AlreadyExistsError, InvalidError, NotFoundError
+from konverge.errors import InvalidError, NotFoundError
 from konverge.kube import Object, ObjectKey
 from konverge.testing import Cluster
 from tests.crd.webapps import Policy, Port, Queue, Tier, WebApp, WebAppSpec
@@ -16,14 +15,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def serve(cluster: Cluster, cls: type) -> None:
-    with suppress(AlreadyExistsError):
-        await cluster.client.create(crd_manifest(cls))
-
-    async def is_served() -> bool:
-        await cluster.client.list(definition_of(cls).gvk)
-        return True
-
-    await cluster.eventually(is_served, describe=f"{cls.__name__} is served")
+    await cluster.install(crd_manifest(cls))
 
 
 def web_app(cluster: Cluster, **spec: Any) -> Object:

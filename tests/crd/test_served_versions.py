@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from konverge.crd import Metadata, crd_manifest, decode, definition_of, encode
-from konverge.errors import AlreadyExistsError, InvalidError
+from konverge.errors import InvalidError
 from konverge.kube import Object, ObjectKey
 from konverge.testing import Cluster
 from konverge.testing.controlplane import find_binaries
@@ -22,15 +21,7 @@ only_real = pytest.mark.parametrize("cluster_kind", [pytest.param("real", marks=
 
 
 async def serve(cluster: Cluster, cls: type) -> None:
-    with suppress(AlreadyExistsError):
-        await cluster.client.create(crd_manifest(cls))
-
-    async def is_served() -> bool:
-        for version in definition_of(cls).versions:
-            await cluster.client.list(version.gvk)
-        return True
-
-    await cluster.eventually(is_served, describe=f"{cls.__name__} is served")
+    await cluster.install(crd_manifest(cls))
 
 
 async def kubectl(cluster: Cluster, *arguments: str) -> str:

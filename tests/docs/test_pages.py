@@ -26,8 +26,7 @@ DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 
 async def install(cluster: Cluster, operator: Operator) -> None:
     (resource,) = operator.custom_resources
-    await cluster.client.apply(crd_manifest(resource), field_manager=ADMIN)
-    await cluster.eventually(lambda: cluster.client.mapping(definition_of(resource).gvk))
+    await cluster.install(crd_manifest(resource))
 
 
 @pytest.mark.anyio

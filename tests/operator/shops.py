@@ -13,7 +13,7 @@ from typing import Any
 from konverge.clock import SeededEntropy
 from konverge.component import Component, ComponentBuilder, block_on_absence, depends_on, read_only
 from konverge.crd import Metadata, crd_manifest, custom_resource, decode, definition_of, encode
-from konverge.errors import AlreadyExistsError, NotFoundError, TerminalError
+from konverge.errors import NotFoundError, TerminalError
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.mutation import Mutation
 from konverge.operator import Operator, RunOptions
@@ -169,16 +169,6 @@ class Town:
     def key(self, name: str) -> ObjectKey:
         return ObjectKey(self.namespace, name)
 
-    async def install(self, manifest: Object, gvk: GroupVersionKind) -> None:
-        with suppress(AlreadyExistsError):
-            await self.client.create(manifest)
-
-        async def is_served() -> bool:
-            await self.client.list(gvk, namespace=self.namespace)
-            return True
-
-        await self.cluster.eventually(is_served, describe="shops are served")
-
     async def open(self, name: str, **spec: Any) -> Shop:
         shop = Shop(metadata=Metadata(name=name, namespace=self.namespace), spec=ShopSpec(**spec))
         return decode(Shop, await self.client.create(encode(shop)))
@@ -256,7 +246,7 @@ class Town:
 
 async def a_town(cluster: Cluster) -> Town:
     town = Town(cluster)
-    await town.install(crd_manifest(Shop), SHOP)
+    await cluster.install(crd_manifest(Shop))
     return town
 
 

@@ -15,7 +15,7 @@ from konverge.client.http import HttpTransport
 from konverge.client.kubeconfig import load_kubeconfig
 from konverge.component import ReconcileContext
 from konverge.crd import Metadata, crd_manifest, decode, definition_of, encode
-from konverge.errors import AlreadyExistsError, ForbiddenError, KonvergeError, NotFoundError
+from konverge.errors import ForbiddenError, KonvergeError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator.permission_check import missing_permissions
 from konverge.operator.permissions import Declaration, DeclaredOwner, Facilities, Permissions, permissions_of
@@ -66,14 +66,7 @@ async def granted(cluster: Cluster, permissions: Permissions, *namespaces: str) 
 
 
 async def serve(cluster: Cluster) -> None:
-    with suppress(AlreadyExistsError):
-        await cluster.client.create(crd_manifest(Bakery))
-
-    async def is_served() -> bool:
-        await cluster.client.list(BAKERIES)
-        return True
-
-    await cluster.eventually(is_served, describe="bakeries are served")
+    await cluster.install(crd_manifest(Bakery))
 
 
 async def takes_effect(cluster: Cluster, client: Client, permissions: Permissions, *namespaces: str) -> None:

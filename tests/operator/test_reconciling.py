@@ -204,7 +204,7 @@ async def test_an_owner_that_cannot_be_read_says_so_until_it_can(town: Town) -> 
         "type": "object",
         "x-kubernetes-preserve-unknown-fields": True,
     }
-    await town.install(manifest, LOOSE_SHOP)
+    await town.cluster.install(manifest)
     operator = Operator("shops")
     seen = []
 

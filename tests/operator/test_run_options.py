@@ -274,7 +274,7 @@ async def test_webhooks_are_served_registered_and_taken_back(town: Town) -> None
 
 
 async def test_a_flood_of_one_kind_does_not_delay_another(town: Town) -> None:
-    await town.install(crd_manifest(LooseShop), LOOSE_SHOP)
+    await town.cluster.install(crd_manifest(LooseShop))
     operator = Operator("shops")
     greeted: list[str] = []
 

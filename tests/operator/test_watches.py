@@ -145,7 +145,7 @@ async def test_a_kind_that_is_not_served_yet_is_watched_when_it_is(town: Town) -
         await town.cluster.eventually(lambda: passes, describe="the first pass, although a watched kind is absent")
         await town.quiet()
         passes.clear()
-        await town.install(crd_manifest(Stall), STALL)
+        await town.cluster.install(crd_manifest(Stall))
         stall = {"apiVersion": STALL.api_version, "kind": "Stall", "spec": {}}
         await town.client.create(stall | {"metadata": {"name": "new", "namespace": town.namespace}})
 

@@ -164,9 +164,8 @@ async def a_town(
     async with WebhookServer(options or WebhookOptions(port=0), registry.hooks()) as server:
         town = Town(cluster, kind, server)
         definition = crd_manifest(kind.stored, conversion=server.conversion_config(definition_of(kind.stored).mapping))
-        await client.create(definition)
+        await cluster.install(definition)
         try:
-            await cluster.eventually(lambda: _is_served(cluster, kind), describe="the kind is served")
             await town.register()
             try:
                 await town.are_asked()
@@ -177,12 +176,6 @@ async def a_town(
             # While its objects can still be converted.
             await client.delete(DEFINITION, ObjectKey("", definition["metadata"]["name"]))
             await cluster.eventually(lambda: _is_gone(cluster, definition), describe="the definition is gone")
-
-
-async def _is_served(cluster: Cluster, kind: Versions) -> bool:
-    for definition in definition_of(kind.stored).versions:
-        await cluster.client.list(definition.gvk)
-    return True
 
 
 async def _is_gone(cluster: Cluster, definition: Mapping[str, Any]) -> bool:

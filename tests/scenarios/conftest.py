@@ -11,15 +11,14 @@ from konverge.kube import ObjectKey
 from konverge.primitives import PersistentVolume
 from konverge.testing import Cluster
 from tests.scenarios.kinds import DEFINITIONS
-from tests.scenarios.samples import CLUSTER_SAMPLE, SAMPLE, ClusterSample, Sample, Stage
+from tests.scenarios.samples import ClusterSample, Sample, Stage
 
 
 @pytest.fixture
 async def stage(cluster: Cluster) -> AsyncIterator[Stage]:
     """A stage on which all kinds of the scenarios are served."""
     stage = Stage(cluster)
-    samples = {SAMPLE: crd_manifest(Sample), CLUSTER_SAMPLE: crd_manifest(ClusterSample)}
-    for gvk, definition in {**samples, **DEFINITIONS}.items():
-        await stage.serve(gvk, definition)
+    # Served from now on for all tests: the garbage collector takes its time to notice a new kind.
+    await cluster.install(crd_manifest(Sample), crd_manifest(ClusterSample), *DEFINITIONS)
     yield stage
     await stage.delete(PersistentVolume.gvk, ObjectKey("", f"disk-{stage.namespace}"))

@@ -64,18 +64,21 @@ def definition(group: str, kind: str, plural: str) -> Object:
         # The server takes no definition into this group without a word on who has approved of it.
         metadata["annotations"] = {"api-approved.kubernetes.io": "unapproved, a test"}
     names = {"kind": kind, "plural": plural, "singular": kind.lower()}
+    gvk = primitives.CustomResourceDefinition.gvk
     return {
+        "apiVersion": gvk.api_version,
+        "kind": gvk.kind,
         "metadata": metadata,
         "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [version]},
     }
 
 
 WIDGET = GroupVersionKind("widgets.konverge.test", "v1", "Widget")
-DEFINITIONS: Mapping[GroupVersionKind, Object] = {
-    WIDGET: definition(WIDGET.group, "Widget", "widgets"),
-    primitives.Gateway.gvk: definition(primitives.Gateway.gvk.group, "Gateway", "gateways"),
-    primitives.HTTPRoute.gvk: definition(primitives.HTTPRoute.gvk.group, "HTTPRoute", "httproutes"),
-}
+DEFINITIONS = (
+    definition(WIDGET.group, "Widget", "widgets"),
+    definition(primitives.Gateway.gvk.group, "Gateway", "gateways"),
+    definition(primitives.HTTPRoute.gvk.group, "HTTPRoute", "httproutes"),
+)
 """The kinds that the scenarios need and no cluster has."""
 
 WIDGET_CONTENT = {"apiVersion": WIDGET.api_version, "kind": WIDGET.kind, "spec": {"size": 3, "colour": "blue"}}

@@ -13,7 +13,6 @@ from konverge.crd import Metadata, custom_resource, definition_of, encode
 from konverge.errors import NotFoundError
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.operator import Operator, RunOptions
-from konverge.primitives import CustomResourceDefinition
 from konverge.testing import Cluster
 
 __all__ = ["AGENT", "CLUSTER_SAMPLE", "SAMPLE", "ClusterSample", "Sample", "SampleSpec", "Stage", "at"]
@@ -66,7 +65,6 @@ class ClusterSample:
 
 SAMPLE = definition_of(Sample).gvk
 CLUSTER_SAMPLE = definition_of(ClusterSample).gvk
-DEFINITION = CustomResourceDefinition.gvk
 
 
 def at(obj: Any, path: str) -> Any:
@@ -196,17 +194,6 @@ class Stage:
             return await self.find(gvk, key) is None
 
         await self.eventually(is_gone, describe=f"{gvk.kind} {key} is gone")
-
-    async def serve(self, gvk: GroupVersionKind, definition: Object) -> None:
-        """Have a kind served, from now on for all tests: the garbage collector takes its time to notice a new one."""
-        manifest = {"apiVersion": DEFINITION.api_version, "kind": DEFINITION.kind, **definition}
-        await self.client.apply(manifest, field_manager="scenarios-world")
-
-        async def is_served() -> bool:
-            await self.client.list(gvk)
-            return True
-
-        await self.eventually(is_served, describe=f"{gvk} is served")
 
     async def delete(self, gvk: GroupVersionKind, key: ObjectKey) -> None:
         """Delete an object if it is there."""
