@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from konverge.kube.yaml_loader import ObjectLoader
@@ -342,8 +342,27 @@ def test_each_known_field_is_carried_over_or_told_of(path: Path, key: str) -> No
 MAPPINGS = [path for path in ((), *paths(BASE)) if isinstance(at(BASE, path), dict)]
 
 
+@settings(max_examples=40)
 @given(st.sampled_from(MAPPINGS), st.text("abcXYZ09-_.", min_size=1, max_size=8).map(lambda text: f"zz{text}"))
 def test_whatever_is_unknown_is_told_of(path: Path, key: str) -> None:
     before, after = PLAIN, outcome(with_field(path, key, "a value"))
 
     assert after[0] != before[0] or len(after[1]) > len(before[1])
+
+
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["", "x", "{{ .spec.a }}", "{{", "{%", "3"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["name", "a", "{{ .x }}"]), inner),
+    max_leaves=4,
+)
+PLACES = [(name, path) for name in NAMES for path in paths(KATALOGS[name]) if path not in HEAD]
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(PLACES), ODD)
+def test_whatever_stands_in_a_field_it_is_imported_or_told_of(place: tuple[str, Path], value: Any) -> None:
+    name, path = place
+    katalog = copy.deepcopy(KATALOGS[name])
+    at(katalog, path[:-1])[path[-1]] = value
+
+    outcome(katalog)

@@ -269,21 +269,24 @@ def _resource(fields: Fields, around: Surroundings) -> dict[str, Any] | None:
         )
     found: dict[str, Any] = {}
     if definition is not None:
-        spec = definition.get("spec", {})
-        names, versions = spec.get("names", {}), [each for each in spec.get("versions", []) if isinstance(each, dict)]
+        spec = _mapping(definition.get("spec"))
+        names, listed = _mapping(spec.get("names")), spec.get("versions")
+        versions = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
         chosen = next((each for each in versions if each.get("name") == version), None)
         chosen = chosen or next((each for each in versions if each.get("storage")), versions[0] if versions else {})
         if len(versions) > 1:
             fields.refuse("crdFile", "other versions of the kind", "a box has one version", "serve the others yourself")
         version = version or str(chosen.get("name", ""))
         group, kind = group or str(spec.get("group", "")), kind or str(names.get("kind", ""))
-        plural = plural or names.get("plural")
+        plural = plural or str(names.get("plural") or "")
         found |= {key: names[key] for key in ("shortNames", "categories") if names.get(key)}
         if spec.get("scope") == "Cluster":
             namespaced = False
         if chosen.get("additionalPrinterColumns"):
             found["additionalPrinterColumns"] = chosen["additionalPrinterColumns"]
-        properties = chosen.get("schema", {}).get("openAPIV3Schema", {}).get("properties", {})
+        properties = chosen
+        for step in ("schema", "openAPIV3Schema", "properties"):
+            properties = _mapping(properties.get(step))
         schema = {part: properties[part] for part in ("spec", "status") if isinstance(properties.get(part), dict)}
         if schema:
             found["schema"] = schema
@@ -297,6 +300,10 @@ def _resource(fields: Fields, around: Surroundings) -> dict[str, Any] | None:
     if namespaced is False:
         head["scope"] = "Cluster"
     return head | found
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _definition(fields: Fields, around: Surroundings) -> dict[str, Any] | None:
@@ -339,9 +346,9 @@ def _reconcile(places: _Places) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if (holder := places.of("profile")) is not None:
         profile = holder.peek("profile")
-        if profile in _PROFILES:
+        if isinstance(profile, str) and profile in _PROFILES:
             holder.take("profile")
-            found |= _PROFILES[str(profile)]
+            found |= _PROFILES[profile]
     for key in ("default",):
         if (holder := places.of(key)) is not None and holder.typed(key, bool) is False:
             holder.notes.list(holder.at(key), _GO)

@@ -344,7 +344,7 @@ def _ingress(fields: Fields, known: Known) -> dict[str, Any]:
     if key:
         _put(found, "ingressClassName", text(fields, key, Use.VALUE, known))
     if "tls" in fields:
-        found["tls"] = _ingress_tls(fields, host, known)
+        _put(found, "tls", _ingress_tls(fields, host, known))
     return found
 
 

@@ -28,7 +28,6 @@ _SAME: dict[str, tuple[str, Use]] = {
     "nodeSelector": ("nodeSelector", Use.TEXT),
     "tolerations": ("tolerations", Use.VALUE),
     "affinity": ("affinity", Use.VALUE),
-    "volumeMounts": ("volumeMounts", Use.VALUE),
 }
 _NUMBERS: dict[str, tuple[str, ...]] = {
     "deployments": ("replicas",),
@@ -67,6 +66,8 @@ def pods(fields: Fields, kind: str, known: Known) -> dict[str, Any]:
     for key, (here, use) in _SAME.items():
         if key in fields:
             _put(found, here, tree(fields, fields.take(key), fields.at(key), use, known))
+    if mounts := fields.typed("volumeMounts", list):
+        found["volumeMounts"] = tree(fields, mounts, fields.at("volumeMounts"), Use.VALUE, known)
     _port(fields, found, known)
     env = _environment(fields, known)
     more_env, sources = _environment_from(fields, known)
@@ -280,12 +281,16 @@ def _claims(fields: Fields, found: dict[str, Any], known: Known) -> None:
         spec: dict[str, Any] = {"accessModes": each.take("accessModes") or ["ReadWriteOnce"]}
         _, storage_class = each.first("storageClass", "storageClassName")
         _put(spec, "storageClassName", tree(each, storage_class, each.at("storageClass"), Use.VALUE, known))
-        key, size = each.first("storageSize", "storage")
-        spec["resources"] = {"requests": {"storage": tree(each, size, each.at(key), Use.REQUIRED, known)}}
+        size = text(each, "storageSize" if "storageSize" in each else "storage", Use.REQUIRED, known)
+        if size in (None, MISSING):
+            fields.notes.list(each.path, Why("a claim", "it has no size that is known here", "write it by hand"))
+            continue
+        spec["resources"] = {"requests": {"storage": size}}
         each.close()
         claims.append({"metadata": {"name": name}, "spec": spec})
-        mounts = found.setdefault("volumeMounts", [])
-        mounts.append({"name": name, "mountPath": "/data" if mount in (None, MISSING) else mount})
+        found.setdefault("volumeMounts", []).append(
+            {"name": name, "mountPath": "/data" if mount in (None, MISSING) else mount}
+        )
     if claims:
         found["volumeClaimTemplates"] = claims
 
