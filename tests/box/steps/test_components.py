@@ -9,7 +9,7 @@ from konverge.box.file import CUSTOM, KINDS
 from konverge.box.steps.components import PRIMITIVES, component_of
 from konverge.component import Component
 from konverge.component.options import Mode, OnAbsence
-from konverge.errors import BuildError
+from konverge.errors import KonvergeError
 from konverge.kube import Object
 from konverge.primitives import Static
 from tests.box.steps.planned import made_by, plan_of, stored
@@ -79,11 +79,14 @@ def test_secrets_are_revealed_where_the_engine_gets_the_object_and_only_there() 
     assert [obj.get("data", obj.get("stringData")) for obj in made.preview()] == [{"key": "hunter2"}] * 2
 
 
-def test_a_mistake_in_an_object_is_told_without_its_values() -> None:
-    with pytest.raises(BuildError) as caught:
-        component("onReconcile: {secrets: [{data: {key: '{{ spec.key }}'}}]}", {"key": sensitive("hunter2")})
+def test_a_mistake_in_an_object_holds_it_back_and_is_told_without_its_values() -> None:
+    steps = "onReconcile: {secrets: [{data: {key: '{{ spec.key }}'}}]}"
+    (entry,) = component(steps, {"key": sensitive("hunter2")}).entries
 
-    assert "data['key']: expected base64 text" in str(caught.value)
+    with pytest.raises(KonvergeError) as caught:
+        entry.resource.check_guard()
+
+    assert "spec.crds.web.onReconcile.secrets[0]: data['key']: expected base64 text" in str(caught.value)
     assert "hunter2" not in str(caught.value)
 
 

@@ -100,6 +100,22 @@ def test_numbers_and_booleans_become_text_where_kubernetes_wants_text() -> None:
     assert main["ports"] == [{"containerPort": 80}]
 
 
+def test_a_field_that_is_null_is_left_out_but_of_kinds_that_may_mean_it() -> None:
+    plan = plan_of(
+        """
+        onReconcile:
+          configMaps: [{data: {a: "{{ null }}", b: x}}]
+          custom: [{apiVersion: t/v1, kind: Boat, spec: {crew: null}}]
+        """
+    )
+    settings, boat = (entry.object for entry in entries_of(plan))
+
+    assert settings is not None
+    assert settings["data"] == {"b": "x"}
+    assert boat is not None
+    assert boat["spec"] == {"crew": None}
+
+
 @given(st.permutations(["podDisruptionBudgets", "services", "configMaps", "secrets", "namespaces", "jobs"]))
 def test_the_kinds_of_a_group_are_made_in_their_order_whatever_the_file_says(keys: list[str]) -> None:
     entry = "{image: a, name: '{{ item }}', forEach: {field: spec.names}}"

@@ -93,10 +93,8 @@ PRIMITIVES: Mapping[str, type[Primitive[Any]]] = {
 def component_of(planned: PlannedGroup) -> Component:
     """The component of a group in this pass.
 
-    Sensitive values are revealed here, in the objects that the primitives keep for the engine, and nowhere else.
-
-    Raises:
-        konverge.errors.BuildError: An object is none of its kind.
+    Sensitive values are revealed here, in the objects that the primitives keep for the engine, and nowhere else. What
+    is wrong with an object is told by the component's condition.
     """
     builder = ComponentBuilder(planned.name, condition_type=planned.condition_type)
     for entry in planned.entries:
@@ -122,22 +120,25 @@ def _register(builder: ComponentBuilder, entry: PlannedResource) -> None:
 
 def _wanted(entry: PlannedResource) -> Primitive[Any]:
     if entry.object is None:
-        return _bare(entry, guard=_guard(entry))
+        return _held_back(entry, entry.problem)
     more: dict[str, Any] = {}
     if entry.resource.kind == "pods" or entry.renews:  # little of a Pod, or nothing of a Secret, can be changed
         more["recreate"] = True
-    return _primitive(entry, revealed(entry.object), **more)
+    made = _primitive(entry, revealed(entry.object), **more)
+    if made.mistakes:  # what one custom resource has brought about: a failure of its group, not of the box
+        return _held_back(entry, f"{entry.resource.path}: {'; '.join(made.mistakes)}")
+    return made
 
 
-def _guard(entry: PlannedResource) -> Callable[[Object], GuardResult]:
-    """Holds back an object that cannot be rendered yet, or cannot be at all."""
+def _held_back(entry: PlannedResource, problem: str) -> Static:
+    """In place of an object that cannot be applied yet, or cannot be at all; nothing after it is made either."""
 
     def check(obj: Object) -> GuardResult:
-        if entry.problem:
-            raise KonvergeError(entry.problem)
+        if problem:
+            raise KonvergeError(problem)
         return blocked(entry.blocked)
 
-    return check
+    return _bare(entry, guard=check)
 
 
 def _left(entry: PlannedResource) -> Primitive[Any]:

@@ -30,7 +30,7 @@ from konverge.box.steps.keeping import Keeping, Values
 from konverge.box.steps.labels import ENTRY, MANAGED_BY, OWNER_UID
 from konverge.box.steps.scope import Scope
 from konverge.box.steps.waiting import WaitFor
-from konverge.box.steps.worded import places_of, put_into_words
+from konverge.box.steps.worded import places_of, put_into_words, without_nulls
 from konverge.kube import Object, ObjectKey
 
 __all__ = ["CompiledResource", "label_value", "renewal_period"]
@@ -91,7 +91,9 @@ class CompiledResource:
         )
         body = _without_key(declared.object)
         self._object = compile_structure(body, where=path)
-        self._places = places_of(body, builtin_schema(self.gvk))
+        schema = builtin_schema(self.gvk)
+        self._places = places_of(body, schema)
+        self._may_be_null = schema is None  # only there may a null be a value
         self.entry = _hash(step, group, declared.kind, str(self.gvk), name, namespace)
         self._labels = {MANAGED_BY: label_value(box_name), ENTRY: self.entry}
         read = self._name.names() | (self._namespace.names() if self._namespace is not None else frozenset())
@@ -162,6 +164,8 @@ class CompiledResource:
         """
         obj: Object = turn.render(self._object)
         put_into_words(obj, self._places)
+        if not self._may_be_null:
+            obj = without_nulls(obj)
         metadata = obj.get("metadata", {})
         if has_sensitive(metadata):
             # Whoever may list objects sees it.

@@ -1,7 +1,10 @@
-"""Numbers and booleans where Kubernetes wants text: labels, the environment of a container, the data of a ConfigMap.
+"""What a rendered value becomes so that Kubernetes takes it.
 
-An expression that stands alone keeps the type of its value, and the server would refuse a label ``3`` that is no text.
-Nothing else is converted: a text where a number belongs is more likely a mistake than meant.
+Numbers and booleans become text where only text can be: in labels, the environment of a container, the data of a
+ConfigMap. An expression that stands alone keeps the type of its value, and the server would refuse a label ``3`` that
+is no text. Nothing else is converted: a text where a number belongs is more likely a mistake than meant.
+
+A field that is null is left out.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from konverge.apply.schema import Schema
 from konverge.box.expressions import Sensitive, is_expression
 from konverge.box.expressions.values import text_of
 
-__all__ = ["Places", "places_of", "put_into_words"]
+__all__ = ["Places", "places_of", "put_into_words", "without_nulls"]
 
 _EACH = object()
 
@@ -58,6 +61,15 @@ def put_into_words(value: Any, places: Places) -> None:
     """Convert, in place, what has been rendered at these places."""
     for steps, schema in places:
         _convert(value, steps, schema)
+
+
+def without_nulls(value: Any) -> Any:
+    """The value without the fields that are null, however deep; items of lists stay."""
+    if isinstance(value, dict):
+        return {name: without_nulls(each) for name, each in value.items() if each is not None}
+    if isinstance(value, list):
+        return [without_nulls(each) for each in value]
+    return value
 
 
 def _convert(value: Any, steps: tuple[Any, ...], schema: Schema) -> None:
