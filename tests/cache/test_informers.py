@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from konverge.cache import CacheOptions, Informers
+from konverge.cache import CacheOptions, Informers, label_index
 from konverge.client import Client
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.errors import (
@@ -545,6 +545,41 @@ async def test_an_index_knows_own_writes_and_deletes() -> None:
 
     assert written == [key()]
     assert informer.by_index("revision", "11") == []
+
+
+@pytest.mark.parametrize("is_indexed", [False, True])
+@pytest.mark.parametrize(
+    "selector", ["app=web", "app in (web), tier!=back", "app=web, tier=front", "tier", "app in (a, web)"]
+)
+async def test_a_list_is_the_same_with_an_index_of_the_label(selector: str, is_indexed: bool) -> None:
+    stream = synced(
+        line("ADDED", config_map(7, labels={"app": "web", "tier": "front"})),
+        line("ADDED", config_map(8, "db", labels={"app": "db", "tier": "back"})),
+        line("ADDED", config_map(9, "plain")),
+    )
+    world = Set(stream)
+    name, values_of = label_index("app")
+    looked_at: list[str] = []
+    if is_indexed:
+        world.informers.add_index(CONFIG_MAP, name, values_of)
+    async with world.informers:
+        informer = await world.informers.started(CONFIG_MAP)
+        chosen = LabelSelector.parse(selector)
+
+        class Noting(LabelSelector):
+            def matches(self, labels: Mapping[str, str]) -> bool:
+                looked_at.append(str(labels.get("app")))
+                return super().matches(labels)
+
+        found = [obj["metadata"]["name"] for obj in informer.list(labels=Noting(chosen.requirements))]
+        stream.send(line("MODIFIED", config_map(11, "db", labels={"app": "web", "tier": "front"})))
+        await world.settle()
+        after = [obj["metadata"]["name"] for obj in informer.list(labels=chosen)]
+
+    assert found == (["db", "web"] if selector == "tier" else ["web"])
+    assert after == ["db", "web"]
+    finds_by_label = is_indexed and selector not in ("tier", "app in (a, web)")
+    assert looked_at[:3] == (["web"] if finds_by_label else looked_at[:3])
 
 
 async def test_an_index_follows_a_list_that_replaces_everything() -> None:

@@ -11,7 +11,7 @@ which a reader may change) and changes (the metadata before and after). Three pr
 """
 
 from konverge.cache.collection import Callback
-from konverge.cache.indexes import ValuesOf
+from konverge.cache.indexes import ValuesOf, label_index
 from konverge.cache.informer import Informer
 from konverge.cache.informers import Informers
 from konverge.cache.options import CacheOptions, Transform
@@ -30,4 +30,5 @@ __all__ = [
     "Store",
     "Transform",
     "ValuesOf",
+    "label_index",
 ]

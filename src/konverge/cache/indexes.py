@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.kube.selectors import LabelSelector
 
-__all__ = ["Index", "ValuesOf"]
+__all__ = ["Index", "ValuesOf", "label_index", "labelled_index"]
 
 _logger = logging.getLogger(__name__)
 
 ValuesOf: TypeAlias = Callable[[Object], Iterable[str]]
 """Gets an object (a copy of its own) and returns the values that it is to be found by; none is fine."""
+
+
+def label_index(label: str) -> tuple[str, ValuesOf]:
+    """The name and the function of an index of a label: with it, a list by that label looks at no other objects."""
+
+    def values_of(obj: Object) -> list[str]:
+        value = (obj["metadata"].get("labels") or {}).get(label)
+        return [] if value is None else [value]
+
+    return f"label {label}", values_of
+
+
+def labelled_index(indexes: Mapping[str, Index], labels: LabelSelector) -> list[ObjectKey] | None:
+    """The objects that may match a selector, by the first of its labels that has an index; None without one."""
+    for requirement in labels.requirements:
+        if requirement.operator == "in" and len(requirement.values) == 1:
+            index = indexes.get(f"label {requirement.key}")
+            if index is not None:
+                (value,) = requirement.values
+                return index.keys(value)
+    return None
 
 
 class Index:

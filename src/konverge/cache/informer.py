@@ -9,7 +9,7 @@ from typing import Any
 
 from konverge.cache.collection import Callback, Collection
 from konverge.cache.held import Held
-from konverge.cache.indexes import Index, ValuesOf
+from konverge.cache.indexes import Index, ValuesOf, labelled_index
 from konverge.cache.options import CacheOptions
 from konverge.cache.statistics import Statistics
 from konverge.cache.store import Store
@@ -204,10 +204,12 @@ class Informer:
             namespace: Narrows it to one; empty for all.
             labels: Narrows it by labels.
         """
+        indexed = labelled_index(self._indexes, labels)
+        candidates = self._held.all_metadata() if indexed is None else map(self._held.metadata, indexed)
         found = [
             meta.key
-            for meta in self._held.all_metadata()
-            if (not namespace or meta.namespace == namespace) and labels.matches(meta.labels)
+            for meta in candidates
+            if meta is not None and (not namespace or meta.namespace == namespace) and labels.matches(meta.labels)
         ]
         return [obj for key in sorted(found) if (obj := self._held.get(key)) is not None]
 

@@ -10,7 +10,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from konverge.box.calls import Caller
-from konverge.box.file import OperatorBox
+from konverge.box.file import CustomResource, OperatorBox
 from konverge.box.providers import ProviderPool
 from konverge.box.running.box_pass import BoxPass
 from konverge.box.running.conditions import VALIDATION_FAILED
@@ -23,6 +23,8 @@ from konverge.box.running.rehearsed_calls import RehearsingCaller
 from konverge.box.running.reloading import BoxReloader
 from konverge.box.running.run import BoxRun
 from konverge.box.running.uniqueness import index_name, index_values, is_first, value_key
+from konverge.box.steps.labels import OWNER_UID
+from konverge.cache import label_index
 from konverge.clock import SystemEntropy
 from konverge.crd import PlainResource, definition_of
 from konverge.errors import describe
@@ -100,6 +102,7 @@ class RunningBox:
             operator.finalizes(cls, name=first, others=others)(lambda owner, ctx: self._finalize(name, ctx))
         if pipeline.validation.unique_fields:
             self._index(name, cls)
+        self._index_repeated(declared)
         operator.uses(cls, *READ)
         for gvk, verbs in uses_of(self.box, declared):
             operator.uses(self._own.get(gvk, gvk), *verbs)
@@ -114,6 +117,15 @@ class RunningBox:
         @operator.watches(gvk, wakes=cls, when=generation_changed)
         def denied_ones(change: Change) -> Iterable[ObjectKey]:
             return change.by_index(gvk, _DENIED, "True")
+
+    def _index_repeated(self, declared: CustomResource) -> None:
+        """Find the objects of an owner by its label alone, of the kinds of which each pass lists them."""
+        name, values_of = label_index(OWNER_UID)
+        for group in (*declared.on_create, *declared.on_reconcile):
+            for resource in group.resources:
+                is_listed = resource.for_each is not None or bool(resource.to_namespaces)
+                if is_listed and (resource.gvk, name) not in self.operator.registered.indexes:
+                    self.operator.index(resource.gvk, name)(values_of)
 
     async def _reconcile(self, name: str, ctx: OwnerContext) -> Result | None:
         async with self._pass(name, ctx) as (one, run):
