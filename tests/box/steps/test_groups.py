@@ -503,6 +503,7 @@ def test_the_values_of_a_secret_show_nowhere() -> None:
 
     assert "hunter2" not in repr(plan)
     assert "aHVudGVyMg" not in repr(plan)
+    assert "hunter2" not in str(made_by(plan))
     assert revealed(made_by(plan))["stringData"] == {"password": "hunter2"}
 
 
