@@ -13,8 +13,8 @@ import pytest
 from aiohttp import web
 
 from konverge.box.calls import CallError
-from konverge.box.calls.connecting import Names as MachineNames
 from konverge.clock import SystemClock
+from konverge.network import Names as MachineNames
 from tests.box.calls.stands import Names, answering, caller, results, server, silent, site
 from tests.client.certificates import Authority
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from konverge.box.calls import CallFailure, Networks, Request
+from konverge.box.calls import CallFailure, Request
 from konverge.box.calls.requests import check_headers, parsed_url, place_of
+from konverge.network import Networks
 
 URLS = {
     "ftp://example.com/": "expected a URL with http or https, found ftp",

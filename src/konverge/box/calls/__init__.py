@@ -15,7 +15,6 @@ the credential: servers quote what they were sent.
 from konverge.box.calls.caller import Caller
 from konverge.box.calls.calls import Calls
 from konverge.box.calls.failures import CallError, CallFailure
-from konverge.box.calls.networks import Networks
 from konverge.box.calls.requests import Request
 
-__all__ = ["CallError", "CallFailure", "Caller", "Calls", "Networks", "Request"]
+__all__ = ["CallError", "CallFailure", "Caller", "Calls", "Request"]

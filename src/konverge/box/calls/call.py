@@ -13,7 +13,6 @@ from msgspec import UNSET
 from konverge.box.calls.answers import LARGEST_BODY
 from konverge.box.calls.credentials import Credential
 from konverge.box.calls.failures import CallFailure
-from konverge.box.calls.networks import Networks
 from konverge.box.calls.postgres import load_driver, split_query
 from konverge.box.calls.requests import Request, check_headers, parsed_url
 from konverge.box.calls.resp import READS
@@ -34,6 +33,7 @@ from konverge.box.expressions.values import text_of
 from konverge.box.file import ExternalCall
 from konverge.box.steps import Reader, Scope, conditions_of
 from konverge.errors import ConfigurationError
+from konverge.network import Networks
 
 __all__ = ["Call"]
 

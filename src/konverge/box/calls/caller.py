@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from konverge.box.calls.answers import Answer
-from konverge.box.calls.connecting import Lookup, Names
-from konverge.box.calls.failures import CallFailure, RefusedAddress
+from konverge.box.calls.failures import CallFailure
 from konverge.box.calls.http import ask_http, ask_prometheus
 from konverge.box.calls.memory import Memory
 from konverge.box.calls.postgres import ask_postgres
 from konverge.box.calls.redis import ask_redis
 from konverge.box.calls.requests import Place, Request
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
+from konverge.network import Lookup, Names, RefusedAddressError
 
 __all__ = ["CALLS_AT_ONCE", "CALLS_TO_A_HOST", "Caller"]
 
@@ -109,10 +109,13 @@ class Caller:
             problem = f"{request.shown} did not answer within {request.timeout_seconds:g} s"
             return Answer(error=problem, is_passing=True, is_sensitive=request.is_sensitive)
         except CallFailure as failure:
-            problem = failure.problem
-            if isinstance(failure, RefusedAddress) and (request.is_sensitive or request.repeats(problem)):
-                problem = f"{request.shown}: {failure.anonymous}"
-            return Answer(error=problem, is_passing=failure.is_passing, is_sensitive=request.is_sensitive)
+            return Answer(error=failure.problem, is_passing=failure.is_passing, is_sensitive=request.is_sensitive)
+        except RefusedAddressError as refused:
+            problem = str(refused)
+            if request.is_sensitive or request.repeats(problem):
+                problem = f"{request.shown}: its address may not be reached: its network is {refused.kind}"
+            problem += ". Expected a public address, or one in a network of spec.allowedNetworks"
+            return Answer(error=problem, is_sensitive=request.is_sensitive)
         except Exception as error:  # noqa: BLE001  # of a library, met by what some server sent: a failure of this call
             problem = f"{request.shown} cannot be asked: {type(error).__name__}"
             return Answer(error=problem, is_passing=True, is_sensitive=request.is_sensitive)

@@ -13,11 +13,11 @@ from konverge.box.calls.answers import Answer, result_of
 from konverge.box.calls.call import Call
 from konverge.box.calls.caller import Caller
 from konverge.box.calls.failures import CallError, CallFailure
-from konverge.box.calls.networks import Networks
 from konverge.box.expressions import ExpressionError
 from konverge.box.file import ExternalCall
 from konverge.box.steps import Reader, Scope
 from konverge.errors import ConfigurationError
+from konverge.network import Networks
 
 __all__ = ["Calls"]
 

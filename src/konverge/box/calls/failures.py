@@ -7,7 +7,7 @@ from typing import Any
 
 from konverge.box.steps import StepError
 
-__all__ = ["CallError", "CallFailure", "RefusedAddress"]
+__all__ = ["CallError", "CallFailure"]
 
 
 class CallError(StepError):
@@ -37,25 +37,3 @@ class CallFailure(Exception):
         super().__init__(problem)
         self.problem = problem
         self.is_passing = is_passing
-
-
-class RefusedAddress(CallFailure):
-    """The address of a host may not be reached.
-
-    Args:
-        host: As the URL has it.
-        address: What it resolves to.
-        kind: What the address's network is.
-    """
-
-    def __init__(self, host: str, address: str, kind: str) -> None:
-        named = address if host == address else f"{host} ({address})"
-        super().__init__(f"{named} {self._rule(kind)}")
-        self.anonymous = f"its address {self._rule(kind)}"
-
-    @staticmethod
-    def _rule(kind: str) -> str:
-        return (
-            f"may not be reached: its network is {kind}. Expected a public address, or one in a network of "
-            "spec.allowedNetworks"
-        )

@@ -12,10 +12,10 @@ import aiohttp
 from yarl import URL
 
 from konverge.box.calls.answers import LARGEST_BODY, Answer, decoded, too_long, unpacked
-from konverge.box.calls.connecting import CheckedSockets, Lookup, connector
 from konverge.box.calls.failures import CallFailure
 from konverge.box.calls.requests import Request, parsed_url
 from konverge.box.calls.retrying import wanted_pause
+from konverge.network import CheckedSockets, Lookup, connector
 
 __all__ = ["MOST_REDIRECTS", "ask_http", "ask_prometheus"]
 

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from konverge.box.calls.answers import LARGEST_BODY, Answer, too_long
-from konverge.box.calls.connecting import Lookup, permitted
 from konverge.box.calls.failures import CallFailure
 from konverge.box.calls.requests import Request
 from konverge.client.decoding import UNREADABLE
 from konverge.errors import ConfigurationError
+from konverge.network import Lookup, permitted
 
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn, PGresult

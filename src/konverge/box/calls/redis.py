@@ -7,10 +7,10 @@ import ssl
 from typing import Any
 
 from konverge.box.calls.answers import Answer
-from konverge.box.calls.connecting import Lookup, connected
 from konverge.box.calls.failures import CallFailure
 from konverge.box.calls.requests import Request
 from konverge.box.calls.resp import RedisRefusal, command, reply
+from konverge.network import Lookup, connected
 
 __all__ = ["ask_redis"]
 
@@ -30,7 +30,7 @@ async def ask_redis(request: Request, lookup: Lookup, tls: ssl.SSLContext) -> An
     transport: asyncio.WriteTransport | None = None
     value: Any = None
     try:
-        made = await connected(request.place, lookup, request.networks)
+        made = await connected(request.place.host, request.place.port, lookup, request.networks)
         try:
             is_tls = request.url.scheme == "rediss"
             reader, writer = await asyncio.open_connection(

@@ -11,8 +11,8 @@ import msgspec
 from yarl import URL
 
 from konverge.box.calls.failures import CallFailure
-from konverge.box.calls.networks import Networks
 from konverge.box.calls.retrying import NEVER, Pauses
+from konverge.network import Networks
 
 __all__ = ["PORTS", "SCHEMES", "Place", "Request", "check_headers", "parsed_url"]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge.box.calls import Networks
+from konverge.network import Networks
 
 REFUSED = {
     "127.0.0.1": "loopback",

@@ -16,10 +16,9 @@ from typing import Any, TypeAlias
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from konverge.box.calls.failures import RefusedAddress
-from konverge.box.calls.networks import Networks
-from konverge.box.calls.requests import Place
 from konverge.client.sockets import Sockets
+from konverge.network.addresses import Networks
+from konverge.network.refused import RefusedAddressError
 
 __all__ = ["CheckedSockets", "Lookup", "Names", "connected", "connector", "permitted"]
 
@@ -92,7 +91,7 @@ class CheckedResolver(AbstractResolver):
         """The addresses of a host.
 
         Raises:
-            RefusedAddress: None of them may be reached.
+            RefusedAddressError: None of them may be reached.
             OSError: It has none.
         """
         return [
@@ -125,12 +124,12 @@ class CheckedSockets(Sockets):
         """A new socket for an address as `socket.getaddrinfo` gives it.
 
         Raises:
-            RefusedAddress: It may not be reached.
+            RefusedAddressError: It may not be reached.
         """
         reached = str(address[4][0])
         kind = self._networks.refusal(reached)
         if kind:
-            raise RefusedAddress(reached, reached, kind)
+            raise RefusedAddressError(reached, reached, kind)
         return super().__call__(address)
 
 
@@ -138,7 +137,7 @@ async def permitted(host: str, port: int, lookup: Lookup, networks: Networks) ->
     """The addresses of a host that may be reached; at least one.
 
     Raises:
-        RefusedAddress: There is none.
+        RefusedAddressError: There is none.
         OSError: It cannot be resolved.
     """
     found = [host] if _is_address(host) else list(await lookup(host, port))[:_MOST_ADDRESSES]
@@ -149,24 +148,24 @@ async def permitted(host: str, port: int, lookup: Lookup, networks: Networks) ->
     if not kinds:
         raise OSError("no address")
     address, kind = next(iter(kinds.items()))
-    raise RefusedAddress(host, address, kind)
+    raise RefusedAddressError(host, address, kind)
 
 
-async def connected(place: Place, lookup: Lookup, networks: Networks) -> socket.socket:
+async def connected(host: str, port: int, lookup: Lookup, networks: Networks) -> socket.socket:
     """A socket that is connected to one of the addresses of a host, which are tried one after the other.
 
     Raises:
-        RefusedAddress: None of them may be reached.
+        RefusedAddressError: None of them may be reached.
         OSError: None of them answers.
     """
     loop = asyncio.get_running_loop()
     failure: OSError | None = None
-    for address in await permitted(place.host, place.port, lookup, networks):
+    for address in await permitted(host, port, lookup, networks):
         made = socket.socket(_family(address), socket.SOCK_STREAM)
         made.setblocking(False)
         try:
             async with asyncio.timeout(_ADDRESS_SECONDS):
-                await loop.sock_connect(made, (address, place.port))
+                await loop.sock_connect(made, (address, port))
         except OSError as error:  # a time-out is one
             made.close()
             failure = error

@@ -1,4 +1,4 @@
-"""Which addresses a call may reach: by themselves only those of the public internet.
+"""Which addresses may be reached: by themselves only those of the public internet.
 
 An address is judged where a connection is about to be made to it, after its name was resolved. What a name says, and
 what it resolved to a moment ago, says nothing.
@@ -57,7 +57,10 @@ class Networks:
     """The networks that may be reached besides the public internet.
 
     Args:
-        allowed: Such as ``10.0.0.0/8`` or ``fd00::/8``; ``allowedNetworks`` of the file, which has checked them.
+        allowed: Such as ``10.0.0.0/8`` or ``fd00::/8``.
+
+    Raises:
+        ValueError: One of them is no network.
     """
 
     __slots__ = ("_allowed", "names")
