@@ -228,11 +228,12 @@ class Planning:
         for gvk, entries in by_kind.items():
             for live in await objects_of(gvk, self._owner, self._reader):
                 key = ObjectKey.of(live)
+                identity = (*gvk.group_kind, key.namespace, key.name)
                 made_by = entries.get((live["metadata"].get("labels") or {}).get(ENTRY, ""))
-                if made_by is None or (*gvk.group_kind, *key) in decided or not is_ours(live, self._owner):
+                if made_by is None or identity in decided or not is_ours(live, self._owner):
                     continue
                 place, resource = made_by
-                decided.add((*gvk.group_kind, *key))
+                decided.add(identity)
                 candidate = _Candidate(place, resource, self._scope, key, False, bool(key.namespace))
                 yield place, self._resource(candidate, Decision.DELETE, "its entry names it no more")
 
