@@ -7,7 +7,7 @@ import prometheus_client
 import pytest
 from yarl import URL
 
-from konverge.box.calls import Networks, Request
+from konverge.box.calls import Request
 from konverge.box.file import load_box
 from konverge.box.providers import ProviderPool, ProviderRegistry
 from konverge.box.running import RunningBox
@@ -22,6 +22,7 @@ from tests.box.running.boxes import BOOK, CONFIG_MAP, SHELF, Library, a_box, box
 
 pytestmark = pytest.mark.anyio
 
+NOWHERE: Any = None  # what is not sent goes through no network
 MACHINE = {"cloud": [{"kind": "Machine", "name": "{{ metadata.name }}", "spec": {"size": 2}}]}
 
 
@@ -106,7 +107,7 @@ async def test_a_rehearsal_changes_nothing_and_asks_no_provider(library: Library
 
 async def test_a_rehearsal_makes_no_call_that_might_change_something() -> None:
     async with RehearsingCaller() as caller:
-        request = Request(protocol="http", url=URL("https://example.com/"), networks=Networks(()), method="POST")
+        request = Request(protocol="http", url=URL("https://example.com/"), networks=NOWHERE, method="POST")
         answer = await caller.answer(request)
 
     assert answer.error == "a rehearsal makes no such call (POST): it might change something"

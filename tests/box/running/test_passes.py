@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from konverge.box.running import RunningBox
 from konverge.box.running.health import PassResult
 from konverge.kube import find_condition
 from tests.box.running.boxes import BOOK, CONFIG_MAP, SHELF, Library, a_box, config_map, custom_resource
@@ -221,3 +222,31 @@ async def test_the_owner_of_a_finalizer_goes_with_all_that_it_made_elsewhere(lib
 
         await library.delete(SHELF, "top")
         await library.until_gone(SHELF, "top")
+
+
+@pytest.mark.parametrize("cluster_kind", [pytest.param("embedded", marks=pytest.mark.embedded)])
+async def test_a_pass_comes_again_when_an_answer_is_not_kept_any_more(library: Library) -> None:
+    calls = [{"name": name, "url": "https://example.com", "cacheFor": "20s"} for name in ("asked", "skipped")]
+    box = a_box(shelf=custom_resource("Shelf", external=calls))
+    asked_at: list[float] = []
+
+    class Answers:
+        """Stands for the network, which has no simulated time."""
+
+        def next_change(self, now: object) -> None:
+            return None
+
+        async def answer(self, *args: object, **named: object) -> dict[str, dict[str, bool]]:
+            asked_at.append(library.clock.monotonic())
+            return {"asked": {"called": True}, "skipped": {"called": False}}
+
+    running = RunningBox(box)
+    running.pipelines["shelf"].calls = Answers()  # type: ignore[assignment]
+    async with library.running(running):
+        await library.create(SHELF, "top")
+        await library.until(SHELF, "top", "Reconciled")
+        await library.quiet()
+        before = len(asked_at)
+        await library.clock.sleep(45)
+
+    assert len(asked_at) == before + 2

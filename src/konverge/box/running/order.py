@@ -140,6 +140,9 @@ async def _external(state: PassState) -> None:
         state.scope = state.scope.plus(external=error.results)
         raise
     state.scope = state.scope.plus(external=found)
+    for name, kept_for in state.pipeline.kept_for.items():
+        if found[name]["called"]:
+            state.look_again(kept_for)
 
 
 async def _for_each(state: PassState) -> None:

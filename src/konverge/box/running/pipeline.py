@@ -23,6 +23,10 @@ from konverge.kube import GroupVersionKind, Object
 __all__ = ["Pipeline", "pipelines_of"]
 
 
+_SOONEST = timedelta(seconds=10)
+"""However short an answer is kept, it is not asked for more often than that without another reason."""
+
+
 class Pipeline:
     """The steps of one custom resource. It keeps nothing from one pass to the next.
 
@@ -52,6 +56,10 @@ class Pipeline:
         self.can_deny = any(rule.action == "deny" for rule in declared.validation)
         self.can_warn = any(rule.action == "warn" for rule in declared.validation)
         self.observations = Observations(declared.cross, f"{where}.cross", _kinds(box))
+        # No event tells that an answer has changed: when it is not kept any more, the pass comes again.
+        self.kept_for = {
+            call.name: max(parse_period(call.cache_for), _SOONEST) for call in declared.external if call.cache_for
+        }
         self.calls = Calls(declared.external, f"{where}.external", box.spec.allowed_networks)
         self.groups = Groups(declared.on_create, declared.on_reconcile, where, box.metadata.name)
         self.providers = Providers(declared.providers, box.spec.providers, f"{where}.providers", pool)
