@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import Any
 
@@ -10,6 +11,10 @@ import nodesemver  # noqa: F401  # konverge imports it late, and pytester would 
 import pytest
 
 from konverge.clock import SimulatedLoop
+from konverge.crd import crd_manifest
+from konverge.testing import Cluster
+from konverge.testing.controlplane import RealCluster
+from konverge.testing.servers import RealServer
 
 pytest_plugins = ["konverge.testing.pytest_plugin", "pytester"]
 
@@ -29,3 +34,19 @@ def anyio_backend(request: pytest.FixtureRequest, anyio_backend: tuple[str, dict
     if "cluster" in request.fixturenames:
         return anyio_backend
     return "asyncio", {"loop_factory": SimulatedLoop}
+
+
+@pytest.fixture(scope="session")
+def real_control_plane(real_control_plane: RealCluster) -> RealCluster:
+    """With the kinds of owners of the scenarios, from the start.
+
+    The garbage collector looks for new kinds twice a minute, so that they would have to wait for it.
+    """
+    from tests.scenarios.samples import ClusterSample, Sample
+
+    async def install() -> None:
+        async with Cluster(RealServer(real_control_plane), "kinds-of-owners") as cluster:
+            await cluster.install(crd_manifest(Sample), crd_manifest(ClusterSample))
+
+    asyncio.run(install())
+    return real_control_plane

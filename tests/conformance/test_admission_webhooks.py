@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ MUTATING = "MutatingWebhookConfiguration"
 CONFIG_MAPS: Object = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
 # What waits for a webhook, and what the real cluster puts into every new namespace.
 _NOT_OURS = ("probe", "kube-root-ca.crt")
+_LATER = "a-later-one"
 LABELLED: Object = {"metadata": {"labels": {"a": "b"}}}
 
 
@@ -40,12 +42,19 @@ class Hooks:
     @property
     def asked(self) -> list[Object]:
         """What the webhooks were asked."""
-        return [request for _, request in self._server.asked if request.get("name") not in _NOT_OURS]
+        return [request for _, request in self._reviews()]
 
     @property
     def called(self) -> list[str]:
         """Which webhooks were asked, in order."""
-        return [path for path, request in self._server.asked if request.get("name") not in _NOT_OURS]
+        return [path for path, _ in self._reviews()]
+
+    def _reviews(self) -> list[tuple[str, Object]]:
+        return [
+            (path, request)
+            for path, request in self._server.asked
+            if path != _LATER and request.get("name") not in _NOT_OURS
+        ]
 
     def configuration(self, kind: str, name: str, /, **webhook: Any) -> Object:
         selector = {"matchLabels": {"kubernetes.io/metadata.name": self._cluster.namespace}}
@@ -87,9 +96,27 @@ class Hooks:
                 return answers["is"]
 
             await self._cluster.eventually(is_asked, describe=f"the server asks {name}")
-        elif self._cluster.name == "real":
-            await self._cluster.clock.sleep(1.5)
+        else:
+            await self._until_known(kind)
         return created
+
+    async def _until_known(self, kind: str) -> None:
+        """Wait until the server asks a webhook that came later: it knows all that came earlier, then."""
+        answers = {"is": False}
+
+        def answer(request: Object) -> Any:
+            answers["is"] = answers["is"] or request.get("name") == "probe"
+            return ALLOWED
+
+        async def is_asked() -> bool:
+            with suppress(ApiError):  # of one that is in order
+                await self._cluster.client.create(config_map(self._cluster.namespace, "probe"), dry_run=True)
+            return answers["is"]
+
+        self._server.handlers[_LATER] = answer  # the first by name, and so the first to be asked
+        created = await self._cluster.client.create(self.configuration(kind, _LATER))
+        await self._cluster.eventually(is_asked, describe="the server asks a webhook that came later")
+        await self._cluster.client.delete(GroupVersionKind.of(created), ObjectKey.of(created))
 
     async def remove_all(self) -> None:
         for made in self._made:

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from konverge.clock import SystemEntropy
-from konverge.errors import ApiError, InvalidError, KindNotServedError, NotFoundError
+from konverge.errors import ApiError, InvalidError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.testing import Cluster
-from tests.conformance.objects import CUSTOM_RESOURCE_DEFINITION, new
+from tests.conformance.objects import new
 from tests.conformance.webhook_servers import Handler, WebhookServer, webhook_server
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +38,7 @@ class Gadgets:
     def __init__(self, cluster: Cluster, server: WebhookServer) -> None:
         self.cluster = cluster
         self.server = server
-        self.group = f"g{SystemEntropy().name_suffix(8)}.konverge.test"
+        self.group = "gadgets.konverge.test"
         self.v1 = GroupVersionKind(self.group, "v1", "Gadget")
         self.v2 = GroupVersionKind(self.group, "v2", "Gadget")
         self.handle(convert)
@@ -73,24 +72,25 @@ class Gadgets:
     def key(self, name: str = "one") -> ObjectKey:
         return ObjectKey(self.cluster.namespace, name)
 
-    async def is_served(self) -> bool:
-        try:
-            await self.cluster.client.list(self.v1)
-            await self.cluster.client.list(self.v2)
-        except (KindNotServedError, NotFoundError):
-            return False
-        return True
+    async def are_converted(self) -> bool:
+        """Tell whether it is this test's webhook that is asked."""
+        await self.cluster.client.apply(self.new(self.v2, "probe", width=1), field_manager="test")
+        await self.cluster.client.get(self.v1, self.key("probe"))
+        await self.cluster.client.delete(self.v2, self.key("probe"))
+        return bool(self.server.asked)
 
 
 @pytest.fixture
 async def gadgets(cluster: Cluster, tmp_path: Path) -> AsyncIterator[Gadgets]:
+    """The kind, served. The real cluster has it once, and makes whoever is first wait for two seconds."""
     async with webhook_server(tmp_path) as server:
         kind = Gadgets(cluster, server)
-        definition = await cluster.client.create(kind.definition())
-        await cluster.eventually(kind.is_served, describe="both versions are served")
+        await cluster.install(kind.definition())
+        await cluster.eventually(kind.are_converted, describe="the webhook is asked")
         yield kind
         kind.handle(convert)
-        await cluster.client.delete(CUSTOM_RESOURCE_DEFINITION, ObjectKey.of(definition))
+        # While they can be converted.
+        await cluster.client.delete_collection(kind.v2, namespace=cluster.namespace)
 
 
 async def test_each_version_has_its_own_form_of_an_object(gadgets: Gadgets, cluster: Cluster) -> None:
@@ -116,7 +116,8 @@ async def test_a_review_holds_the_object_as_it_is_in_the_version_that_is_known(
 ) -> None:
     await cluster.client.create(gadgets.new(gadgets.v1, size=1))
 
-    asked = next(request for _, request in gadgets.server.asked if request["objects"])
+    reviews = [request for _, request in gadgets.server.asked if request["objects"]]
+    asked = next(request for request in reviews if request["objects"][0]["metadata"]["name"] == "one")
     assert asked["desiredAPIVersion"] == gadgets.v2.api_version
     assert [(obj["apiVersion"], obj["spec"]) for obj in asked["objects"]] == [(gadgets.v1.api_version, {"size": 1})]
     assert asked["objects"][0]["metadata"]["uid"]
@@ -300,6 +301,8 @@ async def test_a_conversion_is_held_to_the_rules(
 ) -> None:
     async with webhook_server(tmp_path) as server:
         definition = Gadgets(cluster, server).definition(**conversion)
+        definition["metadata"]["name"] = "gadgets.others.konverge.test"
+        definition["spec"]["group"] = "others.konverge.test"
 
         with pytest.raises(InvalidError) as refused:
             await cluster.client.create(definition, dry_run=True)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from konverge.clock import SystemEntropy
 from konverge.errors import InvalidError
-from konverge.kube import Object, ObjectKey
+from konverge.kube import Object
 from konverge.testing import Cluster
-from tests.conformance.objects import CUSTOM_RESOURCE_DEFINITION
 from tests.conformance.widgets import Widgets
 
 pytestmark = pytest.mark.anyio
@@ -85,15 +82,14 @@ SPEC: Object = {
 
 
 @pytest.fixture
-async def ruled(cluster: Cluster) -> AsyncIterator[Widgets]:
+async def ruled(cluster: Cluster) -> Widgets:
+    """Widgets with rules, served; once and for all tests."""
     if cluster.name == "embedded":
         pytest.importorskip("cel")
-    kind = Widgets(cluster, f"r{SystemEntropy().name_suffix(8)}.konverge.test")
+    kind = Widgets(cluster, "rules.konverge.test")
     schema = {"type": "object", "properties": {"spec": SPEC}}
-    definition = await cluster.client.create(kind.definition(schema={"openAPIV3Schema": schema}, subresources={}))
-    await cluster.eventually(kind.is_served)
-    yield kind
-    await cluster.client.delete(CUSTOM_RESOURCE_DEFINITION, ObjectKey.of(definition))
+    await cluster.install(kind.definition(schema={"openAPIV3Schema": schema}, subresources={}))
+    return kind
 
 
 async def mistakes(cluster: Cluster, obj: Object) -> list[tuple[str, str, str]]:

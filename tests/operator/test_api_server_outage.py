@@ -1,8 +1,8 @@
 """A kube-apiserver that is killed and comes back under a running operator."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -27,11 +27,21 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture
-async def control_plane() -> AsyncIterator[RealCluster]:
-    """One of the test's own: an outage is for nobody else."""
-    async with RealCluster() as running:
+@pytest.fixture(scope="module")
+def control_plane() -> Iterator[RealCluster]:
+    """One of these tests' own: an outage is for nobody else."""
+    with RealCluster() as running:
         yield running
+
+
+@asynccontextmanager
+async def outage(control_plane: RealCluster) -> AsyncIterator[None]:
+    """The server is away within the block, and back afterwards, whatever was found."""
+    await control_plane.kill_api_server()
+    try:
+        yield
+    finally:
+        await control_plane.start_api_server()
 
 
 async def test_an_operator_outlives_an_outage_and_nothing_is_lost(control_plane: RealCluster) -> None:
@@ -46,9 +56,8 @@ async def test_an_operator_outlives_an_outage_and_nothing_is_lost(control_plane:
             await town.open(name)
         await town.until_ready(*before)
 
-        await control_plane.kill_api_server()
-        await cluster.clock.sleep(3.0)
-        await control_plane.start_api_server()
+        async with outage(control_plane):
+            await cluster.clock.sleep(3.0)
 
         await town.change("before-7", greeting="Still here")
         await town.client.delete(CONFIG_MAP, town.key("before-8-settings"))
@@ -86,9 +95,8 @@ async def test_readyz_says_no_while_the_server_is_away_and_yes_when_it_is_back(c
             await town.open("corner")
             await cluster.eventually(is_ready, describe="the operator is ready")
 
-            await control_plane.kill_api_server()
-            await cluster.eventually(is_stale, describe="the operator says that what it holds is old")
-            await control_plane.start_api_server()
+            async with outage(control_plane):
+                await cluster.eventually(is_stale, describe="the operator says that what it holds is old")
 
             # Changes prove at once that the caches are fresh; without any, a bookmark does within a minute.
             await town.change("corner", greeting="Hello again")
@@ -108,12 +116,11 @@ async def test_a_process_neither_ends_nor_dies_in_a_long_outage_and_catches_up_a
             await garden.plant(names)
             await cluster.eventually(lambda: garden.writes(replica), describe="the operator is in the middle of it")
 
-            await control_plane.kill_api_server()
-            for _ in range(12):
-                await cluster.clock.sleep(1.0)
-                replica.must_live()
-                assert await replica.is_live()
-            await control_plane.start_api_server()
+            async with outage(control_plane):
+                for _ in range(12):
+                    await cluster.clock.sleep(1.0)
+                    replica.must_live()
+                    assert await replica.is_live()
 
             await garden.change(names[:10], "rose")
             assert await garden.until_ready(names) == []

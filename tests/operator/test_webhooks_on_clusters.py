@@ -26,8 +26,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
 
 
 @pytest.fixture
-def kind(cluster: Cluster) -> Versions:
-    return versions(f"{cluster.namespace}.webhooks.konverge.test")
+def kind() -> Versions:
+    return versions("webhooks.konverge.test")
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -11,13 +11,12 @@ from typing import Annotated, Any
 import msgspec
 
 from konverge.crd import Metadata, crd_manifest, custom_resource, definition_of
-from konverge.errors import ApiError, NotFoundError
+from konverge.errors import ApiError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator.webhooks import WebhookRegistry
 from konverge.runtime.webhooks import DEFAULT_TIMEOUT, WebhookOptions, WebhookServer, register, unregister
 from konverge.testing import Cluster
 
-DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 PROBE = "probe"
 
 
@@ -54,7 +53,7 @@ class OldSiteStatus:
 
 @dataclass(frozen=True)
 class Versions:
-    """The classes of a kind in a group of its own, so that no test sees another's definition."""
+    """The classes of a kind, new ones for each test: what is registered for a class stays."""
 
     stored: type[Any]
     old: type[Any]
@@ -128,6 +127,11 @@ class Town:
                 webhook["name"] = prefix + webhook["name"]
         await register(self.cluster.client, manifests)
 
+    async def is_empty(self) -> bool:
+        """Delete all sites, and tell whether none was left."""
+        await self.cluster.client.delete_collection(self.gvk, namespace=self.cluster.namespace)
+        return not (await self.cluster.client.list(self.gvk, namespace=self.cluster.namespace)).items
+
     def has_read(self, before: int) -> bool:
         """Tell whether the server has read a certificate since it had read so many."""
         return self.server.certificate.reads > before
@@ -143,6 +147,19 @@ class Town:
             return False
 
         await self.cluster.eventually(is_refused, describe="the webhooks are asked")
+
+    async def convert(self) -> None:
+        """Wait until the server asks this one, and not that of an earlier test, to convert."""
+
+        async def is_refused() -> bool:
+            probe = self.a_site(PROBE, gvk=self.old_gvk)
+            try:
+                await self.cluster.client.apply(probe, field_manager="test", dry_run=True)
+            except ApiError as error:
+                return "a probe" in str(error)
+            return False
+
+        await self.cluster.eventually(is_refused, describe="the other version is converted")
 
 
 @asynccontextmanager
@@ -169,18 +186,10 @@ async def a_town(
             await town.register()
             try:
                 await town.are_asked()
+                await town.convert()
                 yield town
             finally:
                 await unregister(client, town.manifests())
         finally:
-            # While its objects can still be converted.
-            await client.delete(DEFINITION, ObjectKey("", definition["metadata"]["name"]))
-            await cluster.eventually(lambda: _is_gone(cluster, definition), describe="the definition is gone")
-
-
-async def _is_gone(cluster: Cluster, definition: Mapping[str, Any]) -> bool:
-    try:
-        await cluster.client.get(DEFINITION, ObjectKey("", definition["metadata"]["name"]))
-    except NotFoundError:
-        return True
-    return False
+            # While they can still be converted, and as soon as nobody refuses that any more.
+            await cluster.eventually(town.is_empty, describe="the sites are gone")

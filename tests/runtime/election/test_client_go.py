@@ -22,7 +22,8 @@ pytestmark = [
     pytest.mark.parametrize("cluster_kind", [pytest.param("real", marks=pytest.mark.real)]),
 ]
 
-DURATION, DEADLINE, RETRY = 3, 2, 0.5
+DURATION, DEADLINE, RETRY = 5, 3, 0.5
+LATE = 10  # a real machine has other things to do as well
 
 
 @asynccontextmanager
@@ -70,8 +71,8 @@ async def test_client_go_waits_for_our_lease_and_takes_it_when_it_has_run_out(cl
     connection = Connection(cluster.new_client("konverge"))
     async with leader_election(lambda: connection, options(cluster), in_thread=False) as ours:
         await ours.wait_until_held()
-        async with asyncio.timeout(60), client_go(cluster, tmp_path) as process:
-            await cluster.clock.sleep(3 * DURATION)
+        async with asyncio.timeout(100), client_go(cluster, tmp_path) as process:
+            await cluster.clock.sleep(DURATION + 2)
             assert process.returncode is None
             assert ours.permit.seconds_left() > 0
             assert (await spec(cluster))["leaseTransitions"] == 0
@@ -79,29 +80,29 @@ async def test_client_go_waits_for_our_lease_and_takes_it_when_it_has_run_out(cl
             await ours.wait_until_lost()
             assert (await _taken_by_another(cluster))["leaseTransitions"] == 1
             connection.is_cut = False
-            await cluster.clock.sleep(2 * DURATION)
+            await cluster.clock.sleep(DURATION + 2)
             assert not ours.is_held  # and we leave its Lease alone
 
 
 async def test_we_wait_for_the_lease_of_client_go_and_take_it_when_it_has_died(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    async with asyncio.timeout(60), client_go(cluster, tmp_path) as process:
+    async with asyncio.timeout(100), client_go(cluster, tmp_path) as process:
         await cluster.eventually(lambda: spec(cluster))
         connection = Connection(cluster.new_client("konverge"))
         async with leader_election(lambda: connection, options(cluster), in_thread=False) as ours:
-            await cluster.clock.sleep(2 * DURATION)
+            await cluster.clock.sleep(DURATION + 2)
             assert not ours.is_held
             process.kill()
             died_at = cluster.clock.monotonic()
             await ours.wait_until_held()
-            assert cluster.clock.monotonic() - died_at <= DURATION + 2
+            assert cluster.clock.monotonic() - died_at <= DURATION + 2 + LATE
             assert (await spec(cluster))["leaseTransitions"] == 1
 
 
 async def test_client_go_takes_at_once_what_we_release(cluster: Cluster, tmp_path: Path) -> None:
     connection = Connection(cluster.new_client("konverge"))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(100):
         async with leader_election(lambda: connection, options(cluster), in_thread=False) as ours:
             await ours.wait_until_held()
         assert (await spec(cluster))["holderIdentity"] == ""
