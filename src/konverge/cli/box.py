@@ -11,7 +11,7 @@ from typing import Literal
 import click
 import msgspec
 
-from konverge.box.file import Mistake, find_mistakes
+from konverge.box.file import Mistake
 from konverge.box.file.source import MAX_BYTES
 from konverge.cli.failures import ExitCode
 from konverge.cli.program import verbose_option
@@ -60,6 +60,9 @@ def lint(ctx: click.Context, files: tuple[Path, ...], output: Literal["text", "j
     Each mistake has the file, line, column and field, so that an editor can go there. Exit code 0: none, 1: some, 3: a
     file cannot be read.
     """
+    # With everything that a running box needs: not for who lists the commands.
+    from konverge.box.running.checking import find_mistakes
+
     found: list[Mistake] = []
     for file in files:
         found += find_mistakes(read_box(file), file=str(file))

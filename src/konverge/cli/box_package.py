@@ -10,9 +10,9 @@ from typing import Any, Literal
 import click
 import yaml
 
-from konverge.box.file import load_box
 from konverge.box.packaging import Packaging, package
 from konverge.box.running import box_operator
+from konverge.box.running.checking import load_checked_box
 from konverge.cli.box import read_box
 from konverge.cli.crd import output_option
 from konverge.cli.program import verbose_option
@@ -52,7 +52,7 @@ def box_package(
     konverge box package FILE.yaml | kubectl apply --server-side -f -
     """
     content = read_box(file)
-    box = load_box(content, file=str(file))
+    box = load_checked_box(content, file=str(file))
     operator = box_operator(box)
     permissions = permissions_of(operator.registered.declaration, FACILITIES)
     for gap in permissions.gaps:

@@ -78,13 +78,13 @@ def find_operator(variables: Mapping[str, object], reference: OperatorReference)
 
 def _load_box(reference: OperatorReference) -> Operator:
     # With its libraries: not for who has an operator in Python.
-    from konverge.box.file import load_box
     from konverge.box.running import box_operator
+    from konverge.box.running.checking import load_checked_box
     from konverge.cli.box import read_box
 
     if reference.name:
         raise ConfigurationError(f"{reference.file}: a box file is one operator: leave out :{reference.name}")
-    return box_operator(load_box(read_box(reference.file), file=str(reference.file)), file=reference.file)
+    return box_operator(load_checked_box(read_box(reference.file), file=str(reference.file)), file=reference.file)
 
 
 def _import(file: Path) -> ModuleType:

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from konverge.box.file import OperatorBox, load_box
+from konverge.box.file import OperatorBox
 from konverge.box.file.source import MAX_BYTES
+from konverge.box.running.checking import load_checked_box
 from konverge.box.running.pipeline import Pipeline, pipelines_of
 from konverge.clock import Clock
 from konverge.crd.names import camel_case
@@ -86,7 +87,7 @@ class BoxReloader:
         return True
 
     def _compiled(self, text: bytes) -> tuple[OperatorBox, dict[str, Pipeline]]:
-        box = load_box(text, file=str(self._file))
+        box = load_checked_box(text, file=str(self._file), pool=self._running.pool)
         pipelines = dict(pipelines_of(box, self._running.pool))
         mistakes = list(restart_mistakes(self._running.box, box, self._running.pipelines, pipelines))
         if mistakes:

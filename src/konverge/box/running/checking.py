@@ -1,0 +1,121 @@
+"""Whether a box can run: what loading finds, and what only compiling its steps finds, each with its place in the file.
+
+Loading knows the file alone. What a step of its own refuses (a command of Redis that writes, a query that its protocol
+has no use for, a field that a provider does not have, a schema that no server would take) is known to who compiles it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from konverge.box.calls.call import Call
+from konverge.box.file import BoxFileError, Mistake, OperatorBox, load_box
+from konverge.box.file.mistakes import format_path
+from konverge.box.file.source import read_source
+from konverge.box.providers import ProviderPool, Providers
+from konverge.box.running.definition import class_of
+from konverge.box.running.pipeline import Pipeline
+from konverge.errors import KonvergeError, describe
+from konverge.network import Networks
+
+__all__ = ["check_box", "find_mistakes", "load_checked_box"]
+
+_PLACE = re.compile(r"(?P<path>spec(?:\.[\w-]+|\[[^\]]*\])+)(?:, line \d+, column \d+)?: (?P<problem>.*)", re.DOTALL)
+
+
+def load_checked_box(text: str | bytes, *, file: str = "box.yaml", pool: ProviderPool | None = None) -> OperatorBox:
+    """The box of a file, all of whose steps compile.
+
+    Args:
+        text: The file's content.
+        file: What it is called in messages.
+        pool: The providers; those of installed packages when not given.
+
+    Raises:
+        BoxFileError: It cannot be used; the error has every mistake that was found.
+    """
+    box = load_box(text, file=file)
+    check_box(box, text, file=file, pool=pool)
+    return box
+
+
+def find_mistakes(
+    text: str | bytes, *, file: str = "box.yaml", pool: ProviderPool | None = None
+) -> tuple[Mistake, ...]:
+    """What is wrong in a file, in the order in which it stands there; empty for a box that can run.
+
+    Args:
+        text: The file's content.
+        file: What it is called in messages.
+        pool: The providers; those of installed packages when not given.
+    """
+    try:
+        load_checked_box(text, file=file, pool=pool)
+    except BoxFileError as error:
+        return error.mistakes
+    return ()
+
+
+def check_box(box: OperatorBox, text: str | bytes, *, file: str = "box.yaml", pool: ProviderPool | None = None) -> None:
+    """Compile every step of a box that was loaded.
+
+    Args:
+        box: The box.
+        text: The file's content, for the places of mistakes.
+        file: What it is called in messages.
+        pool: The providers; those of installed packages when not given.
+
+    Raises:
+        BoxFileError: Steps cannot be compiled; the error has the first mistake of each part.
+    """
+    pool = pool or ProviderPool()
+    problems = dict.fromkeys(problem for name in box.spec.crds for problem in _problems(box, name, pool))
+    if problems:
+        raise BoxFileError(_placed(list(problems), text, file))
+
+
+def _problems(box: OperatorBox, name: str, pool: ProviderPool) -> Iterator[tuple[str, str]]:
+    """The path of each mistake, and the mistake."""
+    where, declared = f"spec.crds.{name}", box.spec.crds[name]
+    networks = Networks(box.spec.allowed_networks)
+    # Parts that know nothing of each other one by one: a file is mended faster if all of them complain at once.
+    parts: list[tuple[str, Callable[[], object]]] = [(f"{where}.resource", partial(class_of, declared))]
+    for index, call in enumerate(declared.external):
+        path = f"{where}.external[{index}]"
+        parts.append((path, partial(Call, call, path, networks)))
+    for provider, items in declared.providers.items():
+        make = partial(Providers, {provider: items}, box.spec.providers, f"{where}.providers", pool)
+        parts.append((f"{where}.providers.{provider}", make))
+    has_problems = False
+    for path, compile_part in parts:
+        try:
+            compile_part()
+        except KonvergeError as error:
+            has_problems = True
+            yield _where(error, path)
+    if has_problems:
+        return  # the whole would complain of the same again
+    try:
+        Pipeline(box, name, pool)
+    except KonvergeError as error:
+        yield _where(error, where)
+
+
+def _where(error: KonvergeError, otherwise: str) -> tuple[str, str]:
+    text = describe(error)
+    found = _PLACE.fullmatch(text)
+    return (found["path"], found["problem"]) if found else (otherwise, text)
+
+
+def _placed(problems: list[tuple[str, str]], text: str | bytes, file: str) -> list[Mistake]:
+    positions = {format_path(path): at for source in read_source(text, file) for path, at in source.positions.items()}
+    mistakes: list[Mistake] = []
+    for path, problem in problems:
+        nearest = path
+        while nearest and nearest not in positions:  # of what is absent the nearest value above
+            nearest = nearest[: max(nearest.rfind("."), nearest.rfind("["), 0)]
+        line, column = positions.get(nearest, (1, 1))
+        mistakes.append(Mistake(file=file, line=line, column=column, path=path, message=problem))
+    return sorted(mistakes, key=lambda mistake: (mistake.line, mistake.column))
