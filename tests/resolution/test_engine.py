@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -14,15 +12,11 @@ from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.resolution import (
     Digest,
     Fetch,
-    Parameter,
-    Parameters,
     Reason,
     Reference,
     ResolutionError,
     Resolved,
     Services,
-    Setting,
-    Source,
 )
 from konverge.resolution.bounds import RemoteBounds
 from konverge.resolution.cache import CacheMode
@@ -30,56 +24,13 @@ from konverge.resolution.engine import Engine, EngineOptions, Outcome, Requester
 from konverge.resolution.policy import Admission, Policy, SignatureMode, SignatureRule, SourcePrefix
 from konverge.resolution.registry import Installed, Registry
 from konverge.resolution.source_map import SourceMap
+from tests.resolution.shelf import BOX, Shelf
 
 pytestmark = pytest.mark.anyio
 
-BOX = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 WEB = Requester("web")
 CLOCK = SimulatedClock()
 UNREACHABLE = ResolutionError(Reason.UNREACHABLE, "nobody answers")
-
-
-@dataclass
-class Shelf:
-    """A resolver of the test, with ``url`` and ``version``; versions of digits name one content for ever."""
-
-    answer: Callable[[Fetch, int], bytes] = lambda fetch, calls: BOX
-    latest: str | None = None
-    name: str = "shelf"
-    parameters: Mapping[str, Parameter] = field(default_factory=lambda: {"url": Parameter("where", required=True)})
-    settings: Mapping[str, Setting] = field(
-        default_factory=lambda: {"fetch-timeout": Setting("t", "duration", "1m"), "default-cache-mode": Setting("c")}
-    )
-    calls: list[tuple[str, str]] = field(default_factory=list)
-    running: int = 0
-
-    def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
-        if "url" not in params:
-            raise ResolutionError(Reason.INVALID_PARAMETERS, "parameter 'url': expected an address, found none")
-        return {"version": "main", **params}
-
-    def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
-        return str(params["url"])
-
-    def is_pinned(self, params: Parameters) -> bool:
-        return str(params["version"]).isdecimal()
-
-    async def pin(self, fetch: Fetch) -> Parameters | None:
-        if self.latest is None:
-            return None
-        self.calls.append(("pin", str(fetch.params["url"])))
-        return {**fetch.params, "version": self.latest}
-
-    async def resolve(self, fetch: Fetch) -> Resolved:
-        self.calls.append((str(fetch.params["version"]), str(fetch.params["url"])))
-        self.running += 1
-        try:
-            seconds = float(str(fetch.params.get("seconds", "0")))
-            await fetch.services.clock.sleep(seconds)
-        finally:
-            self.running -= 1
-        data = self.answer(fetch, len(self.calls))
-        return Resolved(data, Source(str(fetch.params["url"]), {"sha256": Digest.of(data).hex}))
 
 
 def services_for(requester: Requester, admission: Admission) -> Services:

@@ -12,6 +12,7 @@ from konverge.component import ReconcileContext
 from konverge.runtime import CachedClient, Process
 
 if TYPE_CHECKING:
+    from konverge.runtime.events import ClusterEvents
     from konverge.runtime.serving import Metrics
 
 __all__ = ["Companion", "OperatorRun", "OwnerContext"]
@@ -26,12 +27,14 @@ class OperatorRun:
         entropy: The randomness.
         metrics: What the run counts; None without metrics.
         sections: Further sections of the debug page, by title: rows of a table, read in the event loop.
+        events: Where the run's events go; None records none.
     """
 
     clock: Clock
     entropy: Entropy
     metrics: Metrics | None = None
     sections: dict[str, Callable[[], list[dict[str, Any]]]] = field(default_factory=dict)
+    events: ClusterEvents | None = None
 
 
 Companion: TypeAlias = Callable[[OperatorRun, Process], AbstractAsyncContextManager[object]]

@@ -91,7 +91,6 @@ class _Run:
             from konverge.runtime.serving import Metrics
 
             self.metrics = Metrics(clock=clock, per_owner_conditions=options.serving.per_owner_conditions)
-        self._run = OperatorRun(clock, entropy, self.metrics)
         self.tracing = Tracing(clock=clock) if options.traces else None
         observers: list[RequestObserver] = []
         if self.metrics is not None:
@@ -114,6 +113,7 @@ class _Run:
             self._events = ClusterEvents(
                 self.client, controller=registered.name, clock=clock, entropy=entropy, permit=self.tenure
             )
+        self._run = OperatorRun(clock, entropy, self.metrics, events=self._events)
 
     def owner_kind(self, registration: Registration) -> OwnerKind:
         """One kind of owners, as the runtime knows it."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from konverge.clock import Clock
-from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
 from konverge.resolution.reference import Parameters
 from konverge.resolution.result import MAX_CONTENT_BYTES, Resolved
 
@@ -105,6 +105,17 @@ class SecretReader(Protocol):
 
 class ClusterReader(Protocol):
     """Reads objects with the resolver's own permissions, for sources that are in the cluster."""
+
+    async def find(self, kind: str, api_version: str = "") -> ResourceMapping:
+        """Where a kind is served, by its kind, plural or singular in any case.
+
+        Args:
+            kind: For example ``Ingress``, ``ingress`` or ``ingresses``.
+            api_version: Only in this version; the server's preferred one when not given.
+
+        Raises:
+            konverge.errors.KindNotServedError: There is no such kind.
+        """
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey) -> Object:
         """One object.

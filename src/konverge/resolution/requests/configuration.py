@@ -1,0 +1,178 @@
+"""How resolution is set up in a cluster: a ConfigMap for the whole and one for each resolver, read without a restart.
+
+``konverge-resolution`` has what holds for all, ``konverge-resolver-<name>`` the settings of one. Each is taken as a
+whole or not at all: with a mistake in it, the requests that it is about fail and name the key, and nothing else does.
+Pure; who watches the ConfigMaps is `konverge.resolution.requests.surroundings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TypeVar
+
+from konverge.resolution.cache import CacheLimits, CacheMode
+from konverge.resolution.content import AllowedKinds
+from konverge.resolution.engine import EngineOptions
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.registry import Registry
+from konverge.resolution.resolver import Resolver, Setting
+from konverge.resolution.result import MAX_CONTENT_BYTES
+from konverge.resolution.settings import as_duration, as_list, parse_settings
+from konverge.resolution.source_map import SourceMap
+
+__all__ = ["GENERAL", "GENERAL_SETTINGS", "Configuration", "read_configuration", "resolver_config_name"]
+
+T = TypeVar("T")
+
+GENERAL = "konverge-resolution"
+"""The ConfigMap with what holds for all resolvers."""
+
+_RESOLVER = "konverge-resolver-"
+
+NEVER = "never"
+
+GENERAL_SETTINGS: Mapping[str, Setting] = {
+    "timeout": Setting("How long a request may take from its creation", "duration", "1m"),
+    "attempts": Setting("How often a remote is asked in all, when it may answer later", "integer", "3"),
+    "default-resolver": Setting("Who is asked when a request names nobody"),
+    "disabled-resolvers": Setting("Resolvers that may not be used", "list"),
+    "allowed-kinds": Setting("Kinds that may be fetched, as Kind.group or *.group; all but Secret when empty", "list"),
+    "source-map": Setting("Addresses that stand for others, a line each: from => to"),
+    "cache-mode": Setting("auto, always or never for everybody; empty leaves it to who asks"),
+    "cache-max-entries": Setting("How many answers are kept", "integer", "1000"),
+    "cache-max-bytes": Setting("How many bytes of answers are kept", "integer", str(64 << 20)),
+    "cache-ttl": Setting("How long answers are kept", "duration", "5m"),
+    "cache-failure-ttl": Setting("How long failures are kept", "duration", "15s"),
+    "finished-ttl": Setting("How long a finished request stays when nobody deletes it, or never", "text", "1h"),
+    "inline-max-bytes": Setting(
+        "Content larger than this goes into a ConfigMap, which whoever may read ConfigMaps can read",
+        "integer",
+        str(MAX_CONTENT_BYTES),
+    ),
+}
+"""The settings of `GENERAL`, by key."""
+
+
+def resolver_config_name(resolver: str) -> str:
+    """The ConfigMap of a resolver."""
+    return f"{_RESOLVER}{resolver}"
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """How resolution is set up at a moment; made by `read_configuration`.
+
+    Args:
+        registry: The resolvers of this process, as they are set up.
+        options: What holds for all.
+        source_map: Which addresses stand for others.
+        cache_limits: How much is kept.
+        default_resolver: Who is asked when a request names nobody; empty for nobody.
+        finished_lifetime: How long a finished request stays; None for ever.
+        inline_bytes: Content larger than this is kept apart from its request.
+        mistakes: By ConfigMap, everything that is wrong with it.
+    """
+
+    registry: Registry
+    options: EngineOptions = field(default_factory=EngineOptions)
+    source_map: SourceMap = field(default_factory=SourceMap)
+    cache_limits: CacheLimits = field(default_factory=CacheLimits)
+    default_resolver: str = ""
+    finished_lifetime: timedelta | None = timedelta(hours=1)
+    inline_bytes: int = MAX_CONTENT_BYTES
+    mistakes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Refuse every request while what holds for all cannot be read.
+
+        Raises:
+            ResolutionError: ``InvalidConfiguration``.
+        """
+        if GENERAL in self.mistakes:
+            told = f"resolution is not set up correctly: ConfigMap {GENERAL}: {'; '.join(self.mistakes[GENERAL][:3])}"
+            raise ResolutionError(Reason.INVALID_CONFIGURATION, told)
+
+
+def read_configuration(resolvers: Iterable[Resolver], data: Mapping[str, Mapping[str, str]]) -> Configuration:
+    """Read the ConfigMaps.
+
+    Args:
+        resolvers: Those of this process.
+        data: By name of the ConfigMap, its data; what is not there has the defaults.
+    """
+    listed = list(resolvers)
+    mistakes: dict[str, tuple[str, ...]] = {}
+    general, wrong = parse_settings(data.get(GENERAL, {}), GENERAL_SETTINGS)
+    reading = _Reading(general.plain, list(wrong) + _sets(general.sets))
+    configurations = {each.name: data.get(resolver_config_name(each.name), {}) for each in listed}
+    disabled = as_list(general.plain["disabled-resolvers"])
+    registry = Registry.of(listed, configurations, disabled=disabled)
+    for installed in registry:
+        if installed.mistakes:
+            mistakes[resolver_config_name(installed.resolver.name)] = installed.mistakes
+    default_lifetime: timedelta | None = timedelta(hours=1)
+    found = Configuration(
+        registry=registry,
+        options=EngineOptions(
+            kinds=reading.value("allowed-kinds", lambda text: AllowedKinds.parse(as_list(text)), AllowedKinds()),
+            cache_mode=reading.value("cache-mode", lambda text: CacheMode(text) if text else None, None),
+            attempts=reading.value("attempts", _from_one, 3),
+            timeout=reading.value("timeout", as_duration, timedelta(minutes=1)),
+        ),
+        source_map=reading.value("source-map", _source_map, SourceMap()),
+        cache_limits=CacheLimits(
+            entries=reading.value("cache-max-entries", int, 1000),
+            size_bytes=reading.value("cache-max-bytes", int, 64 << 20),
+            lifetime=reading.value("cache-ttl", as_duration, timedelta(minutes=5)),
+            failure_lifetime=reading.value("cache-failure-ttl", as_duration, timedelta(seconds=15)),
+        ),
+        default_resolver=general.plain["default-resolver"].strip(),
+        finished_lifetime=reading.value(
+            "finished-ttl", lambda text: None if text.strip() == NEVER else as_duration(text), default_lifetime
+        ),
+        inline_bytes=reading.value("inline-max-bytes", lambda text: min(int(text), MAX_CONTENT_BYTES), 0),
+        mistakes=mistakes,
+    )
+    if reading.mistakes:
+        mistakes[GENERAL] = tuple(dict.fromkeys(reading.mistakes))
+    return found
+
+
+class _Reading:
+    """Reads settings and collects what is wrong with them."""
+
+    def __init__(self, settings: Mapping[str, str], mistakes: list[str]) -> None:
+        self._settings = settings
+        self.mistakes = mistakes
+
+    def value(self, key: str, read: Callable[[str], T], default: T) -> T:
+        try:
+            return read(self._settings[key])
+        except ValueError as error:
+            self.mistakes.append(f"{key}: {error}")
+            return default
+
+
+def _sets(sets: Mapping[str, Mapping[str, str]]) -> list[str]:
+    return [f"{name}.{key}: expected no set here" for name, settings in sorted(sets.items()) for key in settings]
+
+
+def _from_one(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise ValueError(f"expected a whole number from 1 on, found {text[:40]!r}")
+    return number
+
+
+def _source_map(text: str) -> SourceMap:
+    rules = []
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        before, arrow, after = (part.strip() for part in line.partition("=>"))
+        if not (before and arrow and after):
+            raise ValueError(f"expected from => to in each line, found {line.strip()[:120]!r}")
+        rules.append((before, after))
+    return SourceMap.parse(rules)

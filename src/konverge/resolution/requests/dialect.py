@@ -1,0 +1,160 @@
+"""How a kind of request is read and written: what the lifecycle needs of it, and nothing of its fields.
+
+There are two: konverge's own kind (`konverge.resolution.requests.kinds`) and Tekton's (`.tekton`). Everything that is
+written is a merge patch of the status. Pure.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from konverge.kube import Condition, GroupVersionKind, Object, find_condition, parse_time, set_condition
+from konverge.resolution.engine import Outcome
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reference import Reference
+from konverge.resolution.requests.lifecycle import Phase, RequestState
+
+__all__ = [
+    "IN_PROGRESS",
+    "KEPT_APART",
+    "SUCCEEDED",
+    "Asked",
+    "Dialect",
+    "Result",
+    "conditions_with",
+    "moment",
+    "request_state",
+    "service_account",
+    "status_of",
+    "without_content",
+]
+
+SUCCEEDED = "Succeeded"
+"""The one condition of a request."""
+
+IN_PROGRESS = "ResolutionInProgress"
+"""The condition's reason until the end."""
+
+KEPT_APART = "-"
+"""What stands for the content of a request in this process's memory: it has some."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a request asks for.
+
+    Args:
+        resolver: The resolver's name.
+        reference: The reference; None when there is a mistake.
+        user: For whom, as Kubernetes names users.
+        mistake: Why it is no reference; None when it is.
+    """
+
+    resolver: str
+    reference: Reference | None = None
+    user: str = ""
+    mistake: ResolutionError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a request came to.
+
+    Args:
+        outcome: The content and its record.
+        started: When it was handed to the engine.
+        content_in: The name of the ConfigMap that has the content; empty when the request has it.
+    """
+
+    outcome: Outcome
+    started: datetime
+    content_in: str = ""
+
+
+class Dialect(Protocol):
+    """One kind of request.
+
+    Attributes:
+        gvk: The kind.
+        keeps_content_apart: Whether consumers know of content that is in another object.
+    """
+
+    gvk: GroupVersionKind
+    keeps_content_apart: bool
+
+    def asked(self, obj: Object, default_resolver: str) -> Asked:
+        """What it asks for; whatever is wrong with it is in the answer."""
+
+    def state(self, obj: Object) -> RequestState:
+        """How far it is."""
+
+    def begun(self, obj: Object, resolver: str, deadline: datetime, now: datetime) -> Object:
+        """The status of a request that has begun."""
+
+    def resolved(self, obj: Object, result: Result, now: datetime) -> Object:
+        """The status of a request with its result."""
+
+    def failed(self, obj: Object, error: ResolutionError, started: datetime | None, now: datetime) -> Object:
+        """The status of a request without one."""
+
+    def settled(self, obj: Object, now: datetime) -> Object:
+        """The status of a request that has content and does not say so yet."""
+
+
+def status_of(obj: Object) -> dict[str, Any]:
+    """The status, empty when there is none."""
+    found = obj.get("status")
+    return found if isinstance(found, dict) else {}
+
+
+def moment(text: object) -> datetime | None:
+    """A time as the API writes it; None for anything else."""
+    if not isinstance(text, str):
+        return None
+    try:
+        return parse_time(text)
+    except ValueError:
+        return None
+
+
+def request_state(obj: Object, *, deadline: object, finished: object) -> RequestState:
+    """How far a request is, with what the kinds say in different places."""
+    condition = find_condition(obj, SUCCEEDED)
+    status = "" if condition is None else condition.status
+    phase = Phase.DONE if status in ("True", "False") else Phase.PENDING if status else Phase.NEW
+    created = moment(obj["metadata"].get("creationTimestamp"))
+    assert created is not None, "a server stamps what it creates"
+    ended = moment(finished) or (None if condition is None else condition.last_transition_time)
+    return RequestState(
+        phase=phase,
+        created=created,
+        deadline=moment(deadline),
+        finished=ended if phase is Phase.DONE else None,
+        has_result=bool(status_of(obj).get("data") or status_of(obj).get("dataRef")),
+    )
+
+
+def conditions_with(obj: Object, condition: Condition, now: datetime) -> list[Any]:
+    """All conditions of a request, with this one; those of others stay."""
+    listed = status_of(obj).get("conditions")
+    staged: Object = {"status": {"conditions": copy.deepcopy(listed) if isinstance(listed, list) else []}}
+    set_condition(staged, condition, now.replace(microsecond=0))
+    found: list[Any] = staged["status"]["conditions"]
+    return found
+
+
+def service_account(namespace: str, name: str) -> str:
+    """A ServiceAccount as Kubernetes names users."""
+    return f"system:serviceaccount:{namespace}:{name}"
+
+
+def without_content(obj: Object) -> Object:
+    """A request as it is held in memory: a thousand finished ones may have a gigabyte of content."""
+    obj.get("metadata", {}).pop("managedFields", None)
+    status = obj.get("status")
+    if isinstance(status, dict) and status.get("data"):
+        status["data"] = KEPT_APART
+    return obj

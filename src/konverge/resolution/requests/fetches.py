@@ -1,0 +1,177 @@
+"""The fetches of a process: tasks of its own, so that no pass and no worker waits for a remote.
+
+A pass starts one and returns; its end wakes the request, and the pass that follows writes what came. So everything is
+written with the permit that the pass has, once, and again after a failure without asking the remote again. A request
+that is gone ends its fetch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
+from contextlib import asynccontextmanager
+from contextvars import Context
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from konverge.clock import Clock
+from konverge.kube import GroupVersionKind, ObjectKey
+from konverge.resolution.engine import Outcome
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.requests.lifecycle import FetchPhase
+
+__all__ = ["Ended", "Fetches", "RequestId"]
+
+_log = logging.getLogger("konverge.resolution")
+
+# So long after its deadline a result that nobody has written is somebody else's, or its request is gone.
+_UNWRITTEN = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestId:
+    """One request for ever: a name can be born again."""
+
+    gvk: GroupVersionKind
+    key: ObjectKey
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a fetch came to.
+
+    Args:
+        answer: The result, or why there is none.
+        started: When it was handed to the engine.
+        seconds: How long it took.
+    """
+
+    answer: Outcome | ResolutionError
+    started: datetime
+    seconds: float
+
+
+@dataclass(slots=True)
+class _Fetch:
+    request: RequestId
+    started: datetime
+    deadline: datetime
+    task: asyncio.Task[None] | None = None
+    ended: Ended | None = None
+
+
+class Fetches:
+    """What is fetched, and what has come and is not written yet.
+
+    Args:
+        clock: The time.
+        wake: Asks for a pass over a request.
+        limit: How many at once; further requests wait for their turn. Most of them wait for a place at their remote.
+        held_bytes: How much content may wait to be written, when the API server is slow, before nothing more is
+            started.
+    """
+
+    def __init__(
+        self, clock: Clock, wake: Callable[[RequestId], None], *, limit: int = 5000, held_bytes: int = 64 << 20
+    ) -> None:
+        self._clock = clock
+        self._wake = wake
+        self._limit = limit
+        self._held_limit = held_bytes
+        self._held_bytes = 0
+        self._fetches: dict[str, _Fetch] = {}
+        self._group: asyncio.TaskGroup | None = None
+
+    @property
+    def running(self) -> int:
+        """How many are under way."""
+        return sum(fetch.ended is None for fetch in self._fetches.values())
+
+    @property
+    def has_room(self) -> bool:
+        """Tell whether another one may start."""
+        return len(self._fetches) < self._limit and self._held_bytes <= self._held_limit
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncIterator[None]:
+        """Fetch within the block; at its end what is under way is cancelled, and gone when this returns."""
+        async with asyncio.TaskGroup() as self._group:
+            try:
+                yield
+            finally:
+                for fetch in self._fetches.values():
+                    if fetch.task is not None:
+                        fetch.task.cancel()
+
+    def phase(self, uid: str) -> FetchPhase:
+        """What is done for a request."""
+        fetch = self._fetches.get(uid)
+        if fetch is None:
+            return FetchPhase.NONE
+        return FetchPhase.RUNNING if fetch.ended is None else FetchPhase.ENDED
+
+    def ended(self, uid: str) -> Ended | None:
+        """What the fetch for a request came to; None as long as there is none, or it runs."""
+        fetch = self._fetches.get(uid)
+        return None if fetch is None else fetch.ended
+
+    def started(self, uid: str) -> datetime | None:
+        """When the fetch for a request began."""
+        fetch = self._fetches.get(uid)
+        return None if fetch is None else fetch.started
+
+    def start(self, request: RequestId, deadline: datetime, work: Callable[[], Awaitable[Outcome]]) -> None:
+        """Begin a fetch for a request that has none.
+
+        Args:
+            request: The request.
+            deadline: Until when it has to end.
+            work: Fetches; it raises nothing but `ResolutionError`.
+        """
+        assert self._group is not None, "fetches are started while they are at work"
+        fetch = self._fetches[request.uid] = _Fetch(request, self._clock.now(), deadline)
+        # Not in the context of the pass that happens to start it: it goes on after that has ended.
+        fetch.task = self._group.create_task(self._run(fetch, work), name=f"fetch for {request.key}", context=Context())
+
+    def forget(self, uid: str) -> None:
+        """A request is finished or gone: cancel its fetch, if it runs, and drop what came of it."""
+        fetch = self._fetches.pop(uid, None)
+        if fetch is None:
+            return
+        if fetch.ended is None and fetch.task is not None:
+            fetch.task.cancel()
+        self._held_bytes -= _size(fetch.ended)
+
+    def sift(self, ours: Collection[tuple[GroupVersionKind, ObjectKey]]) -> None:
+        """Forget what is not among this process's requests any more, and what nobody has written in a long time."""
+        now = self._clock.now()
+        for uid, fetch in list(self._fetches.items()):
+            if now >= fetch.deadline + _UNWRITTEN or (fetch.request.gvk, fetch.request.key) not in ours:
+                self.forget(uid)
+
+    def requests(self) -> Iterable[RequestId]:
+        """The requests that something is done for."""
+        return [fetch.request for fetch in self._fetches.values()]
+
+    async def _run(self, fetch: _Fetch, work: Callable[[], Awaitable[Outcome]]) -> None:
+        begun = self._clock.monotonic()
+        answer: Outcome | ResolutionError
+        try:
+            answer = await work()
+        except ResolutionError as error:
+            answer = error
+        except Exception as error:  # noqa: BLE001  # nothing may end the other fetches
+            # Told by type alone: a text can have what the resolver was given.
+            _log.error("a fetch for %s failed: %s", fetch.request.key, type(error).__name__)
+            answer = ResolutionError(Reason.INTERNAL, f"the fetch failed: {type(error).__name__}")
+        fetch.ended = Ended(answer, fetch.started, self._clock.monotonic() - begun)
+        if self._fetches.get(fetch.request.uid) is fetch:
+            self._held_bytes += _size(fetch.ended)
+            self._wake(fetch.request)
+
+
+def _size(ended: Ended | None) -> int:
+    return len(ended.answer.resolved.data) if ended is not None and isinstance(ended.answer, Outcome) else 0

@@ -1,0 +1,194 @@
+"""The operator that fulfils requests: as one process for all resolvers, or as several for some each."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from konverge.cache import CacheOptions
+from konverge.component import Status
+from konverge.errors import BuildError, KonvergeError
+from konverge.kube import Condition, GroupVersionKind, Object
+from konverge.kube.metadata import ObjectMeta
+from konverge.operator import Operator
+from konverge.operator.context import OperatorRun, OwnerContext
+from konverge.operator.policy_rules import READ, Scope, Use
+from konverge.resolution.engine import ServicesFor, Verifier
+from konverge.resolution.policy import Policy
+from konverge.resolution.requests.configuration import GENERAL, resolver_config_name
+from konverge.resolution.requests.dialect import Dialect, without_content
+from konverge.resolution.requests.kinds import OwnRequests, ResolutionPolicy, ResolutionRequest
+from konverge.resolution.requests.policies import read_policy
+from konverge.resolution.requests.resolving import ResolutionRun
+from konverge.resolution.requests.surroundings import Announcing, Surroundings
+from konverge.resolution.requests.tekton import TektonRequest, TektonRequests
+from konverge.resolution.resolver import Resolver
+from konverge.resolution.services import ClusterServices
+from konverge.runtime import Process, Result
+
+__all__ = ["resolution_operator"]
+
+_POLICY = GroupVersionKind("resolution.konverge.dev", "v1alpha1", "ResolutionPolicy")
+_READABLE = "Readable"
+_WORKERS = 20
+
+
+def resolution_operator(
+    resolvers: Iterable[Resolver],
+    *,
+    name: str = "konverge-resolution",
+    home: str = "konverge-system",
+    keeps_lifecycle: bool = True,
+    serves_tekton: bool = False,
+    services_for: ServicesFor | None = None,
+    verifier: Verifier | None = None,
+    reads_kinds: Sequence[GroupVersionKind] = (),
+) -> Operator:
+    """An operator that fulfils the requests for these resolvers.
+
+    One operator may serve all. Where sources have permissions or networks of their own, each gets one: all but one of
+    them with ``keeps_lifecycle=False``, each under a name of its own, all with the same home.
+
+    Args:
+        resolvers: Those that its processes serve.
+        name: What the operator is called.
+        home: The namespace of the configuration and of the Leases by which resolvers are announced.
+        keeps_lifecycle: Begin the requests of every resolver, end them in time, refuse those for resolvers that nobody
+            serves, remove finished ones, and tell of policies that cannot be read. One operator of a cluster does.
+        serves_tekton: Fulfil Tekton's requests too. Their definition has to be there.
+        services_for: Makes what resolvers may use; with the cluster, the Secrets of the requester's namespace and
+            folders for temporary files when not given.
+        verifier: Looks at signatures; None refuses what a policy wants to be signed.
+        reads_kinds: The kinds that a resolver for objects of the cluster may read, for the roles.
+
+    Raises:
+        BuildError: Two resolvers have one name, or the operator's name is none.
+    """
+    return _Resolution(
+        tuple(resolvers), name, home, keeps_lifecycle, serves_tekton, services_for, verifier, reads_kinds
+    ).operator
+
+
+class _Resolution:
+    """What an operator of resolution registers, and its runs."""
+
+    def __init__(
+        self,
+        resolvers: tuple[Resolver, ...],
+        name: str,
+        home: str,
+        keeps_lifecycle: bool,
+        serves_tekton: bool,
+        services_for: ServicesFor | None,
+        verifier: Verifier | None,
+        reads_kinds: Sequence[GroupVersionKind],
+    ) -> None:
+        names = [resolver.name for resolver in resolvers]
+        if twice := sorted({each for each in names if names.count(each) > 1}):
+            raise BuildError(f"operator {name}", [f"resolver {each!r} is there twice" for each in twice])
+        self._resolvers = resolvers
+        self._home = home
+        self._keeps_lifecycle = keeps_lifecycle
+        self._services_for = services_for
+        self._verifier = verifier
+        self._runs: WeakKeyDictionary[OperatorRun, ResolutionRun] = WeakKeyDictionary()
+        self.operator = Operator(name)
+        self._dialects: list[Dialect] = [OwnRequests()]
+        self._serve(ResolutionRequest, self._dialects[0])
+        if serves_tekton:
+            self._dialects.append(TektonRequests())
+            self._serve(TektonRequest, self._dialects[1])
+        self.operator.reconciles(ResolutionPolicy)(self._report)
+        self.operator.runs_beside(self._beside)
+        self._declare(reads_kinds)
+
+    def _serve(self, cls: type[Any], dialect: Dialect) -> None:
+        async def reconcile(request: object, ctx: OwnerContext) -> Result | None:
+            assert ctx.run is not None, "requests are fulfilled by a process"
+            return await self._runs[ctx.run].reconcile(dialect, ctx)
+
+        self.operator.reconciles(cls, workers=_WORKERS)(reconcile)
+        self.operator.caches(cls, CacheOptions(transform=without_content))
+        self.operator.uses(cls, "patch", subresource="status")
+        if self._keeps_lifecycle:
+            self.operator.uses(cls, "delete")
+
+    def _declare(self, reads_kinds: Sequence[GroupVersionKind]) -> None:
+        """Say what is used besides: nothing of Secrets but to get one by its name, and little in other namespaces."""
+        uses = self.operator.registered.uses
+        uses.append(Use("", "configmaps", READ, Scope.HOME))
+        leases = READ if self._keeps_lifecycle else ("create", "patch")
+        uses.append(Use("coordination.k8s.io", "leases", leases, Scope.HOME))
+        uses.append(Use("", "configmaps", ("create",)))
+        uses.append(Use("", "secrets", ("get",)))
+        uses.append(Use("", "serviceaccounts", ("get",)))
+        if any(resolver.name == "cluster" for resolver in self._resolvers):
+            uses.append(Use("authorization.k8s.io", "subjectaccessreviews", ("create",), Scope.CLUSTER))
+        for gvk in reads_kinds:
+            self.operator.uses(gvk, "get")
+
+    @asynccontextmanager
+    async def _beside(self, run: OperatorRun, process: Process) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            services_for = self._services_for
+            if services_for is None:
+                own = ClusterServices(process.client, clock=run.clock)
+                stack.callback(own.close)
+                services_for = own
+
+            def policies() -> list[Object]:
+                informer = process.informers.running.get(_POLICY)
+                if informer is None:
+                    raise KonvergeError("policies are not watched yet")
+                return informer.list()
+
+            found = ResolutionRun(
+                self._resolvers,
+                run,
+                process,
+                services_for,
+                verifier=self._verifier,
+                keeps_lifecycle=self._keeps_lifecycle,
+                policies=policies,
+            )
+            self._runs[run] = found
+            stack.callback(self._runs.pop, run, None)
+
+            def heard(gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
+                if gvk == _POLICY:
+                    found.policies_changed()
+
+            stack.callback(process.informers.subscribe(heard))
+            names = frozenset({GENERAL, *(resolver_config_name(resolver.name) for resolver in self._resolvers)})
+            surroundings = Surroundings(
+                process.client,
+                self._home,
+                names,
+                found.configured,
+                watches_others=self._keeps_lifecycle,
+                clock=run.clock,
+                entropy=run.entropy,
+            )
+            found.others = surroundings.others
+            await stack.enter_async_context(surroundings.watched())
+            if not self._keeps_lifecycle:
+                served = frozenset(resolver.name for resolver in self._resolvers)
+                announcing = Announcing(process.client, self.operator.name, self._home, served, clock=run.clock)
+                await stack.enter_async_context(announcing.going_on())
+            await stack.enter_async_context(found.at_work(dialect.gvk for dialect in self._dialects))
+            yield
+
+    async def _report(self, policy: ResolutionPolicy, ctx: OwnerContext) -> None:
+        """Say on a policy whether it counts. One that the class cannot read gets the same from the runtime."""
+        if not self._keeps_lifecycle:
+            return
+        found = read_policy(ctx.owner)
+        generation = ctx.owner_generation
+        async with ctx.flushing_status():
+            if isinstance(found, Policy):
+                ctx.stage(Condition("Ready", "True", _READABLE, "it counts", generation))
+            else:
+                told = f"{'; '.join(found.mistakes)}. Requests that it concerns are refused until it is mended"
+                ctx.stage(Condition("Ready", "False", Status.ERROR, told, generation))

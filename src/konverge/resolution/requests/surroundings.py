@@ -1,0 +1,157 @@
+"""What a process of resolution watches beside the requests, and what it tells of itself, while it runs.
+
+ConfigMaps of its own namespace, and the Leases by which other processes announce their resolvers: two watches, of
+one namespace, so that a settled system sends nothing. Whoever does not keep the lifecycle renews a Lease instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+
+from konverge.cache import CacheOptions, Informers
+from konverge.client import Client
+from konverge.clock import Clock, Entropy
+from konverge.errors import KonvergeError, describe
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.kube.metadata import ObjectMeta
+from konverge.resolution.requests.announcements import ANNOUNCES, RENEWAL, Announcements, announcement
+
+__all__ = ["CONFIG_MAP", "Announcing", "Surroundings"]
+
+_log = logging.getLogger("konverge.resolution")
+
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+_LEASE = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
+
+
+class Surroundings:
+    """What is watched in the namespace of the operator.
+
+    Args:
+        client: The cluster.
+        home: The namespace.
+        names: The ConfigMaps that matter.
+        changed: Is told that one of them is another one, or gone, with their data by name.
+        watches_others: Whether it matters what other processes serve.
+        clock: The time.
+        entropy: The randomness.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        home: str,
+        names: frozenset[str],
+        changed: Callable[[Mapping[str, Object]], None],
+        *,
+        watches_others: bool,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> None:
+        self._names = names
+        self._changed = changed
+        self._clock = clock
+        self._kinds = (CONFIG_MAP, _LEASE) if watches_others else (CONFIG_MAP,)
+        self._announcements = Announcements()
+        self._is_told = asyncio.Event()
+        self._informers = Informers(
+            client,
+            namespaces=(home,),
+            options={
+                CONFIG_MAP: CacheOptions(transform=self._only_what_matters),
+                _LEASE: CacheOptions(label_selector=f"{ANNOUNCES}=true"),
+            },
+            clock=clock,
+            entropy=entropy,
+        )
+
+    def others(self) -> frozenset[str]:
+        """The resolvers that other processes serve."""
+        return self._announcements.live(self._clock.monotonic())
+
+    @asynccontextmanager
+    async def watched(self) -> AsyncIterator[None]:
+        """Watch within the block; what is there already has been told when it begins.
+
+        Raises:
+            konverge.errors.KonvergeError: It may not be watched.
+        """
+        async with self._informers:
+            self._informers.subscribe(self._heard)
+            for gvk in self._kinds:
+                informer = await self._informers.started(gvk)
+                for meta in informer.store.all_metadata():
+                    self._heard(gvk, None, meta)
+            self._tell()
+            telling = asyncio.create_task(self._keep_telling(), name="configuration of resolution")
+            try:
+                yield
+            finally:
+                telling.cancel()
+                await asyncio.wait([telling])
+
+    def _heard(self, gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
+        meta = new or old
+        if gvk == _LEASE:
+            self._announcements.changed(old, new, self._clock.monotonic())
+        elif meta is not None and meta.name in self._names:
+            self._is_told.set()
+
+    async def _keep_telling(self) -> None:
+        while True:
+            await self._is_told.wait()
+            self._tell()
+
+    def _tell(self) -> None:
+        self._is_told.clear()
+        held = self._informers.running[CONFIG_MAP].list()
+        self._changed({obj["metadata"]["name"]: obj for obj in held if obj["metadata"]["name"] in self._names})
+
+    def _only_what_matters(self, obj: Object) -> Object:
+        """Of the other ConfigMaps of the namespace nothing is held but their metadata."""
+        obj["metadata"].pop("managedFields", None)
+        if ObjectKey.of(obj).name not in self._names:
+            obj.pop("data", None)
+            obj.pop("binaryData", None)
+        return obj
+
+
+class Announcing:
+    """Tells other processes which resolvers this one serves.
+
+    Args:
+        client: The cluster; every replica tells, whether it leads or not.
+        operator: The operator's name.
+        home: The namespace.
+        resolvers: The names.
+        clock: The time.
+    """
+
+    def __init__(self, client: Client, operator: str, home: str, resolvers: frozenset[str], *, clock: Clock) -> None:
+        self._client = client
+        self._operator = operator
+        self._home = home
+        self._resolvers = resolvers
+        self._clock = clock
+
+    @asynccontextmanager
+    async def going_on(self) -> AsyncIterator[None]:
+        """Announce within the block. At its end nothing is taken back: who restarts is not gone."""
+        telling = asyncio.create_task(self._keep_telling(), name="announcing resolvers")
+        try:
+            yield
+        finally:
+            telling.cancel()
+            await asyncio.wait([telling])
+
+    async def _keep_telling(self) -> None:
+        while True:
+            lease = announcement(self._operator, self._home, self._resolvers, self._clock.now())
+            try:
+                await self._client.apply(lease, field_manager=self._operator, force=True)
+            except KonvergeError as error:
+                _log.warning("the resolvers of this process could not be announced: %s", describe(error))
+            await self._clock.sleep(RENEWAL.total_seconds())

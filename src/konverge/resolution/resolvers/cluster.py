@@ -1,0 +1,185 @@
+"""``cluster``: an object that the cluster has, from a namespace that the operator lets be read.
+
+The object comes out as it was written by whoever made it: without what the server keeps in it and without its status.
+A Secret never does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from konverge.errors import ApiError, ConnectionFailedError, ForbiddenError, KindNotServedError, NotFoundError
+from konverge.kube import Object, ObjectKey
+from konverge.kube.names import dns_label_mistakes, dns_subdomain_mistakes
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.reference import Digest, Parameters, canonical_json
+from konverge.resolution.resolver import Fetch, Parameter, Setting
+from konverge.resolution.result import Resolved, Source
+from konverge.resolution.settings import as_boolean, as_list
+
+__all__ = ["ClusterResolver", "clean", "may_be_read"]
+
+_KIND = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,62}")
+_VERSION = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[0-9][a-z0-9]*")
+_SERVERS_METADATA = (
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generation",
+    "managedFields",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class ClusterResolver:
+    """Gets one object by kind, name and namespace."""
+
+    name = "cluster"
+    parameters: Mapping[str, Parameter] = {
+        "kind": Parameter("The kind: Task, task or tasks", setting="default-kind"),
+        "name": Parameter("The object's name", required=True),
+        "namespace": Parameter("The object's namespace", setting="default-namespace"),
+        "apiVersion": Parameter(
+            "The version of the kind, such as tekton.dev/v1; the server's preferred when not given"
+        ),
+    }
+    settings: Mapping[str, Setting] = {
+        "default-kind": Setting("The kind when the reference names none", default="task"),
+        "default-namespace": Setting("The namespace when the reference names none"),
+        "allowed-namespaces": Setting("Namespaces that may be read; * for all, and all when empty", "list"),
+        "blocked-namespaces": Setting(
+            "Namespaces that may not be read; * for all that are not allowed by name", "list"
+        ),
+        "as-requester": Setting(
+            "Refuse what the ServiceAccount for which is asked may not read by itself", "boolean", "false"
+        ),
+        "fetch-timeout": Setting("How long one resolution may take", "duration", "1m"),
+    }
+
+    def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
+        """Check the parameters, and whether the namespace may be read at all."""
+        if unknown := sorted(set(params) - set(self.parameters)):
+            known = ", ".join(self.parameters)
+            told = f"parameter {unknown[0][:80]!r}: no such parameter; there are: {known}"
+            raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+        kind = _text(params, "kind", settings.get("default-kind", ""))
+        name = _text(params, "name", "")
+        namespace = _text(params, "namespace", settings.get("default-namespace", "").strip())
+        api_version = _text(params, "apiVersion", "", is_required=False)
+        if not _KIND.fullmatch(kind):
+            raise _wrong("kind", "a kind such as Task", kind)
+        if dns_subdomain_mistakes(name):
+            raise _wrong("name", "the name of an object", name)
+        if dns_label_mistakes(namespace):
+            raise _wrong("namespace", "the name of a namespace", namespace)
+        if api_version and not _VERSION.fullmatch(api_version):
+            raise _wrong("apiVersion", "a version such as tekton.dev/v1", api_version)
+        if kind.lower() in ("secret", "secrets"):
+            raise ResolutionError(Reason.DENIED, "parameter 'kind': a Secret is no definition and is never read")
+        allowed, blocked = (as_list(settings.get(f"{word}-namespaces", "")) for word in ("allowed", "blocked"))
+        if not may_be_read(namespace, allowed=allowed, blocked=blocked):
+            told = f"parameter 'namespace': the operator lets nobody read definitions in namespace {namespace!r}"
+            raise ResolutionError(Reason.DENIED, told)
+        found = {"kind": kind, "name": name, "namespace": namespace}
+        return found | ({"apiVersion": api_version} if api_version else {})
+
+    def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
+        """``cluster://namespace/kind/name``; which path the API has for it is known only when it was asked."""
+        return f"cluster://{params['namespace']}/{str(params['kind']).lower()}/{params['name']}"
+
+    def is_pinned(self, params: Parameters) -> bool:
+        """Never: objects change."""
+        return False
+
+    async def pin(self, fetch: Fetch) -> Parameters | None:
+        """There is no name for what an object is now."""
+        return None
+
+    async def resolve(self, fetch: Fetch) -> Resolved:
+        """Read the object."""
+        cluster = fetch.services.cluster
+        if cluster is None:
+            raise ResolutionError(
+                Reason.RESOLVER_NOT_AVAILABLE, "resolver 'cluster' needs a cluster, and there is none"
+            )
+        params = {name: str(value) for name, value in fetch.params.items()}
+        key = ObjectKey(params["namespace"], params["name"])
+        what = f"{params['kind']} {key}"
+        try:
+            mapping = await cluster.find(params["kind"], params.get("apiVersion", ""))
+            if not mapping.namespaced:
+                told = f"parameter 'kind': expected a kind whose objects are in namespaces, found {mapping.gvk.kind}"
+                raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+            if mapping.gvk.is_secret:
+                raise ResolutionError(Reason.DENIED, "parameter 'kind': a Secret is no definition and is never read")
+            # Before it is read: the same answer whether it is there or not.
+            if as_boolean(fetch.settings.get("as-requester", "false")) and not (
+                fetch.user and await cluster.may_get(mapping.gvk, key, user=fetch.user)
+            ):
+                raise ResolutionError(Reason.DENIED, f"{fetch.user or 'somebody unknown'} may not read {what}")
+            found = await cluster.get(mapping.gvk, key)
+        except KindNotServedError:
+            version = f" of {params['apiVersion']}" if "apiVersion" in params else ""
+            told = f"parameter 'kind': the cluster serves no kind {params['kind']!r}{version}"
+            raise ResolutionError(Reason.INVALID_PARAMETERS, told) from None
+        except NotFoundError:
+            raise ResolutionError(Reason.NOT_FOUND, f"there is no {what}") from None
+        except ForbiddenError:
+            raise ResolutionError(Reason.DENIED, f"the resolver may not read {what}") from None
+        except (ApiError, ConnectionFailedError):
+            raise ResolutionError(Reason.UNREACHABLE, f"the cluster did not answer for {what}") from None
+        data = canonical_json(clean(found))
+        uri = f"{mapping.path(key)}@{found['metadata'].get('uid', '')}"
+        return Resolved(
+            data,
+            Source(uri, {"sha256": Digest.of(data).hex}),
+            {"resolution.tekton.dev/name": key.name, "resolution.tekton.dev/namespace": key.namespace},
+        )
+
+
+def may_be_read(namespace: str, *, allowed: tuple[str, ...], blocked: tuple[str, ...]) -> bool:
+    """Tell whether objects of a namespace may be read: what is named counts before ``*``, and blocking before allowing.
+
+    Args:
+        namespace: The namespace.
+        allowed: Names, or ``*``; empty for all.
+        blocked: Names, or ``*`` for all that are not allowed by name.
+    """
+    if namespace in blocked:
+        return False
+    if namespace in allowed:
+        return True
+    if "*" in blocked:
+        return False
+    return not allowed or "*" in allowed
+
+
+def clean(obj: Object) -> Object:
+    """An object as its author wrote it: without its status and what the server or its controllers have put in it."""
+    found: dict[str, Any] = {name: value for name, value in obj.items() if name != "status"}
+    metadata = {name: value for name, value in obj["metadata"].items() if name not in _SERVERS_METADATA}
+    annotations = {name: value for name, value in metadata.pop("annotations", {}).items() if name != _LAST_APPLIED}
+    found["metadata"] = metadata | ({"annotations": annotations} if annotations else {})
+    return found
+
+
+def _text(params: Parameters, name: str, default: str, *, is_required: bool = True) -> str:
+    value = params.get(name) or default
+    if not isinstance(value, str):
+        raise ResolutionError(Reason.INVALID_PARAMETERS, f"parameter {name!r}: expected text")
+    if is_required and not value:
+        told = f"parameter {name!r}: expected one, found none, and the operator has no default"
+        raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+    return value
+
+
+def _wrong(name: str, expected: str, found: str) -> ResolutionError:
+    return ResolutionError(Reason.INVALID_PARAMETERS, f"parameter {name!r}: expected {expected}, found {found[:80]!r}")

@@ -1,0 +1,199 @@
+"""What resolvers get in a cluster: Secrets of the requester's namespace, objects, folders, connections."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from konverge.client import Client
+from konverge.clock import Clock
+from konverge.errors import (
+    ApiError,
+    ConnectionFailedError,
+    ForbiddenError,
+    KindNotServedError,
+    NotFoundError,
+)
+from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
+from konverge.kube.names import dns_subdomain_mistakes
+from konverge.resolution.engine import Requester
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.policy import Admission
+from konverge.resolution.reasons import Reason
+from konverge.resolution.resolver import Services
+from konverge.resolution.workspaces import Folders
+
+__all__ = ["ClusterObjects", "ClusterServices", "NamespaceSecrets"]
+
+_SECRET = GroupVersionKind("", "v1", "Secret")
+_SERVICE_ACCOUNT = GroupVersionKind("", "v1", "ServiceAccount")
+_MAX_PULL_SECRETS = 20
+
+
+class NamespaceSecrets:
+    """Secrets of one namespace, each read by its name when it is needed; none is held.
+
+    Args:
+        client: The cluster.
+        namespace: The requester's.
+    """
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        self._client = client
+        self._namespace = namespace
+
+    async def value(self, name: str, key: str) -> str:
+        """One value.
+
+        Raises:
+            ResolutionError: ``AuthRequired``: there is none, with one message for all reasons; ``Unreachable``: the
+                cluster does not answer.
+        """
+        found = await self.data(name)
+        try:
+            return found[key].decode()
+        except (KeyError, UnicodeDecodeError):
+            raise _no_secret() from None
+
+    async def data(self, name: str) -> Mapping[str, bytes]:
+        """All values of one Secret.
+
+        Raises:
+            ResolutionError: As `value`.
+        """
+        secret = await self._get(_SECRET, name)
+        try:
+            return {key: base64.b64decode(value, validate=True) for key, value in (secret.get("data") or {}).items()}
+        except (AttributeError, TypeError, binascii.Error):
+            raise _no_secret() from None
+
+    async def pull_secrets(self, service_account: str) -> tuple[str, ...]:
+        """The names of the Secrets with which a ServiceAccount pulls images; at most twenty.
+
+        Raises:
+            ResolutionError: As `value`.
+        """
+        account = await self._get(_SERVICE_ACCOUNT, service_account)
+        listed = account.get("imagePullSecrets")
+        names = [each.get("name") for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+        return tuple(name for name in names if isinstance(name, str) and name)[:_MAX_PULL_SECRETS]
+
+    async def _get(self, gvk: GroupVersionKind, name: str) -> Object:
+        if dns_subdomain_mistakes(name):  # nothing else than a name may become part of a path
+            raise _no_secret()
+        try:
+            return await self._client.get(gvk, ObjectKey(self._namespace, name))
+        except (NotFoundError, ForbiddenError):
+            raise _no_secret() from None
+        except (ApiError, ConnectionFailedError):
+            raise _no_answer() from None
+
+
+def _no_secret() -> ResolutionError:
+    told = "a Secret or ServiceAccount that the reference needs, or a value in it, is not there or may not be read"
+    return ResolutionError(Reason.AUTHENTICATION_REQUIRED, told)
+
+
+def _no_answer() -> ResolutionError:
+    return ResolutionError(Reason.UNREACHABLE, "the cluster did not answer")
+
+
+class ClusterObjects:
+    """Objects of the cluster, read with the permissions of this process (`konverge.resolution.ClusterReader`).
+
+    Args:
+        client: The cluster.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def find(self, kind: str, api_version: str = "") -> ResourceMapping:
+        """Where a kind is served, by its kind, plural or singular in any case; the first group's preferred version.
+
+        Raises:
+            konverge.errors.KindNotServedError: There is no such kind.
+        """
+        wanted = kind.lower()
+        for mapping in await self._client.mappings():
+            names = (mapping.gvk.kind.lower(), mapping.singular, mapping.plural)
+            if wanted in names and api_version in ("", mapping.gvk.api_version):
+                return mapping
+        raise KindNotServedError("the cluster serves no such kind")
+
+    async def get(self, gvk: GroupVersionKind, key: ObjectKey) -> Object:
+        """One object."""
+        return await self._client.get(gvk, key)
+
+    async def may_get(self, gvk: GroupVersionKind, key: ObjectKey, *, user: str) -> bool:
+        """Tell whether a user or ServiceAccount may read it by itself; an answer that does not come is no."""
+        mapping = await self._client.mapping(gvk)
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {
+                "user": user,
+                "groups": _groups_of(user),
+                "resourceAttributes": {
+                    "verb": "get",
+                    "group": gvk.group,
+                    "version": gvk.version,
+                    "resource": mapping.plural,
+                    "namespace": key.namespace,
+                    "name": key.name,
+                },
+            },
+        }
+        status = (await self._client.create(review)).get("status") or {}
+        return status.get("allowed") is True and status.get("denied") is not True
+
+
+def _groups_of(user: str) -> list[str]:
+    """The groups that Kubernetes gives a user of that name; those of other users nobody here knows."""
+    everybody = ["system:authenticated"]
+    match user.split(":"):
+        case ["system", "serviceaccount", namespace, _]:
+            return ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", *everybody]
+    return everybody
+
+
+class ClusterServices:
+    """Makes the services for each request; a `konverge.resolution.engine.ServicesFor`.
+
+    Args:
+        client: The cluster, without a permit: what is done with it is to read.
+        clock: The time.
+        http: Makes the guarded HTTP client for a requester and what policies allow; None for resolvers that need none.
+        folders: Where folders are made; in the machine's folder for temporary files when not given.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        clock: Clock,
+        http: Callable[[Requester, Admission], Any] | None = None,
+        folders: Folders | None = None,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._http = http
+        self._folders = folders or Folders(clock)
+        self._owns_folders = folders is None
+
+    def __call__(self, requester: Requester, admission: Admission) -> Services:
+        """The services for one request."""
+        return Services(
+            http=None if self._http is None else self._http(requester, admission),
+            secrets=NamespaceSecrets(self._client, requester.namespace),
+            workspaces=self._folders,
+            clock=self._clock,
+            cluster=ClusterObjects(self._client),
+        )
+
+    def close(self) -> None:
+        """Remove the folders."""
+        if self._owns_folders:
+            self._folders.close()
