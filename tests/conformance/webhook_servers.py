@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import ipaddress
 import json
+import logging
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -19,7 +21,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from konverge.clock import SystemClock
 from konverge.kube import Object
+from konverge.runtime.serving.connections import Connections, Presence
 
 Answer: TypeAlias = Object | web.Response
 Handler: TypeAlias = Callable[[Object], Answer | Awaitable[Answer]]
@@ -92,10 +96,15 @@ async def webhook_server(folder: Path) -> AsyncIterator[WebhookServer]:
     application.router.add_post("/{path:.*}", server.answer)
     runner = web.AppRunner(application, shutdown_timeout=0.1)
     await runner.setup()
+    assert runner.server is not None
+    # A site of aiohttp's leaves those open at its end that are in their handshake, and an API server may just be.
+    log = logging.getLogger(__name__)
+    connections = Connections(runner.server, Presence(), context, SystemClock(), log, most=1000, silent_seconds=100)
     try:
-        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
-        server.port = runner.addresses[0][1]
-        yield server
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            server.port = listening.getsockname()[1]
+            async with connections.accepted(listening):
+                yield server
     finally:
         await runner.cleanup()
 

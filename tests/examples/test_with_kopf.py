@@ -76,6 +76,11 @@ async def test_kopf_reconciles_repairs_and_suspends_components_and_is_quiet_when
         asked = cluster.requests(USER_AGENT) + cluster.requests(KOPF)
         return [request for request in asked if request.verb not in READING]
 
+    async def three_idle_passes() -> bool:
+        before, written = passes(), Counter(writes())
+        await cluster.eventually(lambda: passes() >= before + 3)
+        return Counter(writes()) == written
+
     async with kopf_running(cluster, tmp_path, interval_seconds=1):
         await client.create(webapp(cluster))
         await cluster.until_condition(WEBAPP, "shop", reason="Healthy")
@@ -85,10 +90,8 @@ async def test_kopf_reconciles_repairs_and_suspends_components_and_is_quiet_when
         await cluster.eventually(lambda: client.get(DEPLOYMENT, front), describe="the Deployment comes back")
         await cluster.until_condition(WEBAPP, "shop", reason="Healthy")
 
-        before, written = passes(), writes()
-        await cluster.eventually(lambda: passes() >= before + 3, describe="three passes with nothing to do")
+        await cluster.eventually(three_idle_passes, timeout_seconds=60, describe="three passes with nothing to do")
         settled = await client.get(WEBAPP, shop)
-        assert Counter(writes()) == Counter(written)
 
         await client.apply(webapp(cluster, suspended=True), field_manager="examples")
         await cluster.until_condition(WEBAPP, "shop", reason="Suspended")
