@@ -191,7 +191,7 @@ async def test_a_watch_ends_after_the_time_that_was_asked_for(cluster: Cluster) 
         async for _ in events:
             pass
 
-    assert 0.9 <= cluster.clock.monotonic() - begun <= 5
+    assert 0.9 <= cluster.clock.monotonic() - begun <= 60
 
 
 # Parts of objects, and parts of collections.

@@ -240,7 +240,7 @@ async def test_a_watch_ends_after_the_time_that_was_asked_for(cluster: Cluster) 
         received = [event async for event in events if event.type != "BOOKMARK"]
 
     assert received == []
-    assert 0.9 <= cluster.clock.monotonic() - begin < 5
+    assert 0.9 <= cluster.clock.monotonic() - begin < 60
 
 
 async def test_custom_resources_are_watched_like_others(widgets: Widgets, cluster: Cluster) -> None:

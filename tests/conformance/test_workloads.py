@@ -280,7 +280,7 @@ async def test_a_slow_image_is_available_after_its_time(cluster: Cluster) -> Non
     await until_status(cluster, DEPLOYMENT, "web", unavailableReplicas=1)
     await until_status(cluster, DEPLOYMENT, "web", availableReplicas=1)
 
-    assert 2.5 < cluster.clock.monotonic() - begin < 15
+    assert 2.5 < cluster.clock.monotonic() - begin < 60
 
 
 async def test_a_deleted_pod_of_a_deployment_is_replaced(cluster: Cluster) -> None:

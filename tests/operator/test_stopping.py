@@ -73,7 +73,7 @@ async def test_after_the_grace_period_passes_are_cancelled(town: Town) -> None:
 
     assert operator.ended == []
     assert operator.let_go == ["one"]
-    assert 1.0 <= town.clock.monotonic() - before < 5.0
+    assert 1.0 <= town.clock.monotonic() - before < 60.0
 
 
 async def test_a_second_signal_ends_it_at_once(town: Town) -> None:
@@ -90,7 +90,7 @@ async def test_a_second_signal_ends_it_at_once(town: Town) -> None:
         await task
 
     assert operator.let_go == ["one"]
-    assert town.clock.monotonic() - before < 5.0
+    assert town.clock.monotonic() - before < 60.0
 
 
 async def test_signals_are_handled_as_before_when_it_has_ended(town: Town) -> None:

@@ -290,7 +290,7 @@ async def test_many_idle_connections_do_not_keep_a_probe_out() -> None:
         assert serving.probe_port is not None
         idle = [await asyncio.open_connection("127.0.0.1", serving.probe_port) for _ in range(150)]
         assert (await get(serving.probe_port, "/livez"))[0] == 200
-        assert await asyncio.wait_for(idle[0][0].read(), 5) == b""
+        assert await asyncio.wait_for(idle[0][0].read(), 9) == b""
         for _, writer in idle:
             writer.close()
 
@@ -302,7 +302,7 @@ async def test_connections_that_come_in_bursts_close_one_another_too() -> None:
             opening = (asyncio.open_connection("127.0.0.1", serving.probe_port) for _ in range(90))
             idle += await asyncio.gather(*opening)
         ends = [asyncio.create_task(reader.read()) for reader, _ in idle]
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(9):
             while sum(end.done() for end in ends) < 200:
                 await asyncio.wait([end for end in ends if not end.done()], return_when=asyncio.FIRST_COMPLETED)
         assert (await get(serving.probe_port, "/livez"))[0] == 200
@@ -317,7 +317,7 @@ async def test_those_that_come_in_one_burst_close_the_oldest_and_not_one_another
         burst = await asyncio.gather(*(asyncio.open_connection("127.0.0.1", serving.probe_port) for _ in range(40)))
         for _, writer in burst:
             writer.write(b"GET /livez HTTP/1.1\r\nHost: operator\r\n\r\n")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(9):
             answers = [await reader.readline() for reader, _ in burst]
 
         assert set(answers) == {b"HTTP/1.1 200 OK\r\n"}
@@ -344,7 +344,7 @@ async def test_scrapes_beyond_a_few_at_once_are_turned_away(monkeypatch: pytest.
 
         monkeypatch.setattr(serving.metrics, "exposition", slow)
         scrapes = [asyncio.create_task(get(serving.metrics_port, "/metrics")) for _ in range(6)]
-        done, _ = await asyncio.wait(scrapes, return_when=asyncio.FIRST_COMPLETED, timeout=5)
+        done, _ = await asyncio.wait(scrapes, return_when=asyncio.FIRST_COMPLETED, timeout=30)
         go_on.set()
         statuses = sorted([(await each)[0] for each in scrapes])
 
@@ -472,7 +472,7 @@ async def test_connections_that_never_end_their_handshake_are_counted_too(tmp_pa
     async with served(options(metrics_certificate=issue(tmp_path, 7))) as serving:
         silent = [await asyncio.open_connection("127.0.0.1", serving.metrics_port) for _ in range(150)]
         ends = [asyncio.create_task(reader.read()) for reader, _ in silent]
-        async with asyncio.timeout(5):  # far less than a handshake may take
+        async with asyncio.timeout(9):  # less than a handshake may take
             await asyncio.wait(ends[:86])
         assert (await get(serving.metrics_port, "/metrics", ssl=False))[0] == 200
         for _, writer in silent:
