@@ -45,6 +45,7 @@ _RULES = (
     _rule(r"error: 429\b", Reason.RATE_LIMITED, "is asked too often"),
     _rule(r"error: (408|5\d\d)\b", Reason.UNREACHABLE, "answers with an error of its own"),
     _rule(r"repository '.*' not found|error: (404|410)\b", Reason.NOT_FOUND, "does not exist, or is hidden"),
+    _rule(r"error: 4\d\d\b", Reason.NOT_FOUND, "answers as no git repository does"),
     _rule(r"is this a git repository|not a git repository", Reason.NOT_FOUND, "is no git repository"),
     _rule(
         r"does not appear to be a git repository|repository not found|no such file or directory",
@@ -60,11 +61,13 @@ _RULES = (
         "cannot be connected to",
     ),
     _rule(
-        r"early eof|unexpected disconnect|hung up|rpc failed|empty reply|connection reset|recv failure|closed by remote"
+        r"early eof|transfer closed|unexpected disconnect|hung up|rpc failed|empty reply|connection reset|recv failure"
+        r"|closed by remote"
         r"|bad line|expected|invalid index-pack output|index-pack failed|pack |inflate|unpack|protocol error",
         Reason.UNREACHABLE,
         _BROKEN,
     ),
+    _rule(r"remote error", Reason.UNREACHABLE, "answers with an error of its own"),
 )
 _REFUSED = re.compile(
     r"could not read (username|password)|authentication failed|error: 40[13]\b|permission denied", re.IGNORECASE

@@ -9,7 +9,7 @@ would reach only the program itself, not the helpers it starts, which are those 
 from __future__ import annotations
 
 import asyncio
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import PIPE
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,13 +24,13 @@ _LAUNCH = """
 ulimit -c 0 && ulimit -v "$1" && ulimit -f "$2" || exit 125
 input=$3
 shift 3
+trap '' XFSZ
 exec 9<&0
-(read -r _ <&9; kill -KILL 0) >/dev/null 2>&1 &
+(read -r _ <&9; kill -KILL 0) >/dev/null &
 exec "$@" <"$input" 9<&-
 """
 _BLOCK = 512  # bytes, in which POSIX counts the size of files
 _MAX_ERRORS = 16 * 1024
-_PIECE = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ class Limits:
 
     Args:
         memory_bytes: Of address space, each process of the group for itself.
-        file_bytes: How long any file may become that it writes.
+        file_bytes: How long any file may become that it writes; writing beyond that is an error to it ("File too
+            large"), not its end by a signal, of which nobody above it would learn.
         output_bytes: How much it may print; it is killed when it prints more.
     """
 
@@ -86,71 +87,78 @@ async def run(
         ResolutionError: ``Internal``: it cannot be started.
     """
     bounds = (str(limits.memory_bytes // 1024), str(-(-limits.file_bytes // _BLOCK)))
+    watched = _Watched(limits.output_bytes)
     try:
-        process = await asyncio.create_subprocess_exec(
-            _SHELL, "-c", _LAUNCH, _SHELL, *bounds, input_path, *arguments,
+        transport, _ = await asyncio.get_running_loop().subprocess_exec(
+            lambda: watched, _SHELL, "-c", _LAUNCH, _SHELL, *bounds, input_path, *arguments,
             env=dict(environment), cwd=folder, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True,
         )  # fmt: skip
     except OSError as error:
         told = f"{arguments[0]} cannot be started: {error.strerror or type(error).__name__}"
         raise ResolutionError(Reason.INTERNAL, told) from None
     try:
-        async with asyncio.TaskGroup() as reading:
-            output = reading.create_task(_output(process, limits.output_bytes))
-            errors = reading.create_task(_errors(process))
-            status = await process.wait()
-            _let_go(process)  # what it started and left behind ends too, and with it what we read
+        await asyncio.shield(watched.gone)
     finally:
-        await _ended(process)
-    printed, is_cut = output.result()
-    return Finished(status, printed, errors.result().decode("utf-8", "replace"), is_cut)
+        watched.let_go()
+        await _until_gone(watched)
+        transport.close()
+    status = transport.get_returncode()
+    errors = watched.errors.decode("utf-8", "replace")
+    return Finished(-1 if status is None else status, bytes(watched.output), errors, watched.is_cut)
 
 
-async def _output(process: Process, limit: int) -> tuple[bytes, bool]:
-    assert process.stdout is not None
-    pieces = bytearray()
-    while piece := await process.stdout.read(_PIECE):
-        pieces += piece
-        if len(pieces) > limit:
-            _let_go(process)
-            return bytes(pieces[:limit]), True
-    return bytes(pieces), False
+class _Watched(asyncio.SubprocessProtocol):
+    """Keeps what is printed, up to a limit, and notices the end of the whole group.
+
+    Not `asyncio.subprocess.Process`: its ``wait`` is over only when the pipes are closed, and a helper that the program
+    left running would never close them.
+
+    Args:
+        limit: How many bytes of output are kept; more ends the program.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.output = bytearray()
+        self.errors = bytearray()
+        self.is_cut = False
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._limit = limit
+        self._lifeline: asyncio.BaseTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self._lifeline = transport.get_pipe_transport(0)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        kept, limit = (self.output, self._limit) if fd == 1 else (self.errors, _MAX_ERRORS)
+        kept += data[: limit - len(kept) + 1]
+        if len(kept) > limit:
+            del kept[limit:]
+            if fd == 1:
+                self.is_cut = True
+                self.let_go()
+
+    def process_exited(self) -> None:
+        self.let_go()  # what it has started and left behind ends too
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        # The program has ended and nobody has our pipes any more. All of the group had them, the reader too.
+        if not self.gone.done():
+            self.gone.set_result(None)
+
+    def let_go(self) -> None:
+        """Close the lifeline."""
+        if self._lifeline is not None:
+            self._lifeline.close()
 
 
-async def _errors(process: Process) -> bytes:
-    assert process.stderr is not None
-    kept = bytearray()
-    while piece := await process.stderr.read(_PIECE):
-        kept += piece[: max(0, _MAX_ERRORS - len(kept))]
-    return bytes(kept)
-
-
-def _let_go(process: Process) -> None:
-    """Close the lifeline."""
-    assert process.stdin is not None
-    process.stdin.close()
-
-
-async def _ended(process: Process) -> None:
-    """Close the lifeline and wait for the end, also while being cancelled: a folder is removed after this."""
-    _let_go(process)
-    gone = asyncio.ensure_future(_gone(process))
+async def _until_gone(watched: _Watched) -> None:
+    """Wait for the end, also while being cancelled: the folder is removed after this."""
     is_cancelled = False
-    while not gone.done():
+    while not watched.gone.done():
         try:
-            await asyncio.shield(gone)
+            await asyncio.shield(watched.gone)
         except asyncio.CancelledError:
             is_cancelled = True
     if is_cancelled:
         raise asyncio.CancelledError
-
-
-async def _gone(process: Process) -> None:
-    await process.wait()
-    assert process.stdout is not None
-    assert process.stderr is not None
-    # Every process of the group but the reader has these; at their end, none is left.
-    while await process.stdout.read(_PIECE):
-        pass
-    while await process.stderr.read(_PIECE):
-        pass

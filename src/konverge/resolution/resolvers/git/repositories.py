@@ -145,8 +145,6 @@ class Repository:
         failure = failure_of(finished.errors, uri=self._uri, has_credential=bool(self._connection.credential))
         if path and failure.reason is Reason.TOO_LARGE:
             return ResolutionError(Reason.TOO_LARGE, f"file {path!r} is larger than a definition may be")
-        if path and failure.reason is Reason.NOT_FOUND:
-            return ResolutionError(Reason.NOT_FOUND, f"path {path!r} is no file of the repository (a submodule?)")
         return failure
 
 

@@ -1,0 +1,1 @@
+"""The git resolver, against real servers."""

@@ -1,0 +1,167 @@
+"""Who is shown a credential, and who never: over HTTP with and without TLS, and over redirects."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from konverge.resolution import Reason, ResolutionError
+from konverge.resolution.resolvers.git import repositories
+from tests.client.certificates import Authority
+from tests.resolution.git.samples import Samples, fetch_of, files_in, resolve, texts_in
+from tests.resolution.servers.git import GitServer, git_server
+from tests.resolution.servers.git_faults import fault_server
+
+pytestmark = pytest.mark.anyio
+
+TOKEN = "sesame-open"
+SECRETS = {"mine": {"token": TOKEN.encode()}, "wrong": {"token": b"banana"}, "empty": {"token": b""},
+           "bound": {"token": TOKEN.encode(), "host": b"other.test"}}  # fmt: skip
+PLAIN = {"allow-plain-http-credentials": "true"}
+MINE = {"gitToken": "mine"}
+
+
+@pytest.fixture
+def private(server: GitServer) -> GitServer:
+    server.credentials["boxes.git"] = ("git", TOKEN)
+    return server
+
+
+async def refused(
+    server: GitServer, folder: Path, params: Mapping[str, str], settings: Mapping[str, str] = PLAIN, **more: Any
+) -> ResolutionError:
+    given = {"url": server.url("boxes.git"), "pathInRepo": "box.yaml", **params}
+    with pytest.raises(ResolutionError) as caught:
+        await resolve(fetch_of(folder, given, settings=settings, secrets=SECRETS, **more))
+    assert TOKEN not in str(caught.value)
+    return caught.value
+
+
+async def test_a_private_repository_is_read_with_a_token(private: GitServer, folder: Path) -> None:
+    fetch = fetch_of(
+        folder, {"url": private.url("boxes.git"), "pathInRepo": "box.yaml", **MINE}, settings=PLAIN, secrets=SECRETS
+    )
+    resolved = await resolve(fetch)
+    assert resolved.data.startswith(b"apiVersion")
+    assert TOKEN not in repr(resolved.source) + repr(dict(resolved.annotations)) + repr(dict(resolved.pinned))
+
+
+async def test_the_user_of_a_token_can_be_chosen(private: GitServer, folder: Path) -> None:
+    private.credentials["boxes.git"] = ("x-token-auth", TOKEN)
+    params = {"url": private.url("boxes.git"), "pathInRepo": "box.yaml", **MINE, "gitUser": "x-token-auth"}
+    assert (await resolve(fetch_of(folder, params, settings=PLAIN, secrets=SECRETS))).data
+
+
+async def test_no_repository_no_token_and_a_wrong_token_have_three_reasons(private: GitServer, folder: Path) -> None:
+    missing = await refused(private, folder, {"url": private.url("none.git")})
+    without = await refused(private, folder, {})
+    wrong = await refused(private, folder, {"gitToken": "wrong"})
+    assert [error.reason for error in (missing, without, wrong)] == [
+        Reason.NOT_FOUND,
+        Reason.AUTHENTICATION_REQUIRED,
+        Reason.DENIED,
+    ]
+    assert "does not exist" in missing.message
+    assert "none was given" in without.message
+    assert "refuses the credential" in wrong.message
+
+
+async def test_a_missing_secret_and_a_missing_key_read_the_same(private: GitServer, folder: Path) -> None:
+    errors = [
+        await refused(private, folder, {"gitToken": "none"}),
+        await refused(private, folder, {**MINE, "gitTokenKey": "none"}),
+    ]
+    assert len({(error.reason, error.message) for error in errors}) == 1
+    assert private.seen == []
+
+
+async def test_credentials_go_to_no_host_that_they_are_not_for(private: GitServer, folder: Path) -> None:
+    # CVE-2026-40161: whoever makes a request chose where a token was sent.
+    bound = await refused(private, folder, {"gitToken": "bound"})
+    not_permitted = await refused(private, folder, MINE, {**PLAIN, "credential-hosts": "github.com, gitlab.com"})
+    without_tls = await refused(private, folder, MINE, {})
+    assert [error.reason for error in (bound, not_permitted, without_tls)] == [Reason.DENIED] * 3
+    assert private.seen == []
+
+
+async def test_a_redirect_is_not_followed_so_nobody_else_sees_the_credential(
+    private: GitServer, samples: Samples, folder: Path
+) -> None:
+    with git_server(samples.root) as other:
+        private.redirects["boxes.git"] = other.url("").rstrip("/")
+        error = await refused(private, folder, MINE)
+        assert other.seen == []
+    assert (error.reason, "has moved" in error.message) == (Reason.NOT_FOUND, True)
+    assert {seen.authorization for seen in private.seen} == {"Basic Z2l0OnNlc2FtZS1vcGVu"}
+
+
+async def test_a_server_that_repeats_the_credential_does_not_get_it_into_a_message(folder: Path) -> None:
+    with fault_server() as faults:
+        params = {"url": faults.url("echo"), "pathInRepo": "box.yaml", **MINE}
+        with pytest.raises(ResolutionError) as caught:
+            await resolve(fetch_of(folder, params, settings=PLAIN, secrets=SECRETS))
+    assert "Basic" not in caught.value.message
+    assert TOKEN not in caught.value.message
+
+
+async def test_a_credential_is_in_no_argument_and_no_file(
+    private: GitServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    run = repositories.run
+
+    async def watched(arguments: Any, *, folder: Path, **more: Any) -> Any:
+        finished = await run(arguments, folder=folder, **more)
+        told.extend([*arguments, *texts_in(folder)])
+        return finished
+
+    monkeypatch.setattr(repositories, "run", watched)
+    params = {"url": private.url("boxes.git"), "pathInRepo": "box.yaml", **MINE}
+    await resolve(fetch_of(folder, params, settings=PLAIN, secrets=SECRETS))
+    assert "fetch" in told
+    assert not [text for text in told if TOKEN in text or "Z2l0OnNlc2FtZS1vcGVu" in text]
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    return Authority()
+
+
+@pytest.fixture(scope="module")
+def tls_server(samples: Samples, authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
+    pair = authority.issue(host="git.test")
+    held = tmp_path_factory.mktemp("tls") / "pair.pem"
+    held.write_bytes(pair.certificate + pair.key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(held)
+    with git_server(samples.root, context) as server:
+        yield server
+
+
+async def test_an_authority_of_ones_own_is_trusted_when_it_is_configured(
+    tls_server: GitServer, authority: Authority, folder: Path
+) -> None:
+    tls_server.credentials["boxes.git"] = ("git", TOKEN)
+    params = {"url": tls_server.url("boxes.git"), "pathInRepo": "box.yaml", **MINE}
+    settings = {"ca-certificates": authority.certificate.decode()}
+    assert (await resolve(fetch_of(folder, params, settings=settings, secrets=SECRETS))).data
+    assert files_in(folder) == ["lock"]
+
+
+async def test_a_certificate_that_is_not_trusted_sees_no_credential(tls_server: GitServer, folder: Path) -> None:
+    tls_server.forget()
+    error = await refused(tls_server, folder, MINE, {})
+    assert (error.reason, "certificate" in error.message) == (Reason.UNREACHABLE, True)
+    assert tls_server.seen == []
+
+
+async def test_a_certificate_for_another_name_is_not_trusted(
+    tls_server: GitServer, authority: Authority, folder: Path
+) -> None:
+    settings = {"ca-certificates": authority.certificate.decode()}
+    error = await refused(tls_server, folder, {"url": tls_server.url("boxes.git", host="other.test")}, settings)
+    assert "certificate" in error.message

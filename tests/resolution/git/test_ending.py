@@ -1,0 +1,145 @@
+"""What is left of a fetch: of one that is cancelled, of one that gets too much, of a process that is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from konverge.clock import SystemClock
+from konverge.resolution import Reason, ResolutionError
+from konverge.resolution.resolvers.git.processes import Limits, run
+from konverge.resolution.workspaces import Folders
+from tests.resolution.git.samples import fetch_of, files_in, processes_in, resolve
+from tests.resolution.servers.git import GitServer
+from tests.resolution.servers.git_faults import FaultServer, fault_server
+
+pytestmark = pytest.mark.anyio
+
+LIMITS = Limits(memory_bytes=1 << 30, file_bytes=1 << 20, output_bytes=1 << 16)
+PATH = {"PATH": os.environ["PATH"]}
+
+KILLED = """
+import asyncio, sys
+from pathlib import Path
+from tests.resolution.git.samples import fetch_of, resolve
+asyncio.run(resolve(fetch_of(Path(sys.argv[1]), {"url": sys.argv[2], "pathInRepo": "box.yaml"})))
+"""
+
+
+@pytest.fixture(scope="module")
+def shared_faults() -> Iterator[FaultServer]:
+    with fault_server() as server:
+        yield server
+
+
+@pytest.fixture
+def faults(shared_faults: FaultServer) -> FaultServer:
+    shared_faults.asked.clear()
+    return shared_faults
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await SystemClock().sleep(0.01)
+
+
+@pytest.mark.parametrize("fault", ["hang", "drip"])
+async def test_a_fetch_that_is_cancelled_leaves_no_process_and_no_file(
+    faults: FaultServer, folder: Path, fault: str
+) -> None:
+    fetching = asyncio.create_task(resolve(fetch_of(folder, {"url": faults.url(fault), "pathInRepo": "box.yaml"})))
+    await until(faults.asked.is_set)
+    running = processes_in(folder)
+    fetching.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await fetching
+    assert any("remote-http" in command for command in running)
+    assert processes_in(folder) == []
+    assert files_in(folder) == ["lock"]
+
+
+async def test_a_process_that_is_killed_leaves_no_git_and_its_folder_to_the_next_start(
+    faults: FaultServer, folder: Path
+) -> None:
+    program = (sys.executable, "-c", KILLED, str(folder), faults.url("hang"))
+    resolver = await asyncio.create_subprocess_exec(*program)
+    try:
+        await until(faults.asked.is_set)
+        assert any("remote-http" in command for command in processes_in(folder))
+    finally:
+        resolver.kill()
+        await resolver.wait()
+    await until(lambda: not processes_in(folder))
+    assert "config" in files_in(folder) or "lock" in files_in(folder)
+    Folders(SystemClock(), folder).close()
+    assert files_in(folder) == []
+
+
+async def test_the_folder_of_a_process_that_lives_is_left_alone(folder: Path) -> None:
+    first = Folders(SystemClock(), folder)
+    async with first.folder(max_bytes=1 << 20) as mine:
+        Folders(SystemClock(), folder).close()
+        assert mine.exists()
+    first.close()
+
+
+async def test_a_folder_that_grows_too_large_ends_what_is_done_in_it(folder: Path) -> None:
+    folders = Folders(SystemClock(), folder)
+    with pytest.raises(ResolutionError) as caught:
+        async with folders.folder(max_bytes=1 << 20) as mine:
+            await run(
+                ["sh", "-c", "i=0; while :; do i=$((i+1)); head -c 100000 /dev/zero > $i; done"],
+                environment=PATH, folder=mine, limits=LIMITS,
+            )  # fmt: skip
+    assert caught.value.reason is Reason.TOO_LARGE
+    assert files_in(folder) == ["lock"]
+
+
+async def test_a_server_that_stops_in_the_middle_is_unreachable(faults: FaultServer, folder: Path) -> None:
+    error = await refused(faults, folder, "cut")
+    assert error.reason is Reason.UNREACHABLE
+
+
+async def test_a_page_is_no_repository(faults: FaultServer, folder: Path) -> None:
+    error = await refused(faults, folder, "page")
+    assert error.reason is Reason.NOT_FOUND
+
+
+async def test_references_without_end_meet_the_limit_of_memory(faults: FaultServer, folder: Path) -> None:
+    error = await refused(faults, folder, "endless")
+    assert (error.reason, "memory" in error.message) == (Reason.TOO_LARGE, True)
+
+
+async def refused(faults: FaultServer, folder: Path, fault: str) -> ResolutionError:
+    with pytest.raises(ResolutionError) as caught:
+        await resolve(fetch_of(folder, {"url": faults.url(fault), "pathInRepo": "box.yaml"}))
+    return caught.value
+
+
+async def test_a_program_that_prints_too_much_is_ended(tmp_path: Path) -> None:
+    finished = await run(["yes"], environment=PATH, folder=tmp_path, limits=LIMITS)
+    assert (finished.is_cut, len(finished.output)) == (True, LIMITS.output_bytes)
+
+
+async def test_what_a_program_leaves_running_ends_with_it(tmp_path: Path) -> None:
+    finished = await run(["sh", "-c", "sleep 1000 & echo done"], environment=PATH, folder=tmp_path, limits=LIMITS)
+    assert (finished.output, processes_in(tmp_path)) == (b"done\n", [])
+
+
+async def test_a_program_is_told_that_a_file_is_too_large(tmp_path: Path) -> None:
+    finished = await run(["sh", "-c", "yes > file"], environment=PATH, folder=tmp_path, limits=LIMITS)
+    assert "File too large" in finished.errors
+    assert (tmp_path / "file").stat().st_size == LIMITS.file_bytes
+
+
+async def test_a_machine_without_git_says_so(server: GitServer, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(ResolutionError) as caught:
+        await resolve(fetch_of(folder, {"url": server.url("boxes.git"), "pathInRepo": "box.yaml"}))
+    assert (caught.value.reason, "git 2.37 or newer" in caught.value.message) == (Reason.INTERNAL, True)
