@@ -19,9 +19,20 @@ pytestmark = pytest.mark.embedded
 WEBAPP = yaml.safe_load((example_folder() / "webapp.yaml").read_text())
 
 
+def changed(folder: Path, before: str, after: str) -> Path:
+    """A copy of the example with other words in its operator."""
+    example = folder / "webapp"
+    shutil.copytree(example_folder(), example)
+    file = example / "operator.py"
+    assert before in file.read_text()
+    file.write_text(file.read_text().replace(before, after))
+    return example
+
+
 @pytest.mark.timeout(150)
-def test_every_step_of_the_story_happens(environment: dict[str, str]) -> None:
-    command = [sys.executable, "-m", "konverge", "demo", "--plain"]
+def test_every_step_of_the_story_happens(environment: dict[str, str], tmp_path: Path) -> None:
+    example = changed(tmp_path, "timedelta(seconds=8)", "timedelta(seconds=2)")  # the grace, which the story waits for
+    command = [sys.executable, "-m", "konverge", "demo", "--plain", "--example", str(example)]
 
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=140)
 
@@ -34,11 +45,7 @@ def test_every_step_of_the_story_happens(environment: dict[str, str]) -> None:
 
 
 def test_an_operator_that_ends_fails_the_demo(environment: dict[str, str], tmp_path: Path) -> None:
-    example = tmp_path / "webapp"
-    shutil.copytree(example_folder(), example)
-    file = example / "operator.py"
-    assert "operator.manages(" in file.read_text()
-    file.write_text(file.read_text().replace("operator.manages(", "operator.no_such_method("))
+    example = changed(tmp_path, "operator.manages(", "operator.no_such_method(")
     command = [sys.executable, "-m", "konverge", "demo", "--plain", "--example", str(example)]
 
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)

@@ -30,7 +30,7 @@ def cases(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
 
 def run(pytester: pytest.Pytester, *arguments: str) -> tuple[int, list[str]]:
     """The exit code, and the lines that the plug-in printed (errors go to the other stream)."""
-    result = pytester.runpytest_subprocess(*arguments, "-p", "no:cacheprovider")
+    result = pytester.runpytest_inprocess(*arguments, "-p", "no:cacheprovider")
     printed = [line for line in result.outlines + result.errlines if "konverge: " in line or ABSENT in line]
     return int(result.ret), printed
 
