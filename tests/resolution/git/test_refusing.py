@@ -101,9 +101,10 @@ def test_an_address_has_one_spelling(url: str, as_git_is_given_it: str, uri: str
 @pytest.mark.parametrize(
     "revision",
     [
-        "--upload-pack=/tmp/evil", "-v", "--", "-", "main\nevil", "main evil", "HEAD:x", "HEAD~1", "HEAD^", "@", "@{-1}",
-        "main@{1}", "refs/heads/a..b", "a..b", "a...b", "^main", ":/fix", "*", "refs/heads/*", "a[b", "a?b", "a\\b",
-        "a//b", "/a", "a/", "a.lock", "a.lock/b", ".a", "a/.b", "a.", "a\x00b", "a\x7f", "\u2028", "a/-b", "a" * 2000,
+        "--upload-pack=/tmp/evil", "-v", "--", "-", "main\nevil", "main evil", "HEAD:x", "HEAD~1", "HEAD^", "@",
+        "@{-1}", "main@{1}", "refs/heads/a..b", "a..b", "a...b", "^main", ":/fix", "*", "refs/heads/*", "a[b", "a?b",
+        "a\\b", "a//b", "/a", "a/", "a.lock", "a.lock/b", ".a", "a/.b", "a.", "a\x00b", "a\x7f", "\u2028", "a/-b",
+        "a" * 2000,
     ],
 )  # fmt: skip
 def test_a_revision_that_is_no_name_is_refused(revision: str) -> None:
