@@ -106,15 +106,15 @@ class SecretReader(Protocol):
 class ClusterReader(Protocol):
     """Reads objects with the resolver's own permissions, for sources that are in the cluster."""
 
-    async def find(self, kind: str, api_version: str = "") -> ResourceMapping:
+    async def find(self, kind: str, api_version: str = "") -> tuple[ResourceMapping, ...]:
         """Where a kind is served, by its kind, plural or singular in any case.
 
         Args:
             kind: For example ``Ingress``, ``ingress`` or ``ingresses``.
-            api_version: Only in this version; the server's preferred one when not given.
+            api_version: Only in this version.
 
-        Raises:
-            konverge.errors.KindNotServedError: There is no such kind.
+        Returns:
+            One for each group that has such a kind, in its preferred version; empty when there is none.
         """
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey) -> Object:

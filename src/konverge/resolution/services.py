@@ -13,7 +13,6 @@ from konverge.errors import (
     ApiError,
     ConnectionFailedError,
     ForbiddenError,
-    KindNotServedError,
     NotFoundError,
 )
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
@@ -110,18 +109,15 @@ class ClusterObjects:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def find(self, kind: str, api_version: str = "") -> ResourceMapping:
-        """Where a kind is served, by its kind, plural or singular in any case; the first group's preferred version.
-
-        Raises:
-            konverge.errors.KindNotServedError: There is no such kind.
-        """
+    async def find(self, kind: str, api_version: str = "") -> tuple[ResourceMapping, ...]:
+        """Where a kind is served, by its kind, plural or singular in any case; once for each group."""
         wanted = kind.lower()
+        found: dict[tuple[str, str], ResourceMapping] = {}
         for mapping in await self._client.mappings():
             names = (mapping.gvk.kind.lower(), mapping.singular, mapping.plural)
             if wanted in names and api_version in ("", mapping.gvk.api_version):
-                return mapping
-        raise KindNotServedError("the cluster serves no such kind")
+                found.setdefault(mapping.gvk.group_kind, mapping)
+        return tuple(found.values())
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey) -> Object:
         """One object."""

@@ -7,11 +7,11 @@ A Secret never does.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from konverge.errors import ApiError, ConnectionFailedError, ForbiddenError, KindNotServedError, NotFoundError
-from konverge.kube import Object, ObjectKey
+from konverge.errors import ApiError, ConnectionFailedError, ForbiddenError, NotFoundError
+from konverge.kube import Object, ObjectKey, ResourceMapping
 from konverge.kube.names import dns_label_mistakes, dns_subdomain_mistakes
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
@@ -36,6 +36,7 @@ _SERVERS_METADATA = (
     "selfLink",
     "uid",
 )
+_TEKTON = "tekton.dev"
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -114,7 +115,7 @@ class ClusterResolver:
         key = ObjectKey(params["namespace"], params["name"])
         what = f"{params['kind']} {key}"
         try:
-            mapping = await cluster.find(params["kind"], params.get("apiVersion", ""))
+            mapping = _the_one(await cluster.find(params["kind"], params.get("apiVersion", "")), params)
             if not mapping.namespaced:
                 told = f"parameter 'kind': expected a kind whose objects are in namespaces, found {mapping.gvk.kind}"
                 raise ResolutionError(Reason.INVALID_PARAMETERS, told)
@@ -126,10 +127,6 @@ class ClusterResolver:
             ):
                 raise ResolutionError(Reason.DENIED, f"{fetch.user or 'somebody unknown'} may not read {what}")
             found = await cluster.get(mapping.gvk, key)
-        except KindNotServedError:
-            version = f" of {params['apiVersion']}" if "apiVersion" in params else ""
-            told = f"parameter 'kind': the cluster serves no kind {params['kind']!r}{version}"
-            raise ResolutionError(Reason.INVALID_PARAMETERS, told) from None
         except NotFoundError:
             raise ResolutionError(Reason.NOT_FOUND, f"there is no {what}") from None
         except ForbiddenError:
@@ -169,6 +166,25 @@ def clean(obj: Object) -> Object:
     annotations = {name: value for name, value in metadata.pop("annotations", {}).items() if name != _LAST_APPLIED}
     found["metadata"] = metadata | ({"annotations": annotations} if annotations else {})
     return found
+
+
+def _the_one(found: Sequence[ResourceMapping], params: Mapping[str, str]) -> ResourceMapping:
+    """The kind that is meant. Of several groups that have one of that name, Tekton's: its references name no group.
+
+    Raises:
+        ResolutionError: ``InvalidParams``: there is none, or it could be any of several.
+    """
+    kind = params["kind"]
+    if not found:
+        version = f" in {params['apiVersion']}" if "apiVersion" in params else ""
+        told = f"parameter 'kind': the cluster serves no kind {kind!r}{version}"
+        raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+    for mapping in found:
+        if len(found) == 1 or mapping.gvk.group == _TEKTON:
+            return mapping
+    known = ", ".join(mapping.gvk.api_version for mapping in found[:5])
+    told = f"parameter 'apiVersion': expected which {kind!r} is meant; there are those of {known}"
+    raise ResolutionError(Reason.INVALID_PARAMETERS, told)
 
 
 def _text(params: Parameters, name: str, default: str, *, is_required: bool = True) -> str:

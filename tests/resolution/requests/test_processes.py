@@ -1,0 +1,200 @@
+"""Several processes: replicas, processes for some resolvers each, and those that end in the middle."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from konverge.client import Client, Transport
+from konverge.client.transport import Response
+from konverge.kube import GroupVersionKind, ObjectKey
+from konverge.operator import Operator, RunOptions
+from konverge.resolution import Fetch
+from konverge.runtime.election import LeaderElection
+from konverge.testing import Cluster
+from tests.resolution.requests.desk import Desk, data_of
+from tests.resolution.shelf import BOX, Shelf
+
+pytestmark = pytest.mark.anyio
+
+LEASE = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
+
+
+def replica(desk: Desk, name: str) -> RunOptions:
+    leases = LeaderElection(
+        "resolution",
+        desk.namespace,
+        identity=name,
+        lease_duration=timedelta(seconds=3),
+        renew_deadline=timedelta(seconds=2),
+        retry_period=timedelta(seconds=0.5),
+    )
+    return RunOptions(namespaces=(desk.namespace,), leases=leases)
+
+
+def distinct(number: int, **params: str) -> dict[str, str]:
+    return {"url": f"https://{number}.example/x", **params}
+
+
+async def ask(desk: Desk, names: Mapping[str, str], **params: str) -> None:
+    """A request for each name, of its resolver."""
+    await asyncio.gather(
+        *(
+            desk.ask(name, resolver, params=distinct(number, **params))
+            for number, (name, resolver) in enumerate(names.items())
+        )
+    )
+
+
+async def all_end(desk: Desk, names: Mapping[str, str]) -> None:
+    for name in names:
+        assert data_of(await desk.ended(name)) == BOX
+
+
+async def test_two_replicas_fetch_each_of_a_hundred_requests_once(desk: Desk) -> None:
+    first, second = Shelf(), Shelf()
+    names = {f"request-{number}": "shelf" for number in range(100)}
+    async with (
+        desk.served_by(first, options=replica(desk, "a")),
+        desk.served_by(second, options=replica(desk, "b")),
+    ):
+        await ask(desk, names)
+        await all_end(desk, names)
+
+    assert len(first.calls) + len(second.calls) == 100
+
+
+async def test_a_leader_that_goes_leaves_every_request_to_its_own_resolver(desk: Desk) -> None:
+    names = {f"{resolver}-{number}": resolver for resolver in ("x", "y", "z") for number in range(10)}
+
+    def shelves() -> list[Shelf]:
+        def answer(fetch: Fetch, calls: int) -> bytes:
+            return BOX
+
+        return [Shelf(answer, name=name) for name in ("x", "y", "z")]
+
+    old, new = shelves(), shelves()
+    async with AsyncExitStack() as stack:
+        leader = await stack.enter_async_context(AsyncExitStack())
+        await leader.enter_async_context(desk.served_by(*old, options=replica(desk, "a")))
+        await ask(desk, names, seconds="2")
+        await desk.until_pending(*names)
+        await stack.enter_async_context(desk.served_by(*new, options=replica(desk, "b")))
+        await leader.aclose()
+        assert [shelf.running for shelf in old] == [0, 0, 0]
+        await all_end(desk, names)
+
+    for shelf in new:
+        # Each URL is asked of one resolver only, and once.
+        assert len(shelf.calls) == len(set(shelf.calls)) == 10
+
+
+async def test_a_restart_with_fifty_pending_loses_none(desk: Desk) -> None:
+    names = {f"request-{number}": "shelf" for number in range(50)}
+    async with desk.served_by(Shelf()):
+        await ask(desk, names, seconds="5")
+        await desk.until_pending(*names)
+    again = Shelf()
+    async with desk.served_by(again):
+        await all_end(desk, names)
+
+    assert len(again.calls) == 50
+
+
+async def test_a_request_whose_process_died_ends_by_its_deadline_all_the_same(desk: Desk) -> None:
+    await desk.configure("konverge-resolution", timeout="3s", attempts="1")
+    keeper, dying = Shelf(name="keeper"), Shelf()
+    async with desk.served_by(keeper):
+        async with desk.served_by(dying, name="shelf-resolution", keeps_lifecycle=False):
+            await until_announced(desk, "shelf-resolution")
+            await desk.ask("a", params={"seconds": "100"})
+            await desk.cluster.eventually(lambda: dying.running == 1, describe="it is fetched")
+        failure = await desk.failure("a", within=5)
+
+    assert failure.reason == "TimedOut"
+    assert dying.running == 0
+
+
+async def test_a_process_for_one_more_resolver_comes_and_goes_without_the_others_noticing(desk: Desk) -> None:
+    shelf, attic = Shelf(), Shelf(name="attic")
+    async with desk.served_by(shelf):
+        await desk.ask("before", "attic")
+        before = await desk.failure("before", within=2)
+        async with desk.served_by(attic, name="attic-resolution", keeps_lifecycle=False):
+            await until_announced(desk, "attic-resolution")
+            await desk.ask("during", "attic")
+            await desk.ended("during", within=5)
+        await desk.ask("own")
+        await desk.ended("own", within=2)
+        # The lease runs out on its own; what comes then is refused at once again.
+        if desk.cluster.name == "embedded":
+            await desk.cluster.clock.sleep(61)
+            await desk.ask("after", "attic")
+            assert "there are: shelf" in (await desk.failure("after", within=2)).message
+
+    assert before.reason == "ResolverNotAvailable"
+    assert (len(shelf.calls), len(attic.calls)) == (1, 1)
+    assert len(desk.status_writes("during")) + len(desk.status_writes("during", "attic-resolution")) <= 3
+
+
+async def until_announced(desk: Desk, operator: str) -> None:
+    async def is_there() -> bool:
+        await desk.cluster.client.get(LEASE, ObjectKey(desk.namespace, f"resolvers-of-{operator}"))
+        return True
+
+    await desk.cluster.eventually(is_there, describe="the resolvers are announced")
+    await desk.cluster.clock.sleep(1)
+
+
+class Stumbling:
+    """A transport whose server fails the first writes of each status in every way that passes."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.failures: dict[str, list[int]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    async def request(self, method: str, path: str, **more: Any) -> Response:
+        if method == "PATCH" and path.endswith("/status"):
+            left = self.failures.setdefault(path, [409, 500, 429])
+            if left:
+                return Failed(left.pop(0))
+        return await self._transport.request(method, path, **more)
+
+
+class Failed:
+    headers: Mapping[str, str] = {"content-type": "application/json"}
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+        self.body = b'{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": %d}' % status
+
+
+async def test_an_api_server_that_stumbles_costs_no_request_and_no_second_fetch(desk: Desk) -> None:
+    shelf = Shelf()
+    stumbling = Stumbling(desk.cluster.new_transport())
+    client = Client(stumbling, user_agent="stumbling", clock=desk.cluster.clock)  # type: ignore[arg-type]
+    async with running(desk.cluster, desk.operator(shelf), client):
+        names = {f"request-{number}": "shelf" for number in range(5)}
+        await ask(desk, names)
+        await all_end(desk, names)
+
+    assert len(shelf.calls) == 5
+    assert all(left == [] for left in stumbling.failures.values())
+
+
+@asynccontextmanager
+async def running(cluster: Cluster, operator: Operator, client: Client) -> AsyncIterator[None]:
+    options = RunOptions(namespaces=(cluster.namespace,))
+    task = asyncio.create_task(operator.run(client, options, clock=cluster.clock))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

@@ -1,0 +1,113 @@
+"""Tekton's own requests, as its documentation shows them, on either cluster."""
+
+import pytest
+import yaml
+
+from konverge.kube import find_condition
+from konverge.resolution import Digest, Reason, ResolutionError
+from konverge.resolution.requests import TEKTON_REQUEST
+from konverge.resolution.resolvers.cluster import ClusterResolver
+from konverge.testing import Cluster
+from tests.resolution.requests.desk import Desk, a_desk, data_of
+from tests.resolution.shelf import BOX, Shelf
+from tests.resolution.test_cluster_resolver import TASK_DEFINITION
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def desk(cluster: Cluster) -> Desk:
+    return await a_desk(cluster, with_tekton=True)
+
+
+async def test_a_request_for_a_task_of_the_cluster_is_resolved_as_by_tekton(desk: Desk) -> None:
+    await desk.cluster.install(TASK_DEFINITION)
+    task = {
+        "apiVersion": "tekton.dev/v1",
+        "kind": "Task",
+        "metadata": {"name": "some-task", "namespace": desk.namespace},
+        "spec": {"steps": [{"name": "a", "image": "b"}]},
+    }
+    await desk.cluster.client.create(task)
+    params = {"kind": "task", "name": "some-task", "namespace": desk.namespace}
+    async with desk.served_by(ClusterResolver(), serves_tekton=True, services_for=None):
+        await desk.ask_as_tekton("request", "cluster", params)
+        request = await desk.ended("request", TEKTON_REQUEST)
+
+    status = request["status"]
+    assert yaml.safe_load(data_of(request)) == task
+    assert status["refSource"] == status["source"]
+    assert status["refSource"]["digest"] == {"sha256": Digest.of(data_of(request)).hex}
+    path = f"/apis/tekton.dev/v1/namespaces/{desk.namespace}/tasks/some-task@"
+    assert status["refSource"]["uri"].startswith(path)
+    (condition,) = status["conditions"]
+    assert (condition["type"], condition["status"]) == ("Succeeded", "True")
+    assert "reason" not in condition
+    assert status["observedGeneration"] == request["metadata"]["generation"]
+    assert set(status["annotations"]) == {"resolution.tekton.dev/name", "resolution.tekton.dev/namespace"}
+    assert len(desk.status_writes("request")) == 2
+
+
+async def test_texts_lists_and_mappings_reach_the_resolver_as_they_are(desk: Desk) -> None:
+    shelf = Shelf()
+    params = {"url": "https://a.example/x", "list": ["a", "b"], "object": {"c": "d"}}
+    seen = []
+    shelf.answer = lambda fetch, calls: seen.append(dict(fetch.params)) or BOX  # type: ignore[func-returns-value]
+    async with desk.served_by(shelf, serves_tekton=True):
+        await desk.ask_as_tekton("request", "shelf", params)
+        await desk.ended("request", TEKTON_REQUEST)
+
+    assert seen == [params | {"version": "main"}]
+
+
+async def test_a_failure_has_tektons_reason_for_its_controllers_and_the_precise_one_besides(desk: Desk) -> None:
+    def answer(fetch: object, calls: int) -> bytes:
+        raise ResolutionError(Reason.NOT_FOUND, "there is no such version")
+
+    async with desk.served_by(Shelf(answer), serves_tekton=True):
+        await desk.ask_as_tekton("request", "shelf", {"url": "https://a.example/x"})
+        failure = await desk.failure("request", TEKTON_REQUEST)
+        await desk.ask_as_tekton("unserved", "gti", {})
+        unserved = await desk.failure("unserved", TEKTON_REQUEST, within=2)
+        request = await desk.get("request", TEKTON_REQUEST)
+
+    assert (failure.reason, failure.message) == ("ResolutionFailed", "NotFound: there is no such version")
+    assert request["status"]["annotations"] == {"resolution.konverge.dev/reason": "NotFound"}
+    assert unserved.message.startswith("ResolverNotAvailable: resolver 'gti' does not exist here; there are: shelf")
+
+
+async def test_a_request_that_hangs_ends_with_tektons_reason_for_that(desk: Desk) -> None:
+    await desk.configure("konverge-resolution", timeout="2s", attempts="1")
+    async with desk.served_by(Shelf(), serves_tekton=True):
+        await desk.ask_as_tekton("request", "shelf", {"url": "https://a.example/x", "seconds": "100"})
+        failure = await desk.failure("request", TEKTON_REQUEST)
+
+    assert failure.reason == "ResolutionTimedOut"
+    assert "2 s" in failure.message
+
+
+@pytest.mark.parametrize("label", [None, ""])
+async def test_a_request_without_a_type_fails_at_once_and_names_the_label(desk: Desk, label: str | None) -> None:
+    async with desk.served_by(Shelf(), serves_tekton=True):
+        await desk.ask_as_tekton("request", label, {})
+        failure = await desk.failure("request", TEKTON_REQUEST, within=2)
+
+    assert "label resolution.tekton.dev/type: expected the name of a resolver" in failure.message
+
+
+async def test_content_that_another_resolver_wrote_is_only_declared_resolved(desk: Desk) -> None:
+    shelf = Shelf()
+    await desk.ask_as_tekton("request", "shelf", {"url": "https://a.example/x"})
+    source = {"uri": "https://a.example/x", "digest": {}}
+    status = {"status": {"data": "YQ==", "source": source, "refSource": source}}
+    await desk.cluster.client.patch(
+        TEKTON_REQUEST, desk.key("request"), status, patch_type="merge", subresource="status"
+    )
+    async with desk.served_by(shelf, serves_tekton=True):
+        request = await desk.ended("request", TEKTON_REQUEST)
+
+    assert data_of(request) == b"a"
+    condition = find_condition(request, "Succeeded")
+    assert condition is not None
+    assert condition.status == "True"
+    assert shelf.calls == []
