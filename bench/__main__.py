@@ -12,7 +12,15 @@ import sys
 from datetime import UTC, datetime
 from importlib import import_module
 
-_MEASUREMENTS = ("component_plan", "settled_pass", "queue_operations", "watch_events", "cached_pods", "cold_sync")
+_MEASUREMENTS = (
+    "component_plan",
+    "settled_pass",
+    "queue_operations",
+    "watch_events",
+    "cached_pods",
+    "cold_sync",
+    "resolution_git",
+)
 
 
 def _main(names: list[str]) -> None:

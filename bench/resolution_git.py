@@ -1,0 +1,130 @@
+"""How long one deep file of a repository of 110 MB takes, cold, by name again and pinned, and what it moves.
+
+The peer is `git clone --depth 1` in the same run, from the same server: ``git http-backend`` on the loopback interface.
+The resolver goes the way of a request, through the engine. Medians of several runs, in turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.resolution.servers.git import GitServer, git, git_server
+
+from konverge.clock import SystemClock, SystemEntropy
+from konverge.resolution import Reference, Services
+from konverge.resolution.engine import Engine, Requester
+from konverge.resolution.registry import Registry
+from konverge.resolution.resolvers.git import GitResolver
+from konverge.resolution.workspaces import Folders
+
+_MEGABYTE = 1_000_000
+_LARGE_FILES = 110
+_SMALL_FILES = 3_000
+_RUNS = 7
+_PATH = "team/7/boxes/7/box.yaml"
+_BOX = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+
+
+class _Loopback:
+    async def resolve_checked(self, host: str, port: int) -> tuple[str, ...]:
+        return ("127.0.0.1",)
+
+
+def _make(root: Path) -> str:
+    work = root / "work"
+    work.mkdir()
+    git("init", "--quiet", folder=work)
+    git("config", "core.compression", "0", folder=work)
+    for number in range(_LARGE_FILES):
+        (work / f"large{number}").write_bytes(hashlib.shake_256(b"%d" % number).digest(_MEGABYTE))
+    for number in range(_SMALL_FILES):
+        path = work / f"team/{number % 50}/boxes/{number}/box.yaml"
+        path.parent.mkdir(parents=True)
+        path.write_text(_BOX if number == 7 else f"number: {number}\n")
+    git("add", ".", folder=work)
+    git("commit", "--quiet", "-m", "one", folder=work)
+    git("-c", "pack.window=0", "clone", "--quiet", "--bare", str(work), str(root / "large.git"), folder=root)
+    git("-c", "pack.window=0", "repack", "-adq", folder=root / "large.git")
+    git("config", "uploadpack.allowFilter", "true", folder=root / "large.git")
+    commit = git("rev-parse", "HEAD", folder=work)
+    shutil.rmtree(work)
+    git("clone", "--quiet", "--bare", str(root / "large.git"), str(root / "strict.git"), folder=root)
+    return commit
+
+
+class _Figures:
+    def __init__(self) -> None:
+        self.seconds: dict[str, list[float]] = {}
+        self.moved: dict[str, tuple[int, int]] = {}
+
+    def line(self, name: str, goal: str) -> str:
+        requests, moved = self.moved[name]
+        took = statistics.median(self.seconds[name])
+        return f"{name:44} {took * 1000:9.1f} ms  {moved:>11,} bytes  {requests} requests  {goal}"
+
+
+async def _resolve(engine: Engine, server: GitServer, repository: str, revision: str) -> None:
+    params = {"url": server.url(repository), "revision": revision, "pathInRepo": _PATH}
+    outcome = await engine.resolve(Reference("git", params), Requester("web"))
+    assert outcome.resolved.data == _BOX.encode()
+
+
+def _clone(server: GitServer, root: Path) -> None:
+    url = server.url("large.git", host="127.0.0.1")
+    subprocess.run(["git", "clone", "--quiet", "--depth", "1", url, str(root / "clone")], check=True)
+    assert (root / "clone" / _PATH).read_text() == _BOX
+    shutil.rmtree(root / "clone")
+
+
+async def _measured(root: Path, server: GitServer, commit: str) -> _Figures:
+    figures = _Figures()
+    folders = Folders(SystemClock(), root / "folders")
+
+    def services(*_: Any) -> Services:
+        nothing: Any = None
+        return Services(nothing, nothing, folders, SystemClock(), addresses=_Loopback())
+
+    async def timed(name: str, work: Any) -> None:
+        server.forget()
+        start = time.perf_counter()
+        await work
+        figures.seconds.setdefault(name, []).append(time.perf_counter() - start)
+        figures.moved[name] = len(server.seen), server.bytes_sent
+
+    for _ in range(_RUNS):
+        engine = Engine(Registry.of([GitResolver()]), services, clock=SystemClock(), entropy=SystemEntropy())
+        await timed("commit, cold", _resolve(engine, server, "large.git", commit))
+        await timed("commit, again", _resolve(engine, server, "large.git", commit))
+        await timed("branch, its commit known", _resolve(engine, server, "large.git", "main"))
+        other = Engine(Registry.of([GitResolver()]), services, clock=SystemClock(), entropy=SystemEntropy())
+        await timed("branch, cold", _resolve(other, server, "large.git", "main"))
+        await timed("commit, cold, the server does not filter", _resolve(other, server, "strict.git", commit))
+        await timed("git clone --depth 1", asyncio.to_thread(_clone, server, root))
+    folders.close()
+    return figures
+
+
+def measure() -> Iterator[str]:
+    """A line for each way."""
+    with tempfile.TemporaryDirectory(prefix="konverge-bench-git-") as name:
+        root = Path(name)
+        commit = _make(root)
+        with git_server(root) as server:
+            figures = asyncio.run(_measured(root, server, commit))
+    goals = {
+        "commit, cold": "goal: 300 ms, 1,000,000 bytes",
+        "commit, again": "goal: 5 ms, no request",
+        "branch, its commit known": "goal: one ls-remote (2 requests)",
+    }
+    yield f"one file of a repository of {_LARGE_FILES} MB, medians of {_RUNS}"
+    for each in figures.seconds:
+        yield "  " + figures.line(each, goals.get(each, ""))
