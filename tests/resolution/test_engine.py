@@ -17,6 +17,7 @@ from konverge.resolution import (
     ResolutionError,
     Resolved,
     Services,
+    Source,
 )
 from konverge.resolution.bounds import RemoteBounds
 from konverge.resolution.cache import CacheMode
@@ -104,6 +105,26 @@ async def test_a_source_map_is_applied_before_policies_and_recorded() -> None:
     outcome = await engine_of(Shelf(), policies=[policy], source_map=mirrors).resolve(ref(), WEB)
     assert outcome.resolved.source.uri == "https://b.example/mirror/box"
     assert outcome.rewritten_from == "https://a.example/box"
+
+
+async def test_what_a_source_map_has_made_stays_when_it_comes_again() -> None:
+    mirrors = SourceMap.parse([("https://a.example", "https://a.example/mirror")])
+    engine = engine_of(Shelf(), source_map=mirrors)
+    for url, found in (("box", "mirror/box"), ("mirror/box", "mirror/box"), ("mirrors", "mirror/mirrors")):
+        outcome = await engine.resolve(ref(f"https://a.example/{url}"), WEB)
+        assert outcome.resolved.source.uri == f"https://a.example/{found}"
+
+
+async def test_content_that_is_held_is_judged_as_if_it_had_just_come() -> None:
+    shelf = Shelf()
+    held = Resolved(BOX, Source("https://a.example/box", {}))
+    judged = await engine_of(shelf).judge(ref(), WEB, held)
+    assert (judged.object["metadata"], judged.fetched_from, shelf.calls) == ({"name": "a"}, "cache", [])
+    policy = Policy("only-b", sources=(SourcePrefix.parse("https://b.example"),))
+    with pytest.raises(ResolutionError, match="no policy lets"):
+        await engine_of(shelf, policies=[policy]).judge(ref(), WEB, held)
+    with pytest.raises(ResolutionError, match="is not what its digest says"):
+        await engine_of(shelf).judge(ref(digest=Digest.of(b"other")), WEB, held)
 
 
 async def test_the_smaller_of_the_timeouts_ends_it() -> None:

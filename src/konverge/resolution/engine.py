@@ -201,6 +201,19 @@ class Engine:
             told = f"resolver {reference.resolver!r} had no result after {limit:g} s"
             raise ResolutionError(Reason.TIMED_OUT, told) from None
 
+    async def judge(self, reference: Reference, requester: Requester, held: Resolved) -> Outcome:
+        """Look at content that somebody keeps already as if it had just come, without asking any remote.
+
+        Args:
+            reference: What it was asked for by.
+            requester: Who wants to use it.
+            held: The content.
+
+        Raises:
+            ResolutionError: Policies, the digest, the kind or a signature do not let it be used.
+        """
+        return await self._judged(self.plan(reference, requester), reference, _Got(held, 0))
+
     def plan(self, reference: Reference, requester: Requester) -> _Plan:
         """Decide everything that needs no connection.
 
@@ -245,7 +258,9 @@ class Engine:
         )
 
     async def _outcome(self, plan: _Plan, reference: Reference) -> Outcome:
-        got = await self._got(plan)
+        return await self._judged(plan, reference, await self._got(plan))
+
+    async def _judged(self, plan: _Plan, reference: Reference, got: _Got) -> Outcome:
         resolved: object = got.resolved
         if not isinstance(resolved, Resolved):
             told = f"resolver {reference.resolver!r} failed: it answered with no Resolved"

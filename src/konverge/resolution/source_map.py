@@ -43,8 +43,16 @@ class SourceMap:
             if not isinstance(address, str):
                 continue
             for before, after in self.rules:
-                rest = address.removeprefix(before.rstrip("/"))
-                if rest != address and (not rest or rest[0] in "/:@?#"):
+                if after.startswith(before) and _rest(address, after) is not None:
+                    continue  # made by this rule: what was pinned or locked comes here again
+                rest = _rest(address, before)
+                if rest is not None:
                     changed: dict[str, Value] = {**params, name: after.rstrip("/") + rest}
                     return changed, address
         return params, ""
+
+
+def _rest(address: str, prefix: str) -> str | None:
+    """What follows a prefix that ends where a part of an address ends; None when it does not fit."""
+    rest = address.removeprefix(prefix.rstrip("/"))
+    return rest if rest != address and (not rest or rest[0] in "/:@?#") else None

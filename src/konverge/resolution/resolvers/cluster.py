@@ -16,6 +16,7 @@ from konverge.kube.names import dns_label_mistakes, dns_subdomain_mistakes
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest, Parameters, canonical_json
+from konverge.resolution.relative import beside
 from konverge.resolution.resolver import Fetch, Parameter, Setting
 from konverge.resolution.result import Resolved, Source
 from konverge.resolution.settings import as_boolean, as_list
@@ -99,6 +100,19 @@ class ClusterResolver:
     def is_pinned(self, params: Parameters) -> bool:
         """Never: objects change."""
         return False
+
+    def relative(self, params: Parameters, path: str) -> Parameters:
+        """The parameters of another object of the namespace: its name, or its kind, ``/`` and its name.
+
+        Raises:
+            ResolutionError: ``InvalidParams``: it is neither.
+        """
+        kind, _, name = beside(f"{params['kind']}/{params['name']}", path).rpartition("/")
+        if not kind or "/" in kind:
+            raise _wrong("path", "a name, or ../kind/name", path)
+        other = {} if kind == params["kind"] else {"kind": kind}
+        kept = {key: value for key, value in params.items() if not other or key != "apiVersion"}
+        return {**kept, **other, "name": name}
 
     async def pin(self, fetch: Fetch) -> Parameters | None:
         """There is no name for what an object is now."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
+from konverge.resolution.relative import beside
 from konverge.resolution.resolver import Fetch, Parameter, Setting
 from konverge.resolution.resolvers.git import scm
 from konverge.resolution.resolvers.git.commands import Connection
@@ -64,6 +65,14 @@ class GitResolver:
     def is_pinned(self, params: Parameters) -> bool:
         """Tell whether the revision is a commit's id."""
         return is_commit(str(params["revision"]))
+
+    def relative(self, params: Parameters, path: str) -> Parameters:
+        """The parameters of another file of the same commit.
+
+        Raises:
+            ResolutionError: ``InvalidParams``: the path leads out of the repository.
+        """
+        return {**params, "pathInRepo": beside(str(params["pathInRepo"]), path)}
 
     async def pin(self, fetch: Fetch) -> Parameters | None:
         """The parameters with the commit that the revision is now: one ``ls-remote``, or one call.
