@@ -42,6 +42,7 @@ servers:  ## Install the servers that tests start, by Debian's packages where th
 	@wanted=""; \
 	command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || wanted="postgresql"; \
 	command -v redis-server > /dev/null || wanted="$$wanted redis-server"; \
+	command -v sshd > /dev/null || test -x /usr/sbin/sshd || wanted="$$wanted openssh-server"; \
 	test -z "$$wanted" || { apt-get update -qq && \
 	DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends $$wanted; }
 
