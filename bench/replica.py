@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import re
 import signal
 import socket
@@ -164,8 +165,12 @@ class Replica:
 
 
 def _free_ports(count: int) -> list[int]:
+    """Ports that nobody has now, of those that no outgoing connection is given before the replica listens on them."""
     with ExitStack() as stack:
-        listeners = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for listener in listeners:
-            listener.bind(("127.0.0.1", 0))
-        return [listener.getsockname()[1] for listener in listeners]
+        found: list[int] = []
+        while len(found) < count:
+            listener, port = stack.enter_context(socket.socket()), random.randint(20_000, 30_000)
+            with suppress(OSError):
+                listener.bind(("127.0.0.1", port))
+                found.append(port)
+        return found

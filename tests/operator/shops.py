@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from konverge.clock import SeededEntropy
+from konverge.clock import SeededEntropy, SystemEntropy
 from konverge.component import Component, ComponentBuilder, block_on_absence, depends_on, read_only
 from konverge.crd import Metadata, crd_manifest, custom_resource, decode, definition_of, encode
 from konverge.errors import NotFoundError, TerminalError
@@ -254,7 +254,9 @@ async def a_town(cluster: Cluster) -> Town:
 
 
 def free_address() -> str:
-    """A port of loopback that nobody has at the moment."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{listener.getsockname()[1]}"
+    """A port of loopback that nobody has at the moment, and that no outgoing connection is given before it is used."""
+    while True:
+        address = ("127.0.0.1", int(SystemEntropy().uniform(20_000, 30_000)))
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind(address)
+            return f"{address[0]}:{address[1]}"

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -30,6 +31,8 @@ _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 _MEMORY_BACKED = Path("/dev/shm")
 _POLL_SECONDS = 0.05
 _PORT_ATTEMPTS = 3
+_PORTS = (20_000, 30_000)
+_PORT_LOOKS = 100
 _LOG_TAIL_LINES = 15
 _STOP_TIMEOUT_SECONDS = 15
 
@@ -173,7 +176,7 @@ class RealCluster:
             stdin=subprocess.PIPE,
             process_group=0,  # a Ctrl-C is for whoever started us, who then stops us in good order
         )
-        return Layout(binaries, folder, memory, _free_port())
+        return Layout(binaries, folder, memory, _free_port(self._entropy))
 
     async def _run(self, layout: Layout) -> None:
         try:
@@ -254,11 +257,18 @@ class RealCluster:
             supervisor.wait()
 
 
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+def _free_port(entropy: Entropy) -> int:
+    """A port of loopback that nobody has now, of those that no system gives to outgoing connections.
+
+    Else one of these might have it when the API server is started again. Worse, it might be a connection to that very
+    port: while nobody listens there, TCP connects such a one to itself.
+    """
+    for _ in range(_PORT_LOOKS):
+        port = int(entropy.uniform(*_PORTS))
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port
+    raise ControlPlaneError(f"none of {_PORT_LOOKS} ports from {_PORTS[0]} to {_PORTS[1]} was free")
 
 
 def _write_private(path: Path, content: str) -> None:
