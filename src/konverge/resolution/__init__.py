@@ -22,12 +22,13 @@ from konverge.resolution.resolver import (
     Setting,
     Workspaces,
 )
-from konverge.resolution.result import MAX_CONTENT_BYTES, Resolved, Source
+from konverge.resolution.result import MAX_CONTENT_BYTES, Attached, Resolved, Source
 
 __all__ = [
     "FACTS",
     "MAX_CONTENT_BYTES",
     "Addresses",
+    "Attached",
     "ClusterReader",
     "Digest",
     "Facts",

@@ -54,7 +54,9 @@ CacheKey = tuple[str, bytes, str]
 """The resolver, its parameters and settings in canonical form, the tenant."""
 
 
-def cache_key(resolver: str, params: Parameters, settings: Parameters, *, tenant: str) -> CacheKey:
+def cache_key(
+    resolver: str, params: Parameters, settings: Parameters, *, tenant: str, has_signatures: bool = False
+) -> CacheKey:
     """The key of an answer.
 
     Args:
@@ -62,8 +64,9 @@ def cache_key(resolver: str, params: Parameters, settings: Parameters, *, tenant
         params: With all defaults, without those that say how to fetch and not what.
         settings: The settings that were chosen: with other ones the same parameters can mean another place.
         tenant: Who may have it; empty for everybody.
+        has_signatures: Whether the signatures beside the content were asked for, too.
     """
-    return resolver, canonical_json([params, settings]), tenant
+    return resolver, canonical_json([params, settings, has_signatures]), tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,4 +135,5 @@ class Cache:
 
 def _size(answer: Resolved) -> int:
     texts = sum(len(name) + len(value) for name, value in answer.annotations.items())
-    return len(answer.data) + len(answer.source.uri) + texts + len(canonical_json(answer.pinned))
+    attached = sum(len(each.payload) + len(each.signature) for each in answer.attached)
+    return len(answer.data) + len(answer.source.uri) + texts + attached + len(canonical_json(answer.pinned))

@@ -169,6 +169,8 @@ class Fetch:
         seconds: How long it may take in all; the engine cancels it then.
         services: What it may use.
         max_bytes: How large the content may be.
+        wants_signatures: Whether a policy asks for signatures, so that those which a source keeps beside its content
+            (`konverge.resolution.Attached`) are to be got, too.
     """
 
     params: Parameters
@@ -178,6 +180,7 @@ class Fetch:
     seconds: float
     services: Services
     max_bytes: int = MAX_CONTENT_BYTES
+    wants_signatures: bool = False
 
 
 class Resolver(Protocol):

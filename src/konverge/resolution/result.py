@@ -8,7 +8,7 @@ import msgspec
 
 from konverge.resolution.reference import Parameters
 
-__all__ = ["MAX_CONTENT_BYTES", "Resolved", "Source"]
+__all__ = ["MAX_CONTENT_BYTES", "Attached", "Resolved", "Source"]
 
 MAX_CONTENT_BYTES = 1 << 20
 """Of a definition. As base64 it is 1,398,104 bytes, which an object can still hold below etcd's limit of 1.5 MiB."""
@@ -28,6 +28,22 @@ class Source(msgspec.Struct, frozen=True, rename="camel"):
     entry_point: str = ""
 
 
+class Attached(msgspec.Struct, frozen=True):
+    """A signature that a source keeps beside its content. Nobody has looked yet at whether it is right.
+
+    Attributes:
+        media_type: The layout of the payload.
+        payload: What was signed, or the signature with everything around it.
+        subject: The digest of what it is attached to, which the content is a part of.
+        signature: In base64; empty when the payload has it.
+    """
+
+    media_type: str
+    payload: bytes
+    subject: str
+    signature: str = ""
+
+
 class Resolved(msgspec.Struct, frozen=True):
     """The content, as the source has it, byte for byte.
 
@@ -36,12 +52,14 @@ class Resolved(msgspec.Struct, frozen=True):
         source: Where it came from.
         annotations: What else the resolver tells of it; no secrets.
         pinned: Parameters that name this very content for ever; empty when the source has no such names.
+        attached: The signatures beside it, when `konverge.resolution.Fetch.wants_signatures`.
     """
 
     data: bytes
     source: Source
     annotations: Mapping[str, str] = {}
     pinned: Parameters = {}
+    attached: tuple[Attached, ...] = ()
 
     def __repr__(self) -> str:
         # The content is somebody's; it has no business in a log.
