@@ -129,7 +129,13 @@ class _Plan:
     rewritten_from: str
 
     def key(self, params: Parameters) -> CacheKey:
-        return cache_key(self.installed.resolver.name, params, self.fetch.settings, tenant=self.tenant)
+        return cache_key(
+            self.installed.resolver.name,
+            params,
+            self.fetch.settings,
+            tenant=self.tenant,
+            has_signatures=self.fetch.wants_signatures,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +253,15 @@ class Engine:
         services = self._services_for(requester, admission)
         return _Plan(
             installed=installed,
-            fetch=Fetch(checked, settings, requester.namespace, requester.user, seconds, services),
+            fetch=Fetch(
+                checked,
+                settings,
+                requester.namespace,
+                requester.user,
+                seconds,
+                services,
+                wants_signatures=bool(admission.signatures),
+            ),
             uri=uri,
             admission=admission,
             is_pinned=is_pinned,
