@@ -25,6 +25,7 @@ _STDIN = Path("-")
 _COMMANDS = {
     "import": ("konverge.cli.box_import", "box_import"),
     "package": ("konverge.cli.box_package", "box_package"),
+    "render": ("konverge.cli.box_render", "box_render"),
     "run": ("konverge.cli.run", "run"),
 }
 

@@ -27,7 +27,7 @@ from konverge.operator.registered import Registration
 from konverge.operator.rehearsed_cluster import Indexes, RehearsedCluster
 from konverge.runtime import CachedClient
 
-__all__ = ["OwnerRehearsal", "rehearse_owner"]
+__all__ = ["OwnerRehearsal", "RehearsedContext", "rehearse_owner"]
 
 _FUNCTION_LIMIT = timedelta(seconds=10)
 
@@ -66,7 +66,7 @@ class OwnerRehearsal(msgspec.Struct, frozen=True, rename="camel"):
 
 
 @dataclass
-class _RehearsedContext(OwnerContext):
+class RehearsedContext(OwnerContext):
     """The context of a pass that may write nothing."""
 
     rehearsed_cluster: RehearsedCluster | None = None
@@ -106,7 +106,7 @@ async def rehearse_owner(
     if not is_deleting(owner):
         with closing(TimeLimit(_FUNCTION_LIMIT)) as limit:
             rehearsed = Rehearsing(client, owner, clock=clock, time_limit=limit)
-            ctx = _RehearsedContext(
+            ctx = RehearsedContext(
                 client=rehearsed.client,
                 owner=rehearsed.owner,
                 clock=clock,

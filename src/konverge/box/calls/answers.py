@@ -47,6 +47,7 @@ class Answer:
         wanted_pause: After how many seconds the server wants to be asked again.
         is_sensitive: Whether it may repeat what came from a Secret.
         size: About how many bytes it is.
+        is_made: Whether anybody was asked; a call that was not made has no other fields.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -55,6 +56,7 @@ class Answer:
     wanted_pause: float | None = None
     is_sensitive: bool = False
     size: int = 0
+    is_made: bool = True
 
     def __repr__(self) -> str:
         return f"Answer(error={self.error!r})"
@@ -65,9 +67,9 @@ def result_of(protocol: str, answer: Answer | None) -> dict[str, Any]:
 
     Args:
         protocol: What the call's fields depend on.
-        answer: None when the call was not made.
+        answer: None, or one that is not made, when the call was not made.
     """
-    if answer is None:
+    if answer is None or not answer.is_made:
         return {**_EMPTY[protocol], "called": False, "ok": False, "error": ""}
     fields = {**_EMPTY[protocol], **answer.fields}
     parsed = fields.get("json")

@@ -102,7 +102,7 @@ class Call:
         return scope.holds(self._conditions)
 
     async def request(
-        self, scope: Scope, reader: Reader, own_namespace: str, environment: Mapping[str, str]
+        self, scope: Scope, reader: Reader, own_namespace: str, environment: Mapping[str, str] | None
     ) -> Request:
         """What is to be sent.
 
@@ -110,7 +110,7 @@ class Call:
             scope: What its expressions read.
             reader: For the Secret of its credential.
             own_namespace: That of the custom resource; empty for one of the cluster.
-            environment: The operator's variables.
+            environment: The operator's variables; None for a request that is sent to nobody, and has no credential.
 
         Raises:
             CallFailure: It cannot be sent as it is.
@@ -125,9 +125,10 @@ class Call:
         check_headers(plain)
         words = [revealed(word) for word in query]
         credential = ""
-        if self._credential is not None:
+        if self._credential is not None and environment is not None:
             credential = await self._credential.value(scope, reader, own_namespace, environment)
         return Request(
+            name=self.name,
             protocol=self.protocol,
             url=parsed_url(str(revealed(url)), self.protocol, is_sensitive=is_sensitive),
             networks=self._networks,

@@ -47,7 +47,7 @@ class Caller:
         clock: Waits between attempts, and tells how old an answer is.
         entropy: Draws the pauses.
         lookup: Resolves names; the machine's resolver unless given.
-        environment: Where ``auth.env`` looks.
+        environment: Where ``auth.env`` looks; None where nothing is sent, and no call needs its credential.
         tls: Which certificates are trusted; the machine's unless given.
     """
 
@@ -57,7 +57,7 @@ class Caller:
         clock: Clock | None = None,
         entropy: Entropy | None = None,
         lookup: Lookup | None = None,
-        environment: Mapping[str, str] = os.environ,
+        environment: Mapping[str, str] | None = os.environ,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self.environment = environment

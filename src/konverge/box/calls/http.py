@@ -17,7 +17,7 @@ from konverge.box.calls.requests import Request, parsed_url
 from konverge.box.calls.retrying import wanted_pause
 from konverge.network import CheckedSockets, Lookup, connector
 
-__all__ = ["MOST_REDIRECTS", "ask_http", "ask_prometheus"]
+__all__ = ["MOST_REDIRECTS", "Received", "answer_from", "ask_http", "ask_prometheus"]
 
 MOST_REDIRECTS = 5
 
@@ -32,7 +32,9 @@ class _BrokenError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Received:
+class Received:
+    """An answer of a server. The names of headers are in lower case."""
+
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -48,7 +50,7 @@ async def ask_http(request: Request, lookup: Lookup, tls: ssl.SSLContext, now: d
     Raises:
         CallFailure: There is no answer that can be read.
     """
-    return _answer(request, await _received(request, lookup, tls), now)
+    return answer_from(request, await _received(request, lookup, tls), now)
 
 
 async def ask_prometheus(request: Request, lookup: Lookup, tls: ssl.SSLContext, now: datetime) -> Answer:
@@ -63,7 +65,7 @@ async def ask_prometheus(request: Request, lookup: Lookup, tls: ssl.SSLContext, 
     if not path.endswith("/api/v1/query"):
         path += "/api/v1/query"
     url = request.url.with_path(path).with_query({**request.url.query, "query": request.query})
-    answer = _answer(request, await _received(replace(request, url=url), lookup, tls), now)
+    answer = answer_from(request, await _received(replace(request, url=url), lookup, tls), now)
     fields = {"status": answer.fields["status"]}
     told = answer.fields["json"]
     said = isinstance(told, dict) and told.get("status")
@@ -93,7 +95,12 @@ def _first_value(data: Mapping[str, Any]) -> Any:
     return int(number) if number.is_integer() and abs(number) < 1e15 else number
 
 
-def _answer(request: Request, received: _Received, now: datetime) -> Answer:
+def answer_from(request: Request, received: Received, now: datetime) -> Answer:
+    """What a server's answer is to a call.
+
+    Raises:
+        CallFailure: It is in an unknown charset, or its JSON nests too deeply.
+    """
     status = received.status
     text, parsed = decoded(received.body, received.content_type, received.charset)
     is_success = status in request.expected if request.expected else status < 400
@@ -111,7 +118,7 @@ def _answer(request: Request, received: _Received, now: datetime) -> Answer:
     )
 
 
-async def _received(request: Request, lookup: Lookup, tls: ssl.SSLContext) -> _Received:
+async def _received(request: Request, lookup: Lookup, tls: ssl.SSLContext) -> Received:
     sent = request
     credential = request.credential
     headers = _with_defaults(request)
@@ -168,11 +175,11 @@ def _with_credential(headers: Mapping[str, str], request: Request, credential: s
     return sent
 
 
-async def _exchange(request: Request, headers: Mapping[str, str], lookup: Lookup, tls: ssl.SSLContext) -> _Received:
+async def _exchange(request: Request, headers: Mapping[str, str], lookup: Lookup, tls: ssl.SSLContext) -> Received:
     """One request, one answer, on a connection of its own that is closed afterwards, whatever happens."""
     sockets = CheckedSockets(request.networks)
     session = aiohttp.ClientSession(
-        connector=connector(lookup, request.networks, sockets),
+        connector=connector(lookup, request.networks, sockets, keeps=False),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
         middlewares=(_once,),
@@ -184,7 +191,7 @@ async def _exchange(request: Request, headers: Mapping[str, str], lookup: Lookup
             request.method, request.url, headers=headers, data=request.body, allow_redirects=False, ssl=tls
         )
         body = await _read(found)
-        return _Received(
+        return Received(
             found.status,
             {name.lower(): value for name, value in found.headers.items()},
             unpacked(body, found.headers.get("content-encoding", "")),

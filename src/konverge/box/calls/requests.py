@@ -53,6 +53,7 @@ class Request:
     """A call as it is sent. It may hold values of Secrets, so it has no text.
 
     Args:
+        name: What the file calls it.
         protocol: One of `SCHEMES`.
         url: Of one of the protocol's schemes, with a host and without a user.
         networks: Where it may go besides the public internet.
@@ -71,6 +72,7 @@ class Request:
         is_sensitive: Whether an expression of it looked at a Secret.
     """
 
+    name: str = ""
     protocol: str
     url: URL
     networks: Networks

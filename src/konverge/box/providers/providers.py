@@ -8,7 +8,7 @@ from datetime import datetime
 
 from konverge.box.file import ProviderItem, ProviderSettings
 from konverge.box.providers.dispatch import Dispatch, Dispatched, Writer
-from konverge.box.providers.items import DeclaredItem
+from konverge.box.providers.items import DeclaredItem, PlannedItem
 from konverge.box.providers.pool import ProviderPool
 from konverge.box.providers.registry import NoProviderError
 from konverge.box.providers.settings import DeclaredSettings
@@ -95,6 +95,14 @@ class Providers:
             konverge.errors.KonvergeError: What is recorded cannot be read or written.
         """
         return await self._dispatch(owner, reader, writer).delete(scope)
+
+    def planned(self, scope: Scope) -> list[PlannedItem]:
+        """What is wanted, without asking anybody: no Secret is read, and no provider is called.
+
+        Raises:
+            konverge.errors.KonvergeError: It cannot be said of one what is wanted.
+        """
+        return [item for declared in self._items.values() for each in declared for item in each.plan(scope)]
 
     def next_change(self, now: datetime) -> datetime | None:
         """When the conditions of an item may be otherwise although nothing else is."""

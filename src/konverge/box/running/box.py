@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from konverge.box.calls import Caller
@@ -22,7 +21,7 @@ from konverge.box.running.pipeline import Pipeline, pipelines_of
 from konverge.box.running.rehearsed_calls import RehearsingCaller
 from konverge.box.running.reloading import BoxReloader
 from konverge.box.running.run import BoxRun
-from konverge.box.running.uniqueness import index_name, index_values, is_first, value_key
+from konverge.box.running.uniqueness import index_name, index_values, uniqueness_in
 from konverge.box.steps.labels import OWNER_UID
 from konverge.cache import label_index
 from konverge.clock import SystemEntropy
@@ -178,7 +177,7 @@ class RunningBox:
             return
         entropy = SystemEntropy()
         async with RehearsingCaller(clock=ctx.clock, entropy=entropy) as caller:
-            is_unique = await _is_unique(pipeline, ctx)
+            is_unique = await uniqueness_in(ctx.cluster, pipeline, ctx.owner)
             yield (
                 BoxPass(pipeline, ctx, caller=caller, entropy=entropy, is_unique=is_unique, strangers=set()),
                 None,
@@ -202,18 +201,6 @@ class RunningBox:
 async def _ended(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.wait([task])
-
-
-async def _is_unique(pipeline: Pipeline, ctx: OwnerContext) -> Callable[[str, Any], bool]:
-    """As `BoxRun.is_unique`, where no process has an index."""
-    paths = pipeline.validation.unique_fields
-    others = await ctx.cluster.list(pipeline.gvk) if paths else []
-
-    def check(path: str, value: Any) -> bool:
-        values_of = index_values(lambda: pipeline, path)
-        return is_first(ctx.owner, [each for each in others if value_key(value) in values_of(each)])
-
-    return check
 
 
 def _operator_name(box: OperatorBox) -> str:

@@ -14,12 +14,12 @@ from typing import Any
 from konverge.box.expressions import Absent, Environment, Sensitive
 from konverge.box.expressions.functions.choices import is_empty
 from konverge.box.running.pipeline import Pipeline
-from konverge.box.steps import scope_of
+from konverge.box.steps import Reader, scope_of
 from konverge.box.steps.paths import keys_of, value_at
 from konverge.errors import KonvergeError
 from konverge.kube import Object
 
-__all__ = ["index_name", "index_values", "is_first", "value_key"]
+__all__ = ["index_name", "index_values", "is_first", "uniqueness_in", "value_key"]
 
 _LONGEST = 200
 
@@ -54,6 +54,24 @@ def index_values(pipeline: Callable[[], Pipeline], path: str) -> Callable[[Objec
 def is_first(owner: Object, others: Iterable[Object]) -> bool:
     """Tell whether none of the others is older: of the same second, the UID decides."""
     return all(_age(owner) <= _age(other) for other in others if other["metadata"]["uid"] != owner["metadata"]["uid"])
+
+
+async def uniqueness_in(cluster: Reader, pipeline: Pipeline, owner: Object) -> Callable[[str, Any], bool]:
+    """As `BoxRun.is_unique`, where no process has an index.
+
+    Args:
+        cluster: Read once.
+        pipeline: The steps of the custom resource.
+        owner: Who asks.
+    """
+    paths = pipeline.validation.unique_fields
+    others = await cluster.list(pipeline.gvk) if paths else []
+
+    def check(path: str, value: Any) -> bool:
+        values_of = index_values(lambda: pipeline, path)
+        return is_first(owner, [each for each in others if value_key(value) in values_of(each)])
+
+    return check
 
 
 def _age(obj: Object) -> tuple[str, str]:
