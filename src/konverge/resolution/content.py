@@ -19,7 +19,7 @@ from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.result import MAX_CONTENT_BYTES
 
-__all__ = ["ANY_KIND", "AllowedKinds", "check_content"]
+__all__ = ["ANY_KIND", "AllowedKinds", "StrictLoader", "check_content"]
 
 _MAX_NODES = 100_000
 _MAX_DEPTH = 100
@@ -64,11 +64,18 @@ class AllowedKinds:
 ANY_KIND = AllowedKinds()
 
 
-class _Loader(ObjectLoader):
+class StrictLoader(ObjectLoader):
+    """Loads YAML whose fields stand once each, within the limits of a definition."""
+
     max_depth = _MAX_DEPTH
     max_nodes = _MAX_NODES
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """A mapping.
+
+        Raises:
+            yaml.MarkedYAMLError: A field stands twice.
+        """
         seen: set[Any] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
@@ -119,7 +126,7 @@ def _document(data: bytes) -> Any:
     try:
         check_yaml_depth(text)
         documents = []
-        for document in yaml.load_all(text, Loader=_Loader):
+        for document in yaml.load_all(text, Loader=StrictLoader):
             documents.append(document)
             if len(documents) > 1 and document is not None:
                 raise _unsupported("one document", "several")

@@ -1,0 +1,99 @@
+"""A folder with content by its digest: what was fetched once is there without a network.
+
+It may be anybody's: nothing that it has is taken before it was compared with its digest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.reference import Digest
+from konverge.resolution.result import MAX_CONTENT_BYTES
+
+__all__ = ["ContentFolder"]
+
+
+class ContentFolder:
+    """Content in files, each called by its digest. Its methods block for as long as the file system takes.
+
+    Args:
+        folder: Where; made when something is put into it.
+        max_bytes: How much is kept; what was written longest ago goes first.
+        max_files: How many.
+    """
+
+    def __init__(self, folder: Path, *, max_bytes: int = 256 << 20, max_files: int = 4096) -> None:
+        self.folder = folder
+        self._max_bytes = max_bytes
+        self._max_files = max_files
+
+    def get(self, digest: Digest) -> bytes | None:
+        """The content of that digest, None when it is not here.
+
+        Raises:
+            ResolutionError: ``DigestMismatch``: what is here under its name is something else.
+        """
+        path = self._path(digest)
+        try:
+            # A link, a pipe or a device would be read from elsewhere, or for ever.
+            opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _unfit(path, error.strerror or "it cannot be read") from None
+        with os.fdopen(opened, "rb") as file:
+            if not stat.S_ISREG(os.fstat(opened).st_mode):
+                raise _unfit(path, "it is no file")
+            data = file.read(MAX_CONTENT_BYTES + 1)
+        if not digest.fits(data):
+            raise _unfit(path, "its content is not what its name says")
+        return data
+
+    def put(self, data: bytes) -> Digest:
+        """Keep content; answers its digest.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        digest = Digest.of(data)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        handle, made = tempfile.mkstemp(prefix=".", dir=self.folder)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.chmod(made, 0o644)
+            # At once: whoever reads meanwhile finds the whole of it or nothing.
+            os.replace(made, self._path(digest))
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(made)
+            raise
+        self._shrink(self._path(digest))
+        return digest
+
+    def _path(self, digest: Digest) -> Path:
+        return self.folder / f"{digest.algorithm}-{digest.hex}"
+
+    def _shrink(self, newest: Path) -> None:
+        found = []
+        for path in self.folder.glob("sha*-*"):
+            with contextlib.suppress(OSError):
+                seen = path.lstat()
+                found.append((path == newest, seen.st_mtime_ns, path, seen.st_size))
+        found.sort(reverse=True)
+        size_bytes = 0
+        for index, (_, _, path, size) in enumerate(found):
+            size_bytes += size
+            if index and (index >= self._max_files or size_bytes > self._max_bytes):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+
+def _unfit(path: Path, why: str) -> ResolutionError:
+    return ResolutionError(Reason.DIGEST_MISMATCH, f"{path}: {why}; remove it, and it is fetched again")

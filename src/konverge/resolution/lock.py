@@ -1,0 +1,168 @@
+"""Lock files: what each reference of a tree came to, so that it comes to the same for everybody and for ever. Pure.
+
+A lock file is YAML, sorted, the same bytes for the same content. Of each reference it has the digest of the content,
+the parameters that name it for ever where the source has such names, and where it came from. References that are a path
+beside others stand in it as what they came to mean.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Literal
+
+import msgspec
+import yaml
+
+from konverge.errors import ConfigurationError
+from konverge.kube.yaml_depth import check_yaml_depth
+from konverge.resolution.content import StrictLoader
+from konverge.resolution.engine import CACHE, Outcome
+from konverge.resolution.reference import Digest, Parameters, Reference, Value, canonical_json
+from konverge.resolution.relative import Container
+from konverge.resolution.result import Source
+
+__all__ = ["MAX_LOCK_BYTES", "MAX_LOCK_ENTRIES", "Lock", "LockEntry"]
+
+MAX_LOCK_BYTES = 4 << 20
+"""Of a lock file."""
+
+MAX_LOCK_ENTRIES = 1000
+"""Of a lock file."""
+
+_API_VERSION = "resolution.konverge.dev/v1alpha1"
+_KIND = "DefinitionLock"
+_HEADER = "# Made by konverge resolve --lock. Commit it; to take what is there now, lock again with --update.\n"
+_PLACE = re.compile(r"(?P<problem>.*?)(?: - at `(?:key in )?\$\.?(?P<path>[^`]*)`)?", re.DOTALL)
+
+_DigestText = Annotated[str, msgspec.Meta(pattern="^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$")]
+
+
+class LockEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
+    """What one reference came to.
+
+    Attributes:
+        resolver: Who was asked.
+        digest: Of the content.
+        source: Where it came from.
+        params: What was asked for.
+        pinned: Parameters that name this very content for ever; empty when the source has no such names.
+    """
+
+    resolver: str
+    digest: _DigestText
+    source: Source
+    params: Mapping[str, Value] = {}
+    pinned: Mapping[str, Value] = {}
+
+    @classmethod
+    def of(cls, reference: Reference, outcome: Outcome) -> LockEntry:
+        """What a reference has come to."""
+        resolved = outcome.resolved
+        return cls(
+            resolver=reference.resolver,
+            params=_named(reference.params),
+            digest=str(Digest.of(resolved.data)),
+            pinned=_named(Container(reference, resolved).settled.params) if resolved.pinned else {},
+            source=resolved.source,
+        )
+
+    @property
+    def key(self) -> bytes:
+        """What it is found by."""
+        return canonical_json([self.resolver, self.params])
+
+    @property
+    def reference(self) -> Reference:
+        """The reference that gets this content, or nothing."""
+        return Reference(self.resolver, self.pinned or self.params, Digest.parse(self.digest))
+
+
+class _File(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """A lock file as it is written."""
+
+    api_version: Literal["resolution.konverge.dev/v1alpha1"]
+    kind: Literal["DefinitionLock"]
+    entries: Annotated[list[LockEntry], msgspec.Meta(max_length=MAX_LOCK_ENTRIES)]
+
+
+class Lock:
+    """What references came to; it does not change.
+
+    Args:
+        entries: Of two for one reference the later counts.
+    """
+
+    def __init__(self, entries: Iterable[LockEntry] = ()) -> None:
+        found = {entry.key: entry for entry in entries}
+        self._entries = dict(sorted(found.items()))
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[LockEntry]:
+        return iter(self._entries.values())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Lock) and self._entries == other._entries
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def find(self, reference: Reference) -> LockEntry | None:
+        """What a reference came to; None when it is not locked."""
+        return self._entries.get(canonical_json([reference.resolver, _named(reference.params)]))
+
+    def having(self, entry: LockEntry) -> Lock:
+        """The same with one more entry, in place of that for the same reference."""
+        return Lock([*self, entry])
+
+    def text(self) -> str:
+        """The lock file: the same bytes for the same entries."""
+        told = {
+            "apiVersion": _API_VERSION,
+            "kind": _KIND,
+            "entries": [msgspec.to_builtins(entry, order="sorted") for entry in self],
+        }
+        return _HEADER + yaml.safe_dump(told, sort_keys=False, width=1 << 16, allow_unicode=True)
+
+    @classmethod
+    def read(cls, text: bytes, *, file: str) -> Lock:
+        """Read a lock file.
+
+        Args:
+            text: What it has.
+            file: What messages call it.
+
+        Raises:
+            konverge.errors.ConfigurationError: It is none; the message says what is wrong first, and where.
+        """
+        if len(text) > MAX_LOCK_BYTES:
+            raise ConfigurationError(f"{file}: expected a lock file of at most {MAX_LOCK_BYTES >> 20} MiB, found more")
+        try:
+            check_yaml_depth(text)
+            plain = yaml.load(text, Loader=StrictLoader)
+        except yaml.MarkedYAMLError as error:
+            line = "" if error.problem_mark is None else f", line {error.problem_mark.line + 1}"
+            raise ConfigurationError(f"{file}{line}: no lock file: {error.problem or 'no YAML'}") from None
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            raise ConfigurationError(f"{file}: no lock file: no YAML: {' '.join(str(error).split())}") from None
+        if isinstance(plain, dict) and plain.get("kind") == _KIND and plain.get("apiVersion") != _API_VERSION:
+            found = str(plain.get("apiVersion"))[:80]
+            raise ConfigurationError(
+                f"{file}: apiVersion: expected {_API_VERSION}, found {found}; lock again with this version of konverge"
+            )
+        try:
+            read = msgspec.convert(plain, _File)
+        except msgspec.ValidationError as error:
+            told = _PLACE.fullmatch(str(error))
+            where, problem = ("", str(error)) if told is None else (told["path"] or "", told["problem"])
+            raise ConfigurationError(f"{file}: no lock file: {where}{': ' if where else ''}{problem}") from None
+        lock = cls(read.entries)
+        if len(lock) != len(read.entries):
+            raise ConfigurationError(f"{file}: no lock file: two entries are for the same reference")
+        return lock
+
+
+def _named(params: Parameters) -> dict[str, Value]:
+    """The parameters that say what, without the one that says how."""
+    return {name: value for name, value in params.items() if name != CACHE}
