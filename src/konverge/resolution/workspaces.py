@@ -57,7 +57,7 @@ class Folders:
         Raises:
             ResolutionError: ``TooLarge``: it was cancelled for that.
         """
-        made = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=self._own))
+        made = Path(tempfile.mkdtemp(dir=self._own))
         inside = asyncio.current_task()
         assert inside is not None
         is_too_large = False
@@ -72,6 +72,8 @@ class Folders:
         watching = asyncio.create_task(watch())
         try:
             yield made
+            if is_too_large:
+                await self._clock.sleep(0)  # takes the cancellation that is on its way
         except asyncio.CancelledError:
             if is_too_large and inside.uncancel() == 0:
                 told = f"the source takes more than {max_bytes} bytes on disk"
@@ -79,7 +81,7 @@ class Folders:
             raise
         finally:
             watching.cancel()
-            # Not in a thread: a cancellation in the meantime would leave it behind.
+            # Not in a thread, as making it: a cancellation in the meantime would leave it behind.
             shutil.rmtree(made, ignore_errors=True)
 
     def close(self) -> None:

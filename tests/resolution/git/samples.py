@@ -71,6 +71,7 @@ def make_samples(root: Path) -> Samples:
     _add_hostile_files(work, marker)
     (work / "box.yaml").write_text(BOX.replace("a}", "b}"))
     (work / "large.bin").write_bytes(hashlib.shake_256(b"a").digest(6 << 20))  # nothing of it can be packed
+    (work / "zeros.bin").write_bytes(bytes(64 << 20))
     git("add", ".", folder=work)
     git("update-index", "--add", "--cacheinfo", f"160000,{first},module", folder=work)
     git("commit", "--quiet", "-m", "two", folder=work)

@@ -11,6 +11,7 @@ import pytest
 
 from konverge.resolution import Reason, ResolutionError
 from konverge.resolution.resolvers.git import repositories
+from konverge.resolution.resolvers.git.processes import run
 from tests.client.certificates import Authority
 from tests.resolution.git.samples import Samples, fetch_of, files_in, resolve, texts_in
 from tests.resolution.servers.git import GitServer, git_server
@@ -112,7 +113,6 @@ async def test_a_credential_is_in_no_argument_and_no_file(
     private: GitServer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []
-    run = repositories.run
 
     async def watched(arguments: Any, *, folder: Path, **more: Any) -> Any:
         finished = await run(arguments, folder=folder, **more)

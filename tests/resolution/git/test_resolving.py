@@ -152,8 +152,11 @@ async def test_what_does_not_exist_is_told_apart_and_asked_for_once(
     assert len(info) == 1
 
 
-async def test_a_file_that_is_too_large_is_refused_before_it_is_here(server: GitServer, folder: Path) -> None:
-    error = await refused(server, folder, {"pathInRepo": "large.bin"})
+@pytest.mark.parametrize("path", ["large.bin", "zeros.bin"])
+async def test_a_file_that_is_too_large_is_refused_packed_or_unpacked(
+    server: GitServer, folder: Path, path: str
+) -> None:
+    error = await refused(server, folder, {"pathInRepo": path})
     assert error.reason is Reason.TOO_LARGE
 
 

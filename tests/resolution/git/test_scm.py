@@ -99,11 +99,11 @@ async def test_a_file_takes_two_calls_and_a_pinned_one_takes_one(
 ) -> None:
     api = Api(commit=commit)
     named = {"serverURL": server} if server else {}
-    resolved = await got(api, folder, scmType=type_, token="mine", **named)
+    resolved = await got(api, folder, None, scmType=type_, token="mine", **named)
     assert (resolved.data, resolved.source.digest) == (BOX.encode(), {"sha1": COMMIT})
     assert resolved.source.uri == f"git+{server or 'https://github.com'}/team/boxes.git"
     assert api.asked == [(url, authorization) for url in urls]
-    await got(api, folder, scmType=type_, token="mine", revision=COMMIT, **named)
+    await got(api, folder, None, scmType=type_, token="mine", revision=COMMIT, **named)
     assert len(api.asked) == 3
 
 
@@ -162,7 +162,7 @@ async def test_an_answer_decides_the_reason_and_is_asked_for_once(
 ) -> None:
     api = github()
     api.replies.append(reply)
-    error = await refused(api, folder, **({"token": "mine"} if token else {}))
+    error = await refused(api, folder, None, **({"token": "mine"} if token else {}))
     assert (error.reason, error.retry_after_seconds, len(api.asked)) == (reason, pause, 1)
 
 
