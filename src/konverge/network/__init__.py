@@ -1,20 +1,53 @@
 """Connections to places that somebody else names: which addresses may be reached, and how that is made sure of.
 
 A name is resolved here, the address is judged, and the connection goes to exactly that address. By themselves only
-addresses of the public internet may be reached; whoever runs a program says which other networks may.
+addresses of the public internet may be reached; whoever runs a program says which other networks may. `GuardedHttp`
+asks over HTTP in that way. Whatever comes of it that is no answer is a `NetworkError`.
 """
 
 from konverge.network.addresses import Networks
 from konverge.network.connecting import CheckedSockets, Lookup, Names, connected, connector, permitted
-from konverge.network.refused import RefusedAddressError
+from konverge.network.failures import (
+    BrokenConnectionError,
+    InvalidRequestError,
+    MalformedAnswerError,
+    NetworkError,
+    RefusedAddressError,
+    RefusedRedirectError,
+    TooLargeError,
+    UnreachableError,
+    UntrustedError,
+)
+from konverge.network.http import Credential, GuardedHttp, HttpAnswer, HttpSession, HttpStream
+from konverge.network.pauses import wanted_pause
+from konverge.network.proxies import Proxy
+from konverge.network.trust import Trust
+from konverge.network.urls import parsed_url
 
 __all__ = [
+    "BrokenConnectionError",
     "CheckedSockets",
+    "Credential",
+    "GuardedHttp",
+    "HttpAnswer",
+    "HttpSession",
+    "HttpStream",
+    "InvalidRequestError",
     "Lookup",
+    "MalformedAnswerError",
     "Names",
+    "NetworkError",
     "Networks",
+    "Proxy",
     "RefusedAddressError",
+    "RefusedRedirectError",
+    "TooLargeError",
+    "Trust",
+    "UnreachableError",
+    "UntrustedError",
     "connected",
     "connector",
+    "parsed_url",
     "permitted",
+    "wanted_pause",
 ]

@@ -10,7 +10,7 @@ import ipaddress
 from collections.abc import Iterable
 from typing import TypeAlias
 
-__all__ = ["Networks"]
+__all__ = ["Networks", "is_address"]
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -88,6 +88,15 @@ class Networks:
         if not kind and isinstance(judged, ipaddress.IPv6Address) and judged not in _GLOBAL:
             return "not public"
         return kind
+
+
+def is_address(host: str) -> bool:
+    """Tell whether a host is an address and no name."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

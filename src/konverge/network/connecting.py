@@ -7,7 +7,6 @@ resolves to something else a moment later (DNS rebinding) gains nothing by it.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,8 +16,8 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from konverge.client.sockets import Sockets
-from konverge.network.addresses import Networks
-from konverge.network.refused import RefusedAddressError
+from konverge.network.addresses import Networks, is_address
+from konverge.network.failures import RefusedAddressError
 
 __all__ = ["CheckedSockets", "Lookup", "Names", "connected", "connector", "permitted"]
 
@@ -140,7 +139,7 @@ async def permitted(host: str, port: int, lookup: Lookup, networks: Networks) ->
         RefusedAddressError: There is none.
         OSError: It cannot be resolved.
     """
-    found = [host] if _is_address(host) else list(await lookup(host, port))[:_MOST_ADDRESSES]
+    found = [host] if is_address(host) else list(await lookup(host, port))[:_MOST_ADDRESSES]
     kinds = {address: networks.refusal(address) for address in found}
     may = [address for address, kind in kinds.items() if not kind]
     if may:
@@ -177,20 +176,26 @@ async def connected(host: str, port: int, lookup: Lookup, networks: Networks) ->
     raise failure or OSError("no address")
 
 
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
 def _family(address: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
-def connector(lookup: Lookup, networks: Networks, sockets: CheckedSockets) -> aiohttp.TCPConnector:
-    """What aiohttp connects with for one attempt. No connection is kept: the next one is judged anew."""
+def connector(
+    lookup: Lookup, networks: Networks, sockets: CheckedSockets, *, limit: int = 0, keeps: bool = True
+) -> aiohttp.TCPConnector:
+    """What aiohttp connects with for a while. What it resolved is not remembered: each connection is judged anew.
+
+    Args:
+        lookup: Resolves names.
+        networks: What may be reached.
+        sockets: Makes the sockets.
+        limit: How many connections there may be; 0 for any number.
+        keeps: Whether one may be used again.
+    """
     return aiohttp.TCPConnector(
-        resolver=CheckedResolver(lookup, networks), use_dns_cache=False, force_close=True, socket_factory=sockets
+        resolver=CheckedResolver(lookup, networks),
+        use_dns_cache=False,
+        force_close=not keeps,
+        socket_factory=sockets,
+        limit=limit,
     )

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
-import pytest
-
-from konverge.box.calls.retrying import NEVER, Pauses, wanted_pause
+from konverge.box.calls.retrying import NEVER, Pauses
 from konverge.clock import SeededEntropy
-
-NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 
 
 def test_without_a_word_about_it_nothing_is_tried_again() -> None:
@@ -34,20 +28,3 @@ def test_a_server_is_not_asked_sooner_than_it_wants_but_cannot_hold_us_longer_th
     pauses = Pauses(attempts=5, initial_seconds=1.0, max_seconds=30.0)
     assert pauses.after(1, 20.0, SeededEntropy()) == 20.0
     assert pauses.after(1, 1e9, SeededEntropy()) == 30.0
-
-
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
-        ("7", 7.0),
-        ("Sun, 01 Nov 2026 12:00:30 GMT", 30.0),
-        ("Sun, 01 Nov 2026 11:00:00 GMT", 0.0),
-        ("", None),
-        ("soon", None),
-        ("-5", None),
-        ("9" * 400, None),
-        ("٣", None),
-    ],
-)
-def test_retry_after_is_a_number_or_a_date(header: str, seconds: float | None) -> None:
-    assert wanted_pause(header, NOW) == seconds

@@ -14,8 +14,7 @@ from yarl import URL
 from konverge.box.calls.answers import LARGEST_BODY, Answer, decoded, too_long, unpacked
 from konverge.box.calls.failures import CallFailure
 from konverge.box.calls.requests import Request, parsed_url
-from konverge.box.calls.retrying import wanted_pause
-from konverge.network import CheckedSockets, Lookup, connector
+from konverge.network import CheckedSockets, Lookup, connector, wanted_pause
 
 __all__ = ["MOST_REDIRECTS", "Received", "answer_from", "ask_http", "ask_prometheus"]
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 from konverge.clock import Entropy
 
-__all__ = ["NEVER", "Pauses", "wanted_pause"]
+__all__ = ["NEVER", "Pauses"]
 
 _JITTER = 0.25
 
@@ -49,17 +47,3 @@ class Pauses:
 
 NEVER = Pauses()
 """Tried once."""
-
-
-def wanted_pause(header: str, now: datetime) -> float | None:
-    """What ``Retry-After`` asks for in seconds, which may be a number of them or a date; None if it cannot be read."""
-    text = header.strip()
-    if text.isascii() and text.isdigit() and len(text) < 10:
-        return float(text)
-    try:
-        moment = parsedate_to_datetime(text)
-    except (ValueError, OverflowError):
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - now).total_seconds())

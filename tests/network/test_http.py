@@ -1,0 +1,370 @@
+"""Asking over HTTP within rules: answers, connections, credentials, redirects."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from konverge.network import (
+    Credential,
+    GuardedHttp,
+    InvalidRequestError,
+    MalformedAnswerError,
+    NetworkError,
+    Networks,
+    Proxy,
+    RefusedAddressError,
+    RefusedRedirectError,
+    UnreachableError,
+    UntrustedError,
+)
+from tests.network.stands import (
+    ForwardProxy,
+    Names,
+    Seen,
+    certificate,
+    guarded,
+    paths,
+    server,
+    site,
+    to,
+)
+
+pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
+
+MANY = 1 << 20
+
+
+async def got(http: GuardedHttp, url: str, **more: object) -> bytes:
+    return (await http.get(url, max_bytes=MANY, **more)).body  # type: ignore[arg-type]
+
+
+async def test_any_status_is_an_answer_with_headers_in_lower_case_and_repeated_ones_joined() -> None:
+    async def serve(request: web.BaseRequest) -> web.StreamResponse:
+        found = web.Response(status=401, body=b"who?")
+        found.headers.add("WWW-Authenticate", "Bearer")
+        found.headers.add("WWW-Authenticate", "Basic")
+        return found
+
+    async with site(serve) as url:
+        answer = await guarded().get(f"{url}/a?b=c", max_bytes=MANY)
+    assert (answer.status, answer.body, answer.url) == (401, b"who?", f"{url}/a?b=c")
+    assert answer.headers["www-authenticate"] == "Bearer, Basic"
+    assert "who" not in repr(answer)
+
+
+async def test_head_is_answered_without_a_body_whatever_length_is_announced() -> None:
+    async def serve(request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(headers={"Content-Length": "5000000", "Content-Encoding": "gzip"})
+
+    async with site(serve) as url:
+        answer = await guarded().head(url)
+    assert (answer.body, answer.headers["content-length"]) == (b"", "5000000")
+
+
+async def test_packed_answers_are_not_asked_for_and_nothing_else_is_told_than_a_name() -> None:
+    seen = Seen()
+    async with site(seen) as url:
+        await got(guarded(), url)
+    sent = {name.lower(): value for name, value in seen.requests[0].headers.items()}
+    assert (sent["accept-encoding"], sent["user-agent"]) == ("identity", "konverge")
+    assert set(sent) == {"host", "accept", "accept-encoding", "user-agent"}
+
+
+async def test_requests_of_a_session_share_a_connection_whose_address_was_judged_once() -> None:
+    seen, names = Seen(), Names({"a.example": [["127.0.0.1"], ["169.254.169.254"]]})
+    async with site(seen) as url:
+        port = port_of(url)
+        async with guarded(names).session() as session:
+            for _ in range(3):
+                await session.get(f"http://a.example:{port}/", max_bytes=MANY)
+        assert (len(seen.peers), names.asked) == (1, ["a.example"])
+        with pytest.raises(RefusedAddressError):  # none was kept
+            await guarded(names).get(f"http://a.example:{port}/", max_bytes=MANY)
+    assert len(seen.requests) == 3
+
+
+async def test_requests_without_a_session_have_a_connection_of_their_own() -> None:
+    seen = Seen()
+    async with site(seen) as url:
+        http = guarded()
+        await asyncio.gather(*(got(http, url) for _ in range(3)))
+    assert len(seen.peers) == 3
+
+
+async def test_cookies_are_not_kept() -> None:
+    seen = Seen(headers={"Set-Cookie": "a=b; Path=/"})
+    async with site(seen) as url, guarded().session() as session:
+        await session.get(url, max_bytes=MANY)
+        await session.get(url, max_bytes=MANY)
+    assert "Cookie" not in seen.requests[1].headers
+
+
+async def test_a_stream_is_read_as_far_as_it_is_wanted() -> None:
+    async with site(Seen(b"x" * MANY)) as url, guarded().stream(url, max_bytes=MANY) as found:
+        async for piece in found.chunks():
+            assert piece
+            break
+
+
+def port_of(url: str) -> int:
+    return int(url.rpartition(":")[2])
+
+
+# Whom it reaches.
+
+REFUSED = {
+    "loopback": "http://127.0.0.1/",
+    "loopback of IPv6": "http://[::1]/",
+    "mapped": "http://[::ffff:127.0.0.1]/",
+    "translated": "http://[64:ff9b::7f00:1]/",
+    "unspecified": "http://0.0.0.0/",
+    "metadata": "http://169.254.169.254/latest",
+    "unique local": "http://[fd00::1]/",
+    "a carrier's": "http://100.64.0.1/",
+    "private": "https://10.0.0.1/",
+    "a name": "http://private.example/",
+    "a name of IPv6": "http://six.example/",
+}
+PRIVATE_NAMES = {"private.example": [["10.1.2.3"]], "six.example": [["fd00::2", "::1"]]}
+
+
+@pytest.mark.parametrize("url", REFUSED.values(), ids=REFUSED)
+async def test_what_is_not_public_is_refused_whatever_it_is_called(url: str) -> None:
+    with pytest.raises(RefusedAddressError, match="may not be reached: its network is"):
+        await got(guarded(Names(PRIVATE_NAMES), networks=Networks()), url)
+
+
+@pytest.mark.parametrize("host", ["2130706433", "0177.0.0.1", "0x7f.0.0.1", "127.1", "0x7f000001", "127.0.0.0x1"])
+async def test_numbers_that_some_read_as_an_address_are_no_host(host: str) -> None:
+    names = Names()
+    with pytest.raises(InvalidRequestError, match="neither a name nor an address"):
+        await got(guarded(names), f"http://{host}/")
+    assert names.asked == []
+
+
+async def test_a_name_that_is_another_address_by_the_next_request_is_judged_anew() -> None:
+    names = Names({"a.example": [["127.0.0.1"], ["127.0.0.2"]]})
+    only = guarded(names, networks=Networks(["127.0.0.1/32"]))
+    async with site(Seen()) as url:
+        there = f"http://a.example:{url.rpartition(':')[2]}/"
+        assert await got(only, there) == b"here"
+        with pytest.raises(RefusedAddressError, match=r"a\.example \(127\.0\.0\.2\) may not be reached"):
+            await got(only, there)
+
+
+UNUSABLE = {
+    "ftp": ("ftp://example.com/", "found scheme ftp"),
+    "file": ("file:///etc/passwd", "found scheme file"),
+    "gopher": ("gopher://example.com/", "found scheme gopher"),
+    "data": ("data:text/plain,hello", "found scheme none"),
+    "javascript": ("javascript:alert(1)", "found scheme none"),
+    "no host": ("http:///path", "found no host"),
+    "no scheme": ("example.com/a", "found scheme none"),
+    "a password": ("http://user:hunter2@example.com/", "expected no user and no password"),
+    "a blank": ("http://example.com/a b", "expected no blanks"),
+    "two lines": ("http://example.com/\r\nX: y", "expected no blanks"),
+    "a backslash": ("http://example.com\\@evil.example/", "backslashes"),
+    "a port that is none": ("http://example.com:99999/", "a port that is none"),
+    "port zero": ("http://example.com:0/", "a port that is none"),
+    "a zone": ("http://[fe80::1%25eth0]/", "found no host"),
+    "too long": (f"http://example.com/{'a' * 9000}", "at most 8192 letters"),
+}
+
+
+@pytest.mark.parametrize(("url", "problem"), UNUSABLE.values(), ids=UNUSABLE)
+async def test_a_url_that_cannot_be_used_is_refused_before_anything_is_asked(url: str, problem: str) -> None:
+    names = Names()
+    with pytest.raises(InvalidRequestError) as failure:
+        await got(guarded(names), url)
+    assert problem in str(failure.value)
+    assert "hunter2" not in str(failure.value)
+    assert names.asked == []
+
+
+async def test_a_header_that_would_be_two_is_refused_and_not_shown() -> None:
+    async with site(Seen()) as url:
+        with pytest.raises(InvalidRequestError, match="cannot be sent the request") as failure:
+            await got(guarded(), url, headers={"X-A": "hunter2\r\nX-B: c"})
+    assert "hunter2" not in str(failure.value)
+
+
+async def test_a_name_that_nobody_knows_and_a_port_where_nobody_listens_are_told_apart() -> None:
+    async with server(lambda reader, writer: asyncio.sleep(0)) as port:  # noqa: TID251
+        pass
+    with pytest.raises(UnreachableError, match="has a name that cannot be resolved"):
+        await got(guarded(), "http://no-such.example/")
+    with pytest.raises(UnreachableError, match="cannot be connected to"):
+        await got(guarded(), f"http://127.0.0.1:{port}/")
+
+
+# Redirects.
+
+
+async def test_redirects_are_followed_five_times_and_not_six() -> None:
+    served = paths(**{f"r{number}": to(f"/r{number + 1}") for number in range(6)}, r6=Seen())
+    async with site(served) as url:
+        answer = await guarded().get(f"{url}/r1", max_bytes=MANY)
+        assert (answer.body, answer.url) == (b"here", f"{url}/r6")
+        with pytest.raises(MalformedAnswerError, match="redirects more than 5 times"):
+            await got(guarded(), f"{url}/r0")
+
+
+async def test_a_redirect_in_a_circle_ends() -> None:
+    seen = Seen(status=302, headers={"Location": "/"})
+    async with site(seen) as url:
+        with pytest.raises(MalformedAnswerError, match="redirects more than 5 times"):
+            await got(guarded(), url)
+    assert len(seen.requests) == 6
+
+
+HOPS = {
+    "metadata service": ("http://169.254.169.254/latest", RefusedAddressError, "may not be reached"),
+    "a name of it": ("http://private.example/", RefusedAddressError, "may not be reached"),
+    "a short form": ("http://2852039166/", RefusedRedirectError, "neither a name nor an address"),
+    "a file": ("file:///etc/passwd", RefusedRedirectError, "found scheme file"),
+    "a password": ("http://user:hunter2@example.com/", RefusedRedirectError, "no user and no password"),
+    "nonsense": ("http://[::1", RefusedRedirectError, "redirects to a URL that"),
+    "nobody": ("http://no-such.example/", UnreachableError, "has a name that cannot be resolved"),
+}
+
+
+@pytest.mark.parametrize(("target", "failure", "problem"), HOPS.values(), ids=HOPS)
+async def test_each_hop_is_judged_as_the_first_one_and_told_without_its_place(
+    target: str, failure: type[NetworkError], problem: str
+) -> None:
+    async with site(to(target)) as url:
+        with pytest.raises(failure) as raised:
+            await got(guarded(Names(PRIVATE_NAMES)), url)
+    assert raised.value.problem.startswith("redirects to a ")
+    assert problem in raised.value.problem
+    assert "example" not in raised.value.problem
+    assert "169.254" not in raised.value.problem
+
+
+async def test_a_redirect_from_https_to_http_is_refused(tmp_path: Path) -> None:
+    authority, tls = certificate(tmp_path)
+    seen = Seen()
+    async with site(seen) as plain, site(to(plain), tls=tls) as url:
+        with pytest.raises(RefusedRedirectError, match="from https to http"):
+            await got(guarded(authorities=authority), url)
+    assert seen.requests == []
+
+
+async def test_a_credential_and_headers_stay_with_their_origin_and_do_not_come_back_by_a_detour() -> None:
+    here, elsewhere = Seen(), Seen()
+    headers = {"X-Key": "k", "Cookie": "c", "Accept": "text/plain"}
+    async with site(elsewhere) as other, site(paths(a=to("/b"), b=here, c=to(other))) as url:
+        credential = Credential("Bearer hunter2", url)
+        for path in "ac":
+            await got(guarded(), f"{url}/{path}", headers=headers, credential=credential)
+        async with site(to(f"{url}/b")) as back, site(to(back)) as start:
+            await got(guarded(), start, credential=Credential("Bearer hunter2", start))
+    stays, returns = (request.headers for request in here.requests)
+    leaves = elsewhere.requests[0].headers
+    assert (stays["Authorization"], stays["X-Key"], stays["Cookie"]) == ("Bearer hunter2", "k", "c")
+    assert not {"Authorization", "X-Key", "Cookie"} & {*leaves}
+    assert leaves["Accept"] == "text/plain"
+    assert "Authorization" not in returns
+
+
+async def test_a_credential_of_another_origin_is_sent_to_nobody() -> None:
+    seen = Seen()
+    async with site(seen) as url:
+        other_port = url[:-1] + str((int(url[-1]) + 1) % 10)
+        await got(guarded(), url, credential=Credential("Bearer hunter2", other_port))
+        await got(guarded(), url, credential=Credential("Bearer hunter2", url.replace("127.0.0.1", "localhost")))
+    assert all("Authorization" not in request.headers for request in seen.requests)
+    assert "hunter2" not in repr(Credential("Bearer hunter2", "https://example.com"))
+
+
+# TLS and proxies.
+
+
+async def test_a_private_authority_is_trusted_only_when_it_is_given(tmp_path: Path) -> None:
+    authority, tls = certificate(tmp_path)
+    names = Names({"tls.example": [["127.0.0.1"]], "other.example": [["127.0.0.1"]]})
+    async with site(Seen(), tls=tls) as url:
+        port = port_of(url)
+        assert await got(guarded(names, authorities=authority), f"https://tls.example:{port}/") == b"here"
+        for http, host in ((guarded(names), "tls"), (guarded(names, authorities=authority), "other")):
+            with pytest.raises(UntrustedError, match="has a certificate that is not trusted"):
+                await got(http, f"https://{host}.example:{port}/")
+
+
+async def test_tls_with_who_speaks_none_is_told() -> None:
+    async with site(Seen()) as url:
+        with pytest.raises(UntrustedError, match="does not speak TLS"):
+            await got(guarded(), url.replace("http:", "https:"))
+
+
+@pytest.fixture
+def elsewhere_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+
+
+@pytest.mark.usefixtures("elsewhere_in_the_environment")
+async def test_a_proxy_of_the_environment_is_not_used() -> None:
+    async with site(Seen()) as url:
+        assert await got(guarded(), url) == b"here"
+
+
+async def test_a_proxy_of_the_settings_connects_and_gets_its_password_and_no_credential(tmp_path: Path) -> None:
+    authority, tls = certificate(tmp_path)
+    seen, names = Seen(), Names()
+    async with site(Seen()) as plain, site(seen, tls=tls) as secure:
+        proxy = ForwardProxy({"plain.example": port_of(plain), "tls.example": port_of(secure)})
+        async with server(proxy) as port:
+            given = Proxy.parse(f"http://user:pass%40word@127.0.0.1:{port}")
+            http = guarded(names, authorities=authority, proxy=given)
+            assert await got(http, "http://plain.example/a") == b"here"
+            credential = Credential("Bearer hunter2", "https://tls.example")
+            assert await got(http, "https://tls.example/b", credential=credential) == b"here"
+    assert proxy.asked == ["GET http://plain.example/a HTTP/1.1", "CONNECT tls.example:443 HTTP/1.1"]
+    assert proxy.users == ["Basic dXNlcjpwYXNzQHdvcmQ="] * 2
+    assert seen.requests[0].headers["Authorization"] == "Bearer hunter2"
+    assert "Proxy-Authorization" not in seen.requests[0].headers
+    assert names.asked == []
+    assert "dXNlc" not in repr(given)
+
+
+async def test_a_proxy_does_not_reach_addresses_that_are_refused_and_is_itself_judged() -> None:
+    proxy = ForwardProxy({})
+    async with server(proxy) as port:
+        given = Proxy.parse(f"http://127.0.0.1:{port}")
+        for url in ("http://169.254.169.254/", "https://10.0.0.1/"):
+            with pytest.raises(RefusedAddressError):
+                await got(guarded(proxy=given), url)
+        with pytest.raises(RefusedAddressError, match=r"127\.0\.0\.1 may not be reached"):
+            await got(guarded(proxy=given, networks=Networks()), "http://plain.example/")
+    assert proxy.asked == []
+
+
+async def test_hosts_that_are_left_out_are_reached_without_the_proxy() -> None:
+    names = Names({"in.cluster.local": [["127.0.0.1"]]})
+    given = Proxy.parse("http://127.0.0.1:1", direct=["*.cluster.local", "exact.example"])
+    async with site(Seen()) as url:
+        port = port_of(url)
+        assert await got(guarded(names, proxy=given), f"http://in.cluster.local:{port}/") == b"here"
+    assert given.leaves_out("exact.example")
+    assert not given.leaves_out("not-exact.example")
+    assert not given.leaves_out("evilcluster.local")
+
+
+async def test_a_proxy_that_refuses_or_is_not_there_is_told_from_the_server() -> None:
+    async with server(ForwardProxy({}, refuses=403)) as port:
+        with pytest.raises(UnreachableError, match="a proxy, which refuses it with status 403"):
+            await got(guarded(proxy=Proxy.parse(f"http://127.0.0.1:{port}")), "https://tls.example/")
+    with pytest.raises(UnreachableError, match="a proxy, which cannot be connected to"):
+        await got(guarded(proxy=Proxy.parse(f"http://127.0.0.1:{port}")), "https://tls.example/")
+
+
+@pytest.mark.parametrize("text", ["socks5://a", "proxy:3128", "http://", "http://a/path", "http://u:hunter2@/"])
+def test_a_proxy_that_is_none_is_a_mistake_that_is_not_shown(text: str) -> None:
+    with pytest.raises(ValueError, match="expected a proxy such as") as failure:
+        Proxy.parse(text)
+    assert "hunter2" not in str(failure.value)
