@@ -20,6 +20,7 @@ _MEASUREMENTS = (
     "cached_pods",
     "cold_sync",
     "resolution_git",
+    "resolution_requests",
 )
 
 

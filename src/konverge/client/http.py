@@ -300,7 +300,10 @@ class _TimelyBody(aiohttp.BytesPayload):
     """
 
     def __init__(self, body: bytes, deadline: float, timeout_seconds: float) -> None:
-        super().__init__(body)
+        # Given there, a body above 1 MiB makes a ResourceWarning, which an error may be made of. The limit of a request
+        # is the server's to know, and a few megabytes are written in milliseconds.
+        super().__init__(b"")
+        self._value, self._size = body, len(body)
         self._deadline = deadline
         self._timeout_seconds = timeout_seconds
 

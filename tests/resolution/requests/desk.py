@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from konverge.crd import crd_manifest
 from konverge.errors import NotFoundError
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
@@ -24,6 +26,11 @@ from konverge.resolution.requests import (
 from konverge.resolution.resolver import Services
 from konverge.testing import Cluster
 from konverge.testing.requests import Request
+
+EMBEDDED = pytest.mark.parametrize("cluster_kind", [pytest.param("embedded", marks=pytest.mark.embedded)])
+"""For what no API server has a part in; each real one costs everybody's time."""
+
+REAL = pytest.mark.parametrize("cluster_kind", [pytest.param("real", marks=pytest.mark.real)])
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
@@ -188,7 +195,7 @@ class Desk:
             found = [await self.condition(name) for name in names]
             return all(each is not None and each.reason == "ResolutionInProgress" for each in found)
 
-        await self.cluster.eventually(are_pending, timeout_seconds=5, describe="requests are in progress")
+        await self.cluster.eventually(are_pending, timeout_seconds=15, describe="requests are in progress")
 
     async def until_gone(self, name: str, gvk: GroupVersionKind = REQUEST, *, within: float = 30.0) -> None:
         async def is_gone() -> bool:

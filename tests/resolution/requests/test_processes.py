@@ -15,7 +15,7 @@ from konverge.operator import Operator, RunOptions
 from konverge.resolution import Fetch
 from konverge.runtime.election import LeaderElection
 from konverge.testing import Cluster
-from tests.resolution.requests.desk import Desk, data_of
+from tests.resolution.requests.desk import EMBEDDED, Desk, data_of
 from tests.resolution.shelf import BOX, Shelf
 
 pytestmark = pytest.mark.anyio
@@ -92,6 +92,7 @@ async def test_a_leader_that_goes_leaves_every_request_to_its_own_resolver(desk:
         assert len(shelf.calls) == len(set(shelf.calls)) == 10
 
 
+@EMBEDDED
 async def test_a_restart_with_fifty_pending_loses_none(desk: Desk) -> None:
     names = {f"request-{number}": "shelf" for number in range(50)}
     async with desk.served_by(Shelf()):
@@ -175,10 +176,11 @@ class Failed:
         self.body = b'{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": %d}' % status
 
 
+@EMBEDDED
 async def test_an_api_server_that_stumbles_costs_no_request_and_no_second_fetch(desk: Desk) -> None:
     shelf = Shelf()
     stumbling = Stumbling(desk.cluster.new_transport())
-    client = Client(stumbling, user_agent="stumbling", clock=desk.cluster.clock)  # type: ignore[arg-type]
+    client = Client(stumbling, user_agent="stumbling", clock=desk.cluster.clock)
     async with running(desk.cluster, desk.operator(shelf), client):
         names = {f"request-{number}": "shelf" for number in range(5)}
         await ask(desk, names)

@@ -9,7 +9,7 @@ from konverge.errors import InvalidError
 from konverge.kube import ObjectKey, parse_time
 from konverge.resolution import Digest, Fetch, Reason, ResolutionError
 from konverge.resolution.requests import REQUEST, content_of, source_of
-from tests.resolution.requests.desk import CONFIG_MAP, POLICY, Desk, data_of
+from tests.resolution.requests.desk import CONFIG_MAP, EMBEDDED, POLICY, Desk, data_of
 from tests.resolution.shelf import BOX, Shelf
 
 pytestmark = pytest.mark.anyio
@@ -57,6 +57,7 @@ async def test_a_resolver_that_nobody_serves_is_refused_at_once_with_those_there
     assert len(desk.status_writes("a")) == 1
 
 
+@EMBEDDED
 async def test_switching_a_resolver_off_and_on_counts_for_the_next_request(desk: Desk) -> None:
     shelf = Shelf()
     async with desk.served_by(shelf):
@@ -74,6 +75,7 @@ async def test_switching_a_resolver_off_and_on_counts_for_the_next_request(desk:
     assert len(shelf.calls) == 1
 
 
+@EMBEDDED
 @pytest.mark.parametrize(("whole", "own", "told"), [("2s", "1m", 2.0), ("10s", "1s", 1.0)])
 async def test_the_smaller_of_both_times_ends_a_request_and_what_it_fetched(
     desk: Desk, whole: str, own: str, told: float
@@ -115,6 +117,7 @@ async def test_an_owner_that_goes_takes_its_request_and_the_fetch_with_it(desk: 
         await desk.cluster.eventually(lambda: shelf.running == 0, timeout_seconds=2, describe="nobody fetches")
 
 
+@EMBEDDED
 async def test_what_has_ended_is_never_resolved_again_whatever_wakes_it(desk: Desk) -> None:
     shelf = Shelf()
     async with desk.served_by(shelf):
@@ -156,6 +159,7 @@ async def test_the_name_of_a_resolver_is_one_or_nothing_is_created(desk: Desk, r
         await desk.ask("a", resolver)
 
 
+@EMBEDDED
 async def test_a_request_without_a_resolver_asks_the_default_or_fails_at_once(desk: Desk) -> None:
     async with desk.served_by(Shelf()):
         await desk.ask("without", "")
@@ -170,6 +174,7 @@ async def test_a_request_without_a_resolver_asks_the_default_or_fails_at_once(de
     assert request["status"]["resolver"] == "shelf"
 
 
+@EMBEDDED
 @pytest.mark.parametrize(
     ("params", "told"), [({"cache": "banana"}, "parameter 'cache'"), ({"configKey": "b"}, "parameter 'configKey'")]
 )
@@ -186,6 +191,7 @@ async def test_a_parameter_that_cannot_be_fails_at_once_and_is_named(
     assert shelf.calls == []
 
 
+@EMBEDDED
 @pytest.mark.parametrize(
     "content",
     [
@@ -240,6 +246,7 @@ async def test_content_above_the_operators_limit_is_kept_in_a_configmap_of_the_r
     assert config_map["metadata"]["ownerReferences"][0]["uid"] == request["metadata"]["uid"]
 
 
+@EMBEDDED
 async def test_who_reads_content_that_was_changed_afterwards_is_told(desk: Desk) -> None:
     async with desk.served_by(Shelf()):
         await desk.ask("a")
@@ -252,6 +259,7 @@ async def test_who_reads_content_that_was_changed_afterwards_is_told(desk: Desk)
     assert caught.value.reason is Reason.DIGEST_MISMATCH
 
 
+@EMBEDDED
 async def test_after_a_failure_other_parameters_resolve_and_so_does_the_same_request_created_again(
     desk: Desk,
 ) -> None:
@@ -270,6 +278,7 @@ async def test_after_a_failure_other_parameters_resolve_and_so_does_the_same_req
         assert data_of(await desk.ended("a")) == BOX
 
 
+@EMBEDDED
 async def test_half_of_the_time_is_told_once_and_so_is_the_end(desk: Desk) -> None:
     await desk.configure("konverge-resolution", timeout="4s")
     async with desk.served_by(Shelf()):
@@ -281,6 +290,7 @@ async def test_half_of_the_time_is_told_once_and_so_is_the_end(desk: Desk) -> No
     assert "after" in end["note"]
 
 
+@EMBEDDED
 async def test_a_finished_request_is_removed_after_its_time(desk: Desk) -> None:
     await desk.configure("konverge-resolution", finished_ttl="2s")
     async with desk.served_by(Shelf()):
@@ -319,6 +329,7 @@ async def test_a_configuration_with_a_mistake_fails_its_resolver_alone_and_names
     assert (len(shelf.calls), len(attic.calls)) == (1, 1)
 
 
+@EMBEDDED
 async def test_what_holds_for_all_fails_all_while_it_cannot_be_read(desk: Desk) -> None:
     await desk.configure("konverge-resolution", timout="5s", allowed_kinds="task")
     async with desk.served_by(Shelf()):

@@ -8,7 +8,7 @@ from konverge.resolution import Digest, Reason, ResolutionError
 from konverge.resolution.requests import TEKTON_REQUEST
 from konverge.resolution.resolvers.cluster import ClusterResolver
 from konverge.testing import Cluster
-from tests.resolution.requests.desk import Desk, a_desk, data_of
+from tests.resolution.requests.desk import EMBEDDED, Desk, a_desk, data_of
 from tests.resolution.shelf import BOX, Shelf
 from tests.resolution.test_cluster_resolver import TASK_DEFINITION
 
@@ -52,7 +52,7 @@ async def test_texts_lists_and_mappings_reach_the_resolver_as_they_are(desk: Des
     shelf = Shelf()
     params = {"url": "https://a.example/x", "list": ["a", "b"], "object": {"c": "d"}}
     seen = []
-    shelf.answer = lambda fetch, calls: seen.append(dict(fetch.params)) or BOX  # type: ignore[func-returns-value]
+    shelf.answer = lambda fetch, calls: seen.append(dict(fetch.params)) or BOX  # type: ignore[func-returns-value,redundant-expr]
     async with desk.served_by(shelf, serves_tekton=True):
         await desk.ask_as_tekton("request", "shelf", params)
         await desk.ended("request", TEKTON_REQUEST)
@@ -60,6 +60,7 @@ async def test_texts_lists_and_mappings_reach_the_resolver_as_they_are(desk: Des
     assert seen == [params | {"version": "main"}]
 
 
+@EMBEDDED
 async def test_a_failure_has_tektons_reason_for_its_controllers_and_the_precise_one_besides(desk: Desk) -> None:
     def answer(fetch: object, calls: int) -> bytes:
         raise ResolutionError(Reason.NOT_FOUND, "there is no such version")
@@ -76,6 +77,7 @@ async def test_a_failure_has_tektons_reason_for_its_controllers_and_the_precise_
     assert unserved.message.startswith("ResolverNotAvailable: resolver 'gti' does not exist here; there are: shelf")
 
 
+@EMBEDDED
 async def test_a_request_that_hangs_ends_with_tektons_reason_for_that(desk: Desk) -> None:
     await desk.configure("konverge-resolution", timeout="2s", attempts="1")
     async with desk.served_by(Shelf(), serves_tekton=True):
@@ -86,6 +88,7 @@ async def test_a_request_that_hangs_ends_with_tektons_reason_for_that(desk: Desk
     assert "2 s" in failure.message
 
 
+@EMBEDDED
 @pytest.mark.parametrize("label", [None, ""])
 async def test_a_request_without_a_type_fails_at_once_and_names_the_label(desk: Desk, label: str | None) -> None:
     async with desk.served_by(Shelf(), serves_tekton=True):

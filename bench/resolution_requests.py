@@ -1,0 +1,178 @@
+"""What 1,000 requests for 100 definitions cost, and how long one takes from its creation to its content.
+
+One process fulfils all of them on the embedded cluster. The resolver answers after ten milliseconds, so what is
+measured is the protocol: how often it was asked, what was sent to the API server for each request, how long until the
+last one had its content. Then a hundred requests one after another, each watched by whoever created it. Last, one
+remote that hangs beside fifty that do not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from konverge.client import Client
+from konverge.clock import SeededEntropy, SystemClock
+from konverge.crd import crd_manifest
+from konverge.kube import Object, ObjectKey, find_condition
+from konverge.localcluster import LocalCluster
+from konverge.resolution import Digest, Fetch, Parameter, Parameters, Resolved, Services, Setting, Source
+from konverge.resolution.engine import Requester
+from konverge.resolution.policy import Admission
+from konverge.resolution.requests import REQUEST, ResolutionPolicy, ResolutionRequest, resolution_operator
+from konverge.testing.waiting import eventually
+
+_REQUESTS = 1_000
+_REFERENCES = 100
+_ONE_BY_ONE = 100
+_REMOTE_SECONDS = 0.01
+_NAMESPACE = "default"
+_AGENT = "konverge-resolution"
+_CONTENT = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+
+
+@dataclass
+class _Catalog:
+    """Answers every address after a moment, and one never."""
+
+    name: str = "catalog"
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    fetches: int = 0
+
+    def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
+        return params
+
+    def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
+        return str(params["url"])
+
+    def is_pinned(self, params: Parameters) -> bool:
+        return True
+
+    async def pin(self, fetch: Fetch) -> Parameters | None:
+        return None
+
+    async def resolve(self, fetch: Fetch) -> Resolved:
+        self.fetches += 1
+        url = str(fetch.params["url"])
+        await asyncio.sleep(3600 if "hangs" in url else _REMOTE_SECONDS)
+        return Resolved(_CONTENT, Source(url, {"sha256": Digest.of(_CONTENT).hex}))
+
+
+def _request(name: str, url: str) -> Object:
+    return {
+        "apiVersion": REQUEST.api_version,
+        "kind": REQUEST.kind,
+        "metadata": {"name": name, "namespace": _NAMESPACE},
+        "spec": {"resolver": "catalog", "params": {"url": url}},
+    }
+
+
+class _Ended:
+    """Knows which requests have ended, by one watch of all."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._waiting: dict[str, asyncio.Event] = {}
+
+    def of(self, name: str) -> asyncio.Event:
+        return self._waiting.setdefault(name, asyncio.Event())
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        listed = await self._client.list(REQUEST, namespace=_NAMESPACE)
+        task = asyncio.create_task(self._watch(listed.resource_version))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _watch(self, resource_version: str) -> None:
+        async with self._client.watch(REQUEST, namespace=_NAMESPACE, resource_version=resource_version) as events:
+            async for event in events:
+                condition = find_condition(event.object, "Succeeded")
+                if condition is not None and condition.status == "True":
+                    self.of(event.object["metadata"]["name"]).set()
+
+
+async def _measure() -> list[str]:
+    clock, entropy = SystemClock(), SeededEntropy()
+    catalog = _Catalog()
+    nothing: Any = None
+
+    def services(requester: Requester, admission: Admission) -> Services:
+        return Services(http=nothing, secrets=nothing, workspaces=nothing, clock=clock)
+
+    operator = resolution_operator([catalog], home=_NAMESPACE, services_for=services)
+    lines = []
+    async with LocalCluster(clock=clock, entropy=entropy) as cluster:
+        client = Client(cluster.transport(), user_agent="bench")
+        for cls in (ResolutionRequest, ResolutionPolicy):
+            await client.apply(crd_manifest(cls), field_manager="bench")
+
+        async def is_served() -> bool:
+            await client.list(REQUEST, namespace=_NAMESPACE)
+            return True
+
+        await eventually(is_served, clock=clock)
+        own = Client(cluster.transport(), user_agent=_AGENT)
+        running = asyncio.create_task(operator.run(own))
+        ended = _Ended(client)
+
+        def writes() -> int:
+            return sum(
+                request.user_agent == _AGENT and request.verb in ("create", "patch", "update", "delete")
+                for request in cluster.requests
+            )
+
+        async with ended.watching():
+            await client.create(_request("warm-up", "https://warm.example/up"))
+            await ended.of("warm-up").wait()
+            fetched, written, began = catalog.fetches, writes(), time.monotonic()
+            for number in range(_REQUESTS):
+                url = f"https://{number % 10}.example/{number % _REFERENCES}"
+                await client.create(_request(f"request-{number}", url))
+            created = time.monotonic() - began
+            for number in range(_REQUESTS):
+                await ended.of(f"request-{number}").wait()
+            seconds = time.monotonic() - began
+            lines.append(
+                f"{_REQUESTS} requests for {_REFERENCES} definitions: {catalog.fetches - fetched} fetches, "
+                f"{(writes() - written) / _REQUESTS:.2f} writes a request (goals: <= 100, <= 3), {seconds:.2f} s, "
+                f"of which {created:.2f} s to create them"
+            )
+            took = []
+            for number in range(_ONE_BY_ONE):
+                began = time.monotonic()
+                await client.create(_request(f"single-{number}", "https://0.example/0"))
+                await ended.of(f"single-{number}").wait()
+                took.append((time.monotonic() - began) * 1000)
+            quantiles = statistics.quantiles(took, n=20)
+            lines.append(
+                f"a request from its creation to its content, seen by its creator: {statistics.median(took):.1f} ms "
+                f"(goal: < 100), p95 {quantiles[-1]:.1f} ms"
+            )
+            began = time.monotonic()
+            for number in range(50):
+                await client.create(_request(f"hung-{number}", f"https://hangs.example/{number}"))
+            for number in range(50):
+                await client.create(_request(f"good-{number}", f"https://good-{number}.example/x"))
+            for number in range(50):
+                await ended.of(f"good-{number}").wait()
+            lines.append(f"50 good ones beside 50 of a remote that hangs: {time.monotonic() - began:.2f} s (goal: < 2)")
+            hung = await client.get(REQUEST, ObjectKey(_NAMESPACE, "hung-0"))
+            assert hung["status"]["conditions"][0]["status"] == "Unknown"
+        running.cancel()
+        await asyncio.wait([running])
+    return lines
+
+
+def measure() -> Iterator[str]:
+    """Run it; a line for each figure."""
+    yield from asyncio.run(_measure())

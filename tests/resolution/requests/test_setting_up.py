@@ -1,0 +1,223 @@
+"""Configuration, policies and announcements, read without a cluster."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from konverge.kube import Object
+from konverge.kube.metadata import ObjectMeta
+from konverge.operator.permissions import Facilities, permissions_of
+from konverge.resolution import MAX_CONTENT_BYTES, Reason, Reference, ResolutionError, request_name
+from konverge.resolution.cache import CacheMode
+from konverge.resolution.policy import Policy, SignatureMode
+from konverge.resolution.requests import request_for, resolution_operator
+from konverge.resolution.requests.announcements import Announcements, announcement
+from konverge.resolution.requests.configuration import read_configuration
+from konverge.resolution.requests.kinds import OwnRequests
+from konverge.resolution.requests.policies import UnreadablePolicy, read_policies, read_policy
+from konverge.resolution.resolvers.cluster import ClusterResolver
+from tests.resolution.shelf import Shelf
+
+KEY = generate_private_key(SECP256R1()).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+
+
+def general(**data: str) -> dict[str, dict[str, str]]:
+    return {"konverge-resolution": {key.replace("_", "-"): value for key, value in data.items()}}
+
+
+def test_without_configmaps_everything_has_its_default() -> None:
+    found = read_configuration([Shelf()], {})
+    assert found.mistakes == {}
+    assert found.options.timeout == timedelta(minutes=1)
+    assert found.finished_lifetime == timedelta(hours=1)
+    assert found.inline_bytes == MAX_CONTENT_BYTES
+    assert found.registry.names == ("shelf",)
+
+
+def test_what_holds_for_all_is_read() -> None:
+    found = read_configuration(
+        [Shelf(), Shelf(name="attic")],
+        general(
+            timeout="30s",
+            cache_mode="never",
+            allowed_kinds="Task.tekton.dev, *.demo.dev",
+            disabled_resolvers="attic",
+            source_map="https://a.example => https://b.example/a\n",
+            cache_max_bytes="1000",
+            finished_ttl="never",
+        ),
+    )
+    assert found.mistakes == {}
+    assert (found.options.timeout, found.options.cache_mode) == (timedelta(seconds=30), CacheMode.NEVER)
+    assert found.options.kinds.rules == ("Task.tekton.dev", "*.demo.dev")
+    assert found.registry.names == ("shelf",)
+    assert found.source_map.rewritten({"url": "https://a.example/x"})[0] == {"url": "https://b.example/a/x"}
+    assert (found.cache_limits.size_bytes, found.finished_lifetime) == (1000, None)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("timeout", "banana", "timeout: expected a duration"),
+        ("timeout", "0s", "timeout: expected a duration longer"),
+        ("timeuot", "1s", "timeuot: no such setting; did you mean 'timeout'?"),
+        ("attempts", "0", "attempts: expected a whole number from 1 on"),
+        ("cache-mode", "sometimes", "cache-mode: "),
+        ("allowed-kinds", "task", "allowed-kinds: expected Kind.group"),
+        ("source-map", "https://a.example", "source-map: expected from => to"),
+        ("source-map", "https://a.example => nowhere/../x", "source-map: expected an address"),
+        ("finished-ttl", "soon", "finished-ttl: "),
+        ("inline-max-bytes", "-1", "inline-max-bytes: expected a whole number"),
+        ("set.timeout", "1s", "set.timeout: expected no set here"),
+    ],
+)
+def test_every_mistake_names_its_key_and_refuses_every_request(key: str, value: str, told: str) -> None:
+    found = read_configuration([Shelf()], {"konverge-resolution": {key: value}})
+    with pytest.raises(ResolutionError, match="ConfigMap konverge-resolution") as caught:
+        found.check()
+    assert told in caught.value.message
+    assert caught.value.reason is Reason.INVALID_CONFIGURATION
+
+
+def test_a_mistake_of_one_resolver_is_its_own() -> None:
+    found = read_configuration([Shelf(), Shelf(name="attic")], {"konverge-resolver-shelf": {"fetch-timeout": "banana"}})
+    found.check()
+    assert list(found.mistakes) == ["konverge-resolver-shelf"]
+    assert found.registry.get("attic").mistakes == ()
+
+
+def policy(name: str = "p", **spec: Any) -> Object:
+    return {
+        "apiVersion": "resolution.konverge.dev/v1alpha1",
+        "kind": "ResolutionPolicy",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def test_a_policy_becomes_what_the_engine_decides_by() -> None:
+    found = read_policy(
+        policy(
+            resolvers=["git"],
+            namespaces=["team-*"],
+            sources=["https://a.example/team"],
+            parameters={"revision": ["main"]},
+            requiresDigest=True,
+            signature={"mode": "warn", "keys": [KEY.decode()]},
+            privateNetworks=["10.0.0.0/8"],
+            public=True,
+        )
+    )
+    assert isinstance(found, Policy)
+    assert found.concerns("git", "team-a")
+    assert not found.concerns("http", "team-a")
+    assert found.names("https://a.example/team/x", {"revision": "main"})
+    assert not found.names("https://a.example/team-b", {"revision": "main"})
+    assert (found.requires_digest, found.is_public) == (True, True)
+    assert found.signature is not None
+    assert found.signature.mode is SignatureMode.WARN
+    assert [str(network) for network in found.private_networks] == ["10.0.0.0/8"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"sources": ["https://*/x"]}, "spec.sources[0]"),
+        ({"sources": ["https://a.example/(.*)", "a.example"]}, "spec.sources[1]"),
+        ({"privateNetworks": ["10.0.0.1/8"]}, "spec.privateNetworks[0]"),
+        ({"signature": {"keys": ["no key"]}}, "spec.signature.keys[0]: expected a public key"),
+        ({"signature": {}}, "spec.signature: expected at least one key or identity"),
+        ({"requiresDigest": "yes"}, "requires"),
+    ],
+)
+def test_a_policy_that_cannot_be_read_refuses_what_it_may_concern_and_says_why(spec: dict[str, Any], told: str) -> None:
+    found = read_policy(policy(resolvers=["git"], namespaces=["team-*"], **spec))
+    assert isinstance(found, UnreadablePolicy)
+    assert told in " ".join(found.mistakes)
+    policies = read_policies([policy(resolvers=["git"], namespaces=["team-*"], **spec), policy("good")])
+    policies.check("http", "team-a")
+    policies.check("git", "other")
+    with pytest.raises(ResolutionError, match="ResolutionPolicy p cannot be read, and may forbid this"):
+        policies.check("git", "team-a")
+
+
+@pytest.mark.parametrize("spec", [None, [], {"resolvers": "git"}, {"resolvers": [1]}])
+def test_a_policy_of_which_nothing_can_be_read_concerns_everybody(spec: Any) -> None:
+    with pytest.raises(ResolutionError, match="cannot be read"):
+        read_policies([{**policy(), "spec": spec}]).check("git", "team-a")
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_an_announcement_counts_for_a_minute_after_it_was_seen() -> None:
+    lease = ObjectMeta.of(announcement("catalog", "system", ["git", "hub"], NOW))
+    seen = Announcements()
+    seen.changed(None, lease, 100.0)
+    assert seen.live(159.0) == {"git", "hub"}
+    assert seen.live(160.0) == frozenset()
+    seen.changed(lease, lease, 170.0)
+    assert seen.live(200.0) == {"git", "hub"}
+    seen.changed(lease, None, 201.0)
+    assert seen.live(202.0) == frozenset()
+
+
+OWNER: Object = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "owner", "namespace": "web", "uid": "1234"},
+}
+
+
+def test_asking_twice_is_one_request_and_every_kind_of_value_comes_back() -> None:
+    one = Reference("git", {"url": "a", "list": ["b"], "map": {"c": "d"}})
+    same = Reference("git", {"map": {"c": "d"}, "list": ["b"], "url": "a"})
+    request = request_for(one, OWNER)
+    assert request == request_for(same, OWNER)
+    assert request["metadata"]["name"] == request_name(one, namespace="web", owner_uid="1234")
+    assert request["metadata"]["ownerReferences"][0]["uid"] == "1234"
+    asked = OwnRequests().asked(request, "")
+    assert asked.reference == one
+    assert asked.user == "system:serviceaccount:web:default"
+
+
+def test_parameters_that_could_be_read_in_two_ways_have_two_names() -> None:
+    names = [
+        request_for(Reference("git", params), OWNER)["metadata"]["name"]
+        for params in ({"a": "b", "c": "d"}, {"a": "bcd"})
+    ]
+    assert names[0] != names[1]
+
+
+def test_a_parameter_of_two_kinds_is_a_mistake() -> None:
+    request = request_for(Reference("git", {"a": "b"}), OWNER)
+    request["spec"]["listParams"] = {"a": ["c"]}
+    mistake = OwnRequests().asked(request, "").mistake
+    assert mistake is not None
+    assert "parameter 'a': expected once" in mistake.message
+
+
+def test_secrets_may_be_got_by_name_and_never_listed_and_only_who_keeps_the_lifecycle_deletes() -> None:
+    whole = permissions_of(resolution_operator([ClusterResolver()]).registered.declaration, Facilities())
+    part = permissions_of(
+        resolution_operator([Shelf()], name="part", keeps_lifecycle=False).registered.declaration, Facilities()
+    )
+    for permissions in (whole, part):
+        verbs = {verb for rule in permissions.rules if "secrets" in rule.resources for verb in rule.verbs}
+        assert verbs == {"get"}
+        everywhere = {verb for rule in permissions.rules if "configmaps" in rule.resources for verb in rule.verbs}
+        assert everywhere == {"create"}
+        assert permissions.gaps == ()
+
+    def verbs_on_requests(permissions: Any) -> set[str]:
+        return {verb for rule in permissions.rules if "resolutionrequests" in rule.resources for verb in rule.verbs}
+
+    assert verbs_on_requests(whole) - verbs_on_requests(part) == {"delete"}
+    reviews = [rule for rule in whole.cluster_rules if "subjectaccessreviews" in rule.resources]
+    assert reviews
+    assert not [rule for rule in part.cluster_rules if "subjectaccessreviews" in rule.resources]

@@ -1,0 +1,208 @@
+"""What a run tells of itself, what it never tells, what it may do, and what is left of one that is killed."""
+
+import asyncio
+import logging
+import signal
+import sys
+import textwrap
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+
+from konverge.clock import SystemClock
+from konverge.kube import ObjectKey
+from konverge.operator import RunOptions
+from konverge.operator.context import OperatorRun
+from konverge.operator.permissions import permissions_of
+from konverge.resolution import FACTS, Fetch, Reason, ResolutionError
+from konverge.resolution.requests.fetches import Fetches, RequestId
+from konverge.resolution.requests.kinds import REQUEST
+from konverge.resolution.resolvers.cluster import ClusterResolver
+from konverge.resolution.services import NamespaceSecrets
+from konverge.runtime.serving import Metrics, ServingOptions
+from tests.operator.shops import free_address
+from tests.operator.test_permissions_granted import acting_as, granted, takes_effect
+from tests.resolution.requests.desk import CONFIG_MAP, EMBEDDED, REAL, Desk, data_of
+from tests.resolution.shelf import BOX, Shelf
+
+pytestmark = pytest.mark.anyio
+
+
+@EMBEDDED
+async def test_requests_are_counted_by_resolver_reason_and_where_the_answer_was(desk: Desk) -> None:
+    def answer(fetch: Fetch, calls: int) -> bytes:
+        if "missing" in str(fetch.params["url"]):
+            raise ResolutionError(Reason.NOT_FOUND, "no")
+        return BOX
+
+    operator = desk.operator(Shelf(answer))
+    runs: list[OperatorRun] = []
+
+    @asynccontextmanager
+    async def note(run: OperatorRun, process: Any) -> AsyncIterator[None]:
+        runs.append(run)
+        yield
+
+    operator.runs_beside(note)
+    options = RunOptions(
+        namespaces=(desk.namespace,),
+        serving=ServingOptions(metrics_address=free_address(), probe_address=free_address()),
+    )
+    async with desk.cluster.running(operator, options):
+        for name in ("first", "second"):
+            await desk.ask(name, params={"url": "https://a.example/x", "version": "7"})
+            await desk.ended(name)
+        await desk.ask("missing")
+        await desk.failure("missing")
+        await desk.ask("unknown", "somebody-s-secret-name")
+        await desk.failure("unknown")
+        await desk.ask("pending", params={"seconds": "100"})
+        await desk.until_pending("pending")
+        await desk.cluster.clock.sleep(3)
+        assert isinstance(runs[0].metrics, Metrics)
+        found = {
+            (sample.name, *sorted(sample.labels.values())): sample.value
+            for metric in runs[0].metrics.collect()
+            for sample in metric.samples
+            if sample.name.startswith("konverge_resolution")
+        }
+
+    total = "konverge_resolution_requests_total"
+    assert found[total, "Resolved", "remote", "shelf"] == 1
+    assert found[total, "Resolved", "cache", "shelf"] == 1
+    assert found[total, "NotFound", "none", "shelf"] == 1
+    assert found[total, "ResolverNotAvailable", "none", "unknown"] == 1
+    assert found["konverge_resolution_pending", "shelf"] == 1
+    assert found["konverge_resolution_oldest_pending_seconds", "shelf"] >= 2
+    assert found["konverge_resolution_fetches",] == 1
+    values = {value for name, *labels in found for value in labels if "bucket" not in name}
+    assert values <= {"shelf", "unknown", "remote", "cache", "none", "Resolved", *(reason.value for reason in FACTS)}
+
+
+async def test_nothing_of_a_secret_is_told_anywhere(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "crown-jewels", "namespace": desk.namespace},
+        "data": {"token": "aHVudGVyMg=="},
+    }
+    await desk.cluster.client.create(secret)
+    secrets = NamespaceSecrets(desk.cluster.client, desk.namespace)
+
+    class Careless(Shelf):
+        async def resolve(self, fetch: Fetch) -> Any:
+            if fetch.params["url"] == "https://a.example/wrong":
+                await secrets.value("crown-jewels", "other")
+            raise ValueError(await secrets.value("crown-jewels", "token"))
+
+    caplog.clear()
+    async with desk.served_by(Careless()):
+        for name in ("wrong", "careless"):
+            await desk.ask(name)
+            await desk.failure(name)
+        told = [await desk.get("wrong"), await desk.get("careless")]
+        events = [*await desk.until_events("wrong", "AuthRequired"), *await desk.until_events("careless", "Internal")]
+
+    everything = str(told) + str(events) + caplog.text
+    assert "ValueError" in everything
+    for word in ("hunter2", "aHVudGVyMg", "crown-jewels"):
+        assert word not in everything
+
+
+@REAL
+async def test_the_derived_roles_are_enough_and_give_no_list_of_secrets(desk: Desk) -> None:
+    operator = desk.operator(ClusterResolver(), services_for=None, reads_kinds=[CONFIG_MAP])
+    permissions = permissions_of(operator.registered.declaration, RunOptions().facilities)
+    await desk.configure("definition", a="b")
+    # Whatever one reads besides: which namespace is home is the deployment's to say, here the test's own.
+    async with granted(desk.cluster, permissions, desk.namespace), acting_as(desk.cluster, "bakery") as client:
+        await takes_effect(desk.cluster, client, permissions, desk.namespace)
+        options = RunOptions(namespaces=(desk.namespace,))
+        running = asyncio.create_task(operator.run(client, options, clock=desk.cluster.clock))
+        try:
+            params = {"kind": "configmap", "name": "definition", "namespace": desk.namespace}
+            await desk.cluster.client.create(
+                {
+                    "apiVersion": REQUEST.api_version,
+                    "kind": REQUEST.kind,
+                    "metadata": {"name": "a", "namespace": desk.namespace},
+                    "spec": {"resolver": "cluster", "params": params},
+                }
+            )
+            assert b'"a":"b"' in data_of(await desk.ended("a"))
+            await desk.ask("b", "gti")
+            await desk.failure("b")
+            await desk.until_events("b", "ResolverNotAvailable")
+        finally:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
+    listing = [rule for rule in permissions.rules if "secrets" in rule.resources]
+    assert [rule.verbs for rule in listing] == [("get",)]
+
+
+PROGRAM = """
+import asyncio
+from pathlib import Path
+from konverge.client import Client
+from konverge.client.http import HttpTransport
+from konverge.client.kubeconfig import load_kubeconfig
+from konverge.operator import RunOptions
+from konverge.resolution.requests import resolution_operator
+from konverge.resolution.resolver import Services
+from konverge.clock import SystemClock
+from tests.resolution.shelf import Shelf
+
+async def main():
+    config = load_kubeconfig(Path({kubeconfig!r}), env={{}})
+    def services(requester, admission):
+        return Services(http=None, secrets=None, workspaces=None, clock=SystemClock())
+    operator = resolution_operator([Shelf()], home={namespace!r}, services_for=services)
+    async with Client(HttpTransport(config), user_agent="konverge-resolution") as client:
+        await operator.run(client, RunOptions(namespaces=({namespace!r},)))
+
+asyncio.run(main())
+"""
+
+
+@REAL
+async def test_a_process_that_is_killed_in_the_middle_of_a_fetch_leaves_a_request_that_ends(desk: Desk) -> None:
+    program = textwrap.dedent(PROGRAM).format(kubeconfig=str(await desk.cluster.kubeconfig()), namespace=desk.namespace)
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", program)
+    try:
+        await desk.ask("a", params={"seconds": "3"})
+        await desk.until_pending("a")
+    finally:
+        process.send_signal(signal.SIGKILL)
+        await process.wait()
+    again = Shelf()
+    async with desk.served_by(again):
+        assert data_of(await desk.ended("a")) == BOX
+    assert len(again.calls) == 1
+
+
+async def test_a_fetch_that_is_forgotten_is_cancelled_and_what_came_of_it_is_not_held() -> None:
+    clock = SystemClock()
+    woken: list[RequestId] = []
+    fetches = Fetches(clock, woken.append, limit=2)
+    request = RequestId(REQUEST, ObjectKey("web", "a"), "1")
+    cancelled = asyncio.Event()
+
+    async def hang() -> Any:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    async with asyncio.timeout(5), fetches.at_work():
+        fetches.start(request, clock.now(), hang)
+        fetches.start(RequestId(REQUEST, ObjectKey("web", "b"), "2"), clock.now(), hang)
+        await clock.sleep(0)
+        assert not fetches.has_room
+        fetches.forget("1")
+        await cancelled.wait()
+        assert fetches.has_room
+    assert woken == []
