@@ -22,6 +22,7 @@ from tests.resolution.servers.git import GitServer, git, git_server
 from konverge.clock import SystemClock, SystemEntropy
 from konverge.resolution import Reference, Services
 from konverge.resolution.engine import Engine, Requester
+from konverge.resolution.policy import Admission
 from konverge.resolution.registry import Registry
 from konverge.resolution.resolvers.git import GitResolver
 from konverge.resolution.workspaces import Folders
@@ -89,7 +90,7 @@ async def _measured(root: Path, server: GitServer, commit: str) -> _Figures:
     figures = _Figures()
     folders = Folders(SystemClock(), root / "folders")
 
-    def services(*_: Any) -> Services:
+    def services(requester: Requester, admission: Admission) -> Services:
         nothing: Any = None
         return Services(nothing, nothing, folders, SystemClock(), addresses=_Loopback())
 
