@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from yarl import URL
 
+from konverge.network import Credential, GuardedHttp, Networks
 from konverge.resolution import Reason, ResolutionError, Resolved
 from konverge.resolution.resolvers.git import GitResolver
 from tests.resolution.git.samples import BOX, fetch_of, resolve
@@ -38,8 +43,11 @@ class Api:
     replies: list[Reply] = field(default_factory=list)
     asked: list[tuple[str, str]] = field(default_factory=list)
 
-    async def get(self, url: str, *, headers: Mapping[str, str], max_bytes: int) -> Reply:
-        self.asked.append((url, headers.get("Authorization", "")))
+    async def get(
+        self, url: str, *, headers: Mapping[str, str], max_bytes: int, credential: Credential | None
+    ) -> Reply:
+        assert credential is None or credential.is_for(URL(url))
+        self.asked.append((url, "" if credential is None else credential.value))
         if self.replies:
             return self.replies.pop(0)
         if "/contents/" in url or "/files/" in url:
@@ -148,6 +156,7 @@ async def test_a_token_goes_to_no_host_that_it_is_not_for(folder: Path) -> None:
         (Reply(401), True, Reason.DENIED, None),
         (Reply(403), True, Reason.DENIED, None),
         (Reply(403, {"x-ratelimit-remaining": "0", "retry-after": "7"}), True, Reason.RATE_LIMITED, 7.0),
+        (Reply(403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1"}), True, Reason.RATE_LIMITED, 0.0),
         (Reply(429, {"retry-after": "30"}), False, Reason.RATE_LIMITED, 30.0),
         (Reply(429, {"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}), False, Reason.RATE_LIMITED, 0.0),
         (Reply(429, {"retry-after": "soon"}), False, Reason.RATE_LIMITED, None),
@@ -191,3 +200,53 @@ async def test_pinning_asks_for_the_commit_alone(folder: Path) -> None:
     pinned = await GitResolver().pin(fetch_of(folder, given, http=api))
     assert pinned is not None
     assert (pinned["revision"], len(api.asked)) == (COMMIT, 1)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """A GitLab server that has one file; `asked` has the paths as they came."""
+
+    asked: ClassVar[list[tuple[str, str]]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append((self.path, self.headers.get("Authorization", "")))
+        body = json.dumps(FILE if "/files/" in self.path else {"id": COMMIT}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def gitlab() -> Iterator[str]:
+    Handler.asked.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield f"http://gitlab.test:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+async def test_the_guarded_client_sends_names_as_one_part_of_a_path_and_the_token_with_them(
+    folder: Path, gitlab: str
+) -> None:
+    async def lookup(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    http = GuardedHttp(lookup, tls=ssl.create_default_context, networks=Networks(["127.0.0.0/8"]))
+    given = {"org": "group/team", "repo": "boxes", "revision": "feature/x", "pathInRepo": "deep/box.yaml"}
+    given |= {"scmType": "gitlab", "serverURL": gitlab, "token": "mine"}
+    plain = {"allow-plain-http-credentials": "true"}
+    resolved = await resolve(fetch_of(folder, given, settings=plain, secrets=SECRETS, http=http))
+    assert resolved.data == BOX.encode()
+    assert Handler.asked == [
+        ("/api/v4/projects/group%2Fteam%2Fboxes/repository/commits/feature%2Fx", "Bearer sesame"),
+        (f"/api/v4/projects/group%2Fteam%2Fboxes/repository/files/deep%2Fbox.yaml?ref={COMMIT}", "Bearer sesame"),
+    ]
+    guarded = GuardedHttp(lookup, tls=ssl.create_default_context)
+    with pytest.raises(ResolutionError) as caught:
+        await resolve(fetch_of(folder, given, settings=plain, secrets=SECRETS, http=guarded))
+    assert (caught.value.reason, len(Handler.asked)) == (Reason.DENIED, 2)

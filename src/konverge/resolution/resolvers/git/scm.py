@@ -10,14 +10,15 @@ import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
 from urllib.parse import quote
 
 import msgspec
 
+from konverge.network import Credential, wanted_pause
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
+from konverge.resolution.remote import failures_of, status_failure
 from konverge.resolution.resolvers.git.names import is_commit
 from konverge.resolution.resolvers.git.parameters import ApiSource
 
@@ -47,7 +48,9 @@ class Answer(Protocol):
 class Http(Protocol):
     """What is used of `konverge.resolution.Services.http`."""
 
-    async def get(self, url: str, *, headers: Mapping[str, str], max_bytes: int) -> Answer:
+    async def get(
+        self, url: str, *, headers: Mapping[str, str], max_bytes: int, credential: Credential | None
+    ) -> Answer:
         """Ask for something; any status is an answer."""
 
 
@@ -99,8 +102,8 @@ def _repository(source: ApiSource) -> str:
     return f"{base}/api/v1/repos/{source.org}/{source.repo}"
 
 
-def _authorization(source: ApiSource, token: str) -> str:
-    return f"{'token' if source.type == 'gitea' else 'Bearer'} {token}"
+def _credential(source: ApiSource, request: ApiRequest, token: str) -> Credential:
+    return Credential(f"{'token' if source.type == 'gitea' else 'Bearer'} {token}", origin=request.url)
 
 
 async def ask(http: Http, request: ApiRequest, source: ApiSource, token: str, *, what: str, now: datetime) -> bytes:
@@ -117,10 +120,11 @@ async def ask(http: Http, request: ApiRequest, source: ApiSource, token: str, *,
     Raises:
         ResolutionError: The answer is a failure.
     """
-    headers = {"Accept": request.accept, "User-Agent": "konverge"}
-    if token:
-        headers["Authorization"] = _authorization(source, token)
-    answer = await http.get(request.url, headers=headers, max_bytes=request.max_bytes)
+    credential = _credential(source, request, token) if token else None
+    with failures_of(f"the server of {source.uri}"):
+        answer = await http.get(
+            request.url, headers={"Accept": request.accept}, max_bytes=request.max_bytes, credential=credential
+        )
     if answer.status == 200:
         return answer.body
     raise _failure(answer, source, has_token=bool(token), what=what, now=now)
@@ -181,34 +185,15 @@ def _decoded(source: ApiSource, body: bytes) -> Any:
 
 
 def _failure(answer: Answer, source: ApiSource, *, has_token: bool, what: str, now: datetime) -> ResolutionError:
-    status, uri = answer.status, source.uri
-    pause = _pause(answer.headers, now)
-    is_limited = answer.headers.get("x-ratelimit-remaining") == "0" or "retry-after" in answer.headers
-    if status == 429 or (status == 403 and is_limited):
-        told = f"the server of {uri} is asked too often"
-        return ResolutionError(Reason.RATE_LIMITED, told, retry_after_seconds=pause)
-    if status in (401, 403) and has_token:
-        return ResolutionError(Reason.DENIED, f"the server of {uri} refuses the token that was given")
-    if status in (401, 403):
-        told = f"the server of {uri} asks for a token; name a Secret with the parameter token"
-        return ResolutionError(Reason.AUTHENTICATION_REQUIRED, told)
-    if status in (404, 409, 422):
-        return ResolutionError(Reason.NOT_FOUND, f"repository {uri} does not exist, is hidden, or has no {what}")
-    if status >= 500:
-        told = f"the server of {uri} answers with status {status}"
-        return ResolutionError(Reason.UNREACHABLE, told, retry_after_seconds=pause)
-    told = f"the server of {uri} answers with status {status}, expected 200; is it a {source.type} server?"
-    return ResolutionError(Reason.NOT_FOUND, told)
-
-
-def _pause(headers: Mapping[str, str], now: datetime) -> float | None:
-    wished = headers.get("retry-after", "").strip()
-    reset = headers.get("x-ratelimit-reset", "").strip()
-    if wished.isdecimal() and len(wished) < 10:
-        return float(wished)
-    if not wished and reset.isdecimal() and len(reset) < 12:
-        return max(0.0, float(reset) - now.timestamp())
-    try:
-        return max(0.0, (parsedate_to_datetime(wished) - now).total_seconds()) if wished else None
-    except (ValueError, TypeError):
-        return None
+    """What these servers mean by a status where they differ from others; for the rest as for all of HTTP."""
+    server = f"the server of {source.uri}"
+    if answer.status in (404, 409, 422):  # 409: an empty repository; 422: no such commit
+        told = f"repository {source.uri} does not exist, is hidden, or has no {what}"
+        return ResolutionError(Reason.NOT_FOUND, told)
+    if answer.status in (403, 429) and answer.headers.get("x-ratelimit-remaining") == "0":
+        pause = wanted_pause(answer.headers.get("retry-after", ""), now)
+        reset = answer.headers.get("x-ratelimit-reset", "")
+        if pause is None and reset.isdecimal() and len(reset) < 12:
+            pause = max(0.0, float(reset) - now.timestamp())
+        return ResolutionError(Reason.RATE_LIMITED, f"{server} is asked too often", retry_after_seconds=pause)
+    return status_failure(answer, server, has_credential=has_token, now=now)
