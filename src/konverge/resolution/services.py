@@ -21,7 +21,7 @@ from konverge.resolution.engine import Requester
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.policy import Admission
 from konverge.resolution.reasons import Reason
-from konverge.resolution.resolver import Services
+from konverge.resolution.resolver import Addresses, Services
 from konverge.resolution.workspaces import Folders
 
 __all__ = ["ClusterObjects", "ClusterServices", "NamespaceSecrets"]
@@ -162,6 +162,8 @@ class ClusterServices:
         client: The cluster, without a permit: what is done with it is to read.
         clock: The time.
         http: Makes the guarded HTTP client for a requester and what policies allow; None for resolvers that need none.
+        addresses: Makes what gives checked addresses to programs that connect by themselves, in the same way; None lets
+            none of them connect.
         folders: Where folders are made; in the machine's folder for temporary files when not given.
     """
 
@@ -171,11 +173,13 @@ class ClusterServices:
         *,
         clock: Clock,
         http: Callable[[Requester, Admission], Any] | None = None,
+        addresses: Callable[[Requester, Admission], Addresses] | None = None,
         folders: Folders | None = None,
     ) -> None:
         self._client = client
         self._clock = clock
         self._http = http
+        self._addresses = addresses
         self._folders = folders or Folders(clock)
         self._owns_folders = folders is None
 
@@ -187,6 +191,7 @@ class ClusterServices:
             workspaces=self._folders,
             clock=self._clock,
             cluster=ClusterObjects(self._client),
+            addresses=None if self._addresses is None else self._addresses(requester, admission),
         )
 
     def close(self) -> None:
