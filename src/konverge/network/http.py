@@ -8,7 +8,6 @@ environment, and no time-outs: whoever asks has a deadline and cancels, which cl
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -31,6 +30,7 @@ from konverge.network.failures import (
     UntrustedError,
 )
 from konverge.network.proxies import Proxy
+from konverge.network.trust import Trust
 from konverge.network.unpacking import UnpackingError, unpacker
 from konverge.network.urls import parsed_url, shown
 
@@ -300,7 +300,7 @@ class GuardedHttp:
 
     Args:
         lookup: Resolves names.
-        tls: Makes or has what certificates are judged by; asked only if there is TLS. See `Trust`.
+        tls: Whose certificates are trusted.
         networks: What may be reached besides the public internet.
         proxy: Who connects instead of us; the environment is not asked. Its own address has to be one that may be
             reached. Those of names are its business then, while addresses in URLs are still judged here.
@@ -310,7 +310,7 @@ class GuardedHttp:
         self,
         lookup: Lookup,
         *,
-        tls: Callable[[], ssl.SSLContext],
+        tls: Trust,
         networks: Networks | None = None,
         proxy: Proxy | None = None,
     ) -> None:
@@ -318,6 +318,15 @@ class GuardedHttp:
         self._tls = tls
         self._networks = networks or Networks()
         self._proxy = proxy
+
+    def adapted(self, *, authorities: str = "", proxy: Proxy | None = None) -> GuardedHttp:
+        """The same with more certificates trusted, or by a proxy; what may be reached stays as it is.
+
+        Raises:
+            ValueError: These are no certificates.
+        """
+        trust = self._tls.with_more(authorities)
+        return GuardedHttp(self._lookup, tls=trust, networks=self._networks, proxy=proxy or self._proxy)
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[HttpSession]:
@@ -371,7 +380,7 @@ class GuardedHttp:
         if proxy is not None:
             way = {"proxy": URL(proxy.url), "proxy_headers": proxy.headers}
         if url.scheme == "https" or (proxy is not None and proxy.url.startswith("https:")):
-            way["ssl"] = self._tls()
+            way["ssl"] = self._tls.context()
         return way
 
 

@@ -6,28 +6,47 @@ import ssl
 
 __all__ = ["Trust"]
 
+_KEPT = 16
+
 
 class Trust:
-    """The machine's authorities, and perhaps more of them; one for everything that trusts the same.
+    """The machine's authorities, and perhaps more of them; one for everything in a process that trusts the same.
 
     Args:
         authorities: More of them, in PEM.
+        context: What is trusted in place of the machine's authorities.
 
     Raises:
         ValueError: These are no certificates.
     """
 
-    def __init__(self, authorities: str = "") -> None:
-        self._context: ssl.SSLContext | None = None
+    def __init__(self, authorities: str = "", *, context: ssl.SSLContext | None = None) -> None:
+        self._authorities = authorities
+        self._context = context
+        self._more: dict[str, Trust] = {}
         if authorities.strip():
-            self._context = ssl.create_default_context()
+            self._context = context or ssl.create_default_context()
             try:
                 self._context.load_verify_locations(cadata=authorities)
             except (ssl.SSLError, ValueError):
                 raise ValueError("expected certificates in PEM, found something else") from None
 
-    def __call__(self) -> ssl.SSLContext:
+    def context(self) -> ssl.SSLContext:
         """What connections are made with; read when it is first needed, because that takes some tens of ms."""
         if self._context is None:
             self._context = ssl.create_default_context()
         return self._context
+
+    def with_more(self, authorities: str) -> Trust:
+        """The same with more authorities. Some are remembered, for settings that come with every resolution.
+
+        Raises:
+            ValueError: These are no certificates.
+        """
+        if not authorities.strip():
+            return self
+        found = self._more.pop(authorities, None) or Trust(f"{self._authorities}\n{authorities}")
+        self._more[authorities] = found
+        if len(self._more) > _KEPT:
+            del self._more[next(iter(self._more))]
+        return found

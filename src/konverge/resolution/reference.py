@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import re
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -52,7 +53,7 @@ class Digest(msgspec.Struct, frozen=True):
 
     def fits(self, data: bytes) -> bool:
         """Tell whether these are the bytes."""
-        return hashlib.new(self.algorithm, data).hexdigest() == self.hex
+        return hmac.compare_digest(hashlib.new(self.algorithm, data).hexdigest(), self.hex)
 
     def __str__(self) -> str:
         return f"{self.algorithm}:{self.hex}"

@@ -9,9 +9,11 @@ from typing import Protocol
 
 from konverge.network import (
     BrokenConnectionError,
+    GuardedHttp,
     InvalidRequestError,
     MalformedAnswerError,
     NetworkError,
+    Proxy,
     RefusedAddressError,
     RefusedRedirectError,
     TooLargeError,
@@ -21,8 +23,17 @@ from konverge.network import (
 )
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
+from konverge.resolution.resolver import Fetch, Setting
+from konverge.resolution.settings import as_list
 
-__all__ = ["check_status", "failures_of", "status_failure"]
+__all__ = ["CONNECTION_SETTINGS", "check_status", "failures_of", "http_of", "status_failure"]
+
+CONNECTION_SETTINGS: dict[str, Setting] = {
+    "ca-certificates": Setting("Certificates (PEM) that are trusted besides the machine's"),
+    "proxy": Setting("Who connects instead, such as http://proxy.example:3128; the environment is not asked"),
+    "no-proxy": Setting("Hosts that are reached without it; .example.com for all below one", "list"),
+}
+"""Of every resolver that asks over HTTP."""
 
 _REASONS: dict[type[NetworkError], Reason] = {
     InvalidRequestError: Reason.INVALID_PARAMETERS,
@@ -59,6 +70,25 @@ class Answered(Protocol):
     @property
     def headers(self) -> Mapping[str, str]:
         """The headers, by their names in lower case."""
+
+
+def http_of(fetch: Fetch) -> GuardedHttp:
+    """What a resolver asks with, by its `CONNECTION_SETTINGS`.
+
+    Raises:
+        ResolutionError: ``InvalidConfiguration``, naming the setting; or there is nothing to ask with.
+    """
+    http, settings = fetch.services.http, fetch.settings
+    if not isinstance(http, GuardedHttp):
+        raise ResolutionError(Reason.INTERNAL, "nobody has said how resolvers may ask over HTTP here")
+    setting, proxy = "proxy", None
+    try:
+        if settings.get("proxy", "").strip():
+            proxy = Proxy.parse(settings["proxy"], direct=as_list(settings.get("no-proxy", "")))
+        setting = "ca-certificates"
+        return http.adapted(authorities=settings.get("ca-certificates", ""), proxy=proxy)
+    except ValueError as error:
+        raise ResolutionError(Reason.INVALID_CONFIGURATION, f"setting {setting!r}: {error}") from None
 
 
 @contextmanager

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from konverge.resolution.credential_hosts import HOST_KEY
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.resolver import SecretReader
-from konverge.resolution.resolvers.git.remotes import Remote
 
-__all__ = ["Credential", "check_host", "read_ssh_key", "read_token"]
-
-HOST_KEY = "host"
-"""A Secret with this key is for the host it names, and for no other."""
+__all__ = ["Credential", "read_ssh_key", "read_token"]
 
 _KNOWN_HOSTS = "known_hosts"
 _PRIVATE_KEY = "ssh-privatekey"
@@ -36,33 +33,6 @@ class Credential:
 
     def __bool__(self) -> bool:
         return bool(self.header or self.private_key)
-
-
-def check_host(remote: Remote, bound: str, hosts: Iterable[str], *, allows_plain_http: bool) -> None:
-    """Refuse to show a credential to whom it is not meant for.
-
-    Whoever may make a request chooses both the address and the name of the Secret. Without this, it could have any
-    Secret of its namespace sent to a host of its own (CVE-2026-40161 was that, with the operator's own token).
-
-    Args:
-        remote: The repository.
-        bound: The host that the Secret itself names; empty for none.
-        hosts: The hosts that the operator permits; none permit all.
-        allows_plain_http: Whether it may be sent without TLS.
-
-    Raises:
-        ResolutionError: ``Denied``.
-    """
-    names = {remote.host, remote.authority}
-    permitted = tuple(hosts)
-    if bound and bound.strip().lower() not in names:
-        raise ResolutionError(Reason.DENIED, f"the Secret is not for host {remote.authority}: it names another one")
-    if permitted and not names & {each.lower() for each in permitted}:
-        told = f"credentials are not sent to host {remote.authority}; the resolver's credential-hosts does not name it"
-        raise ResolutionError(Reason.DENIED, told)
-    if remote.scheme == "http" and not allows_plain_http:
-        told = f"credentials are not sent without TLS; use https for {remote.authority}"
-        raise ResolutionError(Reason.DENIED, told)
 
 
 async def read_token(secrets: SecretReader, name: str, key: str, user: str) -> tuple[Credential, str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from konverge.resolution.credential_hosts import CREDENTIAL_SETTINGS
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
@@ -70,8 +71,7 @@ SETTINGS: dict[str, Setting] = {
     "api-token-file": Setting("A file of the resolver's with the token for that server, and for no other"),
     "allow-ssh": Setting("Whether repositories may be reached over ssh", "boolean", "false"),
     "git-user": Setting("The user name that goes with tokens", default="git"),
-    "credential-hosts": Setting("The hosts that requesters' credentials may be sent to; empty for all", "list"),
-    "allow-plain-http-credentials": Setting("Whether they may be sent without TLS", "boolean", "false"),
+    **CREDENTIAL_SETTINGS,
     "ca-certificates": Setting("Certificates (PEM) that are trusted in place of the machine's"),
     "max-repository-bytes": Setting("How much may be fetched of one repository", "integer", str(256 << 20)),
 }

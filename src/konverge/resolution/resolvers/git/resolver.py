@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from konverge.resolution.credential_hosts import HOST_KEY, check_host
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
@@ -14,7 +15,7 @@ from konverge.resolution.relative import beside
 from konverge.resolution.resolver import Fetch, Parameter, Setting
 from konverge.resolution.resolvers.git import scm
 from konverge.resolution.resolvers.git.commands import Connection
-from konverge.resolution.resolvers.git.credentials import Credential, check_host, read_ssh_key, read_token
+from konverge.resolution.resolvers.git.credentials import Credential, read_ssh_key, read_token
 from konverge.resolution.resolvers.git.names import is_commit
 from konverge.resolution.resolvers.git.parameters import (
     PARAMETERS,
@@ -159,7 +160,7 @@ async def _api_token(fetch: Fetch, source: ApiSource) -> str:
     if "token" in fetch.params:
         name, key = str(fetch.params["token"]), str(fetch.params["tokenKey"])
         token = (await fetch.services.secrets.value(name, key)).strip()
-        bound = (await fetch.services.secrets.data(name)).get("host", b"").decode("utf-8", "replace")
+        bound = (await fetch.services.secrets.data(name)).get(HOST_KEY, b"").decode("utf-8", "replace")
         if not token or not token.isprintable():
             raise ResolutionError(Reason.INVALID_PARAMETERS, "parameter 'token': expected a token in one line")
         check_host(source.server, bound, hosts, allows_plain_http=allows_plain_http)

@@ -1,0 +1,223 @@
+"""``http``: one file from its URL, with a credential of the requester's own, and with a digest if it is known."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from yarl import URL
+
+from konverge.network import Credential, HttpStream, InvalidRequestError, parsed_url
+from konverge.resolution.credential_hosts import CREDENTIAL_SETTINGS, HOST_KEY, check_host
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.reference import Digest, Parameters
+from konverge.resolution.relative import beside
+from konverge.resolution.remote import CONNECTION_SETTINGS, failures_of, http_of, status_failure
+from konverge.resolution.resolver import Fetch, Parameter, Setting
+from konverge.resolution.result import Resolved, Source
+from konverge.resolution.settings import as_boolean, as_list
+
+__all__ = ["HttpResolver"]
+
+_SECRET_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
+_SECRET_KEY = re.compile(r"[A-Za-z0-9._-]{1,253}")
+_ACCEPT = "application/yaml, application/json, text/plain;q=0.9, */*;q=0.5"
+_PAGES = frozenset({"text/html", "application/xhtml+xml"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    scheme: str
+    host: str
+    authority: str
+
+
+class HttpResolver:
+    """Gets one file over HTTP.
+
+    Attributes:
+        name: ``http``.
+        parameters: Its parameters.
+        settings: Its settings.
+    """
+
+    name = "http"
+    parameters: Mapping[str, Parameter] = {
+        "url": Parameter("The file's address, with http or https", required=True),
+        "http-username": Parameter("The user, for basic authentication; needs http-password-secret"),
+        "http-password-secret": Parameter("The Secret with that user's password, in the requester's namespace"),
+        "http-password-secret-key": Parameter("The key of the password in it", default="password"),
+        "http-token-secret": Parameter("The Secret with a bearer token, in the requester's namespace"),
+        "http-token-secret-key": Parameter("The key of the token in it", default="token"),
+        "digest": Parameter("What the content has to be: sha256: or sha512: and hexadecimal digits"),
+    }
+    settings: Mapping[str, Setting] = {
+        "fetch-timeout": Setting("How long one resolution may take", "duration", "1m"),
+        "default-cache-mode": Setting("`auto`, `always` or `never`, for references that do not say it", default="auto"),
+        **CREDENTIAL_SETTINGS,
+        **CONNECTION_SETTINGS,
+    }
+
+    def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
+        """The parameters with their defaults; the URL in its one spelling.
+
+        Raises:
+            ResolutionError: ``InvalidParams``, naming the parameter.
+        """
+        if unknown := sorted(set(params) - set(self.parameters)):
+            known = ", ".join(self.parameters)
+            raise _wrong(unknown[0][:80], f"no such parameter; there are: {known}")
+        found: dict[str, str] = {}
+        for name, value in params.items():
+            if not isinstance(value, str):
+                raise _wrong(name, "expected text")
+            if not value.strip():
+                raise _wrong(name, f"expected {self.parameters[name].description.lower()}, found nothing")
+            found[name] = value.strip()
+        found["url"] = str(_url(found.get("url", "")))
+        _check_credentials(found)
+        if "digest" in found:
+            found["digest"] = _digest(found["digest"])
+        return found
+
+    def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
+        """The URL without its query, in which there may be a token."""
+        return _shown(str(params["url"]))
+
+    def is_pinned(self, params: Parameters) -> bool:
+        """Tell whether there is a digest."""
+        return "digest" in params
+
+    def relative(self, params: Parameters, path: str) -> Parameters:
+        """The parameters of another file of the same server, by the same credential.
+
+        Raises:
+            ResolutionError: ``InvalidParams``: the path leads out of the server.
+        """
+        url = URL(str(params["url"]))
+        # As it was written: what is encoded in the one stays encoded in the other.
+        found = url.with_path(f"/{beside(url.raw_path, path)}", encoded=True)
+        return {name: value for name, value in params.items() if name != "digest"} | {"url": str(found)}
+
+    async def pin(self, fetch: Fetch) -> Parameters | None:
+        """What is there now is found out only by getting it."""
+        return None
+
+    async def resolve(self, fetch: Fetch) -> Resolved:
+        """Get the file; one request, and what redirects add to it.
+
+        Raises:
+            ResolutionError: There is none, or not the one that the digest names.
+        """
+        http = http_of(fetch)
+        url = str(fetch.params["url"])
+        shown = _shown(url)
+        credential = await _credential(fetch, URL(url))
+        with failures_of(shown):
+            async with http.stream(
+                url, headers={"Accept": _ACCEPT}, max_bytes=fetch.max_bytes, credential=credential
+            ) as answer:
+                # Before the body is read: an error may come with a page that is larger than any definition.
+                if answer.status != 200:
+                    now = fetch.services.clock.now()
+                    raise status_failure(answer, shown, has_credential=credential is not None, now=now)
+                _check_type(answer, shown)
+                data = await answer.read()
+        found = Digest.of(data)
+        if "digest" in fetch.params:
+            wanted = Digest.parse(str(fetch.params["digest"]))
+            if not wanted.fits(data):
+                told = f"{shown} is not what parameter 'digest' says: expected {wanted}"
+                raise ResolutionError(Reason.DIGEST_MISMATCH, f"{told}, found {Digest.of(data, wanted.algorithm)}")
+        return Resolved(
+            data,
+            Source(shown, {"sha256": found.hex}),
+            {"url": shown},
+            pinned={"digest": str(found), **fetch.params},
+        )
+
+
+def _url(text: str) -> URL:
+    if not text:
+        raise _wrong("url", "expected the address of a file, found none")
+    try:
+        return parsed_url(text)
+    except InvalidRequestError as error:
+        raise ResolutionError(Reason.INVALID_PARAMETERS, f"parameter 'url' {error.problem}") from None
+
+
+def _shown(url: str) -> str:
+    return str(URL(url).with_query(None))
+
+
+def _check_credentials(params: Mapping[str, str]) -> None:
+    if "http-username" in params and "http-password-secret" not in params:
+        raise _wrong("http-username", "expected parameter 'http-password-secret' beside it, found none")
+    if "http-password-secret" in params and "http-username" not in params:
+        raise _wrong("http-password-secret", "expected parameter 'http-username' beside it, found none")
+    for kind in ("password", "token"):
+        if f"http-{kind}-secret-key" in params and f"http-{kind}-secret" not in params:
+            raise _wrong(f"http-{kind}-secret-key", f"expected parameter 'http-{kind}-secret' beside it, found none")
+        # Neither is repeated: somebody may have put the password itself there.
+        if not _SECRET_NAME.fullmatch(params.get(f"http-{kind}-secret", "a")):
+            raise _wrong(f"http-{kind}-secret", "expected the name of a Secret")
+        if not _SECRET_KEY.fullmatch(params.get(f"http-{kind}-secret-key", "a")):
+            raise _wrong(f"http-{kind}-secret-key", "expected a key of the Secret")
+    if "http-username" in params and "http-token-secret" in params:
+        raise _wrong("http-token-secret", "expected a token or a user and a password, found both")
+    user = params.get("http-username", "")
+    if ":" in user or not user.isprintable():
+        raise _wrong("http-username", "expected a name without a colon, in one line")
+
+
+def _digest(text: str) -> str:
+    algorithm, colon, digits = text.partition(":")
+    if not colon:
+        raise _wrong("digest", f"expected sha256: or sha512: before the digits, found no colon in {text[:160]!r}")
+    if algorithm not in ("sha256", "sha512"):
+        raise _wrong("digest", f"expected algorithm sha256 or sha512, found {algorithm[:40]!r}")
+    try:
+        return str(Digest.parse(text))
+    except ValueError:
+        wanted = 64 if algorithm == "sha256" else 128
+        told = f"expected {wanted} hexadecimal digits in lower case after {algorithm}:, found {len(digits)} characters"
+        raise _wrong("digest", told) from None
+
+
+async def _credential(fetch: Fetch, url: URL) -> Credential | None:
+    params = {name: str(value) for name, value in fetch.params.items()}
+    kind = next((kind for kind in ("password", "token") if f"http-{kind}-secret" in params), None)
+    if kind is None:
+        return None
+    name, key = params[f"http-{kind}-secret"], params.get(f"http-{kind}-secret-key", kind)
+    secrets = fetch.services.secrets
+    value = (await secrets.value(name, key)).rstrip("\r\n")
+    if not value or not value.isprintable():
+        told = f"expected a {kind} in one line in the Secret, found none"
+        raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, f"parameter 'http-{kind}-secret': {told}")
+    bound = (await secrets.data(name)).get(HOST_KEY, b"").decode("utf-8", "replace")
+    host = url.raw_host or ""
+    place = _Place(url.scheme, host, f"{host}:{url.explicit_port}" if url.explicit_port else host)
+    check_host(
+        place,
+        bound,
+        as_list(fetch.settings.get("credential-hosts", "")),
+        allows_plain_http=as_boolean(fetch.settings.get("allow-plain-http-credentials", "false")),
+    )
+    if kind == "token":
+        return Credential(f"Bearer {value}", str(url.origin()))
+    pair = f"{params['http-username']}:{value}".encode()
+    return Credential(f"Basic {base64.b64encode(pair).decode()}", str(url.origin()))
+
+
+def _check_type(answer: HttpStream, shown: str) -> None:
+    """A page for people, often one to log in, is no definition, and is told better than by its first mistake."""
+    if (kind := answer.headers.get("content-type", "").partition(";")[0].strip().lower()) in _PAGES:
+        raise ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{shown} is a web page ({kind}); expected YAML or JSON")
+
+
+def _wrong(name: str, told: str) -> ResolutionError:
+    return ResolutionError(Reason.INVALID_PARAMETERS, f"parameter {name!r}: {told}")
