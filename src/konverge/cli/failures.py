@@ -22,7 +22,8 @@ __all__ = ["ExitCode", "exit_code_of", "explain", "failures_in", "refusal_in"]
 class ExitCode(IntEnum):
     """What ``konverge`` answers to its caller; 2 is click's, for a command that cannot be parsed.
 
-    `TROUBLE` is what `FAILED` is elsewhere, for commands whose 1 says something else.
+    `TROUBLE` is what `FAILED` is elsewhere, for commands whose 1 says something else. `LATER`: what was asked for may
+    be there later. `ALTERED`: it is not what it has to be.
     """
 
     DONE = 0
@@ -31,6 +32,8 @@ class ExitCode(IntEnum):
     CONFIGURATION = 3
     CLUSTER = 4
     TROUBLE = 5
+    LATER = 6
+    ALTERED = 7
     INTERRUPTED = 130
 
 

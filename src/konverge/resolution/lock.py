@@ -47,11 +47,13 @@ class LockEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
         source: Where it came from.
         params: What was asked for.
         pinned: Parameters that name this very content for ever; empty when the source has no such names.
+        root: It was asked for by itself, and not because another definition refers to it.
     """
 
     resolver: str
     digest: _DigestText
     source: Source
+    root: bool = False
     params: Mapping[str, Value] = {}
     pinned: Mapping[str, Value] = {}
 
@@ -71,6 +73,11 @@ class LockEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
     def key(self) -> bytes:
         """What it is found by."""
         return canonical_json([self.resolver, self.params])
+
+    @property
+    def asked(self) -> Reference:
+        """The reference that it is for."""
+        return Reference(self.resolver, self.params)
 
     @property
     def reference(self) -> Reference:
@@ -112,9 +119,15 @@ class Lock:
         """What a reference came to; None when it is not locked."""
         return self._entries.get(canonical_json([reference.resolver, _named(reference.params)]))
 
-    def having(self, entry: LockEntry) -> Lock:
-        """The same with one more entry, in place of that for the same reference."""
-        return Lock([*self, entry])
+    def having(self, *entries: LockEntry) -> Lock:
+        """The same with more entries, in place of those for the same references."""
+        return Lock([*self, *entries])
+
+    def with_root(self, reference: Reference) -> Lock:
+        """The same, where this reference was asked for by itself; it has to have an entry."""
+        entry = self.find(reference)
+        assert entry is not None, "a root is locked before it is marked"
+        return self.having(msgspec.structs.replace(entry, root=True))
 
     def text(self) -> str:
         """The lock file: the same bytes for the same entries."""

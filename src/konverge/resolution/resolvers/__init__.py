@@ -1,1 +1,44 @@
-"""The resolvers that come with konverge: one package or module for each kind of source."""
+"""The resolvers that konverge brings, one module or package each; none is imported before it is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+from konverge.errors import ConfigurationError
+from konverge.resolution.registry import discovered
+from konverge.resolution.resolver import Resolver
+
+__all__ = ["STANDARD", "standard_resolvers"]
+
+STANDARD: Mapping[str, tuple[str, str]] = {
+    "cluster": ("konverge.resolution.resolvers.cluster", "ClusterResolver"),
+    "git": ("konverge.resolution.resolvers.git", "GitResolver"),
+}
+"""By name of the resolver, its module and class."""
+
+
+def standard_resolvers(names: Iterable[str] | None = None) -> list[Resolver]:
+    """The resolvers that konverge brings, and those that installed packages declare.
+
+    Args:
+        names: Only these; a package of another name is not imported then.
+
+    Raises:
+        konverge.errors.ConfigurationError: One that a package declares cannot be loaded, or has a name that is taken.
+    """
+    wanted = None if names is None else frozenset(names)
+    found: dict[str, Resolver] = {}
+    for name, (module, attribute) in STANDARD.items():
+        if wanted is None or name in wanted:
+            made: Any = getattr(import_module(module), attribute)
+            found[name] = made()
+    if wanted is not None and wanted <= found.keys():
+        return list(found.values())
+    for resolver in discovered():
+        if resolver.name in STANDARD:
+            raise ConfigurationError(f"resolver {resolver.name!r}: konverge brings one of that name; give it another")
+        if wanted is None or resolver.name in wanted:
+            found[resolver.name] = resolver
+    return list(found.values())

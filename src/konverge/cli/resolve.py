@@ -1,0 +1,166 @@
+"""``konverge resolve``: get a remote definition as an operator would get it, and lock what it refers to."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from konverge.cli.failures import ExitCode
+from konverge.cli.program import fails_with, verbose_option
+
+if TYPE_CHECKING:
+    from konverge.resolution.resolver import Resolver
+
+__all__ = ["resolve"]
+
+_NAMES = {"pathInRepo": "path"}
+"""What a parameter is called on the command line, where that is not its own name with dashes."""
+
+
+def _shared_options() -> list[click.Option]:
+    path = click.Path(path_type=Path)
+    return [
+        click.Option(["--lock", "lock_file"], type=path, metavar="FILE",
+                     help="Go by this lock file, and add what it does not have, with all that is referred to."),
+        click.Option(["--update", "is_update"], is_flag=True, help="Lock what is there now."),
+        click.Option(["--offline", "is_offline"], is_flag=True,
+                     help="Ask nobody: everything comes from the lock file's folder of content."),
+        click.Option(["--content"], type=path, metavar="FOLDER",
+                     help="That folder; the lock file's name with .d when not given."),
+        click.Option(["--policy", "policy_files"], multiple=True, type=path, metavar="FILE.yaml",
+                     help="ResolutionPolicy objects that count; repeatable."),
+        click.Option(["--credential", "credentials"], multiple=True, metavar="NAME/KEY=env:VARIABLE|file:PATH",
+                     help="Where a value is of what a parameter calls a Secret; repeatable."),
+        click.Option(["--setting", "settings"], multiple=True, metavar="KEY=VALUE",
+                     help="A setting of the resolver; repeatable."),
+        click.Option(["--allow-network", "networks"], multiple=True, metavar="CIDR",
+                     help="A private network that may be reached, for example 10.0.0.0/8; repeatable."),
+        click.Option(["--ca-certificates", "certificates"], type=path, metavar="FILE.pem",
+                     help="Certificates that are trusted besides the machine's."),
+        click.Option(["-n", "--namespace"], default="default", show_default=True,
+                     help="The namespace for which policies are asked."),
+        click.Option(["--timeout", "seconds"], type=click.FloatRange(0, 86_400, min_open=True), default=60.0,
+                     show_default=True, metavar="SECONDS", help="How long everything may take."),
+        click.Option(["--kubeconfig", "kubeconfig_file"], type=path,
+                     help="The kubeconfig file, for what is in a cluster."),
+        click.Option(["--context"], help="The context of the kubeconfig; its current one when not given."),
+    ]  # fmt: skip
+
+
+def _own_options() -> list[click.Option]:
+    return [
+        click.Option(["--param", "parameters"], multiple=True, metavar="NAME=VALUE",
+                     help="Any other parameter; repeatable."),
+        click.Option(["--digest"], metavar="sha256:HEX", help="What the content has to be."),
+        click.Option(["-o", "--output"], type=click.Choice(["content", "json"]), default="content", show_default=True,
+                     help="The content as it is, or a record of it."),
+    ]  # fmt: skip
+
+
+class _Resolvers(click.Group):
+    """One command for each resolver, with options made of its parameters."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        from konverge.resolution.resolvers import standard_resolvers
+
+        return sorted(resolver.name for resolver in standard_resolvers())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        from konverge.resolution.resolvers import standard_resolvers
+
+        found = [resolver for resolver in standard_resolvers([cmd_name]) if resolver.name == cmd_name]
+        return _command_of(found[0]) if found else None
+
+
+@click.group(cls=_Resolvers, invoke_without_command=True)
+@verbose_option
+@click.pass_context
+def resolve(ctx: click.Context, /, **given: Any) -> None:
+    """Get a remote definition, as an operator would get it: no cluster is needed.
+
+    "konverge resolve git --url https://example.com/boxes --path box.yaml" prints the file; with --lock FILE it is
+    resolved by that lock file, which gets what it does not have yet. Without a resolver, "konverge resolve --lock FILE"
+    fetches everything that is locked, so that --offline has it.
+
+    Exit code 0: it is there; 1: the reference is wrong, or there is no such thing; 3: policy or configuration does not
+    allow it; 6: it may be there later; 7: it is not what its digest, its signature or the lock file says.
+    """
+    from konverge.cli.resolving import Flags, fetch_all
+
+    if ctx.invoked_subcommand is not None:
+        if any(_is_given(ctx, name) for name in given):
+            raise click.UsageError(f"give options after the resolver: konverge resolve {ctx.invoked_subcommand} …", ctx)
+        return
+    flags = Flags.of(ctx, given)
+    if flags.lock_file is None:
+        raise click.UsageError("give a resolver, or --lock FILE; konverge resolve --help lists the resolvers", ctx)
+    _run(ctx, fetch_all(flags))
+
+
+resolve.params += _shared_options()
+
+
+def _is_given(ctx: click.Context, name: str) -> bool:
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _command_of(resolver: Resolver) -> click.Command:
+    common = [*_own_options(), *_shared_options()]
+    taken = {option.removeprefix("--") for each in common for option in each.opts}
+    options: list[click.Parameter] = []
+    names: dict[str, str] = {}
+    for name, parameter in resolver.parameters.items():
+        option = _NAMES.get(name, _dashed(name))
+        if option in taken:
+            continue  # there is --param for it
+        variable = f"parameter_{len(names)}"
+        names[variable] = name
+        default = f"  [default: {parameter.default}]" if parameter.default else ""
+        told = parameter.description.replace("`", "")
+        options.append(click.Option([f"--{option}", variable], metavar="TEXT", help=f"{told}.{default}"))
+
+    @click.pass_context
+    def called(ctx: click.Context, /, **given: Any) -> None:
+        from konverge.cli.resolving import Flags, resolve_one
+
+        params = {name: given.pop(variable) for variable, name in names.items()}
+        _run(ctx, resolve_one(Flags.of(ctx, given, resolver.name, params)))
+
+    about = f"{(type(resolver).__doc__ or 'A resolver.').strip().partition(chr(10))[0]}"
+    command = click.Command(resolver.name, callback=called, help=about, params=[*options, *common])
+    return verbose_option(command)
+
+
+def _dashed(name: str) -> str:
+    """``scmType`` as ``scm-type``, ``gitSSHSecret`` as ``git-ssh-secret``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
+
+
+def _run(ctx: click.Context, work: Coroutine[Any, Any, bytes]) -> None:
+    """Print what it comes to, or end with the code of its reason."""
+    from konverge.resolution.errors import ResolutionError
+
+    try:
+        told = asyncio.run(work)
+    except ResolutionError as error:
+        fails_with(ctx, _code(error))
+        raise
+    sys.stdout.buffer.write(told)
+    sys.stdout.buffer.flush()
+
+
+def _code(error: Any) -> ExitCode:
+    from konverge.resolution.reasons import Fault, Reason
+
+    if error.reason in (Reason.DIGEST_MISMATCH, Reason.SIGNATURE_INVALID):
+        return ExitCode.ALTERED
+    if error.facts.may_pass:
+        return ExitCode.LATER
+    return ExitCode.CONFIGURATION if error.facts.fault is Fault.OPERATOR else ExitCode.FAILED

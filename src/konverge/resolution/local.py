@@ -1,0 +1,203 @@
+"""Resolution without a cluster: on a command line, for a box that is loaded, in an operator of its own.
+
+Everything goes through the same `Engine`; what is different is where credentials come from: from the process's
+environment or from files that somebody has named, never from an argument.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
+from konverge.errors import ConfigurationError
+from konverge.network import GuardedHttp, Names, Networks, Trust
+from konverge.resolution.addresses import CheckedAddresses
+from konverge.resolution.engine import Engine, EngineOptions, Requester, Verifier
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.policy import Admission, Policy
+from konverge.resolution.reasons import Reason
+from konverge.resolution.registry import Registry
+from konverge.resolution.resolver import ClusterReader, Resolver, Services
+from konverge.resolution.workspaces import Folders
+
+__all__ = ["CredentialPlace", "LocalSecrets", "LocalSetup", "local_engine"]
+
+_MAX_CREDENTIAL_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialPlace:
+    """Where one value of what a reference calls a Secret is.
+
+    Args:
+        secret: What the reference calls the Secret.
+        key: The key of the value in it.
+        variable: The environment variable that has it; empty for none.
+        file: The file that has it; None for none.
+    """
+
+    secret: str
+    key: str
+    variable: str = ""
+    file: Path | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> CredentialPlace:
+        """Read ``NAME/KEY=env:VARIABLE`` or ``NAME/KEY=file:PATH``.
+
+        Raises:
+            ValueError: It is neither. The message does not repeat it: it may be a credential.
+        """
+        name, _, place = text.partition("=")
+        secret, _, key = name.partition("/")
+        kind, _, where = place.partition(":")
+        if not (secret and key and where) or kind not in ("env", "file"):
+            raise ValueError("expected NAME/KEY=env:VARIABLE or NAME/KEY=file:PATH; a credential itself is no argument")
+        return cls(secret, key, where) if kind == "env" else cls(secret, key, file=Path(where))
+
+    def read(self) -> bytes:
+        """The value.
+
+        Raises:
+            ResolutionError: ``AuthRequired``: it is not there; the message names the place.
+        """
+        try:
+            if self.file is not None:
+                with self.file.open("rb") as opened:
+                    found = opened.read(_MAX_CREDENTIAL_BYTES)
+            else:
+                found = os.environ[self.variable].encode()
+        except KeyError:
+            told = f"environment variable {self.variable} is not set"
+            raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, told) from None
+        except OSError as error:
+            told = f"credential file {self.file}: {error.strerror}"
+            raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, told) from None
+        # Whoever writes a token into a file ends its line.
+        return found.removesuffix(b"\n") if found.count(b"\n") == 1 else found
+
+
+class LocalSecrets:
+    """What references call Secrets, without a cluster (`konverge.resolution.SecretReader`).
+
+    Args:
+        places: Where their values are; each is read when it is needed.
+    """
+
+    def __init__(self, places: Iterable[CredentialPlace] = ()) -> None:
+        self._places = tuple(places)
+
+    async def value(self, name: str, key: str) -> str:
+        """One value.
+
+        Raises:
+            ResolutionError: ``AuthRequired``: nobody has said where it is, or it is not there.
+        """
+        for place in self._places:
+            if (place.secret, place.key) == (name, key):
+                return place.read().decode("utf-8", "replace")
+        raise _unknown()
+
+    async def data(self, name: str) -> Mapping[str, bytes]:
+        """All values of one.
+
+        Raises:
+            ResolutionError: As `value`.
+        """
+        found = {place.key: place.read() for place in self._places if place.secret == name}
+        if not found:
+            raise _unknown()
+        return found
+
+    async def pull_secrets(self, service_account: str) -> tuple[str, ...]:
+        """None: there are no ServiceAccounts."""
+        return ()
+
+
+def _unknown() -> ResolutionError:
+    # Without the name: whoever takes the parameter for the credential itself has written that there.
+    told = "the reference names a credential, and nobody has said where it is: NAME/KEY=env:VARIABLE or file:PATH"
+    return ResolutionError(Reason.AUTHENTICATION_REQUIRED, told)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSetup:
+    """How references are resolved without a cluster.
+
+    Args:
+        settings: By name of the resolver, its settings, as its ConfigMap would have them.
+        policies: What may be fetched.
+        credentials: Where the values are of what references call Secrets.
+        networks: Private networks that may be reached besides what policies allow.
+        certificates: Certificates (PEM) that are trusted besides the machine's.
+        options: What holds for all.
+        cluster: Where the resolver ``cluster`` reads; None lets it fail.
+        verifier: Looks at signatures; None refuses what a policy wants to be signed.
+    """
+
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    policies: tuple[Policy, ...] = ()
+    credentials: tuple[CredentialPlace, ...] = ()
+    networks: tuple[str, ...] = ()
+    certificates: str = ""
+    options: EngineOptions = field(default_factory=EngineOptions)
+    cluster: ClusterReader | None = None
+    verifier: Verifier | None = None
+
+
+@asynccontextmanager
+async def local_engine(
+    resolvers: Iterable[Resolver],
+    setup: LocalSetup | None = None,
+    *,
+    clock: Clock | None = None,
+    entropy: Entropy | None = None,
+) -> AsyncIterator[Engine]:
+    """An engine that needs no cluster; after the block nothing is left of it, neither folders nor threads.
+
+    Args:
+        resolvers: The resolvers.
+        setup: How they are set up.
+        clock: The time; the machine's when not given.
+        entropy: The randomness; the machine's when not given.
+
+    Raises:
+        konverge.errors.ConfigurationError: The certificates are none, or a network is none.
+    """
+    setup = setup or LocalSetup()
+    time = clock or SystemClock()
+    try:
+        trust = Trust(setup.certificates)
+        Networks(setup.networks)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from None
+    names, folders = Names(), Folders(time)
+
+    def services_for(requester: Requester, admission: Admission) -> Services:
+        networks = Networks((*setup.networks, *(str(each) for each in admission.private_networks)))
+        return Services(
+            http=GuardedHttp(names, tls=trust, networks=networks),
+            secrets=LocalSecrets(setup.credentials),
+            workspaces=folders,
+            clock=time,
+            cluster=setup.cluster,
+            addresses=CheckedAddresses(names, networks),
+        )
+
+    try:
+        yield Engine(
+            Registry.of(resolvers, setup.settings),
+            services_for,
+            clock=time,
+            entropy=entropy or SystemEntropy(),
+            options=setup.options,
+            policies=setup.policies,
+            verifier=setup.verifier,
+        )
+    finally:
+        names.close()
+        folders.close()

@@ -1,0 +1,236 @@
+"""`konverge resolve`: a definition on the command line, from a real git server, with policies and lock files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+import yaml
+
+from konverge.resolution import Digest
+from tests.cli.conftest import Konverge
+from tests.resolution.servers.git import GitServer, git, git_server
+
+TASK = "apiVersion: v1\nkind: Task\nmetadata: {name: t}\n"
+PIPELINE = "apiVersion: v1\nkind: Pipeline\nmetadata: {name: p}\nspec:\n  taskRef: {path: ../tasks/t.yaml}\n"
+TOKEN = "hunter2-hunter2"
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
+    root = tmp_path_factory.mktemp("git")
+    work = root / "work"
+    for name, text in {"ci/p.yaml": PIPELINE, "tasks/t.yaml": TASK, "text": "hello\n"}.items():
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text(text)
+    git("init", "--quiet", folder=work)
+    git("add", ".", folder=work)
+    git("commit", "--quiet", "-m", "one", folder=work)
+    git("clone", "--quiet", "--bare", str(work), str(root / "boxes.git"), folder=root)
+    with git_server(root) as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared: GitServer) -> Iterator[GitServer]:
+    yield shared
+    shared.credentials.clear()
+    shared.statuses.clear()
+    shared.forget()
+
+
+class Asking:
+    """Asks that server."""
+
+    def __init__(self, konverge: Konverge, server: GitServer) -> None:
+        self._konverge = konverge
+        self.url = server.url("boxes.git", host="127.0.0.1")
+
+    def __call__(
+        self, *more: str | Path, path: str = "ci/p.yaml", network: str = "127.0.0.0/8", **environment: str
+    ) -> CompletedProcess[str]:
+        allowed = ["--allow-network", network] if network else []
+        return self._konverge("resolve", "git", "--url", self.url, "--path", path, *allowed, *more, **environment)
+
+
+@pytest.fixture
+def asking(konverge: Konverge, server: GitServer) -> Asking:
+    return Asking(konverge, server)
+
+
+def test_the_content_is_printed_byte_for_byte(started_konverge: Konverge, server: GitServer) -> None:
+    done = Asking(started_konverge, server)()
+    assert (done.stdout, done.stderr, done.returncode) == (PIPELINE, "", 0)
+
+
+def test_the_record_says_where_it_is_from_and_what_it_is(asking: Asking) -> None:
+    found = json.loads(asking("-o", "json", path="tasks/t.yaml").stdout)
+    assert found["source"]["uri"] == f"git+{asking.url}"
+    assert found["source"]["entryPoint"] == "tasks/t.yaml"
+    assert found["digest"] == str(Digest.of(TASK.encode()))
+    assert found["pinned"]["revision"] == found["source"]["digest"]["sha1"]
+    assert (found["content"], found["fetchedFrom"], found["attempts"]) == (TASK, "remote", 1)
+
+
+def test_every_resolver_is_a_command_whose_options_are_its_parameters(konverge: Konverge) -> None:
+    listed = konverge("resolve", "--help").stdout
+    assert "cluster" in listed
+    assert "git" in listed
+    told = konverge("resolve", "git", "--help").stdout
+    for option in ("--url", "--revision", "--path", "--server-url", "--git-ssh-secret", "--param"):
+        assert option in told
+    assert konverge("resolve", "gti").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "told"),
+    [
+        (["--path", "missing.yaml"], 1, "missing.yaml"),
+        (["--path", "text"], 1, "the content is no definition"),
+        (["--revision", "-x"], 1, "parameter 'revision'"),
+        (["--param", "banana=1"], 1, "banana"),
+        (["--digest", str(Digest.of(b""))], 7, "the content is not what its digest says"),
+        (["--digest", "md5:1"], 2, "expected sha256:"),
+        (["--param", "url=x"], 2, "parameter url is given twice"),
+        (["--param", "x"], 2, "expected NAME=VALUE"),
+        (["--setting", "fetch-timeout=banana"], 3, "fetch-timeout: expected a duration"),
+        (["--policy", "missing.yaml"], 3, "missing.yaml: No such file"),
+        (["--ca-certificates", "missing.pem"], 3, "missing.pem: No such file"),
+        (["--allow-network", "banana"], 3, "banana"),
+        (["--offline"], 2, "--offline goes with --lock FILE"),
+        (["--credential", "a/token=hunter2-hunter2"], 2, "expected NAME/KEY=env:VARIABLE or NAME/KEY=file:PATH"),
+        (["--git-token", "hunter2-hunter2"], 1, "nobody has said where it is"),
+        (["--setting", "allow-plain-http-credentials=true", "--git-token", "a", "--credential", "a/token=env:NONE"],
+         1, "environment variable NONE is not set"),
+    ],
+)  # fmt: skip
+def test_each_failure_has_its_code_and_says_what_to_do(asking: Asking, more: list[str], code: int, told: str) -> None:
+    done = asking(*more)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert told in done.stderr
+    assert TOKEN not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_private_address_is_reached_only_when_it_is_allowed(asking: Asking, server: GitServer) -> None:
+    done = asking(network="")
+    assert (done.returncode, server.seen) == (3, [])
+    assert "may not be connected to" in done.stderr
+
+
+def test_a_remote_that_does_not_answer_may_do_so_later(asking: Asking, server: GitServer) -> None:
+    server.statuses["boxes.git"] = 503
+    done = asking("--timeout", "1")
+    assert done.returncode == 6
+
+
+def test_a_credential_comes_from_the_environment_or_a_file(asking: Asking, server: GitServer, tmp_path: Path) -> None:
+    server.credentials["boxes.git"] = ("git", TOKEN)
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+    more = ["--setting", "allow-plain-http-credentials=true", "--git-token", "mine", "--credential"]
+    assert asking(*more, "mine/token=env:MY_TOKEN", MY_TOKEN=TOKEN).stdout == PIPELINE
+    assert asking(*more, "mine/token=file:token").stdout == PIPELINE
+    wrong = asking(*more, "mine/token=env:MY_TOKEN", MY_TOKEN=f"not-{TOKEN}")
+    assert wrong.returncode in (1, 3)
+    assert TOKEN not in wrong.stderr
+
+
+def test_a_policy_counts_as_it_does_in_a_cluster(asking: Asking, server: GitServer, tmp_path: Path) -> None:
+    policy = {
+        "apiVersion": "resolution.konverge.dev/v1alpha1",
+        "kind": "ResolutionPolicy",
+        "metadata": {"name": "ours"},
+        "spec": {"sources": ["git+https://ours.example"]},
+    }
+    file = tmp_path / "policy.yaml"
+    file.write_text(yaml.safe_dump(policy))
+    done = asking("--policy", file)
+    assert (done.returncode, server.seen) == (3, [])
+    assert "no policy lets namespace default fetch this by resolver git (those that were asked: ours)" in done.stderr
+
+    policy["spec"] = {"privateNetworks": ["127.0.0.0/8"], "sources": [f"git+{asking.url}"]}
+    file.write_text(yaml.safe_dump(policy))
+    found = json.loads(asking("--policy", file, "-o", "json", network="").stdout)
+    assert found["policies"] == ["ours"]
+
+    policy["spec"] = {"sources": ["https://*"]}
+    file.write_text(yaml.safe_dump(policy))
+    done = asking("--policy", file)
+    assert done.returncode == 3
+    assert "ResolutionPolicy ours: spec.sources[0]: expected" in done.stderr
+
+
+def test_a_lock_file_pins_the_tree_and_serves_it_offline(
+    asking: Asking, konverge: Konverge, server: GitServer, tmp_path: Path
+) -> None:
+    lock = tmp_path / "ci.lock.yaml"
+    done = asking("--lock", lock)
+    assert (done.returncode, done.stdout) == (0, PIPELINE)
+    assert f"{lock}: 2 entries, 2 added, 0 changed" in done.stderr
+    entries = yaml.safe_load(lock.read_text())["entries"]
+    assert {entry["params"]["pathInRepo"]: entry.get("root", False) for entry in entries} == {
+        "ci/p.yaml": True,
+        "tasks/t.yaml": False,
+    }
+    before = lock.read_bytes()
+
+    server.forget()
+    assert asking("--lock", lock, "--offline", network="").stdout == PIPELINE
+    assert konverge("resolve", "--lock", lock, "--offline").returncode == 0
+    assert (server.seen, lock.read_bytes()) == ([], before)
+
+    for content in (tmp_path / "ci.lock.yaml.d").iterdir():
+        content.unlink()
+    done = konverge("resolve", "--lock", lock, "--offline")
+    assert done.returncode == 6
+    assert "offline, and the content sha256:" in done.stderr
+    done = konverge("resolve", "--lock", lock, "--allow-network", "127.0.0.0/8")
+    assert (done.returncode, lock.read_bytes()) == (0, before)
+    assert konverge("resolve", "--lock", lock, "--offline").returncode == 0
+
+
+def test_a_locked_branch_stays_until_it_is_locked_again(konverge: Konverge, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "ci").mkdir(parents=True)
+    (work / "ci/p.yaml").write_text(PIPELINE.replace("../tasks/", ""))
+    (work / "ci/t.yaml").write_text(TASK)
+    git("init", "--quiet", folder=work)
+    lock = tmp_path / "lock.yaml"
+
+    def commit(text: str) -> None:
+        (work / "ci/t.yaml").write_text(text)
+        git("add", ".", folder=work)
+        git("commit", "--quiet", "-m", "more", folder=work)
+
+    commit(TASK)
+    with git_server(work) as server:
+        asking = Asking(konverge, server)
+        asking.url = server.url(".git", host="127.0.0.1")
+        assert asking("--lock", lock).returncode == 0
+        before = lock.read_bytes()
+        commit(TASK.replace("t}", "newer}"))
+        assert asking("--lock", lock).returncode == 0
+        assert lock.read_bytes() == before
+
+        done = konverge("resolve", "--lock", lock, "--update", "--allow-network", "127.0.0.0/8")
+        assert (done.returncode, done.stderr.strip()) == (0, f"{lock}: 2 entries, 1 added, 0 changed")
+        newer = lock.read_bytes()
+        assert asking("--lock", lock, "--update").returncode == 0
+        assert lock.read_bytes() == newer != before
+
+
+def test_a_lock_file_that_cannot_be_read_is_refused_in_one_line(asking: Asking, tmp_path: Path) -> None:
+    lock = tmp_path / "lock.yaml"
+    lock.write_text("<<<<<<< ours\n")
+    done = asking("--lock", lock)
+    assert done.returncode == 3
+    assert done.stderr == f"konverge: {lock}: no lock file: Expected `object`, got `str`\n"
+
+
+def test_without_a_resolver_there_has_to_be_a_lock_file(konverge: Konverge, tmp_path: Path) -> None:
+    assert "give a resolver, or --lock FILE" in konverge("resolve").stderr
+    assert "No such file" in konverge("resolve", "--lock", tmp_path / "none.yaml").stderr
+    assert "give options after the resolver" in konverge("resolve", "--timeout", "1", "git").stderr
