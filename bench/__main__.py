@@ -1,7 +1,8 @@
 """Runs measurements and prints a line for each: what was measured, its peers or its floor, and the goal.
 
 ``python -m bench`` runs all that need no control plane; ``python -m bench cold_sync`` runs one. Those with a real
-control plane are programs of their own: ``python -m bench.w1``, ``python -m bench.soak``, ``python -m bench.failover``.
+control plane are programs of their own: ``python -m bench.w1``, ``python -m bench.soak``, ``python -m bench.failover``,
+``python -m bench.box_against_python``, ``python -m bench.box_footprint``.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ _MEASUREMENTS = (
     "cold_sync",
     "resolution_git",
     "resolution_requests",
+    "box_pass",
+    "box_lint",
 )
 
 
