@@ -22,7 +22,7 @@ from konverge.testing.servers import RealServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
-FAULTS = Faults(drop_watches_seconds=1.0, expire_watches_seconds=3.0, busy_every=50, cut_every=20)
+FAULTS = Faults(drop_watches_seconds=1.0, expire_watches_seconds=3.0, busy_every=25, cut_every=10)
 
 
 @pytest.fixture
