@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from konverge.resolution.requests.dialect import without_content
+from konverge.resolution.requests.kinds import OwnRequests
 from konverge.resolution.requests.lifecycle import (
     Act,
     FetchPhase,
@@ -98,3 +100,10 @@ def test_who_keeps_the_lifecycle_ends_every_request_or_looks_again(
     decision = decide(state, at(seconds), RULES, served=served, fetch=fetch)
     ends = decision.act in (Act.EXPIRE, Act.REFUSE, Act.FINISH, Act.SETTLE)
     assert ends or (decision.wake_at is not None and at(seconds) < decision.wake_at <= at(61))
+
+
+def test_content_is_not_held_in_memory_and_that_there_is_some_is() -> None:
+    metadata = {"name": "a", "creationTimestamp": "2026-01-01T00:00:00Z", "managedFields": [{}]}
+    held = without_content({"metadata": metadata, "status": {"data": "a" * 1000}})
+    assert len(str(held)) < 200
+    assert OwnRequests().state(held).has_result

@@ -283,6 +283,9 @@ async def test_half_of_the_time_is_told_once_and_so_is_the_end(desk: Desk) -> No
     await desk.configure("konverge-resolution", timeout="4s")
     async with desk.served_by(Shelf()):
         await desk.ask("a", params=HANGS)
+        await desk.cluster.clock.sleep(2.8)
+        labels = {"metadata": {"labels": {"wakes": "it"}}}
+        await desk.cluster.client.patch(REQUEST, desk.key("a"), labels, patch_type="merge")
         await desk.failure("a")
         slow, end = sorted(await desk.until_events("a", "SlowResolution", "TimedOut"), key=lambda each: each["reason"])
 

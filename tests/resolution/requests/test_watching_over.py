@@ -31,6 +31,7 @@ pytestmark = pytest.mark.anyio
 
 
 @EMBEDDED
+@pytest.mark.real_time
 async def test_requests_are_counted_by_resolver_reason_and_where_the_answer_was(desk: Desk) -> None:
     def answer(fetch: Fetch, calls: int) -> bytes:
         if "missing" in str(fetch.params["url"]):
@@ -60,7 +61,7 @@ async def test_requests_are_counted_by_resolver_reason_and_where_the_answer_was(
         await desk.failure("unknown")
         await desk.ask("pending", params={"seconds": "100"})
         await desk.until_pending("pending")
-        await desk.cluster.clock.sleep(3)
+        await desk.cluster.clock.sleep(1.2)
         assert isinstance(runs[0].metrics, Metrics)
         found = {
             (sample.name, *sorted(sample.labels.values())): sample.value
@@ -75,7 +76,7 @@ async def test_requests_are_counted_by_resolver_reason_and_where_the_answer_was(
     assert found[total, "NotFound", "none", "shelf"] == 1
     assert found[total, "ResolverNotAvailable", "none", "unknown"] == 1
     assert found["konverge_resolution_pending", "shelf"] == 1
-    assert found["konverge_resolution_oldest_pending_seconds", "shelf"] >= 2
+    assert found["konverge_resolution_oldest_pending_seconds", "shelf"] > 0
     assert found["konverge_resolution_fetches",] == 1
     values = {value for name, *labels in found for value in labels if "bucket" not in name}
     assert values <= {"shelf", "unknown", "remote", "cache", "none", "Resolved", *(reason.value for reason in FACTS)}

@@ -133,8 +133,6 @@ class ClusterResolver:
             if not mapping.namespaced:
                 told = f"parameter 'kind': expected a kind whose objects are in namespaces, found {mapping.gvk.kind}"
                 raise ResolutionError(Reason.INVALID_PARAMETERS, told)
-            if mapping.gvk.is_secret:
-                raise ResolutionError(Reason.DENIED, "parameter 'kind': a Secret is no definition and is never read")
             # Before it is read: the same answer whether it is there or not.
             if as_boolean(fetch.settings.get("as-requester", "false")) and not (
                 fetch.user and await cluster.may_get(mapping.gvk, key, user=fetch.user)
