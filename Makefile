@@ -38,10 +38,13 @@ bench: $(INSTALLED)  ## The benchmarks that need no control plane, side by side 
 control-plane: $(INSTALLED)  ## Build the real control plane once, into the user's cache folder.
 	$(BIN)/python tools/controlplane/build.py
 
+# Debian starts what it installs, docker-registry on all interfaces: that one is told not to be started at all.
 servers:  ## Install the servers that tests start, by Debian's packages where there are none (needs root).
 	@wanted=""; \
 	command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || wanted="postgresql"; \
 	command -v redis-server > /dev/null || wanted="$$wanted redis-server"; \
+	command -v docker-registry > /dev/null || { wanted="$$wanted docker-registry"; \
+	systemctl mask docker-registry > /dev/null 2>&1; }; \
 	command -v sshd > /dev/null || test -x /usr/sbin/sshd || wanted="$$wanted openssh-server"; \
 	test -z "$$wanted" || { apt-get update -qq && \
 	DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends $$wanted; }

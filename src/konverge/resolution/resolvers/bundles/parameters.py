@@ -1,0 +1,119 @@
+"""What a reference to a bundle says, and what the operator says of bundles. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from konverge.kube.names import dns_subdomain_mistakes
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.reference import Parameters
+from konverge.resolution.resolver import Parameter, Setting
+from konverge.resolution.resolvers.bundles.images import Image, parse_image, registry_name
+from konverge.resolution.settings import as_list
+
+__all__ = ["PARAMETERS", "SETTINGS", "checked", "image_of", "is_plain_http"]
+
+PARAMETERS: dict[str, Parameter] = {
+    "bundle": Parameter("The image: `host/repository`, with `:tag` or `@sha256:…`", required=True),
+    "name": Parameter("The object's name; of a plain artefact the file's title", required=True),
+    "kind": Parameter(
+        "The object's kind, in any case; of a plain artefact it is not looked at", setting="default-kind"
+    ),
+    "secret": Parameter("A Secret of the requester's namespace with credentials for registries"),
+    "serviceAccount": Parameter(
+        "A ServiceAccount of the requester's namespace, whose `imagePullSecrets` are used",
+        setting="default-service-account",
+    ),
+}
+"""By name, in the order of the documentation."""
+
+SETTINGS: dict[str, Setting] = {
+    "fetch-timeout": Setting("How long one resolution may take", "duration", "1m"),
+    "default-cache-mode": Setting("`auto`, `always` or `never`, for references that do not say it", default="auto"),
+    "default-kind": Setting("The kind of references without one", default="task"),
+    "default-service-account": Setting(
+        "The ServiceAccount of references without one; empty for none", default="default"
+    ),
+    "allowed-registries": Setting("The registries that may be asked; empty for all", "list"),
+    "plain-http-registries": Setting("The registries that are spoken to without TLS", "list"),
+    "token-realms": Setting(
+        "The hosts, other than a registry's own, that may see passwords for its tokens: `registry=host`",
+        "list",
+        "registry-1.docker.io=auth.docker.io, registry.gitlab.com=gitlab.com",
+    ),
+}
+
+_KIND = re.compile(r"[A-Za-z][A-Za-z0-9]{0,62}")
+_MAX_NAME = 253
+
+
+def checked(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
+    """Parameters with their defaults, the image in its one spelling.
+
+    Raises:
+        ResolutionError: ``InvalidParams``, naming the parameter; ``Denied``: the registry may not be asked.
+    """
+    if unknown := sorted(set(params) - set(PARAMETERS)):
+        known = ", ".join(PARAMETERS)
+        told = f"parameter {unknown[0][:80]!r}: no such parameter; there are: {known}"
+        raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+    found = {
+        name: _text(params, name) or settings.get(parameter.setting, "").strip()
+        for name, parameter in PARAMETERS.items()
+    }
+    for name, parameter in PARAMETERS.items():
+        if parameter.required and not found[name]:
+            raise _wrong(name, "one", "none")
+    try:
+        image = parse_image(found["bundle"])
+    except ValueError as error:
+        raise ResolutionError(Reason.INVALID_PARAMETERS, f"parameter 'bundle': {error}") from None
+    if len(found["name"]) > _MAX_NAME or not found["name"].isprintable():
+        raise _wrong("name", f"at most {_MAX_NAME} characters in one line", found["name"])
+    if not _KIND.fullmatch(found["kind"]):
+        raise _wrong("kind", "a kind such as Task", found["kind"])
+    for name in ("secret", "serviceAccount"):
+        if found[name] and dns_subdomain_mistakes(found[name]):
+            raise _wrong(name, "the name of an object", found[name])
+    allowed = _registries(settings, "allowed-registries")
+    if allowed and image.registry not in allowed:
+        told = (
+            f"parameter 'bundle': registry {image.registry} is none that may be asked; there are: {', '.join(allowed)}"
+        )
+        raise ResolutionError(Reason.DENIED, told)
+    found |= {"bundle": str(image), "kind": found["kind"].lower()}
+    return {name: value for name, value in found.items() if value}
+
+
+def image_of(params: Parameters) -> Image:
+    """The image of checked parameters."""
+    return parse_image(str(params["bundle"]))
+
+
+def is_plain_http(image: Image, settings: Mapping[str, str]) -> bool:
+    """Tell whether the image's registry is spoken to without TLS.
+
+    Raises:
+        ResolutionError: ``InvalidConfiguration``: the setting names something else than registries.
+    """
+    return image.registry in _registries(settings, "plain-http-registries")
+
+
+def _registries(settings: Mapping[str, str], key: str) -> tuple[str, ...]:
+    try:
+        return tuple(registry_name(each) for each in as_list(settings.get(key, "")))
+    except ValueError as error:
+        raise ResolutionError(Reason.INVALID_CONFIGURATION, f"{key}: {error}") from None
+
+
+def _text(params: Parameters, name: str) -> str:
+    value = params.get(name, "")
+    if not isinstance(value, str):
+        raise _wrong(name, "text", type(value).__name__)
+    return value
+
+
+def _wrong(name: str, expected: str, found: str) -> ResolutionError:
+    return ResolutionError(Reason.INVALID_PARAMETERS, f"parameter {name!r}: expected {expected}, found {found[:80]!r}")

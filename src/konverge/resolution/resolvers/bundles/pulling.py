@@ -1,0 +1,264 @@
+"""Asks a registry for manifests and blobs, and takes only bytes that are what their digest says.
+
+One `Registry` is for one image and one resolution: it holds the connections, and what the registry wants to see before
+it answers, which is shown to nobody else. It only ever reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from konverge.clock import Clock
+from konverge.network import Credential, GuardedHttp, HttpAnswer, HttpSession
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.reference import Digest
+from konverge.resolution.remote import failures_of, status_failure
+from konverge.resolution.resolvers.bundles.challenges import (
+    MAX_TOKEN_BYTES,
+    BearerChallenge,
+    basic,
+    may_see_password,
+    parse_challenges,
+    read_token,
+)
+from konverge.resolution.resolvers.bundles.images import Image
+from konverge.resolution.resolvers.bundles.keychains import Login
+from konverge.resolution.resolvers.bundles.manifests import (
+    ACCEPTED,
+    MAX_MANIFEST_BYTES,
+    Descriptor,
+    Index,
+    Manifest,
+    parse_manifest,
+)
+
+__all__ = ["Access", "Pulled", "Registry", "connected"]
+
+_DIGEST_HEADER = "docker-content-digest"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a registry is asked.
+
+    Args:
+        http: Who asks.
+        clock: The time.
+        login: Finds the user and password for it, when it wants to see some.
+        realms: Which hosts may see them for its tokens, besides its own: ``registry=host``.
+        is_plain_http: Whether it is spoken to without TLS.
+    """
+
+    http: GuardedHttp
+    clock: Clock
+    login: Callable[[], Awaitable[Login | None]]
+    realms: Sequence[str] = ()
+    is_plain_http: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """A manifest or index, and the digest of its bytes."""
+
+    document: Manifest | Index
+    digest: Digest
+
+
+@asynccontextmanager
+async def connected(access: Access, image: Image) -> AsyncIterator[Registry]:
+    """A registry, as long as the block lasts; its connections end with it."""
+    async with access.http.session() as session:
+        yield Registry(access, session, image)
+
+
+class Registry:
+    """One repository of a registry; made by `connected`."""
+
+    def __init__(self, access: Access, session: HttpSession, image: Image) -> None:
+        self.image = image
+        self._access = access
+        self._session = session
+        self._origin = f"{'http' if access.is_plain_http else 'https'}://{image.host}"
+        self._base = f"{self._origin}/v2/{image.repository}"
+        self._who = f"registry {image.registry}"
+        self._authorization = ""
+        self._has_login = False
+
+    async def digest_of(self, tag: str) -> Digest | None:
+        """What a tag names now, by one request without a body; None when the registry does not say.
+
+        It is what the registry claims. The manifest that is got by it later is compared with it.
+
+        Raises:
+            ResolutionError: There is no such tag, or no answer.
+        """
+        what = f"image {self.image.name}:{tag}"
+        answer = await self._asked(f"{self._base}/manifests/{tag}", what, accept=ACCEPTED, max_bytes=None)
+        try:
+            return Digest.parse(answer.headers.get(_DIGEST_HEADER, ""))
+        except ValueError:
+            return None
+
+    async def manifest(self, asked: Digest | str, *, size: int | None = None) -> Pulled:
+        """The manifest or index of a digest or a tag.
+
+        Args:
+            asked: The digest or the tag.
+            size: How large it has to be, if somebody has said so.
+
+        Raises:
+            ResolutionError: There is none, or it is not what its digest says.
+        """
+        by_digest = isinstance(asked, Digest)
+        what = f"image {self.image.name}{'@' if by_digest else ':'}{asked}"
+        answer = await self._asked(
+            f"{self._base}/manifests/{asked}", what, accept=ACCEPTED, max_bytes=MAX_MANIFEST_BYTES
+        )
+        digest = asked if isinstance(asked, Digest) else _claimed(answer, what)
+        _check(answer.body, digest, size, what)
+        document = parse_manifest(answer.body, answer.headers.get("content-type", ""), what=what)
+        return Pulled(document, digest)
+
+    async def blob(self, descriptor: Descriptor, *, max_bytes: int, what: str) -> bytes:
+        """The bytes that a manifest points to.
+
+        Args:
+            descriptor: Which.
+            max_bytes: How many there may be.
+            what: What messages call them.
+
+        Raises:
+            ResolutionError: There are none, too many, or others.
+        """
+        if descriptor.size > max_bytes:
+            told = f"{what} is too large: expected at most {max_bytes} bytes, found {descriptor.size}"
+            raise ResolutionError(Reason.TOO_LARGE, told)
+        url = f"{self._base}/blobs/{descriptor.digest}"
+        try:
+            answer = await self._asked(url, what, max_bytes=descriptor.size)
+        except ResolutionError as error:
+            if error.reason is not Reason.TOO_LARGE:
+                raise
+            raise _mismatch(what, f"{descriptor.size} bytes", "more") from None
+        _check(answer.body, descriptor.parsed_digest, descriptor.size, what)
+        return answer.body
+
+    async def referrers(self, digest: Digest) -> tuple[Descriptor, ...]:
+        """What says that it is about the manifest of that digest.
+
+        By the registry's own list, else by the tag that stands for it where a registry has none.
+
+        Raises:
+            ResolutionError: There is no answer. That there is no such list is none of these.
+        """
+        what = f"list of what refers to {digest}"
+        accept = (ACCEPTED[2],)
+        try:
+            answer = await self._asked(
+                f"{self._base}/referrers/{digest}", what, accept=accept, max_bytes=MAX_MANIFEST_BYTES
+            )
+            document = parse_manifest(answer.body, answer.headers.get("content-type", ""), what=what)
+        except ResolutionError as error:
+            if error.facts.may_pass:
+                raise
+            found = await self.optional_manifest(f"{digest.algorithm}-{digest.hex}")
+            if found is None:
+                return ()
+            document = found.document
+        return document.manifests if isinstance(document, Index) else ()
+
+    async def optional_manifest(self, asked: Digest | str) -> Pulled | None:
+        """The manifest of a digest or a tag; None when there is none, or none that can be read.
+
+        Raises:
+            ResolutionError: There is no answer.
+        """
+        try:
+            return await self.manifest(asked)
+        except ResolutionError as error:
+            if error.facts.may_pass:
+                raise
+            return None
+
+    async def _asked(
+        self, url: str, what: str, *, accept: Sequence[str] = ("*/*",), max_bytes: int | None
+    ) -> HttpAnswer:
+        """Ask, once more with what the registry wants to see if it says so; HEAD when there is to be no body."""
+        source = f"{self._who}, asked for {what},"
+        with failures_of(source):
+            answer = await self._sent(url, accept, max_bytes)
+            if answer.status == 401 and await self._authorized(answer):
+                answer = await self._sent(url, accept, max_bytes)
+        if answer.status == 200:
+            return answer
+        raise status_failure(answer, source, has_credential=self._has_login, now=self._access.clock.now())
+
+    async def _sent(self, url: str, accept: Sequence[str], max_bytes: int | None) -> HttpAnswer:
+        credential = Credential(self._authorization, self._origin) if self._authorization else None
+        headers = {"Accept": ", ".join(accept)}
+        if max_bytes is None:
+            return await self._session.head(url, headers=headers, credential=credential)
+        return await self._session.get(url, headers=headers, max_bytes=max_bytes, credential=credential)
+
+    async def _authorized(self, answer: HttpAnswer) -> bool:
+        """Find what the registry wants to see; tells whether there is anything that it has not seen yet."""
+        before = self._authorization
+        challenge = parse_challenges(answer.headers.get("www-authenticate", ""))
+        if challenge is None:
+            return False
+        login = await self._access.login()
+        self._has_login = login is not None
+        if isinstance(challenge, BearerChallenge):
+            self._authorization = await self._token(challenge, login)
+        elif login is not None:
+            self._authorization = basic(login.user, login.password)
+        return self._authorization != before
+
+    async def _token(self, challenge: BearerChallenge, login: Login | None) -> str:
+        who = f"{self._who}: {challenge.host}, which gives its tokens,"
+        if not challenge.realm.startswith("https://") and not self._access.is_plain_http:
+            raise ResolutionError(Reason.DENIED, f"{who} is to be asked without TLS, while the registry has it")
+        is_seen = may_see_password(
+            challenge, self.image.host, self._access.realms, is_plain_http=self._access.is_plain_http
+        )
+        if login is not None and not is_seen:
+            told = f"{who} may not see the password; the resolver's token-realms does not name it for this registry"
+            raise ResolutionError(Reason.DENIED, told)
+        shown = None if login is None else Credential(basic(login.user, login.password), challenge.origin)
+        with failures_of(who):
+            answer = await self._session.get(
+                challenge.url(self.image.repository),
+                headers={"Accept": "application/json"},
+                max_bytes=MAX_TOKEN_BYTES,
+                credential=shown,
+            )
+        if answer.status != 200:
+            now = self._access.clock.now()
+            raise status_failure(answer, who, has_credential=login is not None, now=now)
+        return read_token(answer.body, what=who)
+
+
+def _claimed(answer: HttpAnswer, what: str) -> Digest:
+    """The digest of a manifest that was asked for by its tag: the registry's, which then has to fit, else our own."""
+    told = answer.headers.get(_DIGEST_HEADER, "")
+    if not told:
+        return Digest.of(answer.body)
+    try:
+        return Digest.parse(told)
+    except ValueError as error:
+        raise ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{what}: header {_DIGEST_HEADER}: {error}") from None
+
+
+def _check(data: bytes, digest: Digest, size: int | None, what: str) -> None:
+    if size is not None and len(data) != size:
+        raise _mismatch(what, f"{size} bytes", str(len(data)))
+    if not digest.fits(data):
+        raise _mismatch(what, str(digest), str(Digest.of(data, digest.algorithm)))
+
+
+def _mismatch(what: str, expected: str, found: str) -> ResolutionError:
+    told = f"{what} is not what its digest says: expected {expected}, found {found}"
+    return ResolutionError(Reason.DIGEST_MISMATCH, told)

@@ -1,0 +1,139 @@
+"""``bundles``: a definition that is a layer of an image in a registry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.reference import Parameters
+from konverge.resolution.resolver import Fetch, Parameter, Setting
+from konverge.resolution.resolvers.bundles.attached import attached_signatures
+from konverge.resolution.resolvers.bundles.images import Image
+from konverge.resolution.resolvers.bundles.keychains import Login, login_for
+from konverge.resolution.resolvers.bundles.layers import PACKING_BYTES, unpack
+from konverge.resolution.resolvers.bundles.layouts import API_VERSION, KIND, NAME, is_bundle, layer_of
+from konverge.resolution.resolvers.bundles.manifests import Index, Manifest, chosen
+from konverge.resolution.resolvers.bundles.parameters import PARAMETERS, SETTINGS, checked, image_of, is_plain_http
+from konverge.resolution.resolvers.bundles.pulling import Access, Pulled, Registry, connected
+from konverge.resolution.result import Resolved, Source
+from konverge.resolution.settings import as_list
+
+__all__ = ["INDEX_DIGEST", "BundlesResolver"]
+
+INDEX_DIGEST = "resolution.konverge.dev/index-digest"
+"""The annotation of what came from an index: the index's digest."""
+
+_MAX_PULL_SECRETS = 20
+
+
+class BundlesResolver:
+    """Gets one layer of an image."""
+
+    name = "bundles"
+    parameters: Mapping[str, Parameter] = PARAMETERS
+    settings: Mapping[str, Setting] = SETTINGS
+
+    def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
+        """The parameters with their defaults, the image in its one spelling."""
+        return checked(params, settings)
+
+    def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
+        """The repository, for example ``oci://registry.example.com/team/boxes``."""
+        return image_of(params).uri
+
+    def is_pinned(self, params: Parameters) -> bool:
+        """Tell whether a digest names the image."""
+        return image_of(params).digest is not None
+
+    async def pin(self, fetch: Fetch) -> Parameters | None:
+        """The parameters with the digest that the tag is now: one request without a body.
+
+        A registry that does not say it there is believed nothing: None, and the manifest tells.
+        """
+        image = image_of(fetch.params)
+        if image.digest is not None:
+            return fetch.params
+        async with connected(_access(fetch, image), image) as registry:
+            digest = await registry.digest_of(image.tag)
+        return None if digest is None else {**fetch.params, "bundle": str(image.at(digest))}
+
+    async def resolve(self, fetch: Fetch) -> Resolved:
+        """Get the manifest and the one layer."""
+        image = image_of(fetch.params)
+        async with connected(_access(fetch, image), image) as registry:
+            named = await registry.manifest(image.digest if image.digest is not None else image.tag)
+            pulled, manifest = await _manifest(registry, named, str(image))
+            wanted = {name: str(fetch.params[name]) for name in ("name", "kind")}
+            layer = layer_of(manifest, **wanted, what=f"image {image}")
+            what = f"{wanted['name']!r} of image {image}"
+            packed = await registry.blob(layer, max_bytes=fetch.max_bytes + PACKING_BYTES, what=what)
+            data = unpack(packed, layer.media_type, max_bytes=fetch.max_bytes, what=what)
+            digests = [pulled.digest, named.digest]
+            attached = await attached_signatures(registry, digests) if fetch.wants_signatures else ()
+        annotations = {}
+        if is_bundle(manifest):
+            annotations = {name: layer.annotation(name) for name in (NAME, KIND, API_VERSION)}
+        if named is not pulled:
+            annotations[INDEX_DIGEST] = str(named.digest)
+        return Resolved(
+            data=data,
+            source=Source(image.uri, {pulled.digest.algorithm: pulled.digest.hex}, wanted["name"]),
+            annotations=annotations,
+            pinned={**fetch.params, "bundle": str(image.at(named.digest))},
+            attached=attached,
+        )
+
+
+async def _manifest(registry: Registry, named: Pulled, what: str) -> tuple[Pulled, Manifest]:
+    """The manifest that a name stands for, and its digest: itself, or what its index chooses."""
+    pulled = named
+    if isinstance(named.document, Index):
+        entry = chosen(named.document, what=f"image {what}")
+        pulled = await registry.manifest(entry.parsed_digest, size=entry.size)
+    if isinstance(pulled.document, Index):
+        told = f"image {what}: expected an index of manifests, found one of further indexes"
+        raise ResolutionError(Reason.UNSUPPORTED_CONTENT, told)
+    return pulled, pulled.document
+
+
+def _access(fetch: Fetch, image: Image) -> Access:
+    return Access(
+        http=fetch.services.http,
+        clock=fetch.services.clock,
+        login=lambda: _login(fetch, image),
+        realms=as_list(fetch.settings.get("token-realms", "")),
+        is_plain_http=is_plain_http(image, fetch.settings),
+    )
+
+
+async def _login(fetch: Fetch, image: Image) -> Login | None:
+    """The user and password for an image: of the Secret that is named, else of the ServiceAccount's Secrets.
+
+    Read when a registry asks for them, and not before: most definitions are public.
+    """
+    secrets = fetch.services.secrets
+    if "secret" in fetch.params:
+        login = login_for(image, await secrets.data(str(fetch.params["secret"])))
+        if login is not None:
+            return login
+    if "serviceAccount" not in fetch.params:
+        return None
+    account = str(fetch.params["serviceAccount"])
+    try:
+        names = await secrets.pull_secrets(account)
+    except ResolutionError as error:
+        # One that nobody has asked for by name need not be there.
+        if error.facts.may_pass or account != fetch.settings.get("default-service-account", ""):
+            raise
+        return None
+    for name in names[:_MAX_PULL_SECRETS]:
+        try:
+            login = login_for(image, await secrets.data(name))
+        except ResolutionError as error:
+            if error.facts.may_pass:
+                raise
+            continue  # as Kubernetes has it: a pull Secret that is not there is none
+        if login is not None:
+            return login
+    return None

@@ -1,0 +1,84 @@
+"""Keyless signatures: by somebody whom an issuer of identities vouched for, as a public log has on record.
+
+The extra ``keyless`` (sigstore), imported where it is needed: it takes a quarter of a second. Nothing here connects to
+anything: the certificates and logs that are trusted are in a file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from konverge.resolution.signatures.attached import statement_is_for
+
+if TYPE_CHECKING:
+    from sigstore.verify.policy import AnyOf
+
+__all__ = ["Keyless", "NoKeylessError"]
+
+_MAX_BUNDLE = 512 * 1024
+
+
+class NoKeylessError(Exception):
+    """Keyless signatures cannot be verified here; the message says why."""
+
+
+class Keyless:
+    """Verifies bundles of sigstore, without a connection.
+
+    Args:
+        trusted_root: The file with the certificates and logs that are trusted (``trusted_root.json`` of sigstore).
+
+    Raises:
+        NoKeylessError: The library is not installed, or the file is none.
+    """
+
+    def __init__(self, trusted_root: Path) -> None:
+        try:
+            from sigstore.errors import Error
+            from sigstore.models import TrustedRoot
+            from sigstore.verify import Verifier
+        except ImportError:
+            told = "keyless signatures need the library sigstore: pip install 'konverge[keyless]'"
+            raise NoKeylessError(told) from None
+        try:
+            self._verifier = Verifier(trusted_root=TrustedRoot.from_file(str(trusted_root)))
+        except (OSError, ValueError, Error) as error:
+            told = f"the file with what is trusted for keyless signatures cannot be read: {type(error).__name__}"
+            raise NoKeylessError(told) from None
+
+    def has_signed(self, identities: tuple[tuple[str, str], ...], bundle: bytes, data: bytes) -> bool:
+        """Tell whether one of the identities (subject, issuer) has signed these bytes."""
+        from sigstore.errors import Error
+        from sigstore.models import Bundle
+
+        try:
+            found = Bundle.from_json(_bounded(bundle))
+            self._verifier.verify_artifact(data, found, _policy(identities))
+        except (ValueError, Error):
+            return False
+        return True
+
+    def has_signed_image(self, identities: tuple[tuple[str, str], ...], bundle: bytes, subject: str) -> bool:
+        """Tell whether one of the identities (subject, issuer) has signed the image of that digest."""
+        from sigstore.errors import Error
+        from sigstore.models import Bundle
+
+        try:
+            found = Bundle.from_json(_bounded(bundle))
+            payload_type, statement = self._verifier.verify_dsse(found, _policy(identities))
+        except (ValueError, Error):
+            return False
+        return statement_is_for(payload_type, statement, subject)
+
+
+def _policy(identities: tuple[tuple[str, str], ...]) -> AnyOf:
+    from sigstore.verify.policy import AnyOf, Identity
+
+    return AnyOf([Identity(identity=subject, issuer=issuer) for subject, issuer in identities])
+
+
+def _bounded(bundle: bytes) -> bytes:
+    if len(bundle) > _MAX_BUNDLE:
+        raise ValueError("too large")
+    return bundle
