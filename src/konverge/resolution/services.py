@@ -17,6 +17,8 @@ from konverge.errors import (
 )
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
 from konverge.kube.names import dns_subdomain_mistakes
+from konverge.network import GuardedHttp, Names, Networks, Trust
+from konverge.resolution.addresses import CheckedAddresses
 from konverge.resolution.engine import Requester
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.policy import Admission
@@ -161,9 +163,10 @@ class ClusterServices:
     Args:
         client: The cluster, without a permit: what is done with it is to read.
         clock: The time.
-        http: Makes the guarded HTTP client for a requester and what policies allow; None for resolvers that need none.
-        addresses: Makes what gives checked addresses to programs that connect by themselves, in the same way; None lets
-            none of them connect.
+        http: Makes the HTTP client for a requester and what policies allow; when not given, one that reaches the public
+            internet and the private networks that policies name, and trusts the machine's authorities.
+        addresses: Makes what gives checked addresses to programs that connect by themselves; the same ones when not
+            given.
         folders: Where folders are made; in the machine's folder for temporary files when not given.
     """
 
@@ -178,23 +181,36 @@ class ClusterServices:
     ) -> None:
         self._client = client
         self._clock = clock
-        self._http = http
-        self._addresses = addresses
+        self._names = Names()
+        self._trust = Trust()
+        self._http = http or self._guarded
+        self._addresses = addresses or self._checked
         self._folders = folders or Folders(clock)
         self._owns_folders = folders is None
 
     def __call__(self, requester: Requester, admission: Admission) -> Services:
         """The services for one request."""
         return Services(
-            http=None if self._http is None else self._http(requester, admission),
+            http=self._http(requester, admission),
             secrets=NamespaceSecrets(self._client, requester.namespace),
             workspaces=self._folders,
             clock=self._clock,
             cluster=ClusterObjects(self._client),
-            addresses=None if self._addresses is None else self._addresses(requester, admission),
+            addresses=self._addresses(requester, admission),
         )
 
+    def _guarded(self, requester: Requester, admission: Admission) -> GuardedHttp:
+        return GuardedHttp(self._names, tls=self._trust, networks=_networks(admission))
+
+    def _checked(self, requester: Requester, admission: Admission) -> CheckedAddresses:
+        return CheckedAddresses(self._names, _networks(admission))
+
     def close(self) -> None:
-        """Remove the folders."""
+        """Remove the folders, and let go of what resolves names."""
+        self._names.close()
         if self._owns_folders:
             self._folders.close()
+
+
+def _networks(admission: Admission) -> Networks:
+    return Networks(str(network) for network in admission.private_networks)
