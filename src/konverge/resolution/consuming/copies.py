@@ -1,0 +1,135 @@
+"""The copy of a definition that an owner has: an immutable ConfigMap, and what is read from it. Pure."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from konverge.kube import GroupVersionKind, Object, ObjectKey, owner_reference
+from konverge.resolution.content import check_content
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.reference import Digest, canonical_json
+from konverge.resolution.result import Source
+from konverge.resolution.written import WrittenReference
+
+__all__ = ["CONFIG_MAP", "Definition", "Fetched", "copy_key", "copy_of", "labels_of", "read_copy"]
+
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+
+_OWNER = "resolution.konverge.dev/owner"
+_NAME = "resolution.konverge.dev/definition"
+_CONTENT = "content"
+_RECORD = "record"
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What came of a reference.
+
+    Args:
+        data: The content.
+        source: Where it came from.
+        resolver: Who got it.
+    """
+
+    data: bytes
+    source: Source
+    resolver: str
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A definition, as its owner has it.
+
+    Args:
+        data: The content, byte for byte.
+        object: It as an object.
+        digest: Of the content.
+        source: Where it came from.
+        resolver: Who got it.
+    """
+
+    data: bytes
+    object: Object
+    digest: Digest
+    source: Source
+    resolver: str
+
+    def __repr__(self) -> str:
+        # The content is somebody's; it has no business in a log.
+        return f"Definition({len(self.data)} bytes of {self.source.uri})"
+
+
+class _Record(msgspec.Struct, frozen=True, rename="camel"):
+    """What is written beside the content."""
+
+    digest: str
+    source: Source
+    resolver: str
+
+
+def copy_key(name: str, written: WrittenReference, owner: Object) -> ObjectKey:
+    """Where the copy of a definition is: another one for each owner, name and reference."""
+    asked = [[each.resolver, each.params, str(each.digest)] for each in written.choices]
+    told = canonical_json([owner["metadata"]["uid"], name, asked])
+    return ObjectKey(str(owner["metadata"]["namespace"]), f"definition-{hashlib.sha256(told).hexdigest()[:32]}")
+
+
+def labels_of(name: str, owner: Object) -> dict[str, str]:
+    """The labels of all copies under that name, also those of other references."""
+    return {_OWNER: str(owner["metadata"]["uid"]), _NAME: name}
+
+
+def copy_of(name: str, written: WrittenReference, owner: Object, fetched: Fetched) -> Object:
+    """The copy, to be created."""
+    key = copy_key(name, written, owner)
+    record = _Record(str(Digest.of(fetched.data)), fetched.source, fetched.resolver)
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": key.name,
+            "namespace": key.namespace,
+            "labels": labels_of(name, owner),
+            "ownerReferences": [owner_reference(owner)],
+        },
+        "immutable": True,
+        "binaryData": {_CONTENT: base64.b64encode(fetched.data).decode("ascii")},
+        "data": {_RECORD: msgspec.json.encode(record, order="sorted").decode()},
+    }
+
+
+def read_copy(copy: Object, owner_uid: str) -> Definition:
+    """What a copy has, compared with its record.
+
+    Args:
+        copy: The ConfigMap.
+        owner_uid: Whose it has to be.
+
+    Raises:
+        ResolutionError: ``DigestMismatch``: somebody has put something else there.
+    """
+    name = copy["metadata"]["name"]
+    controllers = [each for each in copy["metadata"].get("ownerReferences") or [] if each.get("controller")]
+    if [each.get("uid") for each in controllers] != [owner_uid]:
+        raise _altered(name, "it belongs to somebody else")
+    try:
+        record = msgspec.json.decode((copy.get("data") or {}).get(_RECORD) or "", type=_Record)
+        encoded: Any = (copy.get("binaryData") or {}).get(_CONTENT)
+        data = base64.b64decode(encoded, validate=True)
+        digest = Digest.parse(record.digest)
+    except (msgspec.MsgspecError, ValueError, TypeError, binascii.Error):
+        raise _altered(name, "it has no content that can be checked") from None
+    if not digest.fits(data):
+        raise _altered(name, "its content is not what its record says")
+    return Definition(data, check_content(data), digest, record.source, record.resolver)
+
+
+def _altered(name: str, why: str) -> ResolutionError:
+    return ResolutionError(Reason.DIGEST_MISMATCH, f"ConfigMap {name}: {why}; delete it, and it is fetched again")

@@ -1,0 +1,258 @@
+"""The definitions of an operator's owners: asked for, copied, recorded, and let go."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Protocol
+from weakref import WeakKeyDictionary
+
+from konverge.cache import CacheOptions
+from konverge.errors import BuildError, ConflictError, NotFoundError
+from konverge.kube import Condition, ObjectKey
+from konverge.kube.names import dns_label_mistakes
+from konverge.operator import READ, Operator
+from konverge.operator.context import OperatorRun, OwnerContext
+from konverge.resolution.consuming.asked import Asked, shown
+from konverge.resolution.consuming.copies import (
+    CONFIG_MAP,
+    Definition,
+    Fetched,
+    copy_key,
+    copy_of,
+    labels_of,
+    read_copy,
+)
+from konverge.resolution.consuming.fetching import Fetches, fetches_beside
+from konverge.resolution.consuming.filing import Requests
+from konverge.resolution.engine import Engine
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.failover import PassedOver, combined
+from konverge.resolution.reasons import Reason
+from konverge.resolution.reference import Reference
+from konverge.resolution.requests.dialect import without_content
+from konverge.resolution.requests.kinds import ResolutionRequest
+from konverge.resolution.written import WrittenReference
+from konverge.runtime import Process
+
+__all__ = ["CONDITION", "DefinitionRecord", "Definitions"]
+
+CONDITION = "DefinitionsResolved"
+"""The owner's condition: whether it has what it asked for, and if not, why it has not the first that it lacks."""
+
+_RESOLVED = "Resolved"
+_RESOLVING = "Resolving"
+
+
+@dataclass(frozen=True)
+class DefinitionRecord:
+    """What the owner's status has of a definition; for a field ``definitions: dict[str, DefinitionRecord]``.
+
+    Attributes:
+        resolver: Who got it.
+        uri: Where it came from.
+        digest: What it was there, by algorithm.
+        entry_point: Which part of it.
+        content: The content's own digest.
+    """
+
+    resolver: str = ""
+    uri: str = ""
+    digest: dict[str, str] = field(default_factory=dict)
+    entry_point: str = ""
+    content: str = ""
+
+
+class _Source(Protocol):
+    """Gets what references name, over several passes."""
+
+    async def fetch(self, reference: Reference, ctx: OwnerContext) -> Fetched | None:
+        """What came; None while it is on its way."""
+
+    async def let_go(self, reference: Reference, ctx: OwnerContext) -> None:
+        """What came was copied."""
+
+
+class Definitions:
+    """How the owners of an operator get remote definitions.
+
+    Args:
+        operator: The operator; what it needs for this is registered with it.
+        engine: Makes what fetches in each run; None files requests, which some process has to fulfil
+            (`konverge.resolution.requests.resolution_operator`).
+        service_account_name: For whom, of the owner's namespace, sources are asked that look at that.
+        retry: When to ask again after a failure that may pass by itself. Others stay until the reference changes.
+        records_in: The field of the owner's status that gets a `DefinitionRecord` by name; empty for none. It has to
+            be in the owner's class: the server drops what is not, and each pass would write it again.
+    """
+
+    def __init__(
+        self,
+        operator: Operator,
+        *,
+        engine: Callable[[], AbstractAsyncContextManager[Engine]] | None = None,
+        service_account_name: str = "default",
+        retry: timedelta = timedelta(minutes=1),
+        records_in: str = "",
+    ) -> None:
+        self._engine = engine
+        self._service_account_name = service_account_name
+        self._retry = retry
+        self._records_in = records_in
+        self._requests = Requests(service_account_name, retry)
+        self._runs: WeakKeyDictionary[OperatorRun, Fetches] = WeakKeyDictionary()
+        operator.uses("v1/ConfigMap", *READ, "create", "delete")
+        if engine is None:
+            operator.uses(ResolutionRequest, *READ, "create", "delete")
+            operator.caches(ResolutionRequest, CacheOptions(transform=without_content))
+        else:
+            operator.runs_beside(self._beside)
+
+    async def resolve(
+        self, reference: Reference | WrittenReference, ctx: OwnerContext, *, name: str = "definition"
+    ) -> Definition | None:
+        """The one definition that an owner asks for; None while it is on its way, and its end wakes the owner.
+
+        Args:
+            reference: The reference.
+            ctx: The pass.
+            name: What the owner calls it.
+
+        Raises:
+            ResolutionError: It cannot be had; the owner's condition `CONDITION` says so too.
+        """
+        return (await self.ask_all({name: reference}, ctx))[name].get()
+
+    async def ask(self, name: str, reference: Reference | WrittenReference, ctx: OwnerContext) -> Asked:
+        """As `ask_all`, for the one definition that an owner asks for."""
+        return (await self.ask_all({name: reference}, ctx))[name]
+
+    async def ask_all(
+        self, references: Mapping[str, Reference | WrittenReference], ctx: OwnerContext
+    ) -> dict[str, Asked]:
+        """Ask for everything that an owner needs, at once; what is there already asks nobody.
+
+        The owner's condition `CONDITION` is staged with what came of it. Copies of what it has asked for before under
+        one of these names, and does not ask for any more, are deleted.
+
+        Args:
+            references: By the names that the owner has for them, which are DNS labels.
+            ctx: The pass.
+
+        Returns:
+            By name, what is there, on its way or not to be had.
+
+        Raises:
+            BuildError: A name is none.
+            konverge.errors.KonvergeError: The cluster does not answer.
+        """
+        if mistakes := [f"definition {name!r}: {each}" for name in references for each in dns_label_mistakes(name)]:
+            raise BuildError("the definitions of an owner", mistakes)
+        found = {name: await self._asked(name, _written(each), ctx) for name, each in references.items()}
+        self._report(found, ctx)
+        return found
+
+    async def _asked(self, name: str, written: WrittenReference, ctx: OwnerContext) -> Asked:
+        key = copy_key(name, written, ctx.owner)
+        told = Asked(name, shown(written), key, ctx.owner_uid)
+        try:
+            if not written.choices:
+                problem = "expected a reference with a resolver: an owner is no definition that a path could be beside"
+                raise ResolutionError(Reason.INVALID_PARAMETERS, problem)
+            definition = await self._copied(name, written, key, ctx)
+        except ResolutionError as error:
+            return Asked(name, told.what, key, ctx.owner_uid, error=error)
+        return Asked(name, told.what, key, ctx.owner_uid, definition)
+
+    async def _copied(
+        self, name: str, written: WrittenReference, key: ObjectKey, ctx: OwnerContext
+    ) -> Definition | None:
+        try:
+            return read_copy(await ctx.cluster.get(CONFIG_MAP, key), ctx.owner_uid)
+        except NotFoundError:
+            pass
+        source = self._source(ctx)
+        if source is None:
+            return None
+        passed_over: list[PassedOver] = []
+        for reference in written.choices:
+            try:
+                reference.check()
+                fetched = await source.fetch(reference, ctx)
+            except ResolutionError as error:
+                if not error.facts.falls_through:
+                    raise
+                passed_over.append(PassedOver(reference, error))
+                continue
+            if fetched is None:
+                return None
+            copy = copy_of(name, written, ctx.owner, fetched)
+            definition = read_copy(copy, ctx.owner_uid)  # refused before it is written, if it is no definition
+            try:
+                await ctx.cluster.create(copy)
+            except ConflictError:
+                # An earlier pass made it, of which the caches have not heard: that is the one that counts.
+                definition = read_copy(await ctx.cluster.get(CONFIG_MAP, key, live=True), ctx.owner_uid)
+            for asked in (*(each.reference for each in passed_over), reference):
+                await source.let_go(asked, ctx)
+            await self._remove_others(name, key, ctx)
+            return definition
+        raise combined(passed_over)
+
+    def _source(self, ctx: OwnerContext) -> _Source | None:
+        if self._engine is None:
+            return self._requests
+        # None in a rehearsal: nothing runs there, and nothing is fetched.
+        return None if ctx.run is None else self._runs.get(ctx.run)
+
+    async def _remove_others(self, name: str, key: ObjectKey, ctx: OwnerContext) -> None:
+        labels = labels_of(name, ctx.owner)
+        # Not through the caches: who lists them through those is woken by each of them from then on.
+        for copy in (await ctx.cluster.without_waking().list(CONFIG_MAP, namespace=key.namespace, labels=labels))[:100]:
+            if copy["metadata"]["name"] != key.name:
+                try:
+                    await ctx.cluster.delete(CONFIG_MAP, ObjectKey.of(copy), uid=copy["metadata"]["uid"])
+                except (NotFoundError, ConflictError):
+                    continue  # gone already
+
+    def _report(self, found: Mapping[str, Asked], ctx: OwnerContext) -> None:
+        failed = [each for each in found.values() if each.error is not None]
+        resolving = [each for each in found.values() if each.is_resolving]
+        listed = failed or resolving or list(found.values())
+        message = "; ".join(each.message for each in listed) or "nothing is asked for"
+        if failed:
+            assert failed[0].error is not None
+            status, reason = "False", failed[0].error.reason.value
+        else:
+            status, reason = ("Unknown", _RESOLVING) if resolving else ("True", _RESOLVED)
+        ctx.stage(Condition(CONDITION, status, reason, message, ctx.owner_generation))
+        if self._records_in:
+            records = {name: _record(each.definition) for name, each in found.items() if each.definition is not None}
+            recorded = ctx.owner.setdefault("status", {})
+            recorded[self._records_in] = {**(recorded.get(self._records_in) or {}), **records}
+
+    @asynccontextmanager
+    async def _beside(self, run: OperatorRun, process: Process) -> AsyncIterator[None]:
+        assert self._engine is not None, "registered with an engine alone"
+        async with fetches_beside(self._engine, process, run.clock, self._service_account_name, self._retry) as fetches:
+            self._runs[run] = fetches
+            try:
+                yield
+            finally:
+                self._runs.pop(run, None)
+
+
+def _written(reference: Reference | WrittenReference) -> WrittenReference:
+    return reference if isinstance(reference, WrittenReference) else WrittenReference((reference,))
+
+
+def _record(definition: Definition) -> dict[str, object]:
+    return {
+        "resolver": definition.resolver,
+        "uri": definition.source.uri,
+        "digest": dict(definition.source.digest),
+        "entryPoint": definition.source.entry_point,
+        "content": str(definition.digest),
+    }

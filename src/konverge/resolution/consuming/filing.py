@@ -1,0 +1,134 @@
+"""Definitions by request: filed, looked at when it changes, let go when its content was copied."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from konverge.errors import ConflictError, NotFoundError
+from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
+from konverge.operator.context import OwnerContext
+from konverge.resolution.consuming.copies import Fetched
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import FACTS, Reason
+from konverge.resolution.reference import Reference
+from konverge.resolution.requests.dialect import SUCCEEDED, moment, status_of
+from konverge.resolution.requests.kinds import REQUEST, content_of, request_for, source_of
+
+__all__ = ["Requests"]
+
+_CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+_LATE = timedelta(seconds=5)
+"""How long after its deadline a request is looked at without waiting for news of it."""
+_UNSERVED = timedelta(seconds=90)
+"""When it is looked at that nobody has begun."""
+_AGAIN = timedelta(seconds=30)
+"""How often it is looked at then."""
+
+
+class Requests:
+    """Asks by request. It holds nothing: what is asked for is in the cluster.
+
+    Args:
+        service_account_name: For whom, of the owner's namespace.
+        retry: When to ask again after a failure that may pass.
+    """
+
+    def __init__(self, service_account_name: str, retry: timedelta) -> None:
+        self._service_account_name = service_account_name
+        self._retry = retry
+
+    async def fetch(self, reference: Reference, ctx: OwnerContext) -> Fetched | None:
+        """What came of a reference; None while it is on its way, and its end wakes the owner.
+
+        Raises:
+            ResolutionError: It cannot be had.
+        """
+        wanted = request_for(reference, ctx.owner, service_account_name=self._service_account_name)
+        key = ObjectKey.of(wanted)
+        try:
+            request = await ctx.cluster.get(REQUEST, key)
+        except NotFoundError:
+            await self._file(wanted, ctx)
+            return None
+        if _is_open(request) and ctx.clock.now() >= _look_at(request):
+            # News of its end can be lost; who only waits for it waits for ever.
+            try:
+                request = await ctx.cluster.get(REQUEST, key, live=True)
+            except NotFoundError:
+                await self._file(wanted, ctx)
+                return None
+        if _is_open(request):
+            due, now = _look_at(request), ctx.clock.now()
+            ctx.request_wake(due if due > now else now + _AGAIN)
+            return None
+        condition = find_condition(request, SUCCEEDED)
+        assert condition is not None, "what is not open has ended"
+        if condition.status == "True":
+            return await self._content(reference, key, ctx)
+        await self._again(request, condition.reason, ctx)
+        raise ResolutionError(_reason(condition.reason), condition.message)
+
+    async def let_go(self, reference: Reference, ctx: OwnerContext) -> None:
+        """Remove the request of a reference: its content was copied."""
+        with suppress(NotFoundError, ConflictError):  # gone already
+            request = await ctx.cluster.get(REQUEST, ObjectKey.of(request_for(reference, ctx.owner)))
+            await ctx.cluster.delete(REQUEST, ObjectKey.of(request), uid=request["metadata"]["uid"])
+
+    async def _file(self, wanted: Object, ctx: OwnerContext) -> None:
+        try:
+            filed = await ctx.cluster.create(wanted)
+        except ConflictError:
+            return  # by an earlier pass, of which the caches have not heard
+        ctx.request_wake(_look_at(filed))
+
+    async def _content(self, reference: Reference, key: ObjectKey, ctx: OwnerContext) -> Fetched | None:
+        try:
+            # What is held in memory has no content.
+            request = await ctx.cluster.live.get(REQUEST, key)
+            config_map = None
+            if found := status_of(request).get("dataRef"):
+                name = str(found.get("name") or "")
+                config_map = await ctx.cluster.live.get(_CONFIG_MAP, ObjectKey(key.namespace, name))
+        except NotFoundError:
+            ctx.request_wake(ctx.clock.now())
+            return None
+        data = content_of(request, config_map)
+        if reference.digest is not None and not reference.digest.fits(data):
+            told = f"the content is not what its digest says: expected {reference.digest}"
+            raise ResolutionError(Reason.DIGEST_MISMATCH, told)
+        return Fetched(data, source_of(request), str(status_of(request).get("resolver") or reference.resolver))
+
+    async def _again(self, request: Object, reason: str, ctx: OwnerContext) -> None:
+        """Have a failure that may pass asked for anew, some time after it ended."""
+        if not FACTS[_reason(reason)].may_pass:
+            return
+        ended = moment(status_of(request).get("finishedAt")) or ctx.clock.now()
+        if ctx.clock.now() < ended + self._retry:
+            ctx.request_wake(ended + self._retry)
+            return
+        with suppress(NotFoundError, ConflictError):  # somebody else was faster
+            await ctx.cluster.delete(REQUEST, ObjectKey.of(request), uid=request["metadata"]["uid"])
+        ctx.request_wake(ctx.clock.now())
+
+
+def _is_open(request: Object) -> bool:
+    condition = find_condition(request, SUCCEEDED)
+    return condition is None or condition.status not in ("True", "False")
+
+
+def _look_at(request: Object) -> datetime:
+    deadline = moment(status_of(request).get("deadline"))
+    if deadline is not None:
+        return deadline + _LATE
+    created = moment(request["metadata"].get("creationTimestamp"))
+    assert created is not None, "a server stamps what it creates"
+    return created + _UNSERVED
+
+
+def _reason(text: str) -> Reason:
+    """The reason of a condition; one that this version does not know is nobody's fault here."""
+    try:
+        return Reason(text)
+    except ValueError:
+        return Reason.INTERNAL
