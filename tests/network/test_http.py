@@ -33,7 +33,7 @@ from tests.network.stands import (
     to,
 )
 
-pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
+pytestmark = pytest.mark.anyio
 
 MANY = 1 << 20
 

@@ -8,6 +8,7 @@ environment, and no time-outs: whoever asks has a deadline and cancels, which cl
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -435,8 +436,11 @@ def _failure(host: str, error: Exception) -> NetworkError:
         case aiohttp.ClientHttpProxyError():
             return UnreachableError(host, f"is reached by a proxy, which refuses it with status {error.status}")
         case aiohttp.ClientConnectorError():
-            reason = error.os_error.strerror or type(error.os_error).__name__
-            return UnreachableError(host, f"cannot be connected to: {reason.lower()}")
+            # By its number: the text has the address, which is nobody's business but the resolver's.
+            number = error.os_error.errno
+            return UnreachableError(
+                host, f"cannot be connected to: {os.strerror(number).lower() if number else 'nothing answers'}"
+            )
         case aiohttp.InvalidURL():
             return InvalidRequestError(host, "has a host that is neither a name nor an address")
         case aiohttp.ClientPayloadError():

@@ -144,9 +144,10 @@ def _url(text: str) -> URL:
     if not text:
         raise _wrong("url", "expected the address of a file, found none")
     try:
-        return parsed_url(text)
+        url = parsed_url(text)
     except InvalidRequestError as error:
         raise ResolutionError(Reason.INVALID_PARAMETERS, f"parameter 'url' {error.problem}") from None
+    return url.with_path(url.raw_path, encoded=True, keep_query=True)  # with a / where there is no path
 
 
 def _shown(url: str) -> str:

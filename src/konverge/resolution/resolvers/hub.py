@@ -1,0 +1,298 @@
+"""``hub``: a definition from a catalogue, by its name and a version or a range of versions.
+
+Hubs stand in a list. One that cannot be asked is passed over; one that answers has the last word, also when it says
+that there is no such version: a hub that is down must not decide which version one gets, one that is up may.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
+
+from konverge.errors import KonvergeError
+from konverge.feature import VersionRange
+from konverge.network import HttpSession, InvalidRequestError, parsed_url
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.reference import Digest, Parameters
+from konverge.resolution.remote import CONNECTION_SETTINGS, failures_of, http_of, status_failure
+from konverge.resolution.resolver import Fetch, Parameter, Setting
+from konverge.resolution.resolvers.hub_protocols import (
+    ARTIFACT,
+    TEKTON,
+    TYPES,
+    Package,
+    best_version,
+    exact_version,
+    read_content,
+    read_versions,
+)
+from konverge.resolution.result import Resolved, Source
+from konverge.resolution.settings import as_list
+
+__all__ = ["HubResolver"]
+
+T = TypeVar("T")
+
+_KINDS = ("task", "pipeline", "stepaction")
+_LONGEST = 253
+_MOST_HUBS = 10
+_ENVELOPE_BYTES = 1 << 20
+"""What an answer may have besides the definition: a readme, the other versions."""
+_PASSED_OVER = frozenset({Reason.UNREACHABLE, Reason.RATE_LIMITED, Reason.TIMED_OUT})
+
+
+class HubResolver:
+    """Gets a definition from Artifact Hub or Tekton Hub, or from one of one's own that answers as these do.
+
+    Attributes:
+        name: ``hub``.
+        parameters: Its parameters.
+        settings: Its settings.
+    """
+
+    name = "hub"
+    parameters: Mapping[str, Parameter] = {
+        "type": Parameter("The type of hub: artifact or tekton", setting="default-type"),
+        "kind": Parameter("The kind of definition: task, pipeline or stepaction", setting="default-kind"),
+        "catalog": Parameter("The catalog that has it; the default depends on type and kind"),
+        "name": Parameter("The definition's name", required=True),
+        "version": Parameter("A version, or a range of versions such as >=0.7 <2", required=True),
+        "url": Parameter("The hub, in place of those of the settings"),
+    }
+    settings: Mapping[str, Setting] = {
+        "default-type": Setting("The type of hub when the reference names none", default=ARTIFACT),
+        "default-kind": Setting("The kind when the reference names none", default="task"),
+        "default-artifact-hub-task-catalog": Setting(
+            "The catalog of tasks on an Artifact Hub when the reference names none", default="tekton-catalog-tasks"
+        ),
+        "default-artifact-hub-pipeline-catalog": Setting(
+            "The catalog of pipelines on an Artifact Hub when the reference names none",
+            default="tekton-catalog-pipelines",
+        ),
+        "default-tekton-hub-catalog": Setting(
+            "The catalog on a Tekton Hub when the reference names none", default="Tekton"
+        ),
+        "artifact-hub-urls": Setting(
+            "Artifact Hubs, in the order in which they are asked", "list", "https://artifacthub.io"
+        ),
+        "tekton-hub-urls": Setting("Tekton Hubs, in the order in which they are asked", "list"),
+        "fetch-timeout": Setting("How long one resolution may take, all hubs together", "duration", "1m"),
+        "default-cache-mode": Setting("`auto`, `always` or `never`, for references that do not say it", default="auto"),
+        **CONNECTION_SETTINGS,
+    }
+
+    def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
+        """The parameters with their defaults; an exact version as hubs of that type write it.
+
+        Raises:
+            ResolutionError: ``InvalidParams``, naming the parameter.
+        """
+        if unknown := sorted(set(params) - set(self.parameters)):
+            known = ", ".join(self.parameters)
+            raise _wrong(unknown[0][:80], f"no such parameter; there are: {known}")
+        found = {
+            "type": _one_of(params, "type", settings.get("default-type", ""), TYPES),
+            "kind": _one_of(params, "kind", settings.get("default-kind", ""), _KINDS),
+        }
+        found["catalog"] = _segment(params, "catalog", _default_catalog(found, settings))
+        found["name"] = _segment(params, "name", "")
+        version = _segment(params, "version", "")
+        found["version"] = exact_version(version, found["type"]) or _range(version).text
+        if "url" in params:
+            found["url"] = _hub(_text(params, "url", ""))
+        else:
+            hubs_of(found, settings)
+        return found
+
+    def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
+        """The definition without its version, on the first hub; the others are the operator's own choice, too."""
+        return _package(params).list_url(hubs_of(params, settings)[0])
+
+    def is_pinned(self, params: Parameters) -> bool:
+        """Never: a hub's version has a name, and no digest."""
+        return False
+
+    async def pin(self, fetch: Fetch) -> Parameters | None:
+        """For a range the highest version in it, and the hub that has it; for a version there is nothing to find out.
+
+        Raises:
+            ResolutionError: There is no such version, or no hub answers.
+        """
+        if exact_version(str(fetch.params["version"]), str(fetch.params["type"])) is not None:
+            return None
+        return await _asked_in_turn(fetch, lambda session, hub: _pinned(fetch, session, hub))
+
+    async def resolve(self, fetch: Fetch) -> Resolved:
+        """Get the definition: for a version in one call, for a range in two to the same hub.
+
+        Raises:
+            ResolutionError: There is none, or no hub answers.
+        """
+        return await _asked_in_turn(fetch, lambda session, hub: _resolved(fetch, session, hub))
+
+
+def hubs_of(params: Parameters, settings: Mapping[str, str]) -> Sequence[str]:
+    """The hubs that are asked, in order.
+
+    Raises:
+        ResolutionError: ``InvalidConfiguration``: the operator's list is empty, or has what is no URL.
+    """
+    if "url" in params:
+        return (str(params["url"]),)
+    setting = f"{params['type']}-hub-urls"
+    # A YAML list, as Tekton has it, is one of ours with a dash before each line.
+    listed = [each.removeprefix("- ").strip().strip("'\"") for each in as_list(settings.get(setting, ""))]
+    if not listed:
+        told = f"setting {setting!r}: expected the address of a hub, found none; give one with parameter 'url'"
+        raise ResolutionError(Reason.INVALID_CONFIGURATION, told)
+    try:
+        return tuple(dict.fromkeys(_base(each) for each in listed))[:_MOST_HUBS]
+    except InvalidRequestError as error:
+        raise ResolutionError(Reason.INVALID_CONFIGURATION, f"setting {setting!r}: a URL {error.problem}") from None
+
+
+async def _asked_in_turn(fetch: Fetch, ask: Callable[[HttpSession, str], Awaitable[T]]) -> T:
+    """What the first hub says that can be asked at all."""
+    hubs = hubs_of(fetch.params, fetch.settings)
+    failures: list[ResolutionError] = []
+    # One that hangs must leave time for the others; the last tenth is for whoever asked to be told.
+    share = fetch.seconds * 0.9 / len(hubs) if len(hubs) > 1 else None
+    async with http_of(fetch).session() as session:
+        for hub in hubs:
+            try:
+                async with asyncio.timeout(share):
+                    return await ask(session, hub)
+            except TimeoutError:
+                failures.append(ResolutionError(Reason.TIMED_OUT, f"hub {hub} did not answer within {share:g} s"))
+            except ResolutionError as error:
+                if error.reason not in _PASSED_OVER:
+                    raise
+                failures.append(error)
+    raise _combined(failures)
+
+
+def _combined(failures: Sequence[ResolutionError]) -> ResolutionError:
+    if len(failures) == 1:
+        return failures[0]
+    reasons = {failure.reason for failure in failures}
+    pauses = [each.retry_after_seconds for each in failures if each.retry_after_seconds is not None]
+    return ResolutionError(
+        reasons.pop() if len(reasons) == 1 else Reason.UNREACHABLE,
+        f"none of {len(failures)} hubs could be asked: " + "; ".join(failure.message for failure in failures),
+        retry_after_seconds=min(pauses, default=None),
+    )
+
+
+async def _pinned(fetch: Fetch, session: HttpSession, hub: str) -> Parameters:
+    params = fetch.params
+    package = _package(params)
+    body = await _got(fetch, session, hub, package.list_url(hub), f"{package.kind} {package.name!r}")
+    try:
+        versions = read_versions(body, package.type)
+    except ValueError as error:
+        raise _no_hub(hub, error) from None
+    best = best_version(versions, _range(str(params["version"])))
+    if best is None:
+        told = f"hub {hub} has no version {params['version']} of {package.kind} {package.name!r}"
+        raise ResolutionError(Reason.NOT_FOUND, f"{told} ({len(versions)} others that are no pre-releases)")
+    return {**params, "version": best, "url": hub}
+
+
+async def _resolved(fetch: Fetch, session: HttpSession, hub: str) -> Resolved:
+    params = fetch.params
+    if exact_version(str(params["version"]), str(params["type"])) is None:
+        params = await _pinned(fetch, session, hub)
+    package, version = _package(params), str(params["version"])
+    url = package.version_url(hub, version)
+    body = await _got(fetch, session, hub, url, f"version {version} of {package.kind} {package.name!r}")
+    try:
+        data = read_content(body, package.type)
+    except ValueError as error:
+        raise _no_hub(hub, error) from None
+    if len(data) > fetch.max_bytes:
+        told = f"{package.kind} {package.name!r} of hub {hub} has {len(data)} bytes, expected at most {fetch.max_bytes}"
+        raise ResolutionError(Reason.TOO_LARGE, told)
+    return Resolved(
+        data,
+        Source(url, {"sha256": Digest.of(data).hex}),
+        {"name": package.name, "catalog": package.catalog, "version": version, "hub": hub},
+        pinned={**params, "url": hub},
+    )
+
+
+async def _got(fetch: Fetch, session: HttpSession, hub: str, url: str, what: str) -> bytes:
+    source = f"hub {hub}"
+    most = 2 * fetch.max_bytes + _ENVELOPE_BYTES
+    with failures_of(source):
+        async with session.stream(url, headers={"Accept": "application/json"}, max_bytes=most) as answer:
+            if answer.status == 404:
+                raise ResolutionError(Reason.NOT_FOUND, f"{source} has no {what}")
+            if answer.status != 200:
+                now = fetch.services.clock.now()
+                raise status_failure(answer, source, has_credential=False, now=now)
+            return await answer.read()
+
+
+def _package(params: Parameters) -> Package:
+    return Package(*(str(params[name]) for name in ("type", "kind", "catalog", "name")))
+
+
+def _default_catalog(found: Mapping[str, str], settings: Mapping[str, str]) -> str:
+    if found["type"] == TEKTON:
+        return settings.get("default-tekton-hub-catalog", "")
+    return settings.get(f"default-artifact-hub-{found['kind']}-catalog", "")
+
+
+def _text(params: Parameters, name: str, default: str) -> str:
+    value = params.get(name) or default
+    if not isinstance(value, str):
+        raise _wrong(name, "expected text")
+    if not value.strip():
+        raise _wrong(name, "expected one, found none, and the operator has no default")
+    return value.strip()
+
+
+def _one_of(params: Parameters, name: str, default: str, known: Sequence[str]) -> str:
+    value = _text(params, name, default).lower()
+    if value not in known:
+        raise _wrong(name, f"expected {', '.join(known[:-1])} or {known[-1]}, found {value[:80]!r}")
+    return value
+
+
+def _segment(params: Parameters, name: str, default: str) -> str:
+    """What becomes one segment of a path. It is encoded; these two would still be no names there."""
+    value = _text(params, name, default)
+    if len(value) > _LONGEST or value in (".", "..") or not value.isprintable():
+        raise _wrong(name, f"expected one line of at most {_LONGEST} letters, found {value[:80]!r}")
+    return value
+
+
+def _range(text: str) -> VersionRange:
+    try:
+        return VersionRange(text)
+    except KonvergeError as error:
+        raise _wrong("version", f"expected a version or a range of versions; {error}") from None
+
+
+def _hub(text: str) -> str:
+    try:
+        return _base(text)
+    except InvalidRequestError as error:
+        raise ResolutionError(Reason.INVALID_PARAMETERS, f"parameter 'url' {error.problem}") from None
+
+
+def _base(text: str) -> str:
+    url = parsed_url(text)
+    if url.query_string:
+        raise InvalidRequestError("the URL", "cannot be used: expected no query")
+    return str(url).rstrip("/")
+
+
+def _no_hub(hub: str, error: ValueError) -> ResolutionError:
+    return ResolutionError(Reason.UNREACHABLE, f"hub {hub}: {error}")
+
+
+def _wrong(name: str, told: str) -> ResolutionError:
+    return ResolutionError(Reason.INVALID_PARAMETERS, f"parameter {name!r}: {told}")
