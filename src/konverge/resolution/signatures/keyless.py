@@ -9,8 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from konverge.resolution.signatures.attached import statement_is_for
-
 if TYPE_CHECKING:
     from sigstore.verify.policy import AnyOf
 
@@ -59,17 +57,16 @@ class Keyless:
             return False
         return True
 
-    def has_signed_image(self, identities: tuple[tuple[str, str], ...], bundle: bytes, subject: str) -> bool:
-        """Tell whether one of the identities (subject, issuer) has signed the image of that digest."""
+    def statement(self, identities: tuple[tuple[str, str], ...], bundle: bytes) -> tuple[str, bytes] | None:
+        """What one of the identities (subject, issuer) states, and its type; None when none of them does."""
         from sigstore.errors import Error
         from sigstore.models import Bundle
 
         try:
             found = Bundle.from_json(_bounded(bundle))
-            payload_type, statement = self._verifier.verify_dsse(found, _policy(identities))
+            return self._verifier.verify_dsse(found, _policy(identities))
         except (ValueError, Error):
-            return False
-        return statement_is_for(payload_type, statement, subject)
+            return None
 
 
 def _policy(identities: tuple[tuple[str, str], ...]) -> AnyOf:

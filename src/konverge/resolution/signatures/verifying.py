@@ -51,7 +51,7 @@ class SignatureVerifier:
         return "" if not all(problems) else "; ".join(problems)
 
     def _by_identities(self, resolved: Resolved, obj: Object, identities: tuple[tuple[str, str], ...]) -> str:
-        from konverge.resolution.signatures.attached import SIGSTORE_BUNDLE
+        from konverge.resolution.signatures.attached import SIGSTORE_BUNDLE, statement_is_for
         from konverge.resolution.signatures.keyless import Keyless, NoKeylessError
 
         if self._trusted_root is None:
@@ -65,8 +65,10 @@ class SignatureVerifier:
         beside = [each for each in resolved.attached if each.media_type.startswith(SIGSTORE_BUNDLE)]
         if own and self._keyless.has_signed(identities, own.encode(), signed_bytes(obj)):
             return ""
-        if any(self._keyless.has_signed_image(identities, each.payload, each.subject) for each in beside):
-            return ""
+        for each in beside:
+            stated = self._keyless.statement(identities, each.payload)
+            if stated is not None and statement_is_for(*stated, each.subject):
+                return ""
         return _not_among(len(beside) + bool(own), "an identity")
 
 
