@@ -13,7 +13,7 @@ from konverge.component import immutability
 from konverge.component.failure import failing
 from konverge.component.immutability import is_immutability
 from konverge.component.memory import Wish
-from konverge.errors import ConflictError, InvalidError, NotFoundError, ReconcileError, TerminalError
+from konverge.errors import ApiError, ConflictError, InvalidError, NotFoundError, ReconcileError, TerminalError
 from konverge.kube import Object, controller_of, has_owner, is_deleting, owner_reference, without_owner
 from konverge.primitives.lifecycle import Operation, Resource, handles_secret
 
@@ -116,6 +116,8 @@ async def apply(
             applied = await ctx.client.apply(normalize(desired, schema), field_manager=manager)
         except InvalidError as error:
             return await _refused(ctx, entry, error, desired, live, manager)
+        except ApiError as error:
+            raise _sparing(error, resource) from None
         answer = applied.object
         if is_unowned and has_owner(answer, ctx.owner_uid):
             # Another manager's: the component had another name once.
@@ -157,14 +159,14 @@ async def _refused(
     resource = entry.resource
     if other := foreign_controller(ctx, live):
         if entry.treatment.is_unowned:
-            raise error
+            raise _sparing(error, resource) from None
         raise ReconcileError(
             f"it is {other}, and an object has one controller: {ctx.owner_gvk.kind} {ctx.owner_key.name} cannot be a "
             f"second one. Give one of the two another name, or declare unowned() or block_on_foreign_controller(). "
-            f"The server says: {error.message}"
-        ) from error
+            f"The server says: {_sparing(error, resource).message}"
+        ) from None
     if live is None or not is_immutability(error):
-        raise error
+        raise _sparing(error, resource) from None
     told = immutability.told(error, desired, live, is_secret=handles_secret(resource))
     if not resource.recreates:
         raise TerminalError(f"{told}. Declare recreate=True on the primitive, or keep the old value") from error
@@ -181,6 +183,21 @@ async def _refused(
     # Where no watch wakes the owner, somebody has to.
     ctx.request_wake(ctx.clock.now() + _RECREATE_AFTER)
     return Written(None, Operation.NONE, f"{entry.identity} is made anew: {told}")
+
+
+def _sparing(error: ApiError, resource: Resource) -> ApiError:
+    """The refusal without the server's words where they may quote a Secret's value out of an object of another kind.
+
+    Of a Secret itself the server quotes nothing.
+    """
+    if resource.gvk.is_secret or not handles_secret(resource):
+        return error
+    fields = ", ".join(dict.fromkeys(cause.field for cause in error.causes if cause.field))
+    told = (
+        f"the server refuses it ({error.code} {error.reason}{': ' if fields else ''}{fields}). "
+        "Its words are not shown: they may repeat the value of a Secret"
+    )
+    return type(error)(told, reason=error.reason, code=error.code, retry_after_seconds=error.retry_after_seconds)
 
 
 async def delete(ctx: ReconcileContext, entry: Entry, *, told: str) -> None:

@@ -176,6 +176,10 @@ class Resource(Protocol):
         """Tell whether the object is deleted and made anew when the server refuses to change an immutable field."""
 
     @property
+    def holds_secret(self) -> bool:
+        """Tell whether the object, of whatever kind, has values of a Secret in it that were known when it was built."""
+
+    @property
     def metrics_identifier(self) -> str:
         """What metrics call it, the same for all owners."""
 
@@ -220,8 +224,9 @@ class Resource(Protocol):
 
 
 def handles_secret(resource: Resource) -> bool:
-    """Tell whether the resource's functions handle a Secret's values, its own or those of a cell that a Secret fills.
+    """Tell whether the resource handles values of a Secret: its own, those in it, those of a cell that a Secret fills.
 
-    Their errors may quote one.
+    Errors of its functions may quote one, and so may the server that refuses the object.
     """
-    return resource.gvk.is_secret or any(cell.holds_secret for cell in (*resource.requires, *resource.optional_data))
+    cells = (*resource.requires, *resource.optional_data)
+    return resource.gvk.is_secret or resource.holds_secret or any(cell.holds_secret for cell in cells)

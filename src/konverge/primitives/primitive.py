@@ -140,6 +140,8 @@ class Primitive(ABC, Generic[M]):
     gvk: GroupVersionKind
     """The kind that the object must be of; a class for any kind has none, and the object says."""
     is_cluster_scoped: bool = False
+    holds_secret: bool = False
+    """Whether values of a Secret are in the object: set by whoever has put them there."""
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from konverge.box.expressions import revealed
+from konverge.box.expressions import has_sensitive, revealed
 from konverge.box.file import CUSTOM
 from konverge.box.steps.keeping import Decision
 from konverge.box.steps.planned import PlannedGroup, PlannedResource
@@ -125,6 +125,7 @@ def _wanted(entry: PlannedResource) -> Primitive[Any]:
     if entry.resource.kind == "pods" or entry.renews:  # little of a Pod, or nothing of a Secret, can be changed
         more["recreate"] = True
     made = _primitive(entry, revealed(entry.object), **more)
+    made.holds_secret = has_sensitive(entry.object)
     if made.mistakes:  # what one custom resource has brought about: a failure of its group, not of the box
         return _held_back(entry, f"{entry.resource.path}: {'; '.join(made.mistakes)}")
     return made
