@@ -132,6 +132,8 @@ def fake_registry(tls: ssl.SSLContext | None = None) -> Iterator[FakeRegistry]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+        wbufsize = -1  # header and body at once
 
         def do_GET(self) -> None:
             found = urlsplit(self.path)
@@ -149,6 +151,7 @@ def fake_registry(tls: ssl.SSLContext | None = None) -> Iterator[FakeRegistry]:
             self.end_headers()
             if self.command != "HEAD":
                 self.wfile.write(reply.body[: reply.cut])
+            self.wfile.flush()
             self.close_connection = reply.cut is not None
 
         do_HEAD = do_GET
