@@ -15,6 +15,10 @@ __all__ = ["MASK", "Sensitive", "has_sensitive", "masked", "revealed", "sensitiv
 
 MASK = "***"
 
+# What most leaves are, and what most of the rest is: asked in each pass about each object, `Mapping` alone is slow.
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+_MAPPINGS = (dict, Mapping)
+
 
 class Sensitive(str):
     """A value that nobody may see; a `str` that reads ``***``.
@@ -71,18 +75,22 @@ def sensitive(value: Any) -> Any:
 
 def has_sensitive(value: Any) -> bool:
     """Tell whether something in it is sensitive."""
-    if isinstance(value, Mapping):
-        return any(has_sensitive(item) for item in value.values())
+    if type(value) in _PLAIN:
+        return False
+    if isinstance(value, _MAPPINGS):
+        return any(map(has_sensitive, value.values()))
     if isinstance(value, list | tuple):
-        return any(has_sensitive(item) for item in value)
+        return any(map(has_sensitive, value))
     return isinstance(value, Sensitive)
 
 
 def revealed(value: Any) -> Any:
     """A copy with the real values, to be applied or sent; nothing of it may be shown."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Sensitive):
         return value.reveal()
-    if isinstance(value, Mapping):
+    if isinstance(value, _MAPPINGS):
         return {key: revealed(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [revealed(item) for item in value]
