@@ -9,8 +9,10 @@ import pytest
 from konverge.resolution import Digest, Reason, Reference, ResolutionError
 from konverge.resolution.registry import Registry
 from konverge.resolution.relative import Container, beside, relative_reference
+from konverge.resolution.resolvers.bundles import BundlesResolver
 from konverge.resolution.resolvers.cluster import ClusterResolver
 from konverge.resolution.resolvers.git import GitResolver
+from konverge.resolution.resolvers.http import HttpResolver
 from konverge.resolution.result import Resolved, Source
 from konverge.resolution.written import read_reference, references_in
 from tests.resolution.library import WEB, Library, asked, document, engine_of
@@ -165,3 +167,26 @@ def test_the_cluster_has_other_objects_of_the_namespace(path: str, found: dict[s
     assert relative_reference(Registry.of([ClusterResolver()]), container, path).params == {"namespace": "n", **found}
     with pytest.raises(ResolutionError, match="path "):
         relative_reference(Registry.of([ClusterResolver()]), container, "../../x/secret/other")
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [("other", {"kind": "task", "name": "other"}), ("../pipeline/other", {"kind": "pipeline", "name": "other"})],
+)
+def test_a_bundle_has_other_layers_of_the_same_image(path: str, found: dict[str, str]) -> None:
+    image = f"registry.example/team/boxes@{Digest.of(b'a')}"
+    reference = Reference("bundles", {"bundle": "registry.example/team/boxes:main", "kind": "task", "name": "a"})
+    resolved = Resolved(b"", Source("u", {}), pinned={**reference.params, "bundle": image})
+    registry = Registry.of([BundlesResolver()])
+    assert relative_reference(registry, Container(reference, resolved), path).params == {"bundle": image, **found}
+    with pytest.raises(ResolutionError, match="path "):
+        relative_reference(registry, Container(reference, resolved), "../other")
+
+
+def test_http_takes_another_file_of_the_server_without_the_digest_and_the_query() -> None:
+    params = {"url": "https://a.example/ci/p.yaml?token=hunter2", "http-token-secret": "mine", "digest": DIGEST}
+    container = Container(Reference("http", params), Resolved(b"", Source("u", {}), pinned=params))
+    found = relative_reference(Registry.of([HttpResolver()]), container, "../tasks/t.yaml")
+    assert found.params == {"url": "https://a.example/tasks/t.yaml", "http-token-secret": "mine"}
+    with pytest.raises(ResolutionError, match="it leads out of its source"):
+        relative_reference(Registry.of([HttpResolver()]), container, "../../x")

@@ -43,6 +43,8 @@ def _shared_options() -> list[click.Option]:
                      help="A private network that may be reached, for example 10.0.0.0/8; repeatable."),
         click.Option(["--ca-certificates", "certificates"], type=path, metavar="FILE.pem",
                      help="Certificates that are trusted besides the machine's."),
+        click.Option(["--trusted-root"], type=path, metavar="FILE.json",
+                     help="Which certificates and logs are trusted for keyless signatures (sigstore)."),
         click.Option(["-n", "--namespace"], default="default", show_default=True,
                      help="The namespace for which policies are asked."),
         click.Option(["--timeout", "seconds"], type=click.FloatRange(0, 86_400, min_open=True), default=60.0,

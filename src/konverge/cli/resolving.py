@@ -30,6 +30,7 @@ from konverge.resolution.reference import Digest, Reference, Value
 from konverge.resolution.requests.policies import read_policy
 from konverge.resolution.resolvers import standard_resolvers
 from konverge.resolution.services import ClusterObjects
+from konverge.resolution.signatures import SignatureVerifier
 from konverge.resolution.written import WrittenReference
 
 __all__ = ["Flags", "fetch_all", "resolve_one"]
@@ -115,6 +116,7 @@ class Flags:
                 networks=given["networks"],
                 certificates=_certificates(given["certificates"]),
                 options=EngineOptions(timeout=timedelta(seconds=given["seconds"])),
+                verifier=SignatureVerifier(given["trusted_root"]),
             ),
             kubeconfig=(given["kubeconfig_file"], given["context"]) if needs_cluster else None,
         )

@@ -17,6 +17,8 @@ from tests.resolution.shelf import BOX, Shelf
 pytestmark = pytest.mark.anyio
 
 NEWER = BOX.replace(b"name: a", b"name: b")
+in_simulated_time = pytest.mark.parametrize("cluster_kind", [pytest.param("embedded", marks=pytest.mark.embedded)])
+
 LABEL = "resolution.konverge.dev/definition"
 
 
@@ -55,7 +57,7 @@ async def test_a_definition_reaches_a_component_and_the_record_says_where_it_is_
     assert await requests_of(readers) == []
 
 
-@pytest.mark.embedded
+@in_simulated_time
 async def test_a_component_waits_and_says_for_what_and_no_worker_does(readers: Readers) -> None:
     shelf = Shelf()
     async with readers.running(shelf):
@@ -69,7 +71,7 @@ async def test_a_component_waits_and_says_for_what_and_no_worker_does(readers: R
     assert blocked.message.endswith("one: resolving shelf https://a.example/one")
 
 
-@pytest.mark.embedded
+@in_simulated_time
 async def test_everything_that_an_owner_needs_is_asked_for_at_once(readers: Readers) -> None:
     shelf = Shelf()
     async with readers.running(shelf):
@@ -79,7 +81,7 @@ async def test_everything_that_an_owner_needs_is_asked_for_at_once(readers: Read
     assert len(shelf.calls) == 3
 
 
-@pytest.mark.embedded
+@in_simulated_time
 async def test_a_run_never_changes_its_definition_and_asks_nobody_again(readers: Readers) -> None:
     content = [BOX]
     shelf = Shelf(answer=lambda fetch, calls: content[0])
@@ -114,7 +116,7 @@ async def test_another_reference_is_another_definition_and_the_copy_of_the_forme
         await readers.desk.cluster.eventually(is_new, describe="there is the new copy alone")
 
 
-@pytest.mark.embedded
+@in_simulated_time
 async def test_a_failure_has_its_reason_and_message_on_the_owner(readers: Readers) -> None:
     shelf = Shelf(answer=_missing)
     async with readers.running(shelf):
@@ -126,7 +128,7 @@ async def test_a_failure_has_its_reason_and_message_on_the_owner(readers: Reader
     assert blocked.message.endswith("one: NotFound: there is no such box")
 
 
-@pytest.mark.embedded
+@in_simulated_time
 async def test_the_next_source_answers_when_the_first_does_not_have_it(readers: Readers) -> None:
     async with readers.running(Shelf(answer=_missing), Shelf(name="attic")):
         await readers.create("a", reads={"one": "1"}, otherwise="attic")
@@ -134,7 +136,7 @@ async def test_the_next_source_answers_when_the_first_does_not_have_it(readers: 
     assert recorded(await readers.get())["one"]["resolver"] == "attic"
 
 
-@pytest.mark.embedded
+@in_simulated_time
 async def test_no_other_source_answers_when_the_first_refuses(readers: Readers) -> None:
     attic = Shelf(name="attic")
     async with readers.running(Shelf(answer=_denied), attic):
@@ -162,7 +164,7 @@ async def test_an_altered_copy_is_refused_until_somebody_deletes_it(readers: Rea
     assert condition.message.endswith("its content is not what its record says; delete it, and it is fetched again")
 
 
-@pytest.mark.embedded
+@in_simulated_time
 async def test_an_owner_that_goes_takes_its_fetch_and_its_copies_with_it(readers: Readers) -> None:
     shelf = Shelf()
     async with readers.running(shelf):
@@ -176,7 +178,7 @@ async def test_an_owner_that_goes_takes_its_fetch_and_its_copies_with_it(readers
         )
 
 
-@pytest.mark.embedded
+@in_simulated_time
 async def test_an_owner_that_has_its_definitions_costs_no_request(readers: Readers) -> None:
     async with readers.running(Shelf()):
         await readers.create("a", reads={"one": "1"})
@@ -188,7 +190,7 @@ async def test_an_owner_that_has_its_definitions_costs_no_request(readers: Reade
         assert _sent(readers)[before:] == []
 
 
-@pytest.mark.embedded
+@in_simulated_time
 async def test_nobody_who_serves_a_resolver_is_told_at_once(requesting: Readers) -> None:
     async with requesting.running(Shelf()):
         await requesting.create("a", reads={"one": "1"}, resolver="nobody")
@@ -196,7 +198,7 @@ async def test_nobody_who_serves_a_resolver_is_told_at_once(requesting: Readers)
     assert "there are: shelf" in condition.message
 
 
-@pytest.mark.embedded
+@in_simulated_time
 async def test_three_references_of_an_owner_are_three_requests_after_one_pass(requesting: Readers) -> None:
     async with requesting.running(serves=False):
         await requesting.create("a", reads={"one": "1", "two": "1", "three": "1"})
@@ -232,7 +234,7 @@ async def test_content_of_a_request_that_was_changed_is_refused(requesting: Read
     assert await copies(requesting) == []
 
 
-@pytest.mark.embedded
+@in_simulated_time
 async def test_what_may_pass_is_asked_again_by_itself(readers: Readers) -> None:
     def answer(fetch: Fetch, calls: int) -> bytes:
         if calls <= 3:

@@ -13,8 +13,11 @@ from konverge.resolution.resolver import Resolver
 __all__ = ["STANDARD", "standard_resolvers"]
 
 STANDARD: Mapping[str, tuple[str, str]] = {
+    "bundles": ("konverge.resolution.resolvers.bundles", "BundlesResolver"),
     "cluster": ("konverge.resolution.resolvers.cluster", "ClusterResolver"),
     "git": ("konverge.resolution.resolvers.git", "GitResolver"),
+    "http": ("konverge.resolution.resolvers.http", "HttpResolver"),
+    "hub": ("konverge.resolution.resolvers.hub", "HubResolver"),
 }
 """By name of the resolver, its module and class."""
 

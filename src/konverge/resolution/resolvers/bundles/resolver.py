@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
+from konverge.resolution.relative import beside
 from konverge.resolution.resolver import Fetch, Parameter, Setting
 from konverge.resolution.resolvers.bundles.attached import attached_signatures
 from konverge.resolution.resolvers.bundles.images import Image
@@ -45,6 +46,19 @@ class BundlesResolver:
     def is_pinned(self, params: Parameters) -> bool:
         """Tell whether a digest names the image."""
         return image_of(params).digest is not None
+
+    def relative(self, params: Parameters, path: str) -> Parameters:
+        """The parameters of another layer of the same image: its name, or ``../``, its kind, ``/`` and its name.
+
+        Raises:
+            ResolutionError: ``InvalidParams``: it is neither.
+        """
+        # A file's title can have slashes; the kind is the root of what an image has.
+        kind, _, name = beside(f"{params['kind']}/{params['name']}", path).partition("/")
+        if not name:
+            told = f"path {path[:120]!r}: expected a name, or ../kind/name"
+            raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+        return {**params, "kind": kind, "name": name}
 
     async def pin(self, fetch: Fetch) -> Parameters | None:
         """The parameters with the digest that the tag is now: one request without a body.
