@@ -1,5 +1,7 @@
 """Kinds that are known by their schema alone."""
 
+from typing import Literal
+
 import pytest
 
 from konverge.crd import PlainResource, crd_manifest, declared_resource, decode, definition_of, sample_objects
@@ -8,7 +10,7 @@ from konverge.kube import GroupVersionKind, Object
 from konverge.operator import Operator
 
 SITE = GroupVersionKind("demo.konverge.test", "v1", "Site")
-SCHEMA: Object = {
+SCHEMA: dict[Literal["spec", "status"], Object] = {
     "spec": {"type": "object", "required": ["host"], "properties": {"host": {"type": "string"}}},
     "status": {"type": "object", "properties": {"url": {"type": "string"}}},
 }

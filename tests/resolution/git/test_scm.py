@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import ssl
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 from yarl import URL
 
-from konverge.network import Credential, GuardedHttp, Networks
+from konverge.network import Credential, GuardedHttp, Networks, Trust
 from konverge.resolution import Reason, ResolutionError, Resolved
 from konverge.resolution.resolvers.git import GitResolver
 from tests.resolution.git.samples import BOX, fetch_of, resolve
@@ -236,7 +235,7 @@ async def test_the_guarded_client_sends_names_as_one_part_of_a_path_and_the_toke
     async def lookup(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]
 
-    http = GuardedHttp(lookup, tls=ssl.create_default_context, networks=Networks(["127.0.0.0/8"]))
+    http = GuardedHttp(lookup, tls=Trust(), networks=Networks(["127.0.0.0/8"]))
     given = {"org": "group/team", "repo": "boxes", "revision": "feature/x", "pathInRepo": "deep/box.yaml"}
     given |= {"scmType": "gitlab", "serverURL": gitlab, "token": "mine"}
     plain = {"allow-plain-http-credentials": "true"}
@@ -246,7 +245,7 @@ async def test_the_guarded_client_sends_names_as_one_part_of_a_path_and_the_toke
         ("/api/v4/projects/group%2Fteam%2Fboxes/repository/commits/feature%2Fx", "Bearer sesame"),
         (f"/api/v4/projects/group%2Fteam%2Fboxes/repository/files/deep%2Fbox.yaml?ref={COMMIT}", "Bearer sesame"),
     ]
-    guarded = GuardedHttp(lookup, tls=ssl.create_default_context)
+    guarded = GuardedHttp(lookup, tls=Trust())
     with pytest.raises(ResolutionError) as caught:
         await resolve(fetch_of(folder, given, settings=plain, secrets=SECRETS, http=guarded))
     assert (caught.value.reason, len(Handler.asked)) == (Reason.DENIED, 2)
