@@ -11,11 +11,11 @@ import pytest
 from konverge.box.file import load_box
 from konverge.box.packaging import Packaging, package
 from konverge.box.running import box_operator
-from konverge.cli.box_package import FACILITIES
 from konverge.cli.run import run
 from konverge.crd import crd_manifest
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
+from konverge.operator.deployment import FACILITIES
 from konverge.operator.permissions import permissions_of
 from konverge.testing import Cluster
 

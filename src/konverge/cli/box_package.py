@@ -17,12 +17,10 @@ from konverge.cli.box import read_box
 from konverge.cli.crd import output_option
 from konverge.cli.program import verbose_option
 from konverge.crd import crd_manifest
-from konverge.operator.permissions import Facilities, permissions_of
+from konverge.operator.deployment import FACILITIES
+from konverge.operator.permissions import permissions_of
 
-__all__ = ["FACILITIES", "box_package"]
-
-FACILITIES = Facilities(elects_leader=True, authenticates_metrics=True)
-"""What the operator uses besides what its box declares, as it is run by the Deployment."""
+__all__ = ["box_package"]
 
 
 @click.command("package")
