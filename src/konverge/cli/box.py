@@ -27,6 +27,7 @@ _COMMANDS = {
     "package": ("konverge.cli.box_package", "box_package"),
     "render": ("konverge.cli.box_render", "box_render"),
     "run": ("konverge.cli.run", "run"),
+    "simulate": ("konverge.cli.box_simulate", "box_simulate"),
 }
 
 

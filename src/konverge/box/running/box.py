@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from weakref import WeakKeyDictionary
@@ -24,7 +24,7 @@ from konverge.box.running.run import BoxRun
 from konverge.box.running.uniqueness import index_name, index_values, uniqueness_in
 from konverge.box.steps.labels import OWNER_UID
 from konverge.cache import label_index
-from konverge.clock import SystemEntropy
+from konverge.clock import Clock, Entropy, SystemEntropy
 from konverge.crd import PlainResource, definition_of
 from konverge.errors import describe
 from konverge.kube import Object, ObjectKey, find_condition
@@ -59,6 +59,7 @@ class RunningBox:
         box: The box at the beginning.
         file: Where it was read; None for a box that stays as it is.
         pool: The providers; those of installed packages when not given.
+        make_caller: Makes what sends the external calls of a run.
 
     Attributes:
         box: The box as it is.
@@ -66,8 +67,16 @@ class RunningBox:
         operator: The operator.
     """
 
-    def __init__(self, box: OperatorBox, *, file: Path | None = None, pool: ProviderPool | None = None) -> None:
+    def __init__(
+        self,
+        box: OperatorBox,
+        *,
+        file: Path | None = None,
+        pool: ProviderPool | None = None,
+        make_caller: Callable[[Clock, Entropy], Caller] = lambda clock, entropy: Caller(clock=clock, entropy=entropy),
+    ) -> None:
         self.box = box
+        self._make_caller = make_caller
         self.pool = pool or ProviderPool()
         self._owns_pool = pool is None
         self.pipelines: Mapping[str, Pipeline] = pipelines_of(box, self.pool)
@@ -188,7 +197,7 @@ class RunningBox:
         async with AsyncExitStack() as stack:
             if self._owns_pool:
                 stack.push_async_callback(self.pool.close)
-            caller = await stack.enter_async_context(Caller(clock=run.clock, entropy=run.entropy))
+            caller = await stack.enter_async_context(self._make_caller(run.clock, run.entropy))
             self._runs[run] = BoxRun(self.box, self.pipelines, run, process, caller)
             stack.callback(self._runs.pop, run, None)
             if self._file is not None:

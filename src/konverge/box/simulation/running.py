@@ -1,0 +1,137 @@
+"""Running a simulation, step by step."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from konverge.box.expressions.schedule import parse_period
+from konverge.box.providers import ProviderPool
+from konverge.box.simulation.judging import object_failures, operation_failures
+from konverge.box.simulation.loading import LoadedSimulation
+from konverge.box.simulation.model import Expectations, SimulationStep
+from konverge.box.simulation.report import StepReport
+from konverge.box.simulation.stage import SimulatedCluster, Stage, on_stage
+from konverge.errors import KonvergeError, describe
+from konverge.kube import Object
+
+__all__ = ["SimulatedCluster", "simulate"]
+
+_LONGEST_REAL_ADVANCE_SECONDS = 10.0
+_POLL_SECONDS = 0.1
+_SETTLING_PASSES = 10
+
+
+async def simulate(
+    loaded: LoadedSimulation,
+    cluster: SimulatedCluster,
+    *,
+    pool: ProviderPool | None = None,
+    tell: Callable[[StepReport], None] = lambda report: None,
+) -> list[StepReport]:
+    """Run a simulation.
+
+    All steps are run, also after one whose expectations do not hold. Cancelled, it stops the operator.
+
+    Args:
+        loaded: The simulation.
+        cluster: Where it runs.
+        pool: The providers; those of installed packages when not given.
+        tell: Hears of each step when it has ended.
+
+    Raises:
+        konverge.errors.KonvergeError: The box cannot be run in the cluster, or what is given is refused.
+    """
+    spec = loaded.simulation.spec
+    reports: list[StepReport] = []
+    async with on_stage(loaded.box, cluster, loaded.given, spec.answers, pool=pool) as stage:
+        for step, objects in zip(spec.steps, loaded.applied, strict=True):
+            report = await _step(loaded, stage, step, objects)
+            reports.append(report)
+            tell(report)
+    return reports
+
+
+async def _step(
+    loaded: LoadedSimulation, stage: Stage, step: SimulationStep, objects: tuple[Object, ...]
+) -> StepReport:
+    cluster = stage.cluster
+    seconds = 0.0 if step.advance is None else parse_period(step.advance).total_seconds()
+    if not cluster.is_embedded:
+        if step.only == "embedded":
+            return StepReport(name=step.name, skipped="it is for the embedded cluster only")
+        if seconds > _LONGEST_REAL_ADVANCE_SECONDS:
+            return StepReport(name=step.name, skipped=f"nobody waits for {step.advance} of real time")
+    started, before, failed = cluster.clock.monotonic(), len(stage.operations), stage.failed_passes
+    failures: list[str] = []
+    try:
+        stage.answers.update(step.answers)
+        for obj in objects:
+            await stage.apply(obj)
+        for patch in step.patch:
+            await stage.patch(loaded.gvk(patch), patch.name, patch.namespace, patch.merge)
+        for named in step.delete:
+            await stage.delete(loaded.gvk(named), named.name, named.namespace)
+        if seconds:
+            await cluster.clock.sleep(seconds)
+        if step.expect is None:
+            await _settle(stage)
+        else:
+            failures = await _expected(loaded, stage, step.expect, before, failed)
+    except KonvergeError as error:
+        failures = [f"the step cannot be done: {describe(error)}"]
+    return StepReport(
+        name=step.name,
+        operations=tuple(stage.operations[before:]),
+        conditions=tuple(await stage.conditions()),
+        failures=tuple(failures),
+        errors=tuple(stage.last_errors()) if stage.failed_passes > failed else (),
+        seconds=cluster.clock.monotonic() - started,
+    )
+
+
+async def _settle(stage: Stage) -> None:
+    """Passes until one writes nothing, so that the next step begins where this one has ended."""
+    for _ in range(_SETTLING_PASSES):
+        if not await stage.another_pass():
+            return
+        await stage.cluster.clock.sleep(_POLL_SECONDS)
+
+
+async def _expected(
+    loaded: LoadedSimulation, stage: Stage, expect: Expectations, before: int, failed: int
+) -> list[str]:
+    """The expectations that still do not hold when their time is over."""
+    failures: list[str] = []
+    try:
+        async with asyncio.timeout(parse_period(expect.within).total_seconds()):
+            while True:
+                await stage.rest()
+                failures = await _failures(loaded, stage, expect, before, failed)
+                if not failures:
+                    # What holds only until the next pass does not hold.
+                    written = await stage.another_pass()
+                    failures = await _failures(loaded, stage, expect, before, failed)
+                    if expect.steady and written:
+                        shown = ", ".join(f"{each.verb} {each.which}" for each in written[:5])
+                        failures = [*failures, f"expected a pass that writes nothing, found one that {shown}"]
+                if not failures:
+                    return []
+                await stage.cluster.clock.sleep(_POLL_SECONDS)
+    except TimeoutError:
+        return failures or [f"nothing can be said after {expect.within}: the operator does not come to rest"]
+
+
+async def _failures(
+    loaded: LoadedSimulation, stage: Stage, expect: Expectations, before: int, failed: int
+) -> list[str]:
+    failures: list[str] = []
+    for each in expect.objects:
+        failures += object_failures(each, await stage.find(loaded.gvk(each), each.name, each.namespace))
+    for named in expect.absent:
+        if await stage.find(loaded.gvk(named), named.name, named.namespace) is not None:
+            failures.append(f"{named.kind}/{named.name}: expected to be absent, it is there")
+    failures += operation_failures(expect, stage.operations[before:], stage.owner_kinds)
+    if expect.no_errors and stage.failed_passes > failed:
+        failures += [f"expected no errors, found: {error}" for error in stage.last_errors()]
+    return failures

@@ -1,0 +1,226 @@
+"""``konverge box simulate``: a box at work in a cluster, step by step, held against what is expected of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from datetime import datetime
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import click
+
+from konverge.box.file import OperatorBox
+from konverge.box.file.source import read_source
+from konverge.box.rendering import DEFAULT_TIME
+from konverge.box.running.checking import load_checked_box
+from konverge.box.running.definition import class_of
+from konverge.box.simulation import (
+    SimulatedCluster,
+    StepReport,
+    load_simulation,
+    run_cycles,
+    simulate,
+)
+from konverge.box.simulation.model import KIND
+from konverge.cli.box import read_box
+from konverge.cli.box_render import read_answers
+from konverge.cli.failures import ExitCode
+from konverge.cli.program import is_verbose, verbose_option
+from konverge.cli.yaml_documents import read_objects
+from konverge.client import Client, HttpTransport, cluster_config
+from konverge.clock import SeededEntropy, SimulatedClock, SimulatedLoop, SystemClock, SystemEntropy
+from konverge.crd import definition_of, sample_objects
+from konverge.errors import ConfigurationError, KonvergeError
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.localcluster import LocalCluster
+
+__all__ = ["box_simulate"]
+
+Where: TypeAlias = Literal["embedded", "kubeconfig"]
+
+_FILE = "simulate.yaml"
+_DEFAULT_NAMESPACE = "default"
+_SAMPLES = 3
+_SIGNS = {"created": "+", "updated": "~", "deleted": "-"}
+_STYLES = {"created": "green", "updated": "yellow", "deleted": "red"}
+_USER_AGENT = f"konverge/{version('konverge')} (simulate)"
+_NAMESPACE = GroupVersionKind("", "v1", "Namespace")
+
+
+@click.command("simulate")
+@click.argument("paths", metavar="FILE|FOLDER...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--cluster",
+    type=click.Choice(["embedded", "kubeconfig"]),
+    default="embedded",
+    show_default=True,
+    help="The embedded one in simulated time, or that of the kubeconfig, in a namespace that is made for it.",
+)
+@click.option(
+    "--cycles", type=click.IntRange(2, 100), default=10, show_default=True, help="Of a box without simulation."
+)
+@click.option(
+    "--object",
+    "object_files",
+    metavar="CR.yaml",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Custom resources for a box without simulation; samples of its schema when not given.",
+)
+@click.option(
+    "--given",
+    "given_files",
+    metavar="OBJECTS.yaml",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="What is in the cluster before, for a box without simulation.",
+)
+@click.option(
+    "--answers",
+    "answers_file",
+    metavar="ANSWERS.yaml",
+    type=click.Path(path_type=Path),
+    help="What external calls are answered, for a box without simulation.",
+)
+@verbose_option
+@click.pass_context
+def box_simulate(
+    ctx: click.Context,
+    paths: tuple[Path, ...],
+    cluster: Where,
+    cycles: int,
+    object_files: tuple[Path, ...],
+    given_files: tuple[Path, ...],
+    answers_file: Path | None,
+) -> None:
+    """Run boxes in a cluster of their own, and hold them against what is expected of them.
+
+    FILE is a simulation, or a box: then its custom resources are applied, and it is given passes until one writes
+    nothing. A FOLDER stands for its simulate.yaml, or for those of its subfolders. What the operator does is shown as +
+    created, ~ updated, - deleted. Calls are answered by the file and sent to nobody. Exit code 1: an expectation does
+    not hold, or a box does not come to rest.
+    """
+    # What passes fail with is part of the report.
+    logging.basicConfig(level=logging.DEBUG if is_verbose(ctx) else logging.CRITICAL)
+    files = [file for path in paths for file in _files(path)]
+    objects = [obj for each in object_files for obj in read_objects(each)]
+    given = [obj for each in given_files for obj in read_objects(each)]
+    answers = {} if answers_file is None else read_answers(answers_file)
+    failed = 0
+    for file in files:
+        click.secho(str(file), bold=True)
+        if _kind_of(file) == KIND:
+            is_well = _run(cluster, _starts_at(file), partial(_simulated, file))
+        else:
+            box = load_checked_box(read_box(file), file=str(file))
+            run = partial(run_cycles, box, objects or _samples(box), cycles=cycles, given=given, answers=answers)
+            is_well = _run(cluster, DEFAULT_TIME, partial(run, tell=_tell))
+            click.echo("  steady" if is_well else f"  not steady after {cycles} cycles")
+        failed += not is_well
+    if len(files) > 1 or failed:
+        click.echo(f"{len(files)} simulated, {failed} failed", err=True)
+    if failed:
+        ctx.exit(ExitCode.FAILED)
+
+
+def _run(kind: Where, starts_at: datetime, job: Callable[[SimulatedCluster], Awaitable[bool]]) -> bool:
+    """Run something in a cluster."""
+    if kind == "kubeconfig":
+        return asyncio.run(_on(_of_kubeconfig(), job))
+    # Hours of simulated time pass at once, and nobody waits for a network.
+    with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
+        return runner.run(_on(_embedded(starts_at), job))
+
+
+async def _on(
+    opening: AbstractAsyncContextManager[SimulatedCluster], job: Callable[[SimulatedCluster], Awaitable[bool]]
+) -> bool:
+    async with opening as cluster:
+        return await job(cluster)
+
+
+@asynccontextmanager
+async def _embedded(starts_at: datetime) -> AsyncIterator[SimulatedCluster]:
+    clock = SimulatedClock(starts_at)
+    async with (
+        LocalCluster(clock=clock, entropy=SeededEntropy()) as cluster,
+        Client(cluster.transport(), user_agent=_USER_AGENT, clock=clock) as client,
+    ):
+        transport = cluster.transport()
+        yield SimulatedCluster(client, transport, clock, SeededEntropy(1), _DEFAULT_NAMESPACE, is_embedded=True)
+
+
+@asynccontextmanager
+async def _of_kubeconfig() -> AsyncIterator[SimulatedCluster]:
+    clock, entropy = SystemClock(), SystemEntropy()
+    config = cluster_config(clock=clock)
+    namespace = f"simulation-{entropy.name_suffix(8)}"
+    transport = HttpTransport(config, clock=clock)
+    async with Client(HttpTransport(config, clock=clock), user_agent=_USER_AGENT, clock=clock) as client:
+        try:
+            yield SimulatedCluster(client, transport, clock, entropy, namespace, is_embedded=False)
+        finally:
+            await transport.close()
+            with suppress(KonvergeError):  # it was not made, or what has gone wrong is known already
+                await client.delete(_NAMESPACE, ObjectKey("", namespace))
+
+
+async def _simulated(file: Path, cluster: SimulatedCluster) -> bool:
+    loaded = load_simulation(file, namespace=cluster.namespace)
+    return not any(report.failures for report in await simulate(loaded, cluster, tell=_tell))
+
+
+def _tell(report: StepReport) -> None:
+    if report.skipped:
+        click.echo(f"  {report.name}: left out: {report.skipped}")
+        return
+    click.echo(f"  {report.name}")
+    shown: dict[tuple[str, str, bool], int] = {}
+    for each in report.operations:
+        shown[each.verb, each.which, each.is_status] = shown.get((each.verb, each.which, each.is_status), 0) + 1
+    for (verb, which, is_status), count in shown.items():
+        told = f"{_SIGNS[verb]} {which}{' status' if is_status else ''}{f' ({count} times)' if count > 1 else ''}"
+        click.secho(f"    {told}", fg=_STYLES[verb])
+    for text in report.conditions:
+        click.echo(f"    {text}")
+    for text in report.errors:
+        click.echo(f"    error: {text}")
+    for text in report.failures:
+        click.secho(f"    FAILED {text}", fg="red")
+
+
+def _samples(box: OperatorBox) -> list[Object]:
+    """Custom resources as the schemas allow them."""
+    found: list[Object] = []
+    for declared in box.spec.crds.values():
+        for number, sample in enumerate(sample_objects(definition_of(class_of(declared)), _SAMPLES).objects, 1):
+            name = f"{declared.resource.kind.lower()}-{number}"
+            # Without what would be somebody's namespace, or another UID.
+            found.append({**sample, "metadata": {"name": name}})
+    return found
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    if (path / _FILE).is_file():
+        return [path / _FILE]
+    found = sorted(path.glob(f"*/{_FILE}"))
+    if not found:
+        raise ConfigurationError(f"{path}: expected a {_FILE} in this folder or in its subfolders, found none")
+    return found
+
+
+def _kind_of(file: Path) -> str:
+    sources = read_source(read_box(file), str(file))
+    value = sources[0].value if sources else None
+    return str(value.get("kind", "")) if isinstance(value, dict) else ""
+
+
+def _starts_at(file: Path) -> datetime:
+    return datetime.fromisoformat(load_simulation(file).simulation.spec.starts_at)
