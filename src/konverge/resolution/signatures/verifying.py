@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SignatureVerifier"]
 
-_MAX_KEYS = 50
-
 
 class SignatureVerifier:
     """Tells what is wrong with a signature; a `konverge.resolution.engine.Verifier`.
@@ -79,7 +77,7 @@ def _by_keys(resolved: Resolved, obj: Object, pems: Sequence[str]) -> str:
     except ImportError:
         return "signatures need the library cryptography: pip install 'konverge[signatures]'"
     keys, mistakes = [], []
-    for number, pem in enumerate(pems[:_MAX_KEYS]):
+    for number, pem in enumerate(pems):
         try:
             keys.append(PublicKey(pem))
         except ValueError as error:

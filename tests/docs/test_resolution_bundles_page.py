@@ -1,0 +1,89 @@
+"""The tables of docs/resolution/bundles.md and signatures.md are those of the code, and what they show works."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from konverge.resolution import Parameter, Reason, Setting
+from konverge.resolution.policy import Policy
+from konverge.resolution.requests.policies import read_policy
+from konverge.resolution.resolvers.bundles import INDEX_DIGEST, BundlesResolver
+from konverge.resolution.resolvers.bundles.attached import MAX_SIGNATURES
+from konverge.resolution.resolvers.bundles.layouts import API_VERSION, KIND, MAX_LAYERS, NAME, TITLE
+from konverge.resolution.settings import parse_settings
+from konverge.resolution.signatures import BUNDLE, SIGNATURE, objects
+from konverge.resolution.signatures.attached import SIGSTORE_BUNDLE, SIMPLE_SIGNING
+from konverge.resolution.signatures.keys import PublicKey
+from tests.docs.pages import blocks, text_of
+from tests.resolution.signatures.signers import RIGHT
+
+PAGE = "docs/resolution/bundles.md"
+SIGNATURES = "docs/resolution/signatures.md"
+RESOLVER = BundlesResolver()
+
+
+def default_of(parameter: Parameter) -> str:
+    if parameter.setting:
+        return f"setting `{parameter.setting}`"
+    return "required" if parameter.required else ""
+
+
+def setting_row(name: str, setting: Setting) -> str:
+    default = f"`{setting.default}`" if setting.default else ""
+    return f"| `{name}` | {setting.type} | {setting.description} | {default} |"
+
+
+def first_column(page: str, head: str) -> list[str]:
+    """What stands in the first column of the table with that head, in backquotes."""
+    table = text_of(page).partition(f"{head}\n")[2].partition("\n\n")[0]
+    return [name for line in table.splitlines()[1:] for name in re.findall(r"`([^`]+)`", line.split("|")[1])]
+
+
+def test_the_page_has_every_parameter_and_setting_as_the_code_has_them() -> None:
+    rows = [f"| `{name}` | {each.description} | {default_of(each)} |" for name, each in RESOLVER.parameters.items()]
+    assert "| parameter | what it says | default |\n|---|---|---|\n" + "\n".join(rows) + "\n\n" in text_of(PAGE)
+    rows = [setting_row(name, each) for name, each in RESOLVER.settings.items()]
+    head = "| setting | type | what it does | default |\n|---|---|---|---|\n"
+    assert head + "\n".join(rows) + "\n\n" in text_of(PAGE)
+
+
+def test_the_reference_that_the_page_shows_is_valid_and_comes_from_where_it_says() -> None:
+    settings = parse_settings({}, RESOLVER.settings)[0].chosen()
+    (shown,) = (yaml.safe_load(block) for block in blocks(PAGE, "yaml"))
+    uri = RESOLVER.source_uri(RESOLVER.validate(shown["params"], settings), settings)
+    assert f"the source is\n`{uri}`" in text_of(PAGE)
+
+
+def test_the_reasons_of_the_page_are_reasons() -> None:
+    named = first_column(PAGE, "| reason | when |")
+    assert set(named) <= {reason.value for reason in Reason}
+    assert len(named) == 10
+
+
+def test_the_annotations_and_limits_of_the_pages_are_those_of_the_code() -> None:
+    text = text_of(PAGE)
+    assert all(f"`{name}`" in text for name in (NAME, KIND, API_VERSION, TITLE, INDEX_DIGEST))
+    assert f"at most {MAX_LAYERS} layers" in text
+    assert first_column(SIGNATURES, "| annotation | what it is |") == [SIGNATURE, BUNDLE]
+    told = text_of(SIGNATURES)
+    assert f"up to {objects.MAX_SIGNATURES} between commas" in told
+    assert f"Up to {MAX_SIGNATURES} are looked at" in told
+    assert all(f"`{name}" in told for name in (SIMPLE_SIGNING, SIGSTORE_BUNDLE, objects.TEKTON))
+
+
+def test_the_policy_that_the_page_shows_is_one() -> None:
+    policy = read_policy(yaml.safe_load(blocks(SIGNATURES, "yaml")[0]))
+    assert isinstance(policy, Policy)
+    assert policy.signature is not None
+    (key,) = policy.signature.keys
+    PublicKey(key)
+    assert policy.signature.identities[0][1].startswith("https://")
+
+
+def test_what_the_page_signs_is_signed() -> None:
+    shown: dict[str, Any] = {"definition": {"apiVersion": "v1", "kind": "A"}, "private_key_pem": RIGHT.private}
+    exec(blocks(SIGNATURES, "python")[0], shown)
+    assert SIGNATURE in shown["signed"]["metadata"]["annotations"]
