@@ -45,6 +45,7 @@ class ClusterResolver:
     """Gets one object by kind, name and namespace."""
 
     name = "cluster"
+    reads = ()
     parameters: Mapping[str, Parameter] = {
         "kind": Parameter("The kind: Task, task or tasks", setting="default-kind"),
         "name": Parameter("The object's name", required=True),
@@ -146,6 +147,9 @@ class ClusterResolver:
         except (ApiError, ConnectionFailedError):
             raise ResolutionError(Reason.UNREACHABLE, f"the cluster did not answer for {what}") from None
         data = canonical_json(clean(found))
+        if len(data) > fetch.max_bytes:
+            told = f"{what}: expected at most {fetch.max_bytes} bytes, found {len(data)}"
+            raise ResolutionError(Reason.TOO_LARGE, told)
         uri = f"{mapping.path(key)}@{found['metadata'].get('uid', '')}"
         return Resolved(
             data,
