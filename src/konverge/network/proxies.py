@@ -6,7 +6,7 @@ import base64
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from konverge.network.failures import InvalidRequestError
 from konverge.network.urls import parsed_url
@@ -49,6 +49,20 @@ class Proxy:
             headers["Proxy-Authorization"] = f"Basic {base64.b64encode(user.encode()).decode()}"
         names = (each.strip().lower().removeprefix("*") for each in direct)
         return cls(str(url.origin()), headers, tuple(name for name in names if name))
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Its host and port."""
+        parts = urlsplit(self.url)
+        return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+
+    @property
+    def url_with_user(self) -> str:
+        """The URL as programs are given it that connect by themselves, with user and password."""
+        _, _, basic = self.headers.get("Proxy-Authorization", "").partition(" ")
+        user, _, password = base64.b64decode(basic).decode().partition(":")
+        scheme, _, rest = self.url.partition("://")
+        return f"{scheme}://{quote(user, safe='')}:{quote(password, safe='')}@{rest}" if basic else self.url
 
     def leaves_out(self, host: str) -> bool:
         """Tell whether a host is reached without it."""

@@ -26,7 +26,7 @@ from konverge.resolution.reasons import Reason
 from konverge.resolution.resolver import Fetch, Setting
 from konverge.resolution.settings import as_list
 
-__all__ = ["CONNECTION_SETTINGS", "check_status", "failures_of", "http_of", "status_failure"]
+__all__ = ["CONNECTION_SETTINGS", "check_status", "failures_of", "http_of", "proxy_of", "status_failure"]
 
 CONNECTION_SETTINGS: dict[str, Setting] = {
     "ca-certificates": Setting("Certificates (PEM) that are trusted besides the machine's"),
@@ -78,17 +78,28 @@ def http_of(fetch: Fetch) -> GuardedHttp:
     Raises:
         ResolutionError: ``InvalidConfiguration``, naming the setting; or there is nothing to ask with.
     """
-    http, settings = fetch.services.http, fetch.settings
-    if not isinstance(http, GuardedHttp):
+    http: GuardedHttp | None = fetch.services.http
+    if http is None:
         raise ResolutionError(Reason.INTERNAL, "nobody has said how resolvers may ask over HTTP here")
-    setting, proxy = "proxy", None
+    proxy = proxy_of(fetch.settings)
     try:
-        if settings.get("proxy", "").strip():
-            proxy = Proxy.parse(settings["proxy"], direct=as_list(settings.get("no-proxy", "")))
-        setting = "ca-certificates"
-        return http.adapted(authorities=settings.get("ca-certificates", ""), proxy=proxy)
+        return http.adapted(authorities=fetch.settings.get("ca-certificates", ""), proxy=proxy)
     except ValueError as error:
-        raise ResolutionError(Reason.INVALID_CONFIGURATION, f"setting {setting!r}: {error}") from None
+        raise ResolutionError(Reason.INVALID_CONFIGURATION, f"setting 'ca-certificates': {error}") from None
+
+
+def proxy_of(settings: Mapping[str, str]) -> Proxy | None:
+    """The proxy of `CONNECTION_SETTINGS`; None for none.
+
+    Raises:
+        ResolutionError: ``InvalidConfiguration``.
+    """
+    if not settings.get("proxy", "").strip():
+        return None
+    try:
+        return Proxy.parse(settings["proxy"], direct=as_list(settings.get("no-proxy", "")))
+    except ValueError as error:
+        raise ResolutionError(Reason.INVALID_CONFIGURATION, f"setting 'proxy': {error}") from None
 
 
 @contextmanager

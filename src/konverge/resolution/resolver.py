@@ -19,6 +19,7 @@ from konverge.resolution.reference import Parameters
 from konverge.resolution.result import MAX_CONTENT_BYTES, Resolved
 
 __all__ = [
+    "READS",
     "Addresses",
     "ClusterReader",
     "Fetch",
@@ -29,6 +30,14 @@ __all__ = [
     "Setting",
     "Workspaces",
 ]
+
+
+READS = ("secrets",)
+"""What a resolver that does not say it in an attribute ``reads`` may get of the requester's namespace, by name.
+
+``secrets``, ``serviceaccounts``, both or nothing: the roles of an operator come from it, so that a resolver without
+credentials gives its operator no right to read any.
+"""
 
 
 @dataclass(frozen=True, slots=True)

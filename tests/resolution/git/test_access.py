@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import ssl
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,7 +14,9 @@ from konverge.resolution import Reason, ResolutionError
 from konverge.resolution.resolvers.git import repositories
 from konverge.resolution.resolvers.git.processes import run
 from tests.client.certificates import Authority
-from tests.resolution.git.samples import Samples, fetch_of, files_in, resolve, texts_in
+from tests.network.stands import ForwardProxy
+from tests.network.stands import server as talking
+from tests.resolution.git.samples import Loopback, Samples, fetch_of, files_in, resolve, texts_in
 from tests.resolution.servers.git import GitServer, git_server
 from tests.resolution.servers.git_faults import fault_server
 
@@ -165,3 +168,24 @@ async def test_a_certificate_for_another_name_is_not_trusted(
     settings = {"ca-certificates": authority.certificate.decode()}
     error = await refused(tls_server, folder, {"url": tls_server.url("boxes.git", host="other.test")}, settings)
     assert "certificate" in error.message
+
+
+async def test_a_proxy_of_the_settings_connects_in_place_of_git(private: GitServer, folder: Path) -> None:
+    forward = ForwardProxy({"git.test": private.port})
+    async with talking(forward) as port:
+        settings = {**PLAIN, "proxy": f"http://me:pass%40word@proxy.test:{port}"}
+        params = {"url": private.url("boxes.git"), "pathInRepo": "box.yaml", **MINE}
+        asked = Loopback(denied=frozenset({"git.test"}))
+        assert (await resolve(fetch_of(folder, params, settings=settings, secrets=SECRETS, addresses=asked))).data
+    assert {host for host, _ in asked.asked} == {"proxy.test"}
+    assert set(forward.users) == {"Basic " + base64.b64encode(b"me:pass@word").decode()}
+
+
+async def test_an_address_in_a_url_is_judged_with_a_proxy_too(private: GitServer, folder: Path) -> None:
+    settings = {**PLAIN, "proxy": "http://proxy.test:1"}
+    asked = Loopback(denied=frozenset({"127.0.0.1"}))
+    params = {"url": private.url("boxes.git", host="127.0.0.1"), "pathInRepo": "box.yaml"}
+    with pytest.raises(ResolutionError) as caught:
+        await resolve(fetch_of(folder, params, settings=settings, addresses=asked))
+    assert caught.value.reason is Reason.DENIED
+    assert private.seen == []

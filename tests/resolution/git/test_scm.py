@@ -42,6 +42,9 @@ class Api:
     replies: list[Reply] = field(default_factory=list)
     asked: list[tuple[str, str]] = field(default_factory=list)
 
+    def adapted(self, **more: Any) -> Api:
+        return self
+
     async def get(
         self, url: str, *, headers: Mapping[str, str], max_bytes: int, credential: Credential | None
     ) -> Reply:

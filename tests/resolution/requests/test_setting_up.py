@@ -20,7 +20,11 @@ from konverge.resolution.requests.announcements import Announcements, announceme
 from konverge.resolution.requests.configuration import read_configuration
 from konverge.resolution.requests.kinds import OwnRequests
 from konverge.resolution.requests.policies import UnreadablePolicy, read_policies, read_policy
+from konverge.resolution.resolvers.bundles import BundlesResolver
 from konverge.resolution.resolvers.cluster import ClusterResolver
+from konverge.resolution.resolvers.git import GitResolver
+from konverge.resolution.resolvers.http import HttpResolver
+from konverge.resolution.resolvers.hub import HubResolver
 from tests.resolution.shelf import Shelf
 
 KEY = generate_private_key(SECP256R1()).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
@@ -194,6 +198,41 @@ def test_parameters_that_could_be_read_in_two_ways_have_two_names() -> None:
     assert names[0] != names[1]
 
 
+def resources_of(*resolvers: Any) -> set[str]:
+    """What an operator for these may use in the namespaces of requests."""
+    permissions = permissions_of(resolution_operator(resolvers).registered.declaration, Facilities())
+    return {resource for rule in (*permissions.rules, *permissions.cluster_rules) for resource in rule.resources}
+
+
+def test_a_resolver_that_is_not_there_leaves_none_of_its_rules() -> None:
+    whole = resources_of(ClusterResolver(), GitResolver(), BundlesResolver(), HubResolver(), HttpResolver())
+
+    assert {"secrets", "serviceaccounts", "subjectaccessreviews"} <= whole
+    assert whole - resources_of(GitResolver(), HttpResolver()) == {"serviceaccounts", "subjectaccessreviews"}
+    assert not {"secrets", "serviceaccounts", "subjectaccessreviews"} & resources_of(HubResolver())
+    assert not {"secrets", "serviceaccounts"} & resources_of(ClusterResolver())
+
+
+def test_the_connections_of_all_are_those_of_each_resolver_that_says_nothing_else() -> None:
+    data = general(proxy="http://a.example:1", no_proxy="b.example")
+    data["konverge-resolver-git"] = {"proxy": "http://c.example:2"}
+    found = read_configuration([GitResolver(), HttpResolver(), ClusterResolver()], data)
+
+    assert found.mistakes == {}
+    chosen = {each.resolver.name: each.settings.chosen() for each in found.registry}
+    assert (chosen["git"]["proxy"], chosen["http"]["proxy"]) == ("http://c.example:2", "http://a.example:1")
+    assert chosen["git"]["no-proxy"] == "b.example"
+    assert "proxy" not in chosen["cluster"]
+
+
+@pytest.mark.parametrize("data", [general(proxy="me:hunter2@a"), general(ca_certificates="nothing")])
+def test_connections_that_cannot_be_made_so_are_a_mistake_that_is_not_shown(data: dict[str, dict[str, str]]) -> None:
+    (mistake,) = read_configuration([Shelf()], data).mistakes["konverge-resolution"]
+
+    assert mistake.startswith((*data["konverge-resolution"],))
+    assert "hunter2" not in mistake
+
+
 def test_a_parameter_of_two_kinds_is_a_mistake() -> None:
     request = request_for(Reference("git", {"a": "b"}), OWNER)
     request["spec"]["listParams"] = {"a": ["c"]}
@@ -203,7 +242,7 @@ def test_a_parameter_of_two_kinds_is_a_mistake() -> None:
 
 
 def test_secrets_may_be_got_by_name_and_never_listed_and_only_who_keeps_the_lifecycle_deletes() -> None:
-    whole = permissions_of(resolution_operator([ClusterResolver()]).registered.declaration, Facilities())
+    whole = permissions_of(resolution_operator([ClusterResolver(), Shelf()]).registered.declaration, Facilities())
     part = permissions_of(
         resolution_operator([Shelf()], name="part", keeps_lifecycle=False).registered.declaration, Facilities()
     )

@@ -114,7 +114,10 @@ def git_server(root: Path, tls: ssl.SSLContext | None = None) -> Iterator[GitSer
 
 def _answer(handler: BaseHTTPRequestHandler, server: GitServer) -> None:
     body = _body(handler)
-    path, _, query = handler.path.partition("?")
+    target = handler.path
+    if target.startswith("http://"):  # as proxies pass it on
+        target = "/" + target.split("/", 3)[3]
+    path, _, query = target.partition("?")
     authorization = handler.headers.get("Authorization", "")
     server.seen.append(Seen(handler.command, handler.path, authorization))
     first = path.split("/")[1]

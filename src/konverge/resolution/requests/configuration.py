@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
 
+from konverge.network import Proxy, Trust
 from konverge.resolution.cache import CacheLimits, CacheMode
 from konverge.resolution.content import AllowedKinds
 from konverge.resolution.engine import EngineOptions
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.registry import Registry
+from konverge.resolution.remote import CONNECTION_SETTINGS
 from konverge.resolution.resolver import Resolver, Setting
 from konverge.resolution.result import MAX_CONTENT_BYTES
 from konverge.resolution.settings import as_duration, as_list, parse_settings
@@ -41,6 +43,7 @@ GENERAL_SETTINGS: Mapping[str, Setting] = {
     "disabled-resolvers": Setting("Resolvers that may not be used", "list"),
     "allowed-kinds": Setting("Kinds that may be fetched, as Kind.group or *.group; all but Secret when empty", "list"),
     "source-map": Setting("Addresses that stand for others, a line each: from => to"),
+    **CONNECTION_SETTINGS,
     "cache-mode": Setting("auto, always or never for everybody; empty leaves it to who asks"),
     "cache-max-entries": Setting("How many answers are kept", "integer", "1000"),
     "cache-max-bytes": Setting("How many bytes of answers are kept", "integer", str(64 << 20)),
@@ -107,12 +110,22 @@ def read_configuration(resolvers: Iterable[Resolver], data: Mapping[str, Mapping
     mistakes: dict[str, tuple[str, ...]] = {}
     general, wrong = parse_settings(data.get(GENERAL, {}), GENERAL_SETTINGS)
     reading = _Reading(general.plain, list(wrong) + _sets(general.sets))
-    configurations = {each.name: data.get(resolver_config_name(each.name), {}) for each in listed}
+    # What holds for the connections of all is a default of every resolver that makes some.
+    connections = {key: general.plain[key] for key in CONNECTION_SETTINGS if general.plain[key]}
+    configurations = {
+        each.name: {
+            **{key: value for key, value in connections.items() if key in each.settings},
+            **data.get(resolver_config_name(each.name), {}),
+        }
+        for each in listed
+    }
     disabled = as_list(general.plain["disabled-resolvers"])
     registry = Registry.of(listed, configurations, disabled=disabled)
     for installed in registry:
         if installed.mistakes:
             mistakes[resolver_config_name(installed.resolver.name)] = installed.mistakes
+    reading.value("proxy", lambda text: Proxy.parse(text) if text.strip() else None, None)
+    reading.value("ca-certificates", Trust, Trust())
     default_lifetime: timedelta | None = timedelta(hours=1)
     found = Configuration(
         registry=registry,

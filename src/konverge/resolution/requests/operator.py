@@ -24,7 +24,7 @@ from konverge.resolution.requests.policies import read_policy
 from konverge.resolution.requests.resolving import ResolutionRun
 from konverge.resolution.requests.surroundings import Announcing, Surroundings
 from konverge.resolution.requests.tekton import TektonRequest, TektonRequests
-from konverge.resolution.resolver import Resolver
+from konverge.resolution.resolver import READS, Resolver
 from konverge.resolution.services import ClusterServices
 from konverge.runtime import Process, Result
 
@@ -116,14 +116,14 @@ class _Resolution:
             self.operator.uses(cls, "delete")
 
     def _declare(self, reads_kinds: Sequence[GroupVersionKind]) -> None:
-        """Say what is used besides: nothing of Secrets but to get one by its name, and little in other namespaces."""
+        """Say what is used besides: Secrets only where a resolver sends credentials, and then one by its name."""
         uses = self.operator.registered.uses
         uses.append(Use("", "configmaps", READ, Scope.HOME))
         leases = READ if self._keeps_lifecycle else ("create", "patch")
         uses.append(Use("coordination.k8s.io", "leases", leases, Scope.HOME))
         uses.append(Use("", "configmaps", ("create",)))
-        uses.append(Use("", "secrets", ("get",)))
-        uses.append(Use("", "serviceaccounts", ("get",)))
+        reads = {each for resolver in self._resolvers for each in getattr(resolver, "reads", READS)}
+        uses.extend(Use("", each, ("get",)) for each in sorted(reads))
         if any(resolver.name == "cluster" for resolver in self._resolvers):
             uses.append(Use("authorization.k8s.io", "subjectaccessreviews", ("create",), Scope.CLUSTER))
         for gvk in reads_kinds:

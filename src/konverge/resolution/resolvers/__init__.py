@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from konverge.errors import ConfigurationError
-from konverge.resolution.registry import discovered
+from konverge.resolution.registry import ENTRY_POINTS, discovered
 from konverge.resolution.resolver import Resolver
 
 __all__ = ["STANDARD", "standard_resolvers"]
@@ -19,7 +20,11 @@ STANDARD: Mapping[str, tuple[str, str]] = {
     "http": ("konverge.resolution.resolvers.http", "HttpResolver"),
     "hub": ("konverge.resolution.resolvers.hub", "HubResolver"),
 }
-"""By name of the resolver, its module and class."""
+"""By name of the resolver, its module and class.
+
+The entry points of the package say the same, for whoever looks for all resolvers there are; that a checkout whose
+metadata is older works all the same is why they are here.
+"""
 
 
 def standard_resolvers(names: Iterable[str] | None = None) -> list[Resolver]:
@@ -39,9 +44,14 @@ def standard_resolvers(names: Iterable[str] | None = None) -> list[Resolver]:
             found[name] = made()
     if wanted is not None and wanted <= found.keys():
         return list(found.values())
-    for resolver in discovered():
+    for resolver in discovered(_of_others):
         if resolver.name in STANDARD:
             raise ConfigurationError(f"resolver {resolver.name!r}: konverge brings one of that name; give it another")
         if wanted is None or resolver.name in wanted:
             found[resolver.name] = resolver
     return list(found.values())
+
+
+def _of_others() -> list[EntryPoint]:
+    own = {f"{module}:{attribute}" for module, attribute in STANDARD.values()}
+    return [each for each in entry_points(group=ENTRY_POINTS) if each.value not in own]

@@ -61,6 +61,7 @@ class HubResolver:
         "version": Parameter("A version, or a range of versions such as >=0.7 <2", required=True),
         "url": Parameter("The hub, in place of those of the settings"),
     }
+    reads = ()
     settings: Mapping[str, Setting] = {
         "default-type": Setting("The type of hub when the reference names none", default=ARTIFACT),
         "default-kind": Setting("The kind when the reference names none", default="task"),

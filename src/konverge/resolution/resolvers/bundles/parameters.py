@@ -9,6 +9,7 @@ from konverge.kube.names import dns_subdomain_mistakes
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
+from konverge.resolution.remote import CONNECTION_SETTINGS
 from konverge.resolution.resolver import Parameter, Setting
 from konverge.resolution.resolvers.bundles.images import Image, parse_image, registry_name
 from konverge.resolution.settings import as_list
@@ -43,6 +44,7 @@ SETTINGS: dict[str, Setting] = {
         "list",
         "registry-1.docker.io=auth.docker.io, registry.gitlab.com=gitlab.com",
     ),
+    **CONNECTION_SETTINGS,
 }
 
 _KIND = re.compile(r"[A-Za-z][A-Za-z0-9]{0,62}")

@@ -8,6 +8,7 @@ from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
 from konverge.resolution.relative import beside
+from konverge.resolution.remote import http_of
 from konverge.resolution.resolver import Fetch, Parameter, Setting
 from konverge.resolution.resolvers.bundles.attached import attached_signatures
 from konverge.resolution.resolvers.bundles.images import Image
@@ -34,6 +35,7 @@ class BundlesResolver:
     name = "bundles"
     parameters: Mapping[str, Parameter] = PARAMETERS
     settings: Mapping[str, Setting] = SETTINGS
+    reads = ("secrets", "serviceaccounts")
 
     def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
         """The parameters with their defaults, the image in its one spelling."""
@@ -113,7 +115,7 @@ async def _manifest(registry: Registry, named: Pulled, what: str) -> tuple[Pulle
 
 def _access(fetch: Fetch, image: Image) -> Access:
     return Access(
-        http=fetch.services.http,
+        http=http_of(fetch),
         clock=fetch.services.clock,
         login=lambda: _login(fetch, image),
         realms=as_list(fetch.settings.get("token-realms", "")),

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import os
 import shlex
+import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from konverge.network import Proxy
+from konverge.network.addresses import is_address
 from konverge.resolution.resolvers.git.credentials import Credential
 from konverge.resolution.resolvers.git.remotes import Remote
 
@@ -71,13 +74,15 @@ class Connection:
         remote: The repository.
         addresses: Those of its host that were checked; git connects to no other.
         credential: What it is asked with.
-        certificates: Whether there is a file with the authorities that are trusted in place of the machine's.
+        certificates: Whether there is a file with authorities that are trusted besides the machine's.
+        proxy: Who connects instead; the addresses are its own then.
     """
 
     remote: Remote
     addresses: tuple[str, ...]
     credential: Credential
     certificates: bool = False
+    proxy: Proxy | None = None
 
 
 def environment(connection: Connection, folder: Path, *, is_filtered: bool = True) -> dict[str, str]:
@@ -99,9 +104,15 @@ def environment(connection: Connection, folder: Path, *, is_filtered: bool = Tru
         configuration |= {"remote.origin.promisor": "true", "remote.origin.partialCloneFilter": "blob:none"}
     if connection.certificates:
         configuration["http.sslCAInfo"] = str(folder / CERTIFICATES)
-    if remote.scheme != "ssh" and not remote.is_address:
+        if (machines := ssl.get_default_verify_paths().capath) is not None:
+            configuration["http.sslCAPath"] = machines
+    reached = remote.host, remote.port
+    if connection.proxy is not None:
+        configuration |= {"http.proxy": connection.proxy.url_with_user, "http.proxyAuthMethod": "basic"}
+        reached = connection.proxy.place
+    if remote.scheme != "ssh" and not is_address(reached[0]):
         pinned = ",".join(f"[{each}]" if ":" in each else each for each in connection.addresses)
-        configuration["http.curloptResolve"] = f"{remote.host}:{remote.port}:{pinned}"
+        configuration["http.curloptResolve"] = f"{reached[0]}:{reached[1]}:{pinned}"
     if connection.credential.header:
         # Of the most specific URL only; nothing else that git may connect to is shown it.
         configuration[f"http.{remote.origin}/.extraHeader"] = f"Authorization: {connection.credential.header}"

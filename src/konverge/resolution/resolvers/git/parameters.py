@@ -11,6 +11,7 @@ from konverge.resolution.credential_hosts import CREDENTIAL_SETTINGS
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
+from konverge.resolution.remote import CONNECTION_SETTINGS
 from konverge.resolution.resolver import Parameter, Setting
 from konverge.resolution.resolvers.git.names import checked_path, checked_revision
 from konverge.resolution.resolvers.git.remotes import Remote, parse_remote
@@ -72,7 +73,7 @@ SETTINGS: dict[str, Setting] = {
     "allow-ssh": Setting("Whether repositories may be reached over ssh", "boolean", "false"),
     "git-user": Setting("The user name that goes with tokens", default="git"),
     **CREDENTIAL_SETTINGS,
-    "ca-certificates": Setting("Certificates (PEM) that are trusted in place of the machine's"),
+    **CONNECTION_SETTINGS,
     "max-repository-bytes": Setting("How much may be fetched of one repository", "integer", str(256 << 20)),
 }
 

@@ -12,6 +12,7 @@ from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
 from konverge.resolution.relative import beside
+from konverge.resolution.remote import http_of, proxy_of
 from konverge.resolution.resolver import Fetch, Parameter, Setting
 from konverge.resolution.resolvers.git import scm
 from konverge.resolution.resolvers.git.commands import Connection
@@ -123,13 +124,18 @@ class GitResolver:
         if fetch.services.addresses is None:
             raise ResolutionError(Reason.INTERNAL, "programs that connect by themselves have no addresses here")
         credential = await _credential(fetch, remote)
-        addresses = await fetch.services.addresses.resolve_checked(remote.host, remote.port)
+        proxy = None if remote.scheme == "ssh" else proxy_of(fetch.settings)
+        if proxy is not None and proxy.leaves_out(remote.host):
+            proxy = None
+        places = [(remote.host, remote.port)] if proxy is None or remote.is_address else []
+        places += [proxy.place] if proxy is not None else []  # names are the proxy's business, addresses are not
+        addresses = [await fetch.services.addresses.resolve_checked(*place) for place in places][-1]
         max_bytes = max_repository_bytes(fetch.settings)
         # The limit of each file is the first bound; that of the folder counts what is beside the one large pack.
         async with fetch.services.workspaces.folder(max_bytes=2 * max_bytes) as folder:
             await self._check_git(folder)
             certificates = fetch.settings.get("ca-certificates", "")
-            connection = Connection(remote, tuple(addresses), credential, bool(certificates))
+            connection = Connection(remote, tuple(addresses), credential, bool(certificates), proxy)
             repository = Repository(connection, folder, max_bytes)
             await repository.prepare(certificates)
             yield repository
@@ -201,5 +207,4 @@ async def _api_file(fetch: Fetch, source: ApiSource, commit: str, path: str) -> 
 
 async def _asked(fetch: Fetch, source: ApiSource, request: scm.ApiRequest, what: str) -> bytes:
     token = await _api_token(fetch, source)
-    http: scm.Http = fetch.services.http
-    return await scm.ask(http, request, source, token, what=what, now=fetch.services.clock.now())
+    return await scm.ask(http_of(fetch), request, source, token, what=what, now=fetch.services.clock.now())
