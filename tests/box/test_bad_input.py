@@ -129,7 +129,7 @@ USES: dict[str, dict[str, Any]] = {
     "Field": {"status": {"fields": [{"path": "password", "value": READ}, {"path": "found", "value": "yes"}]}},
     "Figure": {"onReconcile": {"configMaps": [config_map("figure", a="{{ cross.db.data.password | toInt }}")]}},
     "Named": {"onReconcile": {"configMaps": [config_map(READ, a="b")]}},
-    "Item": {
+    "Repeated": {
         "onReconcile": {"configMaps": [{**config_map("{{ item }}"), "forEach": {"field": "cross.db.data.password"}}]}
     },
     "Held": {
