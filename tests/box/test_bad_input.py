@@ -95,6 +95,8 @@ HOSTILE: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
 """By kind: the steps of a custom resource, the spec of an object of it, and what Ready says of it."""
 
 
+@pytest.mark.embedded  # what is hostile here never gets to a server
+@pytest.mark.parametrize("cluster_kind", ["embedded"])
 async def test_what_is_hostile_is_told_with_its_path_while_others_are_served(cluster: Cluster) -> None:
     library = Library(cluster)
     crds: dict[str, Any] = {kind.lower(): custom_resource(kind, **steps) for kind, (steps, *_) in HOSTILE.items()}
