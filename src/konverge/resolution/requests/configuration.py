@@ -8,7 +8,7 @@ Pure; who watches the ConfigMaps is `konverge.resolution.requests.surroundings`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.registry import Registry
 from konverge.resolution.remote import CONNECTION_SETTINGS
+from konverge.resolution.requests.tekton_settings import Translation, translated
 from konverge.resolution.resolver import Resolver, Setting
 from konverge.resolution.result import MAX_CONTENT_BYTES
 from konverge.resolution.settings import as_duration, as_list, parse_settings
@@ -77,6 +78,7 @@ class Configuration:
         finished_lifetime: How long a finished request stays; None for ever.
         inline_bytes: Content larger than this is kept apart from its request.
         mistakes: By ConfigMap, everything that is wrong with it.
+        ignored: By ConfigMap of Tekton's, the keys that change nothing, and why.
     """
 
     registry: Registry
@@ -87,6 +89,7 @@ class Configuration:
     finished_lifetime: timedelta | None = timedelta(hours=1)
     inline_bytes: int = MAX_CONTENT_BYTES
     mistakes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ignored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def check(self) -> None:
         """Refuse every request while what holds for all cannot be read.
@@ -99,28 +102,37 @@ class Configuration:
             raise ResolutionError(Reason.INVALID_CONFIGURATION, told)
 
 
-def read_configuration(resolvers: Iterable[Resolver], data: Mapping[str, Mapping[str, str]]) -> Configuration:
+def read_configuration(
+    resolvers: Iterable[Resolver], data: Mapping[str, Mapping[str, str]], *, has_tektons: bool = False
+) -> Configuration:
     """Read the ConfigMaps.
 
     Args:
         resolvers: Those of this process.
         data: By name of the ConfigMap, its data; what is not there has the defaults.
+        has_tektons: Whether Tekton's own ConfigMaps count, below these.
     """
     listed = list(resolvers)
+    known = {each.name: frozenset(each.settings) for each in listed}
+    tektons = translated(data, known) if has_tektons else Translation()
     mistakes: dict[str, tuple[str, ...]] = {}
-    general, wrong = parse_settings(data.get(GENERAL, {}), GENERAL_SETTINGS)
+    general, wrong = parse_settings({**tektons.general, **data.get(GENERAL, {})}, GENERAL_SETTINGS)
     reading = _Reading(general.plain, list(wrong) + _sets(general.sets))
     # What holds for the connections of all is a default of every resolver that makes some.
     connections = {key: general.plain[key] for key in CONNECTION_SETTINGS if general.plain[key]}
     configurations = {
         each.name: {
             **{key: value for key, value in connections.items() if key in each.settings},
+            **tektons.settings.get(each.name, {}),
             **data.get(resolver_config_name(each.name), {}),
         }
         for each in listed
     }
-    disabled = as_list(general.plain["disabled-resolvers"])
-    registry = Registry.of(listed, configurations, disabled=disabled)
+    disabled = (*as_list(general.plain["disabled-resolvers"]), *tektons.disabled)
+    registry = Registry(
+        replace(each, mistakes=(*each.mistakes, *tektons.refused.get(each.resolver.name, ())))
+        for each in Registry.of(listed, configurations, disabled=disabled)
+    )
     for installed in registry:
         if installed.mistakes:
             mistakes[resolver_config_name(installed.resolver.name)] = installed.mistakes
@@ -148,6 +160,7 @@ def read_configuration(resolvers: Iterable[Resolver], data: Mapping[str, Mapping
         ),
         inline_bytes=reading.value("inline-max-bytes", lambda text: min(int(text), MAX_CONTENT_BYTES), 0),
         mistakes=mistakes,
+        ignored=tektons.ignored,
     )
     if reading.mistakes:
         mistakes[GENERAL] = tuple(dict.fromkeys(reading.mistakes))

@@ -24,6 +24,7 @@ from konverge.resolution.requests.policies import read_policy
 from konverge.resolution.requests.resolving import ResolutionRun
 from konverge.resolution.requests.surroundings import Announcing, Surroundings
 from konverge.resolution.requests.tekton import TektonRequest, TektonRequests
+from konverge.resolution.requests.tekton_settings import TEKTON_CONFIG_MAPS
 from konverge.resolution.resolver import READS, Resolver
 from konverge.resolution.services import ClusterServices
 from konverge.runtime import Process, Result
@@ -57,7 +58,8 @@ def resolution_operator(
         home: The namespace of the configuration and of the Leases by which resolvers are announced.
         keeps_lifecycle: Begin the requests of every resolver, end them in time, refuse those for resolvers that nobody
             serves, remove finished ones, and tell of policies that cannot be read. One operator of a cluster does.
-        serves_tekton: Fulfil Tekton's requests too. Their definition has to be there.
+        serves_tekton: Fulfil Tekton's requests too, with Tekton's own ConfigMaps where they are in ``home``. The
+            definition of these requests has to be there.
         services_for: Makes what resolvers may use; with the cluster, the Secrets of the requester's namespace and
             folders for temporary files when not given.
         verifier: Looks at signatures; None refuses what a policy wants to be signed.
@@ -91,6 +93,7 @@ class _Resolution:
         self._resolvers = resolvers
         self._home = home
         self._keeps_lifecycle = keeps_lifecycle
+        self._serves_tekton = serves_tekton
         self._services_for = services_for
         self._verifier = verifier
         self._runs: WeakKeyDictionary[OperatorRun, ResolutionRun] = WeakKeyDictionary()
@@ -151,6 +154,7 @@ class _Resolution:
                 services_for,
                 verifier=self._verifier,
                 keeps_lifecycle=self._keeps_lifecycle,
+                has_tektons=self._serves_tekton,
                 policies=policies,
             )
             self._runs[run] = found
@@ -162,6 +166,7 @@ class _Resolution:
 
             stack.callback(process.informers.subscribe(heard))
             names = frozenset({GENERAL, *(resolver_config_name(resolver.name) for resolver in self._resolvers)})
+            names |= TEKTON_CONFIG_MAPS if self._serves_tekton else frozenset()
             surroundings = Surroundings(
                 process.client,
                 self._home,

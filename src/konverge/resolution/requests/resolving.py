@@ -30,6 +30,7 @@ from konverge.resolution.requests.figures import UNKNOWN, RequestFigures
 from konverge.resolution.requests.kinds import CONTENT_KEY
 from konverge.resolution.requests.lifecycle import Act, Decision, Phase, Rules, Served, decide
 from konverge.resolution.requests.policies import Policies, read_policies
+from konverge.resolution.requests.tekton_settings import CONFIG_MAPS
 from konverge.resolution.resolver import Resolver
 from konverge.runtime import Process
 from konverge.runtime import Result as Again
@@ -41,6 +42,7 @@ _log = logging.getLogger("konverge.resolution")
 _LOOK_SECONDS = 1.0
 _SOON = timedelta(seconds=0.5)
 _RESOLVED = "Resolved"
+_IGNORED = "SettingsIgnored"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class ResolutionRun:
         services_for: Makes what resolvers may use.
         verifier: Looks at signatures; None refuses what has to be signed.
         keeps_lifecycle: Whether this process begins, ends and removes requests of all resolvers.
+        has_tektons: Whether Tekton's own ConfigMaps count.
         policies: Answers all `ResolutionPolicy` objects as they are held.
     """
 
@@ -71,6 +74,7 @@ class ResolutionRun:
         *,
         verifier: Verifier | None,
         keeps_lifecycle: bool,
+        has_tektons: bool = False,
         policies: Callable[[], Iterable[Object]],
     ) -> None:
         self.resolvers = tuple(resolvers)
@@ -78,6 +82,7 @@ class ResolutionRun:
         self._clock = run.clock
         self._process = process
         self._keeps_lifecycle = keeps_lifecycle
+        self._has_tektons = has_tektons
         self._held_policies = policies
         self._policies: Policies | None = None
         self.configuration = read_configuration(self.resolvers, {})
@@ -89,7 +94,7 @@ class ResolutionRun:
         self._figures = None if run.metrics is None else RequestFigures(run.metrics)
         self._pending: dict[str, _Pending] = {}
         self._told_slow: set[str] = set()
-        self._told_mistakes: dict[str, tuple[str, ...]] = {}
+        self._told_problems: dict[str, tuple[str, ...]] = {}
 
     @asynccontextmanager
     async def at_work(self, kinds: Iterable[GroupVersionKind]) -> AsyncIterator[None]:
@@ -116,16 +121,25 @@ class ResolutionRun:
     def configured(self, config_maps: Mapping[str, Object]) -> None:
         """These are the ConfigMaps now; what is under way ends as it began."""
         data = {name: obj.get("data") or {} for name, obj in config_maps.items()}
-        found = self.configuration = read_configuration(self.resolvers, data)
+        found = self.configuration = read_configuration(self.resolvers, data, has_tektons=self._has_tektons)
         engine = self.engine
         engine.registry, engine.options, engine.source_map = found.registry, found.options, found.source_map
         if engine.cache.limits != found.cache_limits:
             engine.cache = Cache(found.cache_limits)
-        for name, mistakes in found.mistakes.items():
-            if self._told_mistakes.get(name) != mistakes:
-                _log.error("ConfigMap %s cannot be used: %s", name, "; ".join(mistakes))
-                self._warn(config_maps[name], Reason.INVALID_CONFIGURATION.value, "; ".join(mistakes), "Configure")
-        self._told_mistakes = dict(found.mistakes)
+        told = {**found.ignored, **found.mistakes}
+        for name, problems in told.items():
+            if self._told_problems.get(name) == problems:
+                continue
+            is_mistake = name in found.mistakes
+            how = "cannot be used" if is_mistake else "has settings that change nothing"
+            _log.log(
+                logging.ERROR if is_mistake else logging.WARNING, "ConfigMap %s %s: %s", name, how, "; ".join(problems)
+            )
+            about = config_maps.get(name) or config_maps.get(CONFIG_MAPS.get(name.rpartition("-")[2], ""))
+            if about is not None:
+                reason = Reason.INVALID_CONFIGURATION.value if is_mistake else _IGNORED
+                self._warn(about, reason, "; ".join(problems), "Configure")
+        self._told_problems = told
 
     def policies_changed(self) -> None:
         """A policy came, changed or went: they are read again before the next fetch."""
