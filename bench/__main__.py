@@ -21,6 +21,7 @@ _MEASUREMENTS = (
     "cached_pods",
     "cold_sync",
     "resolution_git",
+    "resolution_http",
     "resolution_oci",
     "resolution_requests",
     "box_pass",

@@ -1,0 +1,84 @@
+"""What one definition over HTTP costs on the loopback interface, and how much memory a body of 1 GB takes.
+
+The peer is aiohttp with nothing around it, a connection for each request as here, from the same server in the same run.
+Medians of many requests, in turns; the memory is what the process grows by while the body passes through it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import statistics
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import aiohttp
+from aiohttp import web
+from tests.network.stands import guarded, site
+from tests.resolution.fetching import TASK, QuickClock, engine_of
+
+from konverge.resolution import Reference
+from konverge.resolution.engine import Requester
+from konverge.resolution.resolvers.http import HttpResolver
+
+_TIMES = 200
+_HUGE = 1 << 30
+
+
+def measure() -> Iterator[str]:
+    """Run it."""
+    yield from asyncio.run(_measured())
+
+
+async def _measured() -> list[str]:
+    async with site(_serve) as url:
+        engine, http = engine_of(HttpResolver(), QuickClock()), guarded()
+
+        async def resolved() -> None:
+            # The cache keeps nothing here: a URL without a digest may be another definition by now.
+            await engine.resolve(Reference("http", {"url": url}), Requester("web"))
+
+        async def got() -> None:
+            await http.get(url, max_bytes=1 << 20)
+
+        async def bare() -> None:
+            async with aiohttp.ClientSession() as session, session.get(url) as answer:
+                await answer.read()
+
+        by_engine, by_client, peer = await _in_turns(resolved, got, bare)
+        before = most = _resident_bytes()
+        started = time.perf_counter()
+        async with http.stream(f"{url}/huge", max_bytes=_HUGE) as found:
+            async for _ in found.chunks():
+                most = max(most, _resident_bytes())
+        seconds = time.perf_counter() - started
+    return [
+        f"resolution over http: {by_engine:.2f} ms by the engine, {by_client:.2f} ms by the guarded client; "
+        f"bare aiohttp {peer:.2f} ms",
+        f"a body of 1 GB in pieces: {(most - before) / 1e6:.1f} MB more memory (at most 50), {seconds:.1f} s",
+    ]
+
+
+async def _in_turns(*asks: Callable[[], Awaitable[None]]) -> list[float]:
+    taken: list[list[float]] = [[] for _ in asks]
+    for _ in range(_TIMES):
+        for ask, times in zip(asks, taken, strict=True):
+            started = time.perf_counter()
+            await ask()
+            times.append(time.perf_counter() - started)
+    return [statistics.median(times) * 1000 for times in taken]
+
+
+async def _serve(request: web.BaseRequest) -> web.StreamResponse:
+    if request.path != "/huge":
+        return web.Response(body=TASK)
+    answer = web.StreamResponse(headers={"Content-Length": str(_HUGE)})
+    await answer.prepare(request)
+    for _ in range(_HUGE >> 20):
+        await answer.write(b"x" * (1 << 20))
+    return answer
+
+
+def _resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
