@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
-import yaml
 
 from konverge.box.packaging import Packaging, package
 from konverge.box.running import box_operator
 from konverge.box.running.checking import load_checked_box
 from konverge.cli.box import read_box
 from konverge.cli.crd import output_option
+from konverge.cli.manifest_text import manifest_text
 from konverge.cli.program import verbose_option
 from konverge.crd import crd_manifest
 from konverge.operator.deployment import FACILITIES
@@ -64,22 +63,4 @@ def box_package(
     )
     definitions = [crd_manifest(resource) for resource in operator.defined_resources]
     found = package(box, content.decode(), permissions, definitions, chosen)
-    if output == "json":
-        click.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": found}, indent=2))
-    else:
-        click.echo(yaml.dump_all(found, Dumper=_Dumper, sort_keys=False, explicit_start=True, width=120), nl=False)
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes the box in its ConfigMap line by line, as it is."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _text)
+    click.echo(manifest_text(found, output), nl=False)

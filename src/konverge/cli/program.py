@@ -28,6 +28,7 @@ _COMMANDS = {
     "preview": ("konverge.cli.preview", "Print the objects that an operator file wants for an owner."),
     "rbac": ("konverge.cli.rbac", "Print the account and the roles that an operator file needs."),
     "resolve": ("konverge.cli.resolve", "Get a remote definition, and lock what it refers to."),
+    "resolvers": ("konverge.cli.resolvers", "Run the resolvers of remote definitions in a cluster."),
     "run": ("konverge.cli.run", "Run an operator file against a cluster."),
     "types": ("konverge.cli.types", "Print custom resources as TypedDicts for editors and type checkers."),
     "webhooks": ("konverge.cli.webhooks", "Print the webhook configurations of an operator file."),

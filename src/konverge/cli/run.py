@@ -7,11 +7,11 @@ import logging
 import shlex
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -30,7 +30,9 @@ from konverge.operator import Operator, RunOptions
 from konverge.runtime.last_resort import LastResort
 from konverge.runtime.logs import LogFormat, install
 
-__all__ = ["install_definitions", "run"]
+__all__ = ["install_definitions", "process_flags", "run", "run_operator"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _log = logging.getLogger("konverge.cli")
 
@@ -39,23 +41,43 @@ _SERVED_SECONDS = 30.0
 _POLL_SECONDS = 0.1
 _THREADS_SECONDS = 5.0
 
+_FLAGS = (
+    click.option("--kubeconfig", "kubeconfig_file", type=click.Path(path_type=Path), help="The kubeconfig file."),
+    click.option("--context", help="The context of the kubeconfig; its current one when not given."),
+    click.option("--local", is_flag=True,
+                 help="Start an embedded cluster for it, which ends with it; implies --install-crds."),
+    click.option("--install-crds", is_flag=True, help="Apply the operator's CustomResourceDefinitions first."),
+    click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True),
+    run_flags,
+)  # fmt: skip
+
+
+def process_flags(command: F) -> F:
+    """Give a command the options of every process of an operator; it hands them on to `run_operator`."""
+    for option in reversed(_FLAGS):
+        command = option(command)
+    return command
+
 
 @click.command()
 @click.argument("file", metavar="FILE.py[:OPERATOR]|FILE.yaml")
-@click.option("--kubeconfig", "kubeconfig_file", type=click.Path(path_type=Path), help="The kubeconfig file.")
-@click.option("--context", help="The context of the kubeconfig; its current one when not given.")
-@click.option(
-    "--local", is_flag=True, help="Start an embedded cluster for it, which ends with it; implies --install-crds."
-)
-@click.option("--install-crds", is_flag=True, help="Apply the operator's CustomResourceDefinitions first.")
-@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@run_flags
+@process_flags
 @verbose_option
 @click.pass_context
-def run(
+def run(ctx: click.Context, /, file: str, **flags: Any) -> None:
+    """Run the operator in FILE.py, or the box in FILE.yaml, until SIGTERM or Ctrl-C.
+
+    Passes under way may end; a second signal cuts them short. Without --kubeconfig the cluster is the one of KUBECONFIG
+    or ~/.kube/config, and in a Pod without either the Pod's own.
+    """
+    run_operator(ctx, load_operator(parse_reference(file)), **flags)
+
+
+def run_operator(
     ctx: click.Context,
-    /,
-    file: str,
+    operator: Operator,
+    *,
+    home: str = "",
     kubeconfig_file: Path | None,
     context: str | None,
     local: bool,
@@ -63,15 +85,22 @@ def run(
     log_format: LogFormat,
     **flags: Any,
 ) -> None:
-    """Run the operator in FILE.py, or the box in FILE.yaml, until SIGTERM or Ctrl-C.
+    """Run an operator until the process is told to stop.
 
-    Passes under way may end; a second signal cuts them short. Without --kubeconfig the cluster is the one of KUBECONFIG
-    or ~/.kube/config, and in a Pod without either the Pod's own.
+    Args:
+        ctx: The command.
+        operator: The operator.
+        home: Its namespace; the Pod's when not given.
+        kubeconfig_file: The kubeconfig file.
+        context: Its context.
+        local: Start an embedded cluster for it.
+        install_crds: Apply the operator's definitions first.
+        log_format: How it logs.
+        **flags: The other options of `process_flags`.
     """
     if local and (kubeconfig_file or context):
         raise click.UsageError("--local brings a cluster of its own: leave out --kubeconfig and --context")
-    operator = load_operator(parse_reference(file))
-    options = RunFlags(**flags).options(operator.name)
+    options = RunFlags(**flags).options(operator.name, home)
     _log_to_stderr(log_format, verbose=is_verbose(ctx))
     asyncio.run(_run(operator, kubeconfig_file, context, options, local=local, install=install_crds or local))
 

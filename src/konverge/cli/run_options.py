@@ -21,7 +21,7 @@ from konverge.runtime.serving import DEFAULT_FRESHNESS, ServingOptions
 from konverge.runtime.serving.addresses import Address, parse_address
 from konverge.runtime.webhooks import ServiceReference, WebhookOptions
 
-__all__ = ["RunFlags", "run_flags"]
+__all__ = ["RunFlags", "own_namespace", "run_flags"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -100,8 +100,12 @@ class RunFlags:
     def __init__(self, **flags: Any) -> None:
         self._flags = flags
 
-    def options(self, operator: str) -> RunOptions:
-        """How to run the operator of that name.
+    def options(self, operator: str, home: str = "") -> RunOptions:
+        """How to run an operator.
+
+        Args:
+            operator: Its name.
+            home: Its namespace; the Pod's when not given.
 
         Raises:
             click.UsageError: Two options contradict each other.
@@ -109,18 +113,19 @@ class RunFlags:
         """
         flags = self._flags
         self._check_partners()
-        home = _own_namespace() if flags["lease_namespace"] is None else flags["lease_namespace"]
+        given = flags["lease_namespace"]
+        lease_home = (home or own_namespace()) if given is None else given
         return RunOptions(
             namespaces=tuple(dict.fromkeys(flags["namespaces"])),
             grace=timedelta(seconds=flags["grace_seconds"]),
-            leases=self._leases(operator, home),
+            leases=self._leases(operator, lease_home),
             serving=self._serving(),
             webhooks=self._webhooks(),
             registers_webhooks=flags["register_webhooks"],
             records_events=flags["records_events"],
             traces=flags["traces"],
             checks_permissions=flags["checks_permissions"],
-            home=home,
+            home=home or lease_home,
         )
 
     def _check_partners(self) -> None:
@@ -197,9 +202,9 @@ def _parameter(option: str) -> str:
     return option.removeprefix("--").replace("-", "_")
 
 
-def _own_namespace() -> str:
-    """The Pod's namespace; ``default`` outside of one."""
+def own_namespace(otherwise: str = "default") -> str:
+    """The Pod's namespace; outside of one, something else."""
     try:
-        return (SERVICE_ACCOUNT_FOLDER / "namespace").read_text(encoding="utf-8").strip() or "default"
+        return (SERVICE_ACCOUNT_FOLDER / "namespace").read_text(encoding="utf-8").strip() or otherwise
     except OSError:
-        return "default"
+        return otherwise

@@ -1,0 +1,32 @@
+"""Manifests with files in them, as text: whoever reads the YAML reads the file as it is, line by line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+import yaml
+
+from konverge.kube import Object
+
+__all__ = ["manifest_text"]
+
+
+def manifest_text(objects: list[Object], output: Literal["yaml", "json"]) -> str:
+    """The objects as ``kubectl apply`` reads them; equal objects give equal text."""
+    if output == "json":
+        return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2) + "\n"
+    return yaml.dump_all(objects, Dumper=_Dumper, sort_keys=False, explicit_start=True, width=120, allow_unicode=True)
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)

@@ -1,0 +1,169 @@
+"""``konverge resolvers``: the operator that fulfils requests for remote definitions, and the manifests that run it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import click
+
+from konverge.cli.crd import output_option
+from konverge.cli.manifest_text import manifest_text
+from konverge.cli.program import verbose_option
+from konverge.cli.run import process_flags, run_operator
+from konverge.cli.run_options import own_namespace
+from konverge.kube import GroupVersionKind
+
+if TYPE_CHECKING:
+    from konverge.resolution.resolver import Resolver
+
+__all__ = ["resolvers"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_HOME = "konverge-system"
+_NAME = "konverge-resolution"
+
+
+def _kind(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> tuple[GroupVersionKind, ...]:
+    found = []
+    for text in texts:
+        api_version, _, kind = text.rpartition("/")
+        if not api_version or not kind[:1].isupper():
+            raise click.BadParameter(f"expected a kind such as tekton.dev/v1/Task, found {text!r}", ctx, parameter)
+        found.append(GroupVersionKind.parse(api_version, kind))
+    return tuple(found)
+
+
+_FLAGS = (
+    click.option("--only", metavar="NAME[,NAME...]", help="These resolvers; all that are installed when not given."),
+    click.option("--name", default=_NAME, show_default=True,
+                 help="What the operator is called, also where it announces its resolvers."),
+    click.option("--lifecycle/--no-lifecycle", "keeps_lifecycle", default=True, show_default=True,
+                 help="Begin, end and remove the requests of every resolver. One operator of a cluster does."),
+    click.option("--tekton", "serves_tekton", is_flag=True, help="Fulfil Tekton's requests, too."),
+    click.option("--reads", "reads_kinds", multiple=True, metavar="VERSION/KIND", callback=_kind,
+                 help="A kind that the resolver cluster may read, such as tekton.dev/v1/Task; repeatable."),
+)  # fmt: skip
+
+
+def _shared_flags(command: F) -> F:
+    for option in reversed(_FLAGS):
+        command = option(command)
+    return command
+
+
+@click.group()
+def resolvers() -> None:
+    """The resolvers of remote definitions, in a cluster."""
+
+
+@resolvers.command()
+@click.option("--home", metavar="NAMESPACE", help=f"Where its ConfigMaps are; the Pod's namespace, or {_HOME}.")
+@click.option(
+    "--trusted-root",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What is trusted for keyless signatures: trusted_root.json of sigstore.",
+)
+@_shared_flags
+@process_flags
+@verbose_option
+@click.pass_context
+def run(
+    ctx: click.Context,
+    /,
+    home: str | None,
+    trusted_root: Path | None,
+    only: str | None,
+    name: str,
+    keeps_lifecycle: bool,
+    serves_tekton: bool,
+    reads_kinds: tuple[GroupVersionKind, ...],
+    **flags: Any,
+) -> None:
+    """Fulfil requests for remote definitions, until SIGTERM or Ctrl-C.
+
+    The configuration is in ConfigMaps of the --home namespace, which are read again when they change:
+    konverge-resolution for all resolvers, konverge-resolver-NAME for each.
+    """
+    # With everything that resolvers need: not for who lists the commands.
+    from konverge.resolution.requests import resolution_operator
+    from konverge.resolution.signatures import SignatureVerifier
+
+    found = own_namespace(otherwise=_HOME) if home is None else home
+    operator = resolution_operator(
+        _chosen(ctx, only),
+        name=name,
+        home=found,
+        keeps_lifecycle=keeps_lifecycle,
+        serves_tekton=serves_tekton,
+        reads_kinds=reads_kinds,
+        verifier=SignatureVerifier(trusted_root),
+    )
+    run_operator(ctx, operator, home=found, **flags)
+
+
+@resolvers.command()
+@click.option("--image", help="The image, whose entry point is konverge; konverge:VERSION when not given.")
+@click.option("--namespace", default=_HOME, show_default=True, help="Where the operator lives, with its ConfigMaps.")
+@click.option("--make-namespace/--no-make-namespace", default=True, show_default=True, help="Print the Namespace, too.")
+@click.option("--replicas", type=click.IntRange(1, 10), default=2, show_default=True, help="One of them works.")
+@click.option(
+    "--watch", "watched", multiple=True, metavar="NAMESPACE", help="For requests of this one alone; repeatable."
+)
+@_shared_flags
+@output_option
+@verbose_option
+@click.pass_context
+def package(
+    ctx: click.Context,
+    /,
+    image: str | None,
+    namespace: str,
+    make_namespace: bool,
+    replicas: int,
+    watched: tuple[str, ...],
+    only: str | None,
+    name: str,
+    keeps_lifecycle: bool,
+    serves_tekton: bool,
+    reads_kinds: tuple[GroupVersionKind, ...],
+    output: Literal["yaml", "json"],
+) -> None:
+    """Print the manifests that run resolvers in a cluster.
+
+    Namespace, definitions, account and roles, ConfigMaps with their documentation, Service, PodDisruptionBudget and
+    Deployment. A resolver that is left out leaves no rule behind. Apply them with: konverge resolvers package | kubectl
+    apply --server-side -f -
+    """
+    from konverge.resolution.requests.packaging import ResolverPackaging, package_resolvers
+
+    chosen = ResolverPackaging(
+        image=image or f"konverge:{version('konverge')}",
+        name=name,
+        home=namespace,
+        replicas=replicas,
+        watched=tuple(dict.fromkeys(watched)),
+        is_namespace_made=make_namespace,
+        keeps_lifecycle=keeps_lifecycle,
+        serves_tekton=serves_tekton,
+        reads_kinds=reads_kinds,
+    )
+    click.echo(manifest_text(package_resolvers(_chosen(ctx, only), chosen), output), nl=False)
+
+
+def _chosen(ctx: click.Context, only: str | None) -> list[Resolver]:
+    from konverge.resolution.resolvers import standard_resolvers
+
+    if only is None:
+        return standard_resolvers()
+    names = [each.strip() for each in only.split(",") if each.strip()]
+    found = standard_resolvers(names)
+    there = {resolver.name for resolver in found}
+    if not names or not there.issuperset(names):
+        known = ", ".join(sorted(resolver.name for resolver in standard_resolvers()))
+        raise click.BadParameter(f"expected some of {known}; found {only!r}", ctx, param_hint="--only")
+    return found

@@ -1,0 +1,126 @@
+"""The manifests that run resolvers in a cluster: definitions, roles, ConfigMaps that document themselves, Deployment.
+
+The roles are those of the resolvers that are there, and no others. What a ConfigMap can say stands in it as an example,
+under a key that does not count, with the defaults: whoever edits it adds keys beside that. Pure.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from konverge.crd import crd_manifest
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.operator.deployment import FACILITIES, Deployed, deployment_manifests
+from konverge.operator.permissions import permissions_of
+from konverge.operator.roles import manifests
+from konverge.resolution.requests.configuration import GENERAL, GENERAL_SETTINGS, resolver_config_name
+from konverge.resolution.requests.operator import resolution_operator
+from konverge.resolution.resolver import Resolver, Setting
+
+__all__ = ["EXAMPLE", "ResolverPackaging", "package_resolvers"]
+
+EXAMPLE = "_example"
+"""The key under which a ConfigMap documents itself; keys that begin so do not count."""
+
+_WIDTH = 96
+_ROOT, _TOKENS = "/trusted-root", "/tokens"
+
+
+@dataclass(frozen=True, slots=True)
+class ResolverPackaging:
+    """What is to be chosen.
+
+    Args:
+        image: The image, whose entry point is ``konverge``.
+        name: What the operator is called.
+        home: Where it lives, with its configuration.
+        replicas: How many there are, of which one works.
+        watched: The namespaces of requests; none for all.
+        is_namespace_made: Whether the namespace is among the manifests.
+        keeps_lifecycle: Whether this operator keeps the lifecycle of all requests, and brings what is there once.
+        serves_tekton: Whether it fulfils Tekton's requests too.
+        reads_kinds: What the resolver ``cluster`` may read.
+    """
+
+    image: str
+    name: str = "konverge-resolution"
+    home: str = "konverge-system"
+    replicas: int = 2
+    watched: tuple[str, ...] = ()
+    is_namespace_made: bool = True
+    keeps_lifecycle: bool = True
+    serves_tekton: bool = False
+    reads_kinds: tuple[GroupVersionKind, ...] = field(default_factory=tuple)
+
+
+def package_resolvers(resolvers: Sequence[Resolver], chosen: ResolverPackaging) -> list[Object]:
+    """The manifests, in the order in which they can be applied.
+
+    Args:
+        resolvers: Those that are run, and no others.
+        chosen: What was chosen.
+
+    Raises:
+        konverge.errors.KonvergeError: A name is none.
+    """
+    operator = resolution_operator(
+        resolvers,
+        name=chosen.name,
+        home=chosen.home,
+        keeps_lifecycle=chosen.keeps_lifecycle,
+        serves_tekton=chosen.serves_tekton,
+        reads_kinds=chosen.reads_kinds,
+    )
+    permissions = permissions_of(operator.registered.declaration, FACILITIES)
+    deployed = _deployed(sorted(resolver.name for resolver in resolvers), chosen)
+    found: list[Object] = []
+    if chosen.is_namespace_made:
+        found.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": chosen.home}})
+    settings = {resolver_config_name(each.name): each.settings for each in resolvers}
+    if chosen.keeps_lifecycle:
+        found += [crd_manifest(resource) for resource in operator.defined_resources]
+        settings = {GENERAL: GENERAL_SETTINGS, **settings}
+    found += deployed.labelled(manifests(permissions, ObjectKey(chosen.home, chosen.name), chosen.watched))
+    for name, declared in settings.items():
+        config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**deployed.metadata, "name": name}}
+        found.append({**config_map, "data": {EXAMPLE: example_of(declared)}})
+    return found + deployment_manifests(deployed)
+
+
+def _deployed(names: Sequence[str], chosen: ResolverPackaging) -> Deployed:
+    command = ["resolvers", "run", f"--only={','.join(names)}", f"--name={chosen.name}", f"--home={chosen.home}"]
+    command += [] if chosen.keeps_lifecycle else ["--no-lifecycle"]
+    command += ["--tekton"] if chosen.serves_tekton else []
+    command.append(f"--trusted-root={_ROOT}/trusted_root.json")
+    # Neither has to be there: who wants keyless signatures, or a token for a server's API, makes it.
+    volumes: dict[str, Object] = {"trusted-root": {"configMap": {"name": f"{GENERAL}-trusted-root", "optional": True}}}
+    mounts = {"trusted-root": _ROOT}
+    if "git" in names:
+        volumes["tokens"] = {"secret": {"secretName": f"{resolver_config_name('git')}-tokens", "optional": True}}
+        mounts["tokens"] = _TOKENS
+    return Deployed(
+        name=chosen.name,
+        namespace=chosen.home,
+        kind="konverge-resolvers",
+        made_by="konverge-resolvers-package",
+        image=chosen.image,
+        command=command,
+        replicas=chosen.replicas,
+        watched=chosen.watched,
+        temporary="4Gi" if "git" in names else "64Mi",  # of repositories, what is being fetched
+        memory="2Gi" if "git" in names else "512Mi",  # git's processes are the Pod's, too
+        volumes=volumes,
+        mounts=mounts,
+    )
+
+
+def example_of(settings: Mapping[str, Setting]) -> str:
+    """Settings with their defaults, as a ConfigMap documents them."""
+    lines = ["# What can be set, with the defaults. Add keys beside this one; nothing of this one counts.", ""]
+    for key, setting in settings.items():
+        described = f"{setting.description} ({setting.type})"
+        lines += (f"# {line}" for line in textwrap.wrap(described, _WIDTH))
+        lines += [f'{key}: "{setting.default}"', ""]
+    return "\n".join(lines[:-1]) + "\n"

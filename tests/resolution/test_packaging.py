@@ -1,0 +1,118 @@
+"""`konverge resolvers package`: manifests that an API server takes, with the rights of the resolvers that are there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+
+from konverge.cli.resolvers import resolvers
+from konverge.kube import GroupVersionKind, Object
+from konverge.resolution.requests.configuration import GENERAL_SETTINGS, read_configuration
+from konverge.resolution.requests.packaging import EXAMPLE, ResolverPackaging, package_resolvers
+from konverge.resolution.resolvers import STANDARD, standard_resolvers
+from konverge.testing import Cluster
+
+CHOSEN = ResolverPackaging(image="registry.example.com/konverge:1")
+TASK = GroupVersionKind("tekton.dev", "v1", "Task")
+
+
+def packaged(*names: str, chosen: ResolverPackaging = CHOSEN) -> list[Object]:
+    return package_resolvers(standard_resolvers(names or STANDARD), chosen)
+
+
+def of(kind: str, found: list[Object]) -> list[Any]:
+    return [each for each in found if each["kind"] == kind]
+
+
+def rights(found: list[Object]) -> set[str]:
+    """Group, resource and verb of every rule, in whichever role it is."""
+    return {
+        f"{group}/{resource} {verb}"
+        for role in (*of("ClusterRole", found), *of("Role", found))
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+@pytest.mark.anyio
+async def test_a_server_takes_all_that_is_printed(cluster: Cluster) -> None:
+    for wanted in packaged(chosen=replace(CHOSEN, home=cluster.namespace, serves_tekton=True, reads_kinds=(TASK,))):
+        applied = await cluster.client.apply(wanted, field_manager="kubectl", dry_run=True)
+        assert applied.object["metadata"]["name"] == wanted["metadata"]["name"]
+
+
+def test_what_others_need_comes_first_and_the_same_choice_gives_the_same() -> None:
+    found = packaged()
+
+    assert [each["kind"] for each in found] == [
+        "Namespace",
+        *["CustomResourceDefinition"] * 2,
+        "ServiceAccount",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "Role",
+        "RoleBinding",
+        *["ConfigMap"] * 6,
+        "Service",
+        "PodDisruptionBudget",
+        "Deployment",
+    ]
+    assert found == packaged()
+
+
+def test_a_resolver_that_is_left_out_leaves_no_rule_behind() -> None:
+    whole = rights(packaged(chosen=replace(CHOSEN, reads_kinds=(TASK,))))
+
+    assert {"/secrets get", "/serviceaccounts get", "tekton.dev/tasks get"} <= whole
+    assert whole - rights(packaged("bundles", "git", "http", "hub")) == {"tekton.dev/tasks get"}
+    assert whole - rights(packaged("git", "http")) == {"tekton.dev/tasks get", "/serviceaccounts get"}
+    assert not any(right.startswith("/secrets") for right in rights(packaged("hub")))
+    assert not [right for right in whole if right.startswith("/secrets") and right != "/secrets get"]
+
+
+def test_the_rights_to_tektons_requests_are_there_when_they_are_served() -> None:
+    right = "resolution.tekton.dev/resolutionrequests/status patch"
+
+    assert right in rights(packaged(chosen=replace(CHOSEN, serves_tekton=True)))
+    assert right not in rights(packaged())
+
+
+def test_a_second_operator_brings_nothing_that_is_there_once() -> None:
+    found = packaged("git", chosen=replace(CHOSEN, name="git-resolution", keeps_lifecycle=False))
+
+    assert not of("CustomResourceDefinition", found)
+    assert [each["metadata"]["name"] for each in of("ConfigMap", found)] == ["konverge-resolver-git"]
+    assert "resolution.konverge.dev/resolutionrequests delete" not in rights(found)
+    assert "--no-lifecycle" in of("Deployment", found)[0]["spec"]["template"]["spec"]["containers"][0]["args"]
+
+
+def test_what_the_configmaps_show_is_what_counts_without_them() -> None:
+    data: dict[str, Any] = {each["metadata"]["name"]: each["data"] for each in of("ConfigMap", packaged())}
+    shown = {name: yaml.safe_load(each[EXAMPLE]) for name, each in data.items()}
+    every = standard_resolvers(STANDARD)
+
+    assert read_configuration(every, data).options == read_configuration(every, {}).options
+    assert set(shown["konverge-resolution"]) == set(GENERAL_SETTINGS)
+    for resolver in every:
+        assert shown[f"konverge-resolver-{resolver.name}"] == {
+            key: setting.default for key, setting in resolver.settings.items()
+        }
+    # With every default written out, the same holds.
+    assert read_configuration(every, shown).mistakes == {}
+
+
+def test_its_options_are_those_of_running_and_name_what_is_packaged() -> None:
+    found = packaged("git", "http", chosen=replace(CHOSEN, serves_tekton=True, watched=("shop",)))
+    (container,) = of("Deployment", found)[0]["spec"]["template"]["spec"]["containers"]
+    arguments = container["args"]
+    options = [[*each.opts, *each.secondary_opts] for each in resolvers.commands["run"].params]
+    known = {option for each in options for option in each}
+
+    assert arguments[:2] == ["resolvers", "run"]
+    assert {each.partition("=")[0] for each in arguments[2:]} <= known
+    assert {"--only=git,http", "--tekton", "--home=konverge-system", "--namespace=shop"} <= set(arguments)
