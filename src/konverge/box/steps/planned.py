@@ -54,6 +54,11 @@ class PlannedResource:
         """Which object it is, whatever the version of its kind."""
         return (*self.gvk.group_kind, *self.key)
 
+    @property
+    def is_wanted(self) -> bool:
+        """Tell whether it is to be there. With a problem, what is there under its name may be somebody else's."""
+        return self.decision in (Decision.APPLY, Decision.LEAVE) and not self.problem
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedGroup:
@@ -94,7 +99,7 @@ class Plan:
     def children(self) -> tuple[Child, ...]:
         """The objects as the status looks at them."""
         return tuple(
-            Child(entry.resource, entry.key, is_wanted=entry.decision in (Decision.APPLY, Decision.LEAVE))
+            Child(entry.resource, entry.key, is_wanted=entry.is_wanted)
             for group in self.groups
             for entry in group.entries
         )

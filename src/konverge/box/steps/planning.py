@@ -181,7 +181,10 @@ class Planning:
         keeping = each.resource.keeping
         if keeping.values is Values.ALWAYS:
             decision, why = decide(keeping, Sighting(), passes=True, is_wanted=False)
-            return await self._rendered(each, self._resource(each, decision, why))
+            planned = self._resource(each, decision, why)
+            if not planned.is_owned and (problem := await self._foreign(each)):
+                return replace(planned, problem=problem)
+            return await self._rendered(each, planned)
         mark = mark_of(self._owner, each.resource.gvk, each.key) if keeping.is_marked else ""
         is_marked = mark in self._marks
         live = await self._live(each)
@@ -203,6 +206,24 @@ class Planning:
             self._wakes.append(self._now + each.resource.period)
         return await self._rendered(each, replace(planned, renews=keeping.values is Values.RENEWED))
 
+    async def _foreign(self, each: _Candidate) -> str:
+        """Why an object outside of the owner's reach is not to be written; empty when it may be.
+
+        No server refuses a second owner where there are no references, and what bears our label is deleted with us: who
+        may write one custom resource could have whatever the box may write overwritten, and then deleted.
+        """
+        try:
+            live = await self._live(each) or await self._live(each, asks_server=True)
+        except KonvergeError as error:
+            return describe(error)
+        if live is None or is_ours(live, self._owner):
+            return ""
+        what = f"{each.resource.gvk.kind} {each.key}"
+        return (
+            f"{each.resource.path}: there is a {what} already that is not of this object, and stays as it is. "
+            f"The label {OWNER_UID}: {self._uid} would hand it over"
+        )
+
     def _is_due(self, resource: CompiledResource, live: Object) -> bool:
         """Tell whether the values have their age; if they do not yet, the pass is to come again then."""
         if resource.period is None or not is_ours(live, self._owner):
@@ -211,7 +232,7 @@ class Planning:
         annotations = metadata.get("annotations")
         made = (annotations or {}).get(GENERATED_AT) if isinstance(annotations, dict | None) else None
         for text in (made, metadata.get("creationTimestamp")):
-            with suppress(ValueError):
+            with suppress(ValueError, OverflowError):  # the year 9999 is a time, too, and anybody may write it
                 due = parse_time(str(text)) + resource.period
                 if due > self._now:
                     self._wakes.append(due)
