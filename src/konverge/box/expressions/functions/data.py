@@ -6,11 +6,13 @@ import base64
 import binascii
 import hashlib
 import json
+import math
 import re
 from typing import Any, NoReturn
 
 from konverge.box.expressions.functions.function import group
 from konverge.box.expressions.functions.texts import MAXIMUM_TEXT
+from konverge.box.expressions.values import GREATEST_INTEGER
 from konverge.clock import Entropy
 from konverge.kube.names import dns_label_mistakes, dns_subdomain_mistakes
 
@@ -47,7 +49,10 @@ def to_json(value: Any) -> str:
 def from_json(text: str) -> Any:
     """The value of a JSON text: `fromJSON(external.config.body).replicas`."""
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        value = json.loads(text, parse_constant=_no_constant, parse_int=_integer, parse_float=_number)
+        if "\\u" in text:  # half a letter can be escaped, and cannot be sent to anybody
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
     except RecursionError:
         raise ValueError("the JSON nests too deeply") from None
     except ValueError as error:
@@ -57,6 +62,20 @@ def from_json(text: str) -> Any:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(name)
+
+
+def _integer(text: str) -> int:
+    value = int(text)
+    if not -GREATEST_INTEGER - 1 <= value <= GREATEST_INTEGER:
+        raise ValueError(text)
+    return value
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
 
 
 def sha256sum(text: str) -> str:
