@@ -10,8 +10,8 @@ import yaml
 from konverge.box.calls import Calls
 from konverge.box.calls.answers import LARGEST_BODY, Answer, result_of
 from konverge.box.calls.caller import CALLS_TO_A_HOST
-from konverge.box.calls.http import MOST_REDIRECTS
 from konverge.box.file import ExternalCall
+from konverge.network.http import MOST_REDIRECTS
 from tests.docs.pages import blocks, text_of
 
 PAGE = "docs/box-calls.md"

@@ -6,7 +6,7 @@ asks over HTTP in that way. Whatever comes of it that is no answer is a `Network
 """
 
 from konverge.network.addresses import Networks
-from konverge.network.connecting import CheckedSockets, Lookup, Names, connected, connector, permitted
+from konverge.network.connecting import Lookup, Names, connected, permitted
 from konverge.network.failures import (
     BrokenConnectionError,
     InvalidRequestError,
@@ -26,7 +26,6 @@ from konverge.network.urls import parsed_url
 
 __all__ = [
     "BrokenConnectionError",
-    "CheckedSockets",
     "Credential",
     "GuardedHttp",
     "HttpAnswer",
@@ -46,7 +45,6 @@ __all__ = [
     "UnreachableError",
     "UntrustedError",
     "connected",
-    "connector",
     "parsed_url",
     "permitted",
     "wanted_pause",

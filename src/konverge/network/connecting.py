@@ -180,22 +180,18 @@ def _family(address: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
-def connector(
-    lookup: Lookup, networks: Networks, sockets: CheckedSockets, *, limit: int = 0, keeps: bool = True
-) -> aiohttp.TCPConnector:
+def connector(lookup: Lookup, networks: Networks, sockets: CheckedSockets, *, limit: int) -> aiohttp.TCPConnector:
     """What aiohttp connects with for a while. What it resolved is not remembered: each connection is judged anew.
 
     Args:
         lookup: Resolves names.
         networks: What may be reached.
         sockets: Makes the sockets.
-        limit: How many connections there may be; 0 for any number.
-        keeps: Whether one may be used again.
+        limit: How many connections there may be.
     """
     return aiohttp.TCPConnector(
         resolver=CheckedResolver(lookup, networks),
         use_dns_cache=False,
-        force_close=not keeps,
         socket_factory=sockets,
         limit=limit,
     )

@@ -247,7 +247,9 @@ class HttpSession:
     ) -> AsyncIterator[HttpStream]:
         """The same for a body that is read while it comes, or not at all; what is not read goes with the block."""
         target = parsed_url(url)
-        sent = _Sent(method, target, {"User-Agent": "konverge", **headers}, body, credential)
+        if not any(name.lower() == "user-agent" for name in headers):
+            headers = {"User-Agent": "konverge", **headers}
+        sent = _Sent(method, target, headers, body, credential)
         is_redirected = False
         for _ in range(MOST_REDIRECTS + 1):
             try:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import tracemalloc
-import zlib
 from typing import Any
 
 import pytest
 
 from konverge.box.calls import CallFailure
-from konverge.box.calls.answers import LARGEST_BODY, Answer, decoded, result_of, unpacked
+from konverge.box.calls.answers import Answer, decoded, result_of
 from konverge.box.expressions import has_sensitive
 
 
@@ -79,29 +76,6 @@ def test_json_that_nests_deeper_than_expressions_allow_is_refused(levels: int) -
 
 def test_json_may_nest_as_deep_as_expressions_allow() -> None:
     assert decoded(b"[" * 50 + b"]" * 50, "application/json", None)[1] is not None
-
-
-@pytest.mark.parametrize("coding", ["gzip", "deflate"])
-def test_a_packed_answer_that_nobody_asked_for_is_unpacked(coding: str) -> None:
-    packed = gzip.compress(b"hello") if coding == "gzip" else zlib.compress(b"hello")
-    assert unpacked(packed, coding) == b"hello"
-
-
-def test_a_bomb_is_unpacked_no_further_than_the_limit() -> None:
-    bomb = gzip.compress(b"\0" * (64 << 20))
-    tracemalloc.start()
-    with pytest.raises(CallFailure, match="at most 1 MiB"):
-        unpacked(bomb, "gzip")
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert most < 8 << 20
-    assert len(unpacked(gzip.compress(b"\0" * LARGEST_BODY), "gzip")) == LARGEST_BODY
-
-
-@pytest.mark.parametrize(("body", "coding"), [(b"plain", "gzip"), (gzip.compress(b"hello")[:-6], "gzip"), (b"", "br")])
-def test_what_cannot_be_unpacked_is_refused(body: bytes, coding: str) -> None:
-    with pytest.raises(CallFailure, match="packed"):
-        unpacked(body, coding)
 
 
 def test_a_json_text_of_more_than_four_kilobytes_is_read_whole() -> None:

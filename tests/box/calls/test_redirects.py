@@ -61,10 +61,10 @@ TARGETS = {
     "a name of one": ("http://metadata.example/", r"metadata.example (169.254.169.254) may not be reached"),
     "a short form of one": ("http://2852039166/", "neither a name nor an address"),
     "an octal form of one": ("http://0251.0376.0251.0376/", "neither a name nor"),
-    "a file": ("file:///etc/passwd", "redirects to what cannot be followed: expected a URL with http or https"),
-    "another protocol": ("redis://127.0.0.1/", "redirects to what cannot be followed"),
-    "a password": ("http://user:hunter3@example.com/", "without a user and a password"),
-    "nonsense": ("http://[::1", "redirects to what cannot be followed"),
+    "a file": ("file:///etc/passwd", "redirects to a URL that cannot be used: expected http:// or https://"),
+    "another protocol": ("redis://127.0.0.1/", "redirects to a URL that cannot be used"),
+    "a password": ("http://user:hunter3@example.com/", "expected no user and no password"),
+    "nonsense": ("http://[::1", "redirects to a URL that cannot be used"),
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +12,7 @@ from konverge.box.calls.failures import CallFailure
 from konverge.box.expressions import DEFAULT_LIMITS, sensitive
 from konverge.client.decoding import UNREADABLE
 
-__all__ = ["LARGEST_BODY", "Answer", "decoded", "result_of", "unpacked"]
+__all__ = ["LARGEST_BODY", "Answer", "decoded", "result_of", "too_long"]
 
 LARGEST_BODY = 1 << 20
 """Bytes of an answer, packed or not; a longer one is refused whole: half of a JSON text is none."""
@@ -78,29 +77,6 @@ def result_of(protocol: str, answer: Answer | None) -> dict[str, Any]:
     if answer.is_sensitive:
         result = {name: value if name in _OPEN else sensitive(value) for name, value in result.items()}
     return {**result, "called": True, "ok": not answer.error, "error": answer.error}
-
-
-def unpacked(body: bytes, encoding: str) -> bytes:
-    """Undo a compression that was not asked for; some servers keep what they have only so.
-
-    Raises:
-        CallFailure: It is another than gzip or deflate, broken, or becomes too long.
-    """
-    coding = encoding.strip().lower()
-    if coding in ("", "identity"):
-        return body
-    if coding not in ("gzip", "x-gzip", "deflate"):
-        raise CallFailure("expected an answer that is plain or packed with gzip, found another encoding")
-    reader = zlib.decompressobj(zlib.MAX_WBITS | 32)  # finds out by itself which of the two it is
-    try:
-        plain = reader.decompress(body, LARGEST_BODY + 1)
-    except zlib.error:
-        raise CallFailure(f"expected an answer packed with {coding}, found one that cannot be unpacked") from None
-    if len(plain) > LARGEST_BODY:
-        raise too_long()
-    if not reader.eof:
-        raise CallFailure(f"expected an answer packed with {coding}, found one that ends in the middle")
-    return plain
 
 
 def too_long() -> CallFailure:
