@@ -24,6 +24,7 @@ _STDIN = Path("-")
 # Commands with a module of their own, which is imported when one is called or listed: the command, in the module.
 _COMMANDS = {
     "import": ("konverge.cli.box_import", "box_import"),
+    "lock": ("konverge.cli.box_lock", "box_lock"),
     "package": ("konverge.cli.box_package", "box_package"),
     "render": ("konverge.cli.box_render", "box_render"),
     "run": ("konverge.cli.run", "run"),

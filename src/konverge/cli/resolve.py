@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +18,14 @@ from konverge.cli.program import fails_with, verbose_option
 if TYPE_CHECKING:
     from konverge.resolution.resolver import Resolver
 
-__all__ = ["resolve"]
+__all__ = ["ended_by_reason", "resolve", "shared_options"]
 
 _NAMES = {"pathInRepo": "path"}
 """What a parameter is called on the command line, where that is not its own name with dashes."""
 
 
-def _shared_options() -> list[click.Option]:
+def shared_options() -> list[click.Option]:
+    """The options that say how references are resolved and locked."""
     path = click.Path(path_type=Path)
     return [
         click.Option(["--lock", "lock_file"], type=path, metavar="FILE",
@@ -105,7 +107,7 @@ def resolve(ctx: click.Context, /, **given: Any) -> None:
     _run(ctx, fetch_all(flags))
 
 
-resolve.params += _shared_options()
+resolve.params += shared_options()
 
 
 def _is_given(ctx: click.Context, name: str) -> bool:
@@ -114,7 +116,7 @@ def _is_given(ctx: click.Context, name: str) -> bool:
 
 
 def _command_of(resolver: Resolver) -> click.Command:
-    common = [*_own_options(), *_shared_options()]
+    common = [*_own_options(), *shared_options()]
     taken = {option.removeprefix("--") for each in common for option in each.opts}
     options: list[click.Parameter] = []
     names: dict[str, str] = {}
@@ -147,15 +149,22 @@ def _dashed(name: str) -> str:
 
 def _run(ctx: click.Context, work: Coroutine[Any, Any, bytes]) -> None:
     """Print what it comes to, or end with the code of its reason."""
+    with ended_by_reason(ctx):
+        told = asyncio.run(work)
+    sys.stdout.buffer.write(told)
+    sys.stdout.buffer.flush()
+
+
+@contextmanager
+def ended_by_reason(ctx: click.Context) -> Iterator[None]:
+    """Have the command end with the code of a failed resolution's reason."""
     from konverge.resolution.errors import ResolutionError
 
     try:
-        told = asyncio.run(work)
+        yield
     except ResolutionError as error:
         fails_with(ctx, _code(error))
         raise
-    sys.stdout.buffer.write(told)
-    sys.stdout.buffer.flush()
 
 
 def _code(error: Any) -> ExitCode:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -33,7 +33,7 @@ from konverge.resolution.services import ClusterObjects
 from konverge.resolution.signatures import SignatureVerifier
 from konverge.resolution.written import WrittenReference
 
-__all__ = ["Flags", "fetch_all", "resolve_one"]
+__all__ = ["Flags", "fetch_all", "lock_roots", "resolve_one"]
 
 _MAX_CERTIFICATES = 1 << 20
 
@@ -264,6 +264,32 @@ async def fetch_all(flags: Flags) -> bytes:
     _write(flags.lock_file, found, before=lock)
     _tell(nodes)
     return b""
+
+
+async def lock_roots(flags: Flags, roots: Sequence[WrittenReference]) -> None:
+    """Lock what these come to and everything that it refers to, and nothing else.
+
+    Raises:
+        ResolutionError: Something of it cannot be had.
+    """
+    assert flags.lock_file is not None
+    lock = _lock(flags.lock_file, may_be_absent=True)
+    clock = SystemClock()
+    async with _engine(flags, set()) as engine:
+        before = Lock() if flags.is_update else lock
+        source = LockedDefinitions(
+            engine, before, ContentFolder(flags.content), is_offline=flags.is_offline, may_add=True
+        )
+        nodes = await resolve_tree(
+            source, engine.registry, roots, Requester(flags.namespace), clock=clock, seconds=flags.seconds
+        )
+    found = source.used
+    for node in nodes:
+        if node.parent is None:
+            found = found.with_root(node.reference)
+    if not flags.is_offline:
+        _write(flags.lock_file, found, before=lock)
+    _tell(nodes)
 
 
 def _unpinned(reference: Reference) -> Reference:

@@ -16,7 +16,7 @@ FILES = {
     "unknown field": (HEADER + "  crd: {}\n", "f:8:3: spec.crd: unknown field; did you mean crds?"),
     "no custom resource": (HEADER.partition("  crds")[0] + "  crds: {}", "f:5:3: spec.crds: expected at least one"),
     "no identifier": (HEADER.replace("web:", "my-web:"), "f:6:5: spec.crds.my-web: expected a name that expressions"),
-    "imports": (HEADER + "  imports: [a]\n", "f:8:3: spec.imports: kept for later: a box cannot import anything yet"),
+    "imports": (HEADER + "  imports: [a]\n", "f:8:3: spec.imports: not resolved yet: konverge box lock f gets what is imported"),
     "no network": (HEADER + "  allowedNetworks: [10.0.0.1/8]\n", "f:8:21: spec.allowedNetworks[0]: no network: 10.0"),
     "twice": (HEADER + "  crds: {}\n", "f:8:3: spec.crds: stands twice, first on line 5; remove one"),
     "no YAML": ("a: [", "f:2:1: no YAML: while parsing a flow node"),

@@ -110,8 +110,7 @@ async def test_another_reference_is_another_definition_and_the_copy_of_the_forme
         await readers.edit(reads={"one": "2"})
 
         async def is_new() -> bool:
-            (copy,) = await copies(readers)
-            return base64.b64decode(copy["binaryData"]["content"]) == NEWER
+            return [base64.b64decode(copy["binaryData"]["content"]) for copy in await copies(readers)] == [NEWER]
 
         await readers.desk.cluster.eventually(is_new, describe="there is the new copy alone")
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from konverge.box.file.circles import circle_in
 from konverge.box.file.groups import reader_of
+from konverge.box.file.imports import Imported, merge
 from konverge.box.file.kinds import KINDS
 from konverge.box.file.mistakes import BoxFileError, Mistake, Path, format_path, hint, shortened
 from konverge.box.file.model import KIND, RESERVED_STATUS, OperatorBox
@@ -29,17 +30,18 @@ _MUTABLE = re.compile(r"\.?(spec(\.[\w-]+)+|metadata\.(labels|annotations)\.[A-Z
 _GROUP_STEPS = ("onCreate", "onReconcile")
 
 
-def load_box(text: str | bytes, *, file: str = "box.yaml") -> OperatorBox:
+def load_box(text: str | bytes, *, file: str = "box.yaml", imported: Sequence[Imported] | None = None) -> OperatorBox:
     """The box of a file.
 
     Args:
         text: The file's content: one YAML document, of the kind OperatorBox.
         file: What it is called in messages.
+        imported: All that it imports, directly or not; None refuses a box that imports something.
 
     Raises:
         BoxFileError: It cannot be used; the error has every mistake.
     """
-    mistakes, box = _loaded(text, file)
+    mistakes, box = _loaded(text, file, imported)
     if mistakes or box is None:
         raise BoxFileError(mistakes)
     return box
@@ -52,10 +54,12 @@ def find_mistakes(text: str | bytes, *, file: str = "box.yaml") -> tuple[Mistake
         text: The file's content.
         file: What it is called in messages.
     """
-    return tuple(_loaded(text, file)[0])
+    return tuple(_loaded(text, file, None)[0])
 
 
-def _loaded(text: str | bytes, file: str) -> tuple[list[Mistake], OperatorBox | None]:
+def _loaded(
+    text: str | bytes, file: str, imported: Sequence[Imported] | None
+) -> tuple[list[Mistake], OperatorBox | None]:
     sources = read_source(text, file)
     if not sources:
         empty = Source(file)
@@ -65,10 +69,11 @@ def _loaded(text: str | bytes, file: str) -> tuple[list[Mistake], OperatorBox | 
     for other in sources[1:]:
         source.refuse_at(other.positions[()], (), "a second document; expected one box in a file")
     box = BAD
+    merge(source, imported)
     if source.value is not None:
         box = reader_of(source).struct(OperatorBox, source.value, ())
         _check(source, source.value)
-    ordered = sorted(source.mistakes, key=lambda mistake: (mistake.line, mistake.column))
+    ordered = sorted(source.mistakes, key=lambda found: (found.file != file, found.file, found.line, found.column))
     return ordered, None if box is BAD else box
 
 
@@ -76,8 +81,6 @@ def _check(source: Source, value: Any) -> None:
     spec = value.get("spec") if isinstance(value, dict) else None
     if not isinstance(spec, dict):
         return
-    if spec.get("imports"):
-        source.refuse(("spec", "imports"), "kept for later: a box cannot import anything yet; leave it out")
     for index, network in enumerate(_list(spec.get("allowedNetworks"))):
         try:
             ipaddress.ip_network(network)

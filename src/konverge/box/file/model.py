@@ -485,7 +485,8 @@ class BoxMetadata(_Part, frozen=True, kw_only=True):
 class BoxSpec(_Part, frozen=True, kw_only=True):
     """The custom resources of the operator, by the name that the file gives each.
 
-    ``allowedNetworks`` are the private networks that external calls may reach; ``imports`` is kept for later.
+    ``allowedNetworks`` are the private networks that external calls may reach; ``imports`` are references to boxes
+    elsewhere, whose custom resources and providers become this box's.
     """
 
     crds: dict[Identifier, CustomResource]

@@ -37,12 +37,21 @@ class Source:
         value: The document as JSON has it; None when it could not be read.
         positions: Line and column of each value, from 1; of a mapping's value those of its key.
         mistakes: What is wrong, in the order of finding.
+        origins: By path, the other file that a value comes from (`konverge.box.file.imports`).
     """
 
     file: str
     value: Any = None
     positions: dict[Path, tuple[int, int]] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
+    origins: dict[Path, str] = field(default_factory=dict)
+
+    def file_of(self, path: Path) -> str:
+        """The file that has the value at a path."""
+        for length in range(len(path), 0, -1) if self.origins else ():
+            if path[:length] in self.origins:
+                return self.origins[path[:length]]
+        return self.file
 
     def refuse(self, path: Path, message: str) -> None:
         """Note a mistake at a value; one that is absent gets the position of the nearest value above."""
@@ -56,7 +65,7 @@ class Source:
     def refuse_at(self, position: tuple[int, int], path: Path, message: str) -> None:
         """Note a mistake at a position of the file."""
         line, column = position
-        found = Mistake(file=self.file, line=line, column=column, path=format_path(path), message=message)
+        found = Mistake(file=self.file_of(path), line=line, column=column, path=format_path(path), message=message)
         if found not in self.mistakes[-20:]:
             self.mistakes.append(found)
 

@@ -7,15 +7,17 @@ has no use for, a field that a provider does not have, a schema that no server w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from konverge.box.calls.call import Call
 from konverge.box.file import BoxFileError, Mistake, OperatorBox, load_box
+from konverge.box.file.imports import Imported, merge
 from konverge.box.file.mistakes import format_path
 from konverge.box.file.source import read_source
 from konverge.box.providers import ProviderPool, Providers
 from konverge.box.running.definition import class_of
+from konverge.box.running.imports import locked_imports
 from konverge.box.running.pipeline import Pipeline
 from konverge.errors import KonvergeError, describe
 from konverge.network import Networks
@@ -30,14 +32,15 @@ def load_checked_box(text: str | bytes, *, file: str = "box.yaml", pool: Provide
 
     Args:
         text: The file's content.
-        file: What it is called in messages.
+        file: What it is called in messages. What it imports is in the lock file beside it.
         pool: The providers; those of installed packages when not given.
 
     Raises:
         BoxFileError: It cannot be used; the error has every mistake that was found.
     """
-    box = load_box(text, file=file)
-    check_box(box, text, file=file, pool=pool)
+    imported = locked_imports(text, file)
+    box = load_box(text, file=file, imported=imported)
+    check_box(box, text, file=file, pool=pool, imported=imported)
     return box
 
 
@@ -58,7 +61,14 @@ def find_mistakes(
     return ()
 
 
-def check_box(box: OperatorBox, text: str | bytes, *, file: str = "box.yaml", pool: ProviderPool | None = None) -> None:
+def check_box(
+    box: OperatorBox,
+    text: str | bytes,
+    *,
+    file: str = "box.yaml",
+    pool: ProviderPool | None = None,
+    imported: Sequence[Imported] | None = None,
+) -> None:
     """Compile every step of a box that was loaded.
 
     Args:
@@ -66,6 +76,7 @@ def check_box(box: OperatorBox, text: str | bytes, *, file: str = "box.yaml", po
         text: The file's content, for the places of mistakes.
         file: What it is called in messages.
         pool: The providers; those of installed packages when not given.
+        imported: What it imports, for the places of mistakes.
 
     Raises:
         BoxFileError: Steps cannot be compiled; the error has the first mistake of each part.
@@ -73,7 +84,7 @@ def check_box(box: OperatorBox, text: str | bytes, *, file: str = "box.yaml", po
     pool = pool or ProviderPool()
     problems = dict.fromkeys(problem for name in box.spec.crds for problem in _problems(box, name, pool))
     if problems:
-        raise BoxFileError(_placed(list(problems), text, file))
+        raise BoxFileError(_placed(list(problems), text, file, imported))
 
 
 def _problems(box: OperatorBox, name: str, pool: ProviderPool) -> Iterator[tuple[str, str]]:
@@ -109,13 +120,19 @@ def _where(error: KonvergeError, otherwise: str) -> tuple[str, str]:
     return (found["path"], found["problem"]) if found else (otherwise, text)
 
 
-def _placed(problems: list[tuple[str, str]], text: str | bytes, file: str) -> list[Mistake]:
-    positions = {format_path(path): at for source in read_source(text, file) for path, at in source.positions.items()}
+def _placed(
+    problems: list[tuple[str, str]], text: str | bytes, file: str, imported: Sequence[Imported] | None
+) -> list[Mistake]:
+    sources = read_source(text, file)
+    for source in sources:
+        merge(source, imported)
+    positions = {format_path(path): at for source in sources for path, at in source.positions.items()}
+    files = {format_path(path): source.file_of(path) for source in sources for path in source.positions}
     mistakes: list[Mistake] = []
     for path, problem in problems:
         nearest = path
         while nearest and nearest not in positions:  # of what is absent the nearest value above
             nearest = nearest[: max(nearest.rfind("."), nearest.rfind("["), 0)]
         line, column = positions.get(nearest, (1, 1))
-        mistakes.append(Mistake(file=file, line=line, column=column, path=path, message=problem))
+        mistakes.append(Mistake(file=files.get(nearest, file), line=line, column=column, path=path, message=problem))
     return sorted(mistakes, key=lambda mistake: (mistake.line, mistake.column))

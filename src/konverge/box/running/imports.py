@@ -1,0 +1,155 @@
+"""What a box imports, taken from the lock file and the folder of content beside it; no network is asked.
+
+``konverge box lock box.yaml`` resolves the references and writes ``box.lock.yaml`` and ``box.lock.yaml.d``. Whatever
+loads the box afterwards (lint, run, a reload, package) takes exactly what is there, and checks it by its digest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from konverge.box.file import BoxFileError, Mistake
+from konverge.box.file.imports import Imported
+from konverge.box.file.mistakes import Path as FieldPath
+from konverge.box.file.mistakes import format_path
+from konverge.box.file.source import Source, read_source
+from konverge.errors import ConfigurationError
+from konverge.resolution.content_folder import ContentFolder
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.lock import MAX_LOCK_BYTES, Lock, LockEntry
+from konverge.resolution.reasons import Reason
+from konverge.resolution.reference import Digest
+from konverge.resolution.registry import Registry
+from konverge.resolution.relative import Container, relative_reference
+from konverge.resolution.resolvers import standard_resolvers
+from konverge.resolution.result import Resolved
+from konverge.resolution.written import WrittenReference, read_reference
+
+__all__ = ["content_folder_of", "imports_in", "lock_file_of", "locked_imports"]
+
+_MAX_IMPORTS = 100
+
+
+def lock_file_of(file: Path) -> Path:
+    """The lock file of a box: ``box.lock.yaml`` for ``box.yaml``."""
+    return file.with_name(f"{file.stem}.lock.yaml")
+
+
+def content_folder_of(lock_file: Path) -> Path:
+    """The folder of a lock file's content."""
+    return Path(f"{lock_file}.d")
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """One import: where it stands, and in what."""
+
+    source: Source
+    path: FieldPath
+    value: object
+    container: Container | None = None
+
+
+def imports_in(text: str | bytes, file: str) -> list[WrittenReference]:
+    """The references that a box has itself, in order.
+
+    Args:
+        text: The box.
+        file: What it is called in messages.
+
+    Raises:
+        BoxFileError: One is none.
+    """
+    found = []
+    for each in _wanted(text, file):
+        try:
+            found.append(read_reference(each.value, where=format_path(each.path)))
+        except ResolutionError as error:
+            raise _mistake(each, error.message) from None
+    return found
+
+
+def locked_imports(text: str | bytes, file: str) -> tuple[Imported, ...] | None:
+    """All that a box imports, directly or not.
+
+    Args:
+        text: The box.
+        file: Its file; one that is none (stdin) has no lock file.
+
+    Returns:
+        What is imported, nothing for a box without imports; None when there is no lock file.
+
+    Raises:
+        BoxFileError: Something of it is not locked, not here or not what it should be.
+        konverge.errors.ConfigurationError: The lock file cannot be read.
+    """
+    wanted = _wanted(text, file)
+    if not wanted:
+        return ()
+    lock_file = lock_file_of(Path(file))
+    try:
+        with lock_file.open("rb") as opened:
+            lock = Lock.read(opened.read(MAX_LOCK_BYTES + 1), file=str(lock_file))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigurationError(f"{lock_file}: {error.strerror}") from error
+    contents, registry = ContentFolder(content_folder_of(lock_file)), Registry.of(standard_resolvers())
+    found: dict[bytes, Imported] = {}
+    while wanted:
+        each = wanted.pop(0)
+        try:
+            entry = _entry(each, lock, registry)
+            if entry.key in found:
+                continue
+            if len(found) >= _MAX_IMPORTS:
+                raise ResolutionError(Reason.TOO_LARGE, f"expected at most {_MAX_IMPORTS} imports")
+            data = contents.get(Digest.parse(entry.digest))
+            if data is None:
+                told = f"its content {entry.digest} is not in {contents.folder}; konverge box lock {file} gets it"
+                raise ResolutionError(Reason.UNREACHABLE, told)
+        except ResolutionError as error:
+            raise _mistake(each, error.message) from None
+        source = entry.source
+        label = f"{source.uri}#{source.entry_point}" if source.entry_point else source.uri
+        found[entry.key] = Imported(label, data)
+        container = Container(entry.asked, Resolved(data, source, pinned=entry.pinned))
+        wanted += [_Wanted(inner.source, inner.path, inner.value, container) for inner in _wanted(data, label)]
+    return tuple(found.values())
+
+
+def _wanted(text: str | bytes, file: str) -> list[_Wanted]:
+    sources = read_source(text, file)
+    value = sources[0].value if sources else None
+    spec = value.get("spec") if isinstance(value, dict) else None
+    listed = spec.get("imports") if isinstance(spec, dict) else None
+    if not isinstance(listed, list):
+        return []
+    return [_Wanted(sources[0], ("spec", "imports", index), each) for index, each in enumerate(listed)]
+
+
+def _entry(wanted: _Wanted, lock: Lock, registry: Registry) -> LockEntry:
+    written = read_reference(wanted.value, where=format_path(wanted.path))
+    choices = written.choices
+    if not choices:
+        if wanted.container is None:
+            told = "a path alone is for boxes that came from somewhere themselves; name a resolver"
+            raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+        choices = (relative_reference(registry, wanted.container, written.path, digest=written.digest),)
+    for reference in choices:
+        entry = lock.find(reference)
+        if entry is None:
+            continue
+        if reference.digest is not None and str(reference.digest) != entry.digest:
+            told = f"expected {reference.digest}, and the lock file has {entry.digest}"
+            raise ResolutionError(Reason.DIGEST_MISMATCH, told)
+        return entry
+    raise ResolutionError(Reason.NOT_FOUND, "it is not in the lock file; lock it with konverge box lock")
+
+
+def _mistake(wanted: _Wanted, message: str) -> BoxFileError:
+    line, column = wanted.source.positions.get(wanted.path, (1, 1))
+    path = format_path(wanted.path)
+    message = message.removeprefix(path).lstrip(":. ")
+    return BoxFileError([Mistake(file=wanted.source.file, line=line, column=column, path=path, message=message)])

@@ -1,0 +1,185 @@
+"""Boxes that import others: locked from a real git server, and read from what was locked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from konverge.box.file import BoxFileError
+from konverge.box.running.checking import find_mistakes, load_checked_box
+from konverge.cli.program import konverge
+from tests.resolution.servers.git import GitServer, git, git_server
+
+
+def entry(kind: str, **more: object) -> dict[str, object]:
+    return {"resource": {"apiVersion": "shops.example.com/v1", "kind": kind}, **more}
+
+
+def a_box(name: str, crds: dict[str, object], **spec: object) -> str:
+    return yaml.safe_dump(
+        {
+            "apiVersion": "konverge.dev/v1alpha1",
+            "kind": "OperatorBox",
+            "metadata": {"name": name},
+            "spec": {"crds": crds, **spec},
+        },
+        sort_keys=False,
+    )
+
+
+CONFIG = {"configMaps": [{"name": "{{ metadata.name }}", "data": {"a": "b"}}]}
+COMMON = a_box("common", {"cart": entry("Cart", onReconcile=CONFIG)}, imports=[{"path": "deeper/base.yaml"}])
+BASE = a_box("base", {"till": entry("Till", onReconcile=CONFIG)})
+
+
+class Shop:
+    """A box in a folder, that imports from a repository."""
+
+    def __init__(self, folder: Path) -> None:
+        self.work = folder / "work"
+        self.file = folder / "box.yaml"
+        self.lock = folder / "box.lock.yaml"
+        (self.work / "boxes/deeper").mkdir(parents=True)
+        git("init", "--quiet", folder=self.work)
+        self.server: GitServer | None = None
+
+    def publish(self, common: str = COMMON, base: str = BASE) -> None:
+        (self.work / "boxes/common.yaml").write_text(common)
+        (self.work / "boxes/deeper/base.yaml").write_text(base)
+        git("add", ".", folder=self.work)
+        git("commit", "--quiet", "--allow-empty", "-m", "more", folder=self.work)
+
+    @property
+    def url(self) -> str:
+        assert self.server is not None
+        return self.server.url(".git", host="127.0.0.1")
+
+    def write(self, crds: dict[str, object] | None = None, **spec: object) -> None:
+        reference = {"resolver": "git", "params": {"url": self.url, "pathInRepo": "boxes/common.yaml"}}
+        spec = {"imports": [reference], **spec}
+        self.file.write_text(a_box("shop", {"shelf": entry("Shelf")} if crds is None else crds, **spec))
+
+    def locking(self, *more: str) -> Result:
+        return CliRunner().invoke(konverge, ["box", "lock", str(self.file), "--allow-network", "127.0.0.0/8", *more])
+
+    def mistakes(self) -> list[str]:
+        return [str(each) for each in find_mistakes(self.file.read_bytes(), file=str(self.file))]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Shop]:
+    made = Shop(tmp_path)
+    made.publish()
+    with git_server(made.work) as server:
+        made.server = server
+        made.write()
+        yield made
+
+
+def test_what_is_imported_belongs_to_the_box_with_all_that_it_imports_itself(shop: Shop) -> None:
+    assert shop.locking().exit_code == 0
+    box = load_checked_box(shop.file.read_bytes(), file=str(shop.file))
+    assert list(box.spec.crds) == ["shelf", "cart", "till"]
+    assert len(list(Path(f"{shop.lock}.d").iterdir())) == 2
+
+
+def test_without_a_lock_file_the_mistake_says_how_to_make_one(shop: Shop) -> None:
+    (mistake,) = shop.mistakes()
+    assert f"{shop.file}:" in mistake
+    assert "spec.imports" in mistake
+    assert f"not resolved yet: konverge box lock {shop.file}" in mistake
+
+
+def test_nothing_but_locking_asks_a_network_and_what_is_locked_stays(shop: Shop) -> None:
+    shop.locking()
+    before = shop.lock.read_bytes()
+    shop.publish(common=a_box("common", {"other": entry("Other")}))
+    assert shop.server is not None
+    shop.server.forget()
+    assert shop.mistakes() == []
+    assert shop.server.seen == []
+    assert shop.locking().exit_code == 0
+    assert shop.lock.read_bytes() == before
+
+    assert shop.locking("--update").exit_code == 0
+    box = load_checked_box(shop.file.read_bytes(), file=str(shop.file))
+    assert list(box.spec.crds) == ["shelf", "other"]
+    assert "base.yaml" not in shop.lock.read_text()
+
+
+def test_a_name_that_is_there_twice_is_refused_with_both_files(shop: Shop) -> None:
+    shop.write({"cart": entry("Basket")})
+    shop.locking()
+    (mistake,) = shop.mistakes()
+    assert mistake.startswith(f"git+{shop.url}#boxes/common.yaml:")
+    assert f"{shop.file} has one of that name already" in mistake
+
+
+def test_a_mistake_in_what_is_imported_has_the_file_and_line_there(shop: Shop) -> None:
+    shop.publish(base=a_box("base", {"till": entry("Till", onReconcil=CONFIG)}))
+    shop.locking()
+    (mistake,) = shop.mistakes()
+    assert mistake.startswith(f"git+{shop.url}#boxes/deeper/base.yaml:11:")
+    assert "spec.crds.till.onReconcil" in mistake
+    assert "unknown field" in mistake
+
+
+def test_what_only_compiling_finds_has_the_file_there_too(shop: Shop) -> None:
+    call = {"id": "a", "redis": {"host": "a.example", "command": ["FLUSHALL"]}}
+    shop.publish(base=a_box("base", {"till": entry("Till", external=[call])}))
+    shop.locking()
+    assert shop.mistakes()
+    assert all(each.startswith(f"git+{shop.url}#boxes/deeper/base.yaml:") for each in shop.mistakes())
+
+
+def test_what_is_imported_opens_no_networks(shop: Shop) -> None:
+    shop.publish(base=a_box("base", {}, allowedNetworks=["10.0.0.0/8"]))
+    shop.locking()
+    (mistake,) = shop.mistakes()
+    assert "spec.allowedNetworks: a box that is imported opens no networks" in mistake
+
+
+def test_content_that_was_changed_is_refused_at_the_import(shop: Shop) -> None:
+    shop.locking()
+    for content in Path(f"{shop.lock}.d").iterdir():
+        content.write_text(BASE)
+    with pytest.raises(BoxFileError, match=r"spec.imports\[0\].*its content is not what its name says"):
+        load_checked_box(shop.file.read_bytes(), file=str(shop.file))
+
+
+def test_an_import_that_is_not_locked_is_refused_with_its_place(shop: Shop) -> None:
+    shop.locking()
+    shop.write(imports=[{"resolver": "git", "params": {"url": "https://other.example/x", "pathInRepo": "a"}}])
+    (mistake,) = shop.mistakes()
+    assert "spec.imports[0]" in mistake
+    assert "it is not in the lock file" in mistake
+
+
+@pytest.mark.parametrize(
+    ("imports", "told"),
+    [
+        (["common.yaml"], "spec.imports[0]: expected a mapping with resolver and params"),
+        ([{"path": "common.yaml"}], "a path alone is for boxes that came from somewhere themselves"),
+        ([{"resolver": "git", "parms": {}}], "parms: no such field"),
+        ("common.yaml", "expected a list"),
+    ],
+)
+def test_what_is_no_reference_is_refused(shop: Shop, imports: object, told: str) -> None:
+    shop.lock.write_text("apiVersion: resolution.konverge.dev/v1alpha1\nkind: DefinitionLock\nentries: []\n")
+    shop.write(imports=imports)
+    assert any(told in mistake for mistake in shop.mistakes()), shop.mistakes()
+
+
+def test_a_policy_decides_what_may_be_imported(shop: Shop, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "apiVersion: resolution.konverge.dev/v1alpha1\nkind: ResolutionPolicy\nmetadata: {name: ours}\n"
+        'spec: {sources: ["git+https://ours.example"]}\n'
+    )
+    done = shop.locking("--policy", str(policy))
+    assert done.exit_code != 0
+    assert not shop.lock.exists()
