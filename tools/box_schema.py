@@ -1,4 +1,4 @@
-"""Write what is generated from the model of box files: the JSON Schema of editors, and its page in the docs."""
+"""Write what is generated from the models of box and simulation files: JSON Schemas of editors, a page in the docs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 
 from konverge.box.file.editor_schema import SCHEMA_FILE, editor_schema, schema_text
 from konverge.box.file.kinds import KINDS
+from konverge.box.simulation import editor_schema as simulation
 
-__all__ = ["PAGE", "SCHEMA", "page_text"]
+__all__ = ["PAGE", "SCHEMA", "SIMULATION_SCHEMA", "page_text"]
 
 _REPOSITORY = Path(__file__).parents[1]
 SCHEMA = _REPOSITORY / "src" / "konverge" / "box" / "file" / SCHEMA_FILE
+SIMULATION_SCHEMA = _REPOSITORY / "src" / "konverge" / "box" / "simulation" / simulation.SCHEMA_FILE
 PAGE = _REPOSITORY / "docs" / "box-schema.md"
 
 _HEAD = """\
@@ -117,8 +119,9 @@ def _type(schema: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Write both files."""
+    """Write all files."""
     SCHEMA.write_text(schema_text())
+    SIMULATION_SCHEMA.write_text(simulation.schema_text())
     PAGE.write_text(page_text())
     return 0
 

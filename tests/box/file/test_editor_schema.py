@@ -6,16 +6,18 @@ import json
 import re
 from pathlib import Path
 
-from tools.box_schema import PAGE, SCHEMA, page_text
+from tools.box_schema import PAGE, SCHEMA, SIMULATION_SCHEMA, page_text
 
 from konverge.box.file import KINDS
 from konverge.box.file.editor_schema import editor_schema, schema_text
+from konverge.box.simulation import editor_schema as simulation
 
 
 def test_the_files_are_those_that_the_generator_writes() -> None:
     stale = "run: python -m tools.box_schema"
 
     assert SCHEMA.read_text() == schema_text(), stale
+    assert SIMULATION_SCHEMA.read_text() == simulation.schema_text(), stale
     assert PAGE.read_text() == page_text(), stale
 
 
