@@ -20,6 +20,8 @@ __all__ = ["SimulatedCluster", "simulate"]
 _LONGEST_REAL_ADVANCE_SECONDS = 10.0
 _POLL_SECONDS = 0.1
 _SETTLING_PASSES = 10
+_A_MOMENT_SECONDS = 1.1
+"""Of simulated time, before a pass that is to write nothing: what shows the time is written in each second."""
 
 
 async def simulate(
@@ -110,6 +112,9 @@ async def _expected(
                 failures = await _failures(loaded, stage, expect, before, failed)
                 if not failures:
                     # What holds only until the next pass does not hold.
+                    if stage.cluster.is_embedded:
+                        await stage.cluster.clock.sleep(_A_MOMENT_SECONDS)
+                        await stage.rest()
                     written = await stage.another_pass()
                     failures = await _failures(loaded, stage, expect, before, failed)
                     if expect.steady and written:
