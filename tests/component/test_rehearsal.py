@@ -335,6 +335,20 @@ async def test_no_value_of_a_secret_is_in_a_rehearsal(app: App) -> None:
         assert value not in text
 
 
+async def test_a_value_of_a_secret_is_hidden_wherever_it_was_copied_to(app: App) -> None:
+    made = builder().with_resource(Secret(secret(app, "hunter2")))
+    copies = app.config(plain="postgres://me:hunter2@db", encoded="aHVudGVyMg==", colour="blue")
+
+    told = await rehearsed(app, made.with_resource(ConfigMap(copies)).build())
+
+    text = msgspec.json.encode(told).decode()
+    assert "hunter2" not in text
+    assert "aHVudGVyMg==" not in text
+    shown = {field.path: field.after for field in told.changes[1].fields}
+    assert shown[".data.colour"] == "blue"
+    assert shown[".data.plain"] == shown[".data.encoded"] == "(hidden)"
+
+
 async def test_a_long_value_is_shortened(app: App) -> None:
     told = await rehearsed(app, builder().with_resource(ConfigMap(app.config(text="x" * 10_000))).build())
 

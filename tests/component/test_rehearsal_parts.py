@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from konverge.component.rehearsal.comparing import field_changes
 from konverge.component.rehearsal.readings import FieldReadings
+from konverge.component.rehearsal.secret_values import SecretValues
 from konverge.component.rehearsal.values import Reading
 from konverge.mutation import json_copy
 from konverge.primitives.reading import entries_at, integer_at, items_at, text_at
@@ -102,18 +103,18 @@ def test_no_more_is_told_of_a_long_reading_than_a_person_reads() -> None:
 def test_two_objects_differ_in_fields_if_they_differ(one: dict[str, Any], other: dict[str, Any]) -> None:
     before, after = pods(data=one), pods(data=other)
 
-    changes = field_changes(before, after, "us")
+    changes = field_changes(before, after, "us", SecretValues())
 
     assert bool(changes) == (encoded(before) != encoded(after))  # for Python, True is 1
     assert all(change.path.startswith(".data") for change in changes)
-    assert field_changes(before, before, "us") == ()
+    assert field_changes(before, before, "us", SecretValues()) == ()
 
 
 def test_what_the_server_writes_is_no_change() -> None:
     after = pods(status={"ready": 1})
     after["metadata"] |= {"generation": 2, "resourceVersion": "7", "uid": "u"}
 
-    assert field_changes(pods(), after, "us") == ()
+    assert field_changes(pods(), after, "us", SecretValues()) == ()
 
 
 def test_another_order_of_the_same_items_is_one_change() -> None:
@@ -124,6 +125,6 @@ def test_another_order_of_the_same_items_is_one_change() -> None:
     for obj in (before, after):
         obj["metadata"]["managedFields"] = [entry]
 
-    [change] = field_changes(before, after, "us")
+    [change] = field_changes(before, after, "us", SecretValues())
 
     assert (change.path, change.kind) == (".spec.items", "changed")

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from konverge.component.client import Applied
 from konverge.component.rehearsal.comparing import contests, field_changes, ownership_changed, wanted_fields
+from konverge.component.rehearsal.secret_values import SecretValues
 from konverge.component.rehearsal.values import Change, Contest
 from konverge.errors import NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping, identity
@@ -60,6 +61,7 @@ class RehearsingClient:
         self._server = server
         self.changes: list[Change] = []
         self.found: dict[_Which, Object | None] = {}
+        self.secrets = SecretValues()
         self._would_be: dict[_Which, Object | None] = {}
         self._contests: dict[_Which, tuple[Contest, ...]] = {}
 
@@ -85,12 +87,14 @@ class RehearsingClient:
             self.found.setdefault(which, None)
             raise
         self.found.setdefault(which, found)
+        self.secrets.note(found)
         return _copy(found)
 
     async def apply(self, obj: Object, *, field_manager: str) -> Applied:
         """What the server would store."""
         gvk, key = which = GroupVersionKind.of(obj), ObjectKey.of(obj)
         live = await self._find(gvk, key)
+        self.secrets.note(obj)
         try:
             after = (await self._server.apply(obj, field_manager=field_manager, dry_run=True)).object
         except NotFoundError:
@@ -100,11 +104,11 @@ class RehearsingClient:
             after = _copy(obj)
         told = identity(gvk, key)
         if live is None:
-            self.changes.append(Change("create", told, wanted_fields(obj)))
+            self.changes.append(Change("create", told, wanted_fields(obj, self.secrets)))
             after["metadata"].setdefault("uid", "")
         else:
-            fields = field_changes(live, after, field_manager)
-            self._contests[which] = contests(self.found.get(which) or live, after, field_manager)
+            fields = field_changes(live, after, field_manager, self.secrets)
+            self._contests[which] = contests(self.found.get(which) or live, after, field_manager, self.secrets)
             if fields or ownership_changed(live, after, field_manager):
                 self.changes.append(Change("update", told, fields))
                 # A dry run leaves the version as it is; who compares versions is to see that it would be another one.
@@ -120,7 +124,8 @@ class RehearsingClient:
         if subresource:
             return answer
         live = await self._find(gvk, key) or {"metadata": {}}
-        fields = field_changes(live, {**obj, "metadata": {**obj["metadata"], "managedFields": _managed(live)}}, "")
+        after = {**obj, "metadata": {**obj["metadata"], "managedFields": _managed(live)}}
+        fields = field_changes(live, after, "", self.secrets)
         is_release = bool(fields) and all(change.path.startswith(".metadata.ownerReferences") for change in fields)
         self.changes.append(Change("release" if is_release else "update", identity(gvk, key), fields))
         self._would_be[which] = _copy(obj)
@@ -144,7 +149,7 @@ class RehearsingClient:
         if which in self._contests:
             return self._contests[which]
         live = self.found.get(which)
-        return () if live is None else contests(live, live, field_manager)
+        return () if live is None else contests(live, live, field_manager, self.secrets)
 
     async def _find(self, gvk: GroupVersionKind, key: ObjectKey) -> Object | None:
         try:

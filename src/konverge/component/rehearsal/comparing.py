@@ -13,6 +13,7 @@ from konverge.apply import ABSENT, HIDDEN, FieldSet
 from konverge.apply.fields import EMPTY, Path, format_path, key_element, key_fields, value_element
 from konverge.apply.managers import Managed, Manager, Owned, decode
 from konverge.apply.structure import same_value
+from konverge.component.rehearsal.secret_values import SecretValues
 from konverge.component.rehearsal.values import Contest, FieldChange, Writer, shortened
 from konverge.kube import GroupVersionKind, Object
 from konverge.kube.secrets import LAST_APPLIED, SECRET_FIELDS
@@ -27,16 +28,17 @@ _SECRET = tuple(f"f:{name}" for name in SECRET_FIELDS)
 _LAST_APPLIED = ("f:metadata", "f:annotations", f"f:{LAST_APPLIED}")
 
 
-def field_changes(live: Object, after: Object, field_manager: str) -> tuple[FieldChange, ...]:
+def field_changes(live: Object, after: Object, field_manager: str, secrets: SecretValues) -> tuple[FieldChange, ...]:
     """What a write by that manager changes: first values, then fields whose owner it becomes or ceases to be.
 
     Args:
         live: The object as it is.
         after: As the server would store it.
         field_manager: The component's.
+        secrets: What is not shown, wherever it is.
     """
     before, then = _Ownership.of(live, field_manager), _Ownership.of(after, field_manager)
-    hides = _hiding(live)
+    hides = _hiding(live, secrets)
     differing = list(_Walk(before.everything | then.everything).differences(_told(live), _told(after), ()))
     found = []
     for path, was, will_be in differing:
@@ -63,9 +65,9 @@ def field_changes(live: Object, after: Object, field_manager: str) -> tuple[Fiel
     return tuple(found)
 
 
-def wanted_fields(desired: Object) -> tuple[FieldChange, ...]:
+def wanted_fields(desired: Object, secrets: SecretValues) -> tuple[FieldChange, ...]:
     """The fields of an object that does not exist yet, as a component wants them."""
-    hides = _hiding(desired)
+    hides = _hiding(desired, secrets)
     wanted = {name: value for name, value in _told(desired).items() if name not in ("apiVersion", "kind")}
     wanted["metadata"] = {
         name: value for name, value in wanted.get("metadata", {}).items() if name not in ("name", "namespace")
@@ -82,16 +84,17 @@ def ownership_changed(live: Object, after: Object, field_manager: str) -> bool:
     return _Ownership.of(live, field_manager).ours != _Ownership.of(after, field_manager).ours
 
 
-def contests(live: Object, after: Object, field_manager: str) -> tuple[Contest, ...]:
+def contests(live: Object, after: Object, field_manager: str, secrets: SecretValues) -> tuple[Contest, ...]:
     """Who else owns, in the live object, a field that the manager applies.
 
     Args:
         live: The object as it is.
         after: As it would be once the manager has applied; the same one where nothing need be applied.
         field_manager: The component's.
+        secrets: What is not shown, wherever it is.
     """
     ours = _Ownership.of(after, field_manager).ours
-    hides = _hiding(live)
+    hides = _hiding(live, secrets)
     found = []
     for manager, owned in _decoded(live).items():
         if manager == Manager.applier(field_manager):
@@ -121,17 +124,18 @@ def _told(obj: Object) -> Object:
 
 
 class _hiding:
-    """Tells a value of an object, short, and of a Secret none."""
+    """Tells a value of an object, short, and of a Secret none, whatever object it was copied to."""
 
-    def __init__(self, obj: Object) -> None:
+    def __init__(self, obj: Object, secrets: SecretValues) -> None:
         self._is_secret = GroupVersionKind.of(obj).is_secret
+        self._secrets = secrets
 
     def __call__(self, path: Path, value: Any) -> Any:
         if value is ABSENT:
             return None
         if self._is_secret and (path[0] in _SECRET or path == _LAST_APPLIED):
             return HIDDEN
-        return shortened(value)
+        return HIDDEN if self._secrets.are_in(value) else shortened(value)
 
 
 @dataclass(frozen=True, slots=True)
