@@ -18,9 +18,11 @@ NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 
 def example(name: str) -> tuple[OperatorBox, GroupVersionKind, dict[str, Any]]:
     folder = EXAMPLES / name
-    [owner] = [each for each in map(read, sorted(folder.glob("*.yaml"))) if each["kind"] != "OperatorBox"]
-    [box] = [each for each in sorted(folder.glob("*.yaml")) if read(each)["kind"] == "OperatorBox"]
-    return load_box(box.read_bytes(), file=str(box)), GroupVersionKind.of(owner), owner
+    file = folder / "box.yaml"
+    box = load_box(file.read_bytes(), file=str(file))
+    [gvk] = [each.resource.gvk for each in box.spec.crds.values()]
+    [owner] = [each for each in map(read, folder.glob("*.yaml")) if each["kind"] == gvk.kind]
+    return box, gvk, owner
 
 
 def read(file: Any) -> Object:

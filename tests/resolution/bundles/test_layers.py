@@ -52,10 +52,10 @@ def extended(record: bytes) -> bytes:
     "data",
     [
         tar(CONTENT),
-        gzip.compress(tar(CONTENT)),
+        gzip.compress(tar(CONTENT), mtime=0),
         CONTENT,
-        gzip.compress(CONTENT),
-        gzip.compress(CONTENT[:9]) + gzip.compress(CONTENT[9:]),
+        gzip.compress(CONTENT, mtime=0),
+        gzip.compress(CONTENT[:9], mtime=0) + gzip.compress(CONTENT[9:], mtime=0),
         with_folder(),
         tar(CONTENT)[: 512 + len(CONTENT)],  # without the padding
     ],
@@ -125,8 +125,8 @@ def test_a_file_larger_than_the_limit_is_refused_however_it_is_packed() -> None:
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        (gzip.compress(tar(CONTENT))[:-20], "cut off"),
-        (gzip.compress(tar(CONTENT))[:-4] + b"....", "damaged"),
+        (gzip.compress(tar(CONTENT), mtime=0)[:-20], "cut off"),
+        (gzip.compress(tar(CONTENT), mtime=0)[:-4] + b"....", "damaged"),
         (b"\x1f\x8b" + b"x" * 50, "damaged"),
         (tar(CONTENT)[:530], "cut off"),
         (b"x" * 257 + tar(CONTENT)[257:], "damaged"),
