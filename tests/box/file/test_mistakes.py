@@ -16,7 +16,10 @@ FILES = {
     "unknown field": (HEADER + "  crd: {}\n", "f:8:3: spec.crd: unknown field; did you mean crds?"),
     "no custom resource": (HEADER.partition("  crds")[0] + "  crds: {}", "f:5:3: spec.crds: expected at least one"),
     "no identifier": (HEADER.replace("web:", "my-web:"), "f:6:5: spec.crds.my-web: expected a name that expressions"),
-    "imports": (HEADER + "  imports: [a]\n", "f:8:3: spec.imports: not resolved yet: konverge box lock f gets what is imported"),
+    "imports": (
+        HEADER + "  imports: [a]\n",
+        "f:8:3: spec.imports: not resolved yet: konverge box lock f gets what is imported",
+    ),
     "no network": (HEADER + "  allowedNetworks: [10.0.0.1/8]\n", "f:8:21: spec.allowedNetworks[0]: no network: 10.0"),
     "twice": (HEADER + "  crds: {}\n", "f:8:3: spec.crds: stands twice, first on line 5; remove one"),
     "no YAML": ("a: [", "f:2:1: no YAML: while parsing a flow node"),
@@ -324,3 +327,12 @@ def test_no_mistake_shows_a_secret_value(steps: str) -> None:
     assert len(found) == 1
     assert "hunter2" not in found[0]
     assert "123456" not in found[0]
+
+
+def test_a_message_obeys_nobody_who_wrote_the_file() -> None:
+    steps = 'validation: [{field: spec.a, regex: "[\\n::error file=x::done\\e[31m", message: no}]'
+    (mistake,) = find_mistakes(box_text(steps), file="f")
+
+    assert str(mistake).isprintable()
+    assert r"[\n::error file=x::done\x1b[31m" in str(mistake)
+    assert "\n" in mistake.message  # as data it is what it is

@@ -62,7 +62,7 @@ class Mistake(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         at = f"{self.path}: " if self.path else ""
-        return f"{self.file}:{self.line}:{self.column}: {at}{self.message}"
+        return f"{self.file}:{self.line}:{self.column}: {_on_one_line(at + self.message)}"
 
 
 class BoxFileError(ConfigurationError):
@@ -103,6 +103,11 @@ def hint(word: str, known: Iterable[str]) -> str:
     if near:
         return f"; did you mean {by_lower_case[near[0]]}?"
     return f"; known: {', '.join(words)}" if 0 < len(words) <= 16 else ""
+
+
+def _on_one_line(text: str) -> str:
+    """A message that quotes the file: what a terminal or the log of a build would obey is written as an escape."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def shortened(text: str) -> str:
