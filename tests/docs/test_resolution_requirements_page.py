@@ -1,0 +1,43 @@
+"""docs/resolution/requirements.md leaves no number out, and every test that it names exists."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from konverge.resolution.written import REFERENCE_SCHEMA
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGE = (REPOSITORY / "docs/resolution/requirements.md").read_text()
+TEST = re.compile(r"`((?:tests|src)/[\w/]+\.py)::(test_\w+)`")
+ROWS = re.findall(r"^\| (R?\d+) \| (.+?) \| (.+?) \|$", PAGE, re.MULTILINE)
+
+
+def test_no_requirement_and_no_case_is_left_out() -> None:
+    expected = [*(f"R{number}" for number in range(1, 71)), *(str(number) for number in range(1, 81))]
+    assert [row[0] for row in ROWS] == expected
+
+
+def test_every_row_has_tests_or_says_why_not() -> None:
+    for number, _, shown in ROWS:
+        assert shown.startswith(("out: ", "not yet: ")) or not re.sub(TEST, "", shown).strip(", "), number
+
+
+def test_every_test_of_the_page_exists() -> None:
+    named = {found for _, _, shown in ROWS for found in TEST.findall(shown)}
+    texts = {file: (REPOSITORY / file).read_text() for file, _ in named}
+    assert [f"{file}::{test}" for file, test in sorted(named) if f"def {test}(" not in texts[file]] == []
+
+
+def test_the_cases_are_counted() -> None:
+    told = re.search(r"Of 80 cases (\d+) have tests, (\d+) is out and (\d+) are to come", PAGE)
+    assert told is not None
+    cases = [shown for number, _, shown in ROWS if not number.startswith("R")]
+    out, later = (sum(shown.startswith(word) for shown in cases) for word in ("out: ", "not yet: "))
+    assert [int(number) for number in told.groups()] == [80 - out - later, out, later]
+
+
+def test_the_published_schema_is_that_of_the_code() -> None:
+    published = json.loads((REPOSITORY / "docs/resolution/reference.schema.json").read_text())
+    assert published == json.loads(json.dumps(REFERENCE_SCHEMA))
