@@ -72,7 +72,7 @@ class _Packed:
             if piece:
                 yield piece
             data = self._reader.unconsumed_tail or self._reader.unused_data
-            if not data and len(piece) < _PIECE:  # a full piece may have more behind it without any more data
+            if not data:  # what there may still be of a match comes with the next data: the end has a checksum
                 return
 
     def end(self) -> None:

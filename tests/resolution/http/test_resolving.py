@@ -111,6 +111,12 @@ async def test_only_what_may_pass_is_asked_again(status: int, times: int) -> Non
     assert (min(clock.slept, default=0) >= 7) == (status == 429)
 
 
+async def test_a_refusal_that_says_when_to_come_back_is_a_limit() -> None:
+    async with site(Seen(status=403, headers={"Retry-After": "30"})) as url:
+        error = await refused(HTTP, {"url": url})
+    assert (error.reason, error.retry_after_seconds) == (Reason.RATE_LIMITED, 30.0)
+
+
 async def test_a_large_page_with_an_error_is_that_error() -> None:
     async with site(Seen(b"x" * (4 << 20), status=404)) as url:
         assert (await refused(HTTP, {"url": url})).reason is Reason.NOT_FOUND
