@@ -1,0 +1,79 @@
+"""docs/resolution/README.md and replacing-tekton.md: what they show is valid, and the operator runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from konverge.crd import crd_manifest
+from konverge.kube import Object, find_condition
+from konverge.resolution import FACTS, Reason
+from konverge.resolution.policy import Policy
+from konverge.resolution.requests.policies import read_policy
+from konverge.resolution.written import read_reference
+from konverge.testing import Cluster
+from tests.resolution.requests.desk import a_desk
+from tests.resolution.shelf import BOX, Shelf
+
+pytestmark = pytest.mark.anyio
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs/resolution"
+PAGE = (FOLDER / "README.md").read_text()
+in_simulated_time = pytest.mark.parametrize("cluster_kind", [pytest.param("embedded", marks=pytest.mark.embedded)])
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^ *```{language}\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE)
+
+
+def test_the_references_of_the_page_are_some() -> None:
+    reference, box = (yaml.safe_load(block) for block in blocks(PAGE, "yaml"))
+    assert [each.resolver for each in read_reference(reference).choices] == ["git", "hub"]
+    assert [read_reference(each).choices[0].resolver for each in box["spec"]["imports"]] == ["git"]
+
+
+def test_the_reasons_of_the_page_are_those_of_the_code() -> None:
+    assert f"one of {'fourteen' if len(Reason) == 14 else len(Reason)} reasons" in PAGE
+    named = PAGE.partition("reasons. ")[2].partition(" let the next")[0]
+    assert re.findall(r"`(\w+)`", named) == [str(reason) for reason in Reason if FACTS[reason].falls_through]
+
+
+def test_the_policy_for_those_who_switch_is_one() -> None:
+    (block,) = blocks((FOLDER / "replacing-tekton.md").read_text(), "yaml")
+    assert isinstance(read_policy(yaml.safe_load(block)), Policy)
+
+
+@in_simulated_time
+async def test_the_operator_of_the_page_gets_its_definition(cluster: Cluster) -> None:
+    (block,) = blocks(PAGE, "python")
+    found: dict[str, Any] = {"__name__": "page"}
+    exec(compile(block, "README.md", "exec", dont_inherit=True), found)
+    desk = await a_desk(cluster)
+    await cluster.install(crd_manifest(found["Page"]))
+    page = {
+        "apiVersion": "example.com/v1alpha1",
+        "kind": "Page",
+        "metadata": {"name": "a", "namespace": cluster.namespace},
+        "spec": {"url": "https://a.example/boxes", "path": "a.yaml"},
+    }
+    async with desk.served_by(Shelf(name="git")), cluster.running(found["operator"]):
+        made = await cluster.client.create(page)
+
+        async def is_ready() -> bool:
+            read = await cluster.client.get(_gvk(made), desk.key("a"))
+            condition = find_condition(read, "PageReady")
+            return condition is not None and condition.status == "True"
+
+        await cluster.eventually(is_ready, describe="the page is ready")
+        config_map = await cluster.client.get(_gvk({"apiVersion": "v1", "kind": "ConfigMap"}), desk.key("a"))
+    assert config_map["data"] == {"page": BOX.decode()}
+
+
+def _gvk(obj: Object) -> Any:
+    from konverge.kube import GroupVersionKind
+
+    return GroupVersionKind.of(obj)
