@@ -11,6 +11,7 @@ from konverge.client import Client
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
 from konverge.crd import decode, definition_of
 from konverge.errors import BuildError
+from konverge.kube import Object
 from konverge.kube.names import dns_label_mistakes, label_key_mistakes
 from konverge.operator.context import Companion
 from konverge.operator.kinds import Kind, kind_of
@@ -139,7 +140,12 @@ class Operator:
         return register
 
     def finalizes(
-        self, cls: type[T], *, name: str = "", others: Sequence[str] = ()
+        self,
+        cls: type[T],
+        *,
+        name: str = "",
+        others: Sequence[str] = (),
+        is_needed: Callable[[Object], bool] | None = None,
     ) -> Callable[[Reconciler[T]], Reconciler[T]]:
         """Register what has to be done before an owner of the class may go: what the cluster cannot clean up itself.
 
@@ -152,6 +158,8 @@ class Operator:
             name: The finalizer, for example ``demo.example.com/bucket``; the class's group and the operator's name when
                 not given.
             others: Further finalizers, which are put on and taken away together with it.
+            is_needed: Tells of an owner, as it was read, whether it gets the finalizer before its next pass; None for
+                every owner. An owner that has it keeps it until its end, whatever this says by then.
 
         Raises:
             BuildError: The class is no custom resource or has a finalizer already, or the name is none.
@@ -168,7 +176,7 @@ class Operator:
                 mistakes.append(f"{cls.__name__} has a finalizer already")
             if mistakes:
                 raise BuildError(f"operator {self.name}", mistakes)
-            self.registered.finalizers[cls] = finalizers, reconciler
+            self.registered.finalizers[cls] = finalizers, reconciler, is_needed
             return reconciler
 
         return register

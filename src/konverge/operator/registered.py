@@ -52,7 +52,7 @@ class Registered:
     Args:
         name: The operator's name.
         classes: The classes with their reconciles, in order.
-        finalizers: By class: the finalizer's names, and what has to be done.
+        finalizers: By class: the finalizer's names, what has to be done, and which owners need it.
         watches: What else concerns owners.
         indexes: By kind and name.
         cache_options: What of a kind is held in memory.
@@ -63,7 +63,9 @@ class Registered:
 
     name: str
     classes: list[Registration] = field(default_factory=list)
-    finalizers: dict[type[Any], tuple[tuple[str, ...], Reconciler[Any]]] = field(default_factory=dict)
+    finalizers: dict[type[Any], tuple[tuple[str, ...], Reconciler[Any], Callable[[Object], bool] | None]] = field(
+        default_factory=dict
+    )
     watches: list[WatchedKind] = field(default_factory=list)
     indexes: dict[tuple[GroupVersionKind, str], Callable[[Object], Sequence[str]]] = field(default_factory=dict)
     cache_options: dict[GroupVersionKind, CacheOptions] = field(default_factory=dict)

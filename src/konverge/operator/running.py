@@ -121,8 +121,9 @@ class _Run:
         definition, metrics = definition_of(cls), self.metrics
         finalizer: Finalizer | None = None
         if cls in self._registered.finalizers:
-            (name, *others), reconciler = self._registered.finalizers[cls]
-            finalizer = Finalizer(name, self._owner_pass(registration, reconciler, ends=True), tuple(others))
+            (name, *others), reconciler, is_needed = self._registered.finalizers[cls]
+            finalize = self._owner_pass(registration, reconciler, ends=True)
+            finalizer = Finalizer(name, finalize, tuple(others), is_needed)
         return OwnerKind(
             name=definition.singular,
             gvk=definition.gvk,

@@ -30,11 +30,14 @@ class Finalizer:
         name: The entry in ``metadata.finalizers``.
         finalize: One pass over an owner that is being deleted. None says that all is done; a `Result` that it is not.
         others: Further entries, which come and go with it.
+        is_needed: Tells whether an owner gets it before its pass; None for every owner. Who has it keeps it until the
+            end, since what it was needed for may still be there.
     """
 
     name: str
     finalize: ReconcileOwner
     others: tuple[str, ...] = ()
+    is_needed: Callable[[Object], bool] | None = None
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -136,7 +139,7 @@ class Owners:
         metadata = owner["metadata"]
         present = metadata.get("finalizers") or []
         missing = [name for name in finalizer.entries if name not in present]
-        if not missing:
+        if not missing or (finalizer.is_needed is not None and not finalizer.is_needed(owner)):
             return owner
         # The whole list is replaced: the version makes sure that nobody else's entry gets lost.
         body = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": [*present, *missing]}}

@@ -224,6 +224,30 @@ async def test_the_owner_of_a_finalizer_goes_with_all_that_it_made_elsewhere(lib
         await library.until_gone(SHELF, "top")
 
 
+async def test_a_finalizer_comes_with_the_need_for_it_and_goes_with_its_owner_whatever_the_file_needs_by_then(
+    library: Library,
+) -> None:
+    plain = a_box(shelf=custom_resource("Shelf"))
+    careful = RunningBox(a_box(shelf=custom_resource("Shelf", onDelete={"groups": []})))
+    async with library.running(plain) as running:
+        await library.create(SHELF, "top")
+        await library.until(SHELF, "top", "Reconciled")
+        assert "finalizers" not in (await library.get(SHELF, "top"))["metadata"]
+
+        running.becomes(careful.box, careful.pipelines)
+
+        async def has_finalizer() -> bool:
+            metadata = (await library.get(SHELF, "top"))["metadata"]
+            assert metadata.get("finalizers") == ["boxes.konverge.test/box"]
+            return True
+
+        await library.cluster.eventually(has_finalizer, describe="it has the finalizer")
+
+    async with library.running(plain):
+        await library.delete(SHELF, "top")
+        await library.until_gone(SHELF, "top")
+
+
 @pytest.mark.parametrize("cluster_kind", [pytest.param("embedded", marks=pytest.mark.embedded)])
 async def test_a_pass_comes_again_when_an_answer_is_not_kept_any_more(library: Library) -> None:
     calls = [{"name": name, "url": "https://example.com", "cacheFor": "20s"} for name in ("asked", "skipped")]

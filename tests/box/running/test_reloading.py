@@ -131,12 +131,20 @@ def test_what_only_a_start_can_change_is_named() -> None:
         "spec.crds.shelf.resource.kind was 'Shelf', and is 'Board'"
     ]
     assert mistakes(a_box(shelf=custom_resource("Shelf", finalizers=["a.b/c"]), book=book)) == [
-        "spec.crds.shelf needs the finalizers a.b/c now"
+        "spec.crds.shelf.finalizers were boxes.konverge.test/box, and are a.b/c"
     ]
     unique = [{"field": "spec.code", "unique": True}]
     assert mistakes(a_box(shelf=custom_resource("Shelf", validation=unique), book=book)) == [
         "spec.crds.shelf.validation asks for other unique fields"
     ]
+
+
+def test_an_object_with_a_record_of_what_providers_made_is_held_by_a_finalizer_whatever_the_file_has() -> None:
+    plain = a_box(shelf=custom_resource("Shelf"))
+    pipeline = pipelines_of(plain, ProviderPool(ProviderRegistry.of([])))["shelf"]
+
+    assert not pipeline.needs_finalizers({"metadata": {"annotations": {"kept": "by its author"}}})
+    assert pipeline.needs_finalizers({"metadata": {"annotations": {"konverge.dev/providers": "[]"}}})
 
 
 @pytest.mark.anyio

@@ -105,9 +105,13 @@ class RunningBox:
         operator.reconciles(cls, workers=declared.reconcile.workers, timeout=pipeline.longest_pass)(
             lambda owner, ctx: self._reconcile(name, ctx)
         )
-        if pipeline.finalizers:
-            first, *others = pipeline.finalizers
-            operator.finalizes(cls, name=first, others=others)(lambda owner, ctx: self._finalize(name, ctx))
+        first, *others = pipeline.finalizers
+
+        def is_needed(owner: Object) -> bool:
+            return self.pipelines[name].needs_finalizers(owner)
+
+        register = operator.finalizes(cls, name=first, others=others, is_needed=is_needed)
+        register(lambda owner, ctx: self._finalize(name, ctx))
         if pipeline.validation.unique_fields:
             self._index(name, cls)
         self._index_repeated(declared)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from konverge.box.calls import Calls
 from konverge.box.expressions.schedule import parse_period
 from konverge.box.file import KINDS, CustomResource, OperatorBox
-from konverge.box.providers import ProviderPool, Providers
+from konverge.box.providers import RECORDED, ProviderPool, Providers
 from konverge.box.steps import Scope
 from konverge.box.steps.children import Children
 from konverge.box.steps.cross import Observations
@@ -43,7 +43,6 @@ class Pipeline:
     def __init__(self, box: OperatorBox, name: str, pool: ProviderPool) -> None:
         declared = box.spec.crds[name]
         where = f"spec.crds.{name}"
-        self._scopes = {each.resource.gvk: each.resource.scope for each in box.spec.crds.values()}
         self.name = name
         self.declared = declared
         self.where = where
@@ -66,6 +65,9 @@ class Pipeline:
         self.status_fields = StatusFields(declared.status, f"{where}.status")
         self.children = Children((*declared.on_create, *declared.on_reconcile), self.status_fields.names())
         self.deletion = Deletion(declared.on_delete, f"{where}.onDelete", box.metadata.name)
+        scopes = {each.resource.gvk: each.resource.scope for each in box.spec.crds.values()}
+        steps = declared.finalizers, declared.on_delete, declared.providers
+        self._needs_finalizers = any(steps) or _leaves_anything_behind(declared, scopes)
 
     def canonical(self, scope: Scope, obj: Object) -> Object:
         """The object as all steps after the first two see it.
@@ -88,12 +90,20 @@ class Pipeline:
 
     @property
     def finalizers(self) -> tuple[str, ...]:
-        """What has to be on each object before its first pass; empty when the cluster cleans up by itself."""
-        declared = self.declared
-        needs_one = declared.on_delete or declared.providers or _leaves_anything_behind(declared, self._scopes)
-        if not (declared.finalizers or needs_one):
-            return ()
-        return declared.finalizers or (f"{self.gvk.group or 'core.konverge.dev'}/box",)
+        """What holds an object until the box has cleaned up after it.
+
+        Also where nothing needs it now: objects may have it from an earlier file, and somebody has to take it away.
+        """
+        return self.declared.finalizers or (f"{self.gvk.group or 'core.konverge.dev'}/box",)
+
+    def needs_finalizers(self, owner: Object) -> bool:
+        """Tell whether an object has to have them before its pass; not when the cluster cleans up after it by itself.
+
+        Args:
+            owner: The object: what an earlier file has made for it outside of the cluster is recorded there.
+        """
+        annotations = owner["metadata"].get("annotations") or {}
+        return self._needs_finalizers or RECORDED in annotations
 
     @property
     def longest_pass(self) -> timedelta:

@@ -151,8 +151,8 @@ def restart_mistakes(
         if (before.schema is None) != (after.schema is None):
             yield f"{where}.resource.schema was {'not ' if before.schema is None else ''}there"
         one, other = compiled[name], recompiled[name]
-        if not set(other.finalizers) <= set(one.finalizers):
-            yield f"{where} needs the finalizers {', '.join(other.finalizers)} now"
+        if other.finalizers != one.finalizers:
+            yield f"{where}.finalizers were {', '.join(one.finalizers)}, and are {', '.join(other.finalizers)}"
         fields = one.validation.unique_fields, other.validation.unique_fields
         if fields[0] != fields[1]:
             yield f"{where}.validation asks for other unique fields"
