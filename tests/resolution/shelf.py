@@ -22,7 +22,10 @@ BOX = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 
 @dataclass
 class Shelf:
-    """A resolver of the test, with ``url`` and ``version``; versions of digits name one content for ever."""
+    """A resolver of the test, with ``url`` and ``version``; versions of digits name one content for ever.
+
+    What it brings is from ``from``, where that is another place.
+    """
 
     answer: Callable[[Fetch, int], bytes] = lambda fetch, calls: BOX
     latest: str | None = None
@@ -60,4 +63,5 @@ class Shelf:
         finally:
             self.running -= 1
         data = self.answer(fetch, len(self.calls))
-        return Resolved(data, Source(str(fetch.params["url"]), {"sha256": Digest.of(data).hex}))
+        found = str(fetch.params.get("from", fetch.params["url"]))
+        return Resolved(data, Source(found, {"sha256": Digest.of(data).hex}))

@@ -281,6 +281,17 @@ async def test_a_digest_is_compared_with_what_came() -> None:
     assert (await refused(engine, ref(digest=Digest.of(b"other")))).reason is Reason.DIGEST_MISMATCH
 
 
+async def test_policies_hold_for_the_place_that_it_came_from_in_the_end() -> None:
+    there = Reference("shelf", {"url": "https://a.example/box", "from": "https://b.example/box"})
+    allowed = Policy("only-a", sources=(SourcePrefix.parse("https://a.example"),))
+    assert (await refused(engine_of(Shelf(), policies=[allowed]), there)).reason is Reason.DENIED
+    signed = Policy("b", sources=(SourcePrefix.parse("https://b.example"),), signature=SignatureRule())
+    error = await refused(engine_of(Shelf(), policies=[allowed, signed]), there)
+    assert error.reason is Reason.SIGNATURE_INVALID
+    strict = Policy("b", sources=(SourcePrefix.parse("https://b.example"),), requires_digest=True)
+    assert (await refused(engine_of(Shelf(), policies=[allowed, strict]), there)).reason is Reason.DENIED
+
+
 async def test_a_policy_that_asks_for_a_digest_takes_a_pin_too() -> None:
     engine = engine_of(Shelf(), policies=[Policy("strict", requires_digest=True)])
     assert (await refused(engine, ref())).reason is Reason.DENIED

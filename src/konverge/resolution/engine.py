@@ -283,21 +283,33 @@ class Engine:
             told = f"the content is not what its digest says: expected {reference.digest}"
             raise ResolutionError(Reason.DIGEST_MISMATCH, told)
         found = check_content(resolved.data, self.options.kinds)
+        admission = self._admitted_there(plan, reference, resolved)
         return Outcome(
             resolved=resolved,
             object=found,
             resolver=reference.resolver,
             fetched_from="remote" if got.attempts else "cache",
             attempts=got.attempts,
-            policies=plan.admission.policies,
-            warnings=await self._verified(plan, resolved, found),
+            policies=admission.policies,
+            warnings=await self._verified(admission, resolved, found),
             rewritten_from=plan.rewritten_from,
         )
 
-    async def _verified(self, plan: _Plan, resolved: Resolved, found: Object) -> tuple[str, ...]:
+    def _admitted_there(self, plan: _Plan, reference: Reference, resolved: Resolved) -> Admission:
+        """What policies ask for of content from where it came in the end: of a list of hubs, not the first one's."""
+        if not _is_elsewhere(resolved.source.uri, plan.uri):
+            return plan.admission
+        params, namespace = plan.fetch.params, plan.fetch.namespace
+        uri = resolved.source.uri
+        there = admit(self.policies, resolver=reference.resolver, uri=uri, params=params, namespace=namespace)
+        if there.requires_digest and reference.digest is None and not plan.is_pinned:
+            raise ResolutionError(Reason.DENIED, "a policy asks for a digest of what comes from there: give one")
+        return there
+
+    async def _verified(self, admission: Admission, resolved: Resolved, found: Object) -> tuple[str, ...]:
         """Look at the signatures that policies ask for; answers what those that only warn have found."""
         warnings = []
-        for rule in plan.admission.signatures:
+        for rule in admission.signatures:
             if self._verifier is None:
                 problem = "signatures cannot be verified here"
             else:
@@ -395,6 +407,12 @@ def _cache_mode(text: object) -> CacheMode | None:
         return CacheMode(text)
     told = f"parameter {CACHE!r}: expected auto, always or never, found {str(text)[:40]!r}"
     raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+
+
+def _is_elsewhere(found: str, asked: str) -> bool:
+    """Tell whether an address is on another server than the one that was asked for; both have to be HTTP's."""
+    is_http = urlsplit(found).scheme in ("http", "https") and urlsplit(asked).scheme in ("http", "https")
+    return is_http and _remote(found) != _remote(asked)
 
 
 def _remote(uri: str) -> str:
