@@ -18,7 +18,7 @@ from konverge.component.condition import generation_of
 from konverge.component.memory import AppliedMemory
 from konverge.component.recording import ApplyMetrics, ConditionMetrics, EventRecorder, PassObserver
 from konverge.component.time_limit import TimeLimit
-from konverge.errors import ConflictError, KonvergeError, NotFoundError, describe
+from konverge.errors import ConflictError, InvalidError, KonvergeError, NotFoundError, describe
 from konverge.kube import (
     MESSAGE_LIMIT,
     Condition,
@@ -145,21 +145,33 @@ class ReconcileContext:
         return None if self.wake_at is None else max(timedelta(0), self.wake_at - self.clock.now())
 
     @asynccontextmanager
-    async def flushing_status(self) -> AsyncIterator[None]:
+    async def flushing_status(self, refused: Callable[[InvalidError], bool] | None = None) -> AsyncIterator[None]:
         """Persist the staged status at the end of the block, also when the body raises.
 
         An error of the body wins over one of the flush, which then is noted on it. A cancelled body is not flushed: who
         cancels may have lost the right to write.
+
+        Args:
+            refused: Is told of a status that the kind's schema does not allow, and may take what is at fault out of
+                `owner`. It tells whether it has: then the status is written once more.
         """
         try:
             yield
         except Exception as error:
             try:
-                await self.flush_status()
+                await self._flush(refused)
             except Exception as flush_error:  # noqa: BLE001  # the body's error is the one to raise, whatever this is
                 error.add_note(f"The status could not be written either: {flush_error}")
             raise
-        await self.flush_status()
+        await self._flush(refused)
+
+    async def _flush(self, refused: Callable[[InvalidError], bool] | None) -> None:
+        try:
+            await self.flush_status()
+        except InvalidError as error:
+            if refused is None or not refused(error):
+                raise
+            await self.flush_status()
 
     async def flush_status(self) -> bool:
         """Write the owner's status if this pass changed it; tells whether it was written.

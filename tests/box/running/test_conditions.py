@@ -6,6 +6,7 @@ from konverge.box.running.conditions import (
     LONGEST_MESSAGE,
     denied,
     failed,
+    is_stale_field,
     ready,
     stale_types,
     suspected_types,
@@ -74,6 +75,7 @@ def test_a_condition_that_only_we_have_written_is_stale_and_no_other() -> None:
         for kind, reason in [
             ("Ready", "Healthy"),
             ("OldReady", "Healthy"),
+            ("CloudReady", "Ready"),
             ("SharedReady", "Healthy"),
             ("TheirReady", "Healthy"),
             ("WordyReady", "NoReasonOfOurs"),
@@ -83,7 +85,7 @@ def test_a_condition_that_only_we_have_written_is_stale_and_no_other() -> None:
     ]
     owner: Object = {"metadata": {"name": "a"}, "status": {"conditions": [*conditions, "odd", {"type": 3}]}}
     suspected = suspected_types(owner, {"Ready", "NewReady"})
-    assert suspected == ["OldReady", "SharedReady", "TheirReady"]
+    assert suspected == ["OldReady", "CloudReady", "SharedReady", "TheirReady"]
 
     owner["metadata"]["managedFields"] = [
         managed("konverge", "Ready", "OldReady", "SharedReady"),
@@ -96,3 +98,14 @@ def test_a_condition_that_only_we_have_written_is_stale_and_no_other() -> None:
 def test_without_a_record_nothing_is_stale() -> None:
     assert stale_types({"metadata": {}}, ["OldReady"]) == []
     assert stale_types({"metadata": {"managedFields": [managed("somebody", "OldReady")]}}, ["OldReady"]) == []
+
+
+def test_a_field_of_the_status_is_stale_if_only_we_have_written_it() -> None:
+    def writer(manager: str, *fields: str) -> dict[str, Any]:
+        return {"manager": manager, "fieldsV1": {"f:status": {f"f:{each}": {} for each in fields}}}
+
+    ours = managed("konverge", "Ready")
+    assert is_stale_field({"metadata": {"managedFields": [ours, writer("konverge", "providers")]}}, "providers")
+    for others in ([writer("somebody", "providers")], [writer(each, "providers") for each in ("konverge", "else")], []):
+        assert not is_stale_field({"metadata": {"managedFields": [ours, *others]}}, "providers")
+    assert not is_stale_field({"metadata": {"managedFields": [writer("konverge", "providers")]}}, "providers")

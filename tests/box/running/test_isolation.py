@@ -105,6 +105,24 @@ async def test_a_rehearsal_changes_nothing_and_asks_no_provider(library: Library
     assert await library.get(SHELF, "top") == owner
 
 
+async def test_a_file_without_providers_leaves_nothing_of_them_in_the_status(library: Library) -> None:
+    cloud = Cloud()
+    running = with_cloud(CloudProvider(cloud), shelf=custom_resource("Shelf", providers=MACHINE))
+    bare = with_cloud(CloudProvider(cloud), shelf=custom_resource("Shelf"))
+    async with library.running(running):
+        await library.create(SHELF, "top")
+        await library.until(SHELF, "top", "Ready", type="CloudReady", status="True")
+        running.becomes(bare.box, bare.pipelines)
+
+        async def is_bare() -> bool:
+            status = (await library.get(SHELF, "top"))["status"]
+            assert ([each["type"] for each in status["conditions"]], "providers" in status) == (["Ready"], False)
+            return True
+
+        await library.cluster.eventually(is_bare, describe="the status has nothing of providers")
+        assert cloud.names() == []
+
+
 async def test_a_rehearsal_makes_no_call_that_might_change_something() -> None:
     async with RehearsingCaller() as caller:
         request = Request(protocol="http", url=URL("https://example.com/"), networks=NOWHERE, method="POST")

@@ -1,5 +1,6 @@
 """Passes over the custom resources of a box, on both clusters: failures, denials, what waits for what, what is left."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from konverge.box.running import RunningBox
 from konverge.box.running.health import PassResult
 from konverge.kube import find_condition
-from tests.box.running.boxes import BOOK, CONFIG_MAP, SHELF, Library, a_box, config_map, custom_resource
+from tests.box.running.boxes import ANYTHING, BOOK, CONFIG_MAP, SHELF, Library, a_box, config_map, custom_resource
 
 pytestmark = pytest.mark.anyio
 
@@ -205,6 +206,53 @@ async def test_fields_of_the_status_are_written_also_when_a_step_fails(library: 
         await library.until(SHELF, "top", "Healthy")
         status = (await library.get(SHELF, "top"))["status"]
         assert (status["phase"], status["plain"], status["observedGeneration"]) == ("Fine", "only after success", 2)
+
+
+async def test_a_status_that_the_schema_refuses_is_written_without_the_fields_of_the_file(library: Library) -> None:
+    number = {"type": "object", "properties": {"size": {"type": "integer", "maximum": 5}}}
+    shelf = custom_resource("Shelf", status={"fields": [{"path": "size", "value": "{{ spec.size }}"}]})
+    shelf["resource"] = {**shelf["resource"], "schema": {**ANYTHING, "status": number}}
+    async with library.running(a_box(shelf=shelf)):
+        await library.create(SHELF, "top", size=3)
+        await library.until(SHELF, "top", "Reconciled", status="True")
+        await library.change(SHELF, "top", size=9)
+
+        ready = await library.until(SHELF, "top", "Reconciled", message="no field of status is written: ")
+        status = (await library.get(SHELF, "top"))["status"]
+        assert "status.size" in ready.message
+        assert (status["size"], status["observedGeneration"], ready.observed_generation) == (3, 2, 2)
+
+        await library.change(SHELF, "top", size=4)
+
+        async def is_written() -> bool:
+            found = await library.get(SHELF, "top")
+            ready = find_condition(found, "Ready")
+            assert ready is not None and (found["status"]["size"], ready.message) == (4, "")
+            return True
+
+        await library.cluster.eventually(is_written, describe="the status has the field again")
+
+
+async def test_marks_that_another_process_makes_during_a_pass_are_kept(library: Library) -> None:
+    running = RunningBox(a_box(shelf=custom_resource("Shelf", onCreate={"configMaps": [config_map(a="b")]})))
+    pipeline = running.pipelines["shelf"]
+    plan = pipeline.groups.plan
+    marked: list[str] = []
+
+    async def plan_while_another_marks(*args: Any, **named: Any) -> Any:
+        if not marked:
+            marked.append("konverge.dev/created")
+            body = {"metadata": {"annotations": {marked[0]: '["abcdefabcdef"]'}}}
+            await library.client.patch(SHELF, library.key("top"), body, patch_type="merge")
+        return await plan(*args, **named)
+
+    pipeline.groups.plan = plan_while_another_marks  # type: ignore[method-assign]
+    async with library.running(running):
+        await library.create(SHELF, "top")
+        await library.until(SHELF, "top", "Healthy", status="True")
+
+        marks = json.loads((await library.get(SHELF, "top"))["metadata"]["annotations"]["konverge.dev/created"])
+        assert (marks[0], len(marks)) == ("abcdefabcdef", 2)
 
 
 async def test_the_owner_of_a_finalizer_goes_with_all_that_it_made_elsewhere(library: Library) -> None:

@@ -264,7 +264,9 @@ def test_values_that_are_there_already_change_nothing() -> None:
     assert put(fields, status) == status
 
 
-@pytest.mark.parametrize("path", ["conditions", ".conditions", "observedGeneration", "conditions.0.status"])
+@pytest.mark.parametrize(
+    "path", ["conditions", ".conditions", "observedGeneration", "providers", "conditions.0.status"]
+)
 def test_what_konverge_writes_itself_is_refused(path: str) -> None:
     told = complaints(f"status: {{fields: [{{path: {path}, value: 1}}]}}")
     assert len(told) == 1

@@ -59,7 +59,7 @@ __all__ = [
 API_VERSION = "konverge.dev/v1alpha1"
 KIND = "OperatorBox"
 
-RESERVED_STATUS = frozenset({"conditions", "observedGeneration"})
+RESERVED_STATUS = frozenset({"conditions", "observedGeneration", "providers"})
 """Fields of the status that konverge itself writes."""
 
 Identifier: TypeAlias = Annotated[

@@ -10,6 +10,7 @@ Providers come from entry points (`ProviderRegistry.installed`); two of them wit
 
 from konverge.box.providers.dispatch import Dispatched, Writer
 from konverge.box.providers.marks import is_owned, owned_mark, retained_mark, take
+from konverge.box.providers.outcomes import PROVIDER_REASONS
 from konverge.box.providers.plugin import (
     ForeignError,
     ItemKind,
@@ -28,6 +29,7 @@ from konverge.box.providers.registry import ENTRY_POINTS, NoProviderError, Provi
 
 __all__ = [
     "ENTRY_POINTS",
+    "PROVIDER_REASONS",
     "RECORDED",
     "Dispatched",
     "ForeignError",

@@ -13,6 +13,7 @@ from konverge.box.providers.plugin import ItemResult, ProviderError
 from konverge.kube import Condition, Object
 
 __all__ = [
+    "PROVIDER_REASONS",
     "ItemOutcome",
     "State",
     "checked",
@@ -26,7 +27,10 @@ __all__ = [
 State: TypeAlias = Literal["Failed", "Blocked", "Pending", "Skipped", "Ready"]
 
 # What the condition says: the first of these that some item is.
-_REASONS: tuple[tuple[State, str], ...] = (("Failed", "Failed"), ("Blocked", "Blocked"), ("Pending", "Pending"))
+_OPEN: tuple[State, ...] = ("Failed", "Blocked", "Pending")
+PROVIDER_REASONS: tuple[State, ...] = (*_OPEN, "Ready")
+"""The reasons of a provider's condition."""
+
 _LONGEST_MESSAGE = 256
 _LONGEST_CONDITION = 1024
 _LARGEST_OUTPUTS = 16 * 1024
@@ -127,11 +131,11 @@ def hidden(message: str, secrets: Collection[str]) -> str:
 
 def _condition(provider: str, outcomes: list[ItemOutcome]) -> Condition:
     name = f"{provider[0].upper()}{provider[1:]}Ready"
-    for state, reason in _REASONS:
+    for state in _OPEN:
         if any(each.state == state for each in outcomes):
             open_items = [each for each in outcomes if each.state not in ("Ready", "Skipped")]
             told = "; ".join(f"{each.kind} {each.item}: {each.state}, {each.message}" for each in open_items)
-            return Condition(name, "False", reason, _shortened(told, _LONGEST_CONDITION))
+            return Condition(name, "False", state, _shortened(told, _LONGEST_CONDITION))
     ready = sum(each.state == "Ready" for each in outcomes)
     return Condition(name, "True", "Ready", f"{ready} item{'s' if ready != 1 else ''}")
 

@@ -9,13 +9,14 @@ from typing import Any
 
 from konverge.box.calls import Caller
 from konverge.box.expressions import Environment
+from konverge.box.file.model import RESERVED_STATUS
 from konverge.box.running.conditions import denied, dependency_not_ready, failed, ready
 from konverge.box.running.order import ORDER, DeniedError, PassState
 from konverge.box.running.pipeline import Pipeline
 from konverge.box.steps import StepError, scope_of
 from konverge.box.steps.deletion import remove_leftovers
 from konverge.clock import Entropy
-from konverge.errors import KonvergeError, describe
+from konverge.errors import InvalidError, KonvergeError, describe
 from konverge.mutation import json_copy
 from konverge.operator import OwnerContext, Result
 
@@ -70,22 +71,16 @@ class BoxPass:
             Exception: What the first step that failed has failed with.
         """
         state, ctx, pipeline = self.state, self._ctx, self._pipeline
-        async with ctx.flushing_status():
+        async with ctx.flushing_status(refused=self._without_fields):
             for step in ORDER:
                 if state.failure is None or step.always:
                     await self._run(step.name, step.run)
             ctx.request_wake(pipeline.next_change(state.now))
-            match state.failure:
-                case None:
-                    ctx.stage(ready(ctx.owner, state.parts, [note[:_LONGEST_NOTE] for note in state.notes]))
-                case DeniedError(violations=violations):
-                    ctx.stage(denied(ctx.owner, violations))
-                    if not pipeline.retries_denied:
-                        return None
-                    raise state.failure
-                case failure:
-                    ctx.stage(failed(ctx.owner, describe(failure)))
-                    raise failure
+            self._stage_ready()
+            if isinstance(state.failure, DeniedError) and not pipeline.retries_denied:
+                return None
+            if state.failure is not None:
+                raise state.failure
         # Not all at the same moment, also those that began so.
         resync = pipeline.resync * self._entropy.uniform(0.9, 1.1)
         after = resync if state.again_after is None else min(resync, state.again_after)
@@ -111,9 +106,6 @@ class BoxPass:
             dispatched = await pipeline.providers.delete(state.scope, ctx.owner, ctx.cluster, ctx.cluster)
             if dispatched.problems:
                 raise StepError(f"{pipeline.where}.providers", "; ".join(map(str, dispatched.problems)))
-            if dispatched.again_after is not None:
-                await self._say("what providers keep is being deleted")
-                return Result(requeue_after=dispatched.again_after)
             found = await pipeline.groups.leftovers(ctx.owner, ctx.cluster)
             await remove_leftovers(found, ctx.owner, ctx.cluster, pipeline.where)
         except Exception as error:
@@ -121,6 +113,35 @@ class BoxPass:
                 await self._say(describe(error))
             raise
         return None
+
+    def _stage_ready(self) -> None:
+        state, ctx = self.state, self._ctx
+        match state.failure:
+            case None:
+                ctx.stage(ready(ctx.owner, state.parts, [note[:_LONGEST_NOTE] for note in state.notes]))
+            case DeniedError(violations=violations):
+                ctx.stage(denied(ctx.owner, violations))
+            case failure:
+                ctx.stage(failed(ctx.owner, describe(failure)))
+
+    def _without_fields(self, error: InvalidError) -> bool:
+        """Take the file's fields out of a status that the schema refuses: without them, nobody would hear of anything.
+
+        What cannot be told apart is which field it is; so all of them stay as they are in the cluster.
+        """
+        state, ctx = self.state, self._ctx
+        with_fields = ctx.owner.get("status")
+        if state.status_without_fields is None or not isinstance(with_fields, dict):
+            return False
+        own = {name: with_fields[name] for name in RESERVED_STATUS if name in with_fields}
+        rest = {name: value for name, value in state.status_without_fields.items() if name not in RESERVED_STATUS}
+        ctx.owner["status"] = {**rest, **own}
+        if ctx.owner["status"] == with_fields:
+            return False
+        state.notes.append(f"no field of status is written: {describe(error)}")
+        _log.warning("%s %s: %s", self._pipeline.name, ctx.owner_key, state.notes[-1])
+        self._stage_ready()
+        return True
 
     async def _say(self, problem: str) -> None:
         async with self._ctx.flushing_status():

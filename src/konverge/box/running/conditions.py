@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from konverge.box.providers import PROVIDER_REASONS
 from konverge.box.steps.validation import Violations, summary
 from konverge.component import Status, summed_up
 from konverge.component.condition import generation_of
@@ -18,6 +19,7 @@ __all__ = [
     "denied",
     "dependency_not_ready",
     "failed",
+    "is_stale_field",
     "ready",
     "stale_types",
     "suspected_types",
@@ -31,7 +33,7 @@ VALIDATION_WARNING = "ValidationWarning"
 LONGEST_MESSAGE = 1024
 """Letters of the message of Ready: an error may quote what somebody else has written at any length."""
 
-_REASONS = frozenset(Status) | {"Reconciled"}
+_REASONS = frozenset(Status) | {"Reconciled", *PROVIDER_REASONS}
 
 
 def ready(owner: Object, parts: Sequence[tuple[str, Condition]], notes: Sequence[str] = ()) -> Condition:
@@ -83,7 +85,7 @@ def validated(owner: Object, violations: Violations, *, can_deny: bool, can_warn
 
 
 def suspected_types(owner: Object, declared: Collection[str]) -> list[str]:
-    """The types of conditions that may be those of groups that the file had once: by name and reason they could be."""
+    """The types of conditions of groups and providers that the file may have had once, by their names and reasons."""
     found: list[str] = []
     for condition in _conditions(owner):
         kind, reason = condition.get("type"), condition.get("reason")
@@ -99,13 +101,30 @@ def stale_types(live: Object, suspected: Iterable[str]) -> list[str]:
         live: The custom resource with its managed fields. Whoever wrote Ready is us.
         suspected: Types of conditions.
     """
-    writers: dict[str, set[str]] = {}
-    for entry in _mappings(live["metadata"].get("managedFields")):
-        fields = _below(entry.get("fieldsV1"), "f:status", "f:conditions")
-        for key in fields:
-            writers.setdefault(key, set()).add(str(entry.get("manager")))
+    writers = _writers(live, "f:conditions")
     own = writers.get(_key(READY), set())
     return [kind for kind in suspected if own and writers.get(_key(kind), set()) and writers[_key(kind)] <= own]
+
+
+def is_stale_field(live: Object, name: str) -> bool:
+    """Tell whether only we have written this field of the status.
+
+    Args:
+        live: The custom resource with its managed fields.
+        name: The field.
+    """
+    own = _writers(live, "f:conditions").get(_key(READY), set())
+    found = _writers(live).get(f"f:{name}", set())
+    return bool(own) and bool(found) and found <= own
+
+
+def _writers(live: Object, *path: str) -> dict[str, set[str]]:
+    """Who has written what is below a path of the status, by key."""
+    writers: dict[str, set[str]] = {}
+    for entry in _mappings(live["metadata"].get("managedFields")):
+        for key in _below(entry.get("fieldsV1"), "f:status", *path):
+            writers.setdefault(key, set()).add(str(entry.get("manager")))
+    return writers
 
 
 def _key(condition_type: str) -> str:

@@ -18,6 +18,7 @@ from konverge.box.running.conditions import (
     READY,
     VALIDATION_FAILED,
     VALIDATION_WARNING,
+    is_stale_field,
     stale_types,
     suspected_types,
     validated,
@@ -30,11 +31,13 @@ from konverge.box.steps.marks import marks_after
 from konverge.box.steps.planned import Plan
 from konverge.box.steps.validation import BrokenRulesError, Violations, summary
 from konverge.component import Component
-from konverge.errors import KonvergeError
+from konverge.errors import ConflictError, KonvergeError
 from konverge.kube import Condition, Object
 from konverge.operator import OwnerContext
 
 __all__ = ["ORDER", "DeniedError", "PassState", "Step"]
+
+_PROVIDERS = "providers"
 
 
 class DeniedError(KonvergeError):
@@ -65,8 +68,9 @@ class PassState:
         plan: What is made; None before it is known.
         components: Those that have been reconciled.
         dispatched: What became of what providers keep; None before.
-        strangers: Types of conditions that are known to be somebody else's.
+        strangers: Types of conditions, and a field of the status, that are known to be somebody else's.
         notes: What went wrong that stops nothing.
+        status_without_fields: The status before the file's own fields were put on it; None before that.
         again_after: When to look again; None for no need.
     """
 
@@ -83,6 +87,7 @@ class PassState:
     components: list[Component] = field(default_factory=list)
     dispatched: Dispatched | None = None
     notes: list[str] = field(default_factory=list)
+    status_without_fields: Object | None = None
     again_after: timedelta | None = None
 
     def becomes(self, obj: Object) -> None:
@@ -175,12 +180,31 @@ async def _marks(state: PassState) -> None:
     marks = await marks_after(state.plan, ctx.owner, ctx.cluster)
     if marks is None:
         return
-    metadata, text = ctx.owner["metadata"], json.dumps(marks)
-    # With the UID, a later object of that name is none the wiser.
-    body = {"metadata": {"uid": metadata["uid"], "annotations": {CREATED: text}}}
-    answer = await ctx.cluster.patch(ctx.owner_gvk, ctx.owner_key, body, patch_type="merge")
-    metadata["annotations"] = {**(metadata.get("annotations") or {}), CREATED: text}
+    try:
+        answer = await _annotate(ctx, ctx.owner, marks)
+    except ConflictError:
+        live = await ctx.cluster.get(ctx.owner_gvk, ctx.owner_key, live=True)
+        marks = await marks_after(state.plan, live, ctx.cluster)
+        if marks is not None:
+            await _annotate(ctx, live, marks)
+        # The owner keeps the version in which it was read: who writes by it later in this pass must hear of the change.
+        return
+    metadata = ctx.owner["metadata"]
+    metadata["annotations"] = dict(answer["metadata"].get("annotations") or {})
     metadata["resourceVersion"] = answer["metadata"]["resourceVersion"]
+
+
+async def _annotate(ctx: OwnerContext, owner: Object, marks: list[str]) -> Object:
+    """Write the marks of an owner as it was read.
+
+    Raises:
+        ConflictError: It has changed since: an older list must not replace a newer one, whose Jobs would run again.
+    """
+    metadata = owner["metadata"]
+    # With the UID, a later object of that name is none the wiser.
+    same = {"uid": ctx.owner_uid, "resourceVersion": metadata["resourceVersion"]}
+    body = {"metadata": {**same, "annotations": {CREATED: json.dumps(marks)}}}
+    return await ctx.cluster.patch(ctx.owner_gvk, ctx.owner_key, body, patch_type="merge")
 
 
 async def _providers(state: PassState) -> None:
@@ -194,7 +218,8 @@ async def _providers(state: PassState) -> None:
     state.look_again(dispatched.again_after)
     for condition in dispatched.conditions:
         ctx.stage(condition)
-    _status_of(ctx.owner).update({"providers": dispatched.status} if dispatched.status else {})
+    if dispatched.status:
+        _status_of(ctx.owner)[_PROVIDERS] = dispatched.status
     if dispatched.problems:
         raise StepError(state.pipeline.where, "; ".join(map(str, dispatched.problems)))
 
@@ -209,6 +234,7 @@ async def _status(state: PassState) -> None:
             state.notes.append(f"status: children cannot be read: {error}")
         else:
             state.scope = state.scope.plus(children=children)
+    state.status_without_fields = ctx.owner.get("status") or {}
     result = pipeline.status_fields.fields(state.scope, failed=state.failure is not None)
     ctx.owner["status"] = result.put_on(ctx.owner.get("status"))
     state.notes += [f"status: {problem}" for problem in result.problems]
@@ -223,13 +249,16 @@ async def _report(state: PassState) -> None:
             ctx.stage(condition)
     stale = [] if pipeline.can_deny else [VALIDATION_FAILED]
     stale += [] if pipeline.can_warn else [VALIDATION_WARNING]
-    ctx.retire_conditions(*stale, *await _stale_groups(state))
+    ctx.retire_conditions(*stale, *await _stale_conditions(state))
     if ctx.owner_generation is not None:
         _status_of(ctx.owner)["observedGeneration"] = ctx.owner_generation
 
 
-async def _stale_groups(state: PassState) -> list[str]:
-    """Conditions of groups that the file had once. Who wrote one, only the server can say, and it is asked once."""
+async def _stale_conditions(state: PassState) -> list[str]:
+    """Conditions of what the file had once; what it lists of providers goes at once.
+
+    Who wrote one, only the server can say, and it is asked once.
+    """
     ctx = state.ctx
     if state.failure is not None:
         return []
@@ -237,10 +266,18 @@ async def _stale_groups(state: PassState) -> list[str]:
     if state.dispatched is not None:
         declared |= {condition.type for condition in state.dispatched.conditions}
     suspected = [kind for kind in suspected_types(ctx.owner, declared) if kind not in state.strangers]
-    if not suspected:
+    status = _status_of(ctx.owner)
+    has_none = state.dispatched is not None and not state.dispatched.status
+    lists_old_items = has_none and _PROVIDERS in status and _PROVIDERS not in state.strangers
+    if not (suspected or lists_old_items):
         return []
-    stale = stale_types(await ctx.cluster.get(ctx.owner_gvk, ctx.owner_key, live=True), suspected)
+    live = await ctx.cluster.get(ctx.owner_gvk, ctx.owner_key, live=True)
+    stale = stale_types(live, suspected)
     state.strangers.update(kind for kind in suspected if kind not in stale)
+    if lists_old_items and is_stale_field(live, _PROVIDERS):
+        del status[_PROVIDERS]
+    elif lists_old_items:
+        state.strangers.add(_PROVIDERS)
     return stale
 
 
