@@ -20,6 +20,7 @@ _MEASUREMENTS = (
     "watch_events",
     "cached_pods",
     "cold_sync",
+    "resolution",
     "resolution_git",
     "resolution_http",
     "resolution_oci",

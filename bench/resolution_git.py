@@ -62,7 +62,9 @@ def _make(root: Path) -> str:
     return commit
 
 
-class _Figures:
+class Figures:
+    """By name of the way: how long each run took; of the last one, requests and bytes."""
+
     def __init__(self) -> None:
         self.seconds: dict[str, list[float]] = {}
         self.moved: dict[str, tuple[int, int]] = {}
@@ -86,8 +88,8 @@ def _clone(server: GitServer, root: Path) -> None:
     shutil.rmtree(root / "clone")
 
 
-async def _measured(root: Path, server: GitServer, commit: str) -> _Figures:
-    figures = _Figures()
+async def _measured(root: Path, server: GitServer, commit: str) -> Figures:
+    figures = Figures()
     folders = Folders(SystemClock(), root / "folders")
 
     def services(requester: Requester, admission: Admission) -> Services:
@@ -114,18 +116,23 @@ async def _measured(root: Path, server: GitServer, commit: str) -> _Figures:
     return figures
 
 
-def measure() -> Iterator[str]:
-    """A line for each way."""
+def figures() -> Figures:
+    """Run it."""
     with tempfile.TemporaryDirectory(prefix="konverge-bench-git-") as name:
         root = Path(name)
         commit = _make(root)
         with git_server(root) as server:
-            figures = asyncio.run(_measured(root, server, commit))
+            return asyncio.run(_measured(root, server, commit))
+
+
+def measure() -> Iterator[str]:
+    """A line for each way."""
+    found = figures()
     goals = {
         "commit, cold": "goal: 300 ms, 1,000,000 bytes",
         "commit, again": "goal: 5 ms, no request",
         "branch, its commit known": "goal: one ls-remote (2 requests)",
     }
     yield f"one file of a repository of {_LARGE_FILES} MB, medians of {_RUNS}"
-    for each in figures.seconds:
-        yield "  " + figures.line(each, goals.get(each, ""))
+    for each in found.seconds:
+        yield "  " + found.line(each, goals.get(each, ""))

@@ -47,11 +47,11 @@ async def _measured() -> list[str]:
                 await answer.read()
 
         by_engine, by_client, peer = await _in_turns(resolved, got, bare)
-        before = most = _resident_bytes()
+        before = most = resident_bytes()
         started = time.perf_counter()
         async with http.stream(f"{url}/huge", max_bytes=_HUGE) as found:
             async for _ in found.chunks():
-                most = max(most, _resident_bytes())
+                most = max(most, resident_bytes())
         seconds = time.perf_counter() - started
     return [
         f"resolution over http: {by_engine:.2f} ms by the engine, {by_client:.2f} ms by the guarded client; "
@@ -80,5 +80,6 @@ async def _serve(request: web.BaseRequest) -> web.StreamResponse:
     return answer
 
 
-def _resident_bytes() -> int:
+def resident_bytes() -> int:
+    """What this process holds in memory now."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()

@@ -1,0 +1,117 @@
+"""The goals of resolution, a row for each: what was to be reached, what is measured here.
+
+It gathers what ``resolution_git`` and ``resolution_requests`` measure, and adds what needs a registry, a hostile
+server or a fetch that is given up. Everything is on the loopback interface, with the servers on the same cores.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from aiohttp import web
+from tests.network.stands import site
+from tests.resolution.bundles.samples import BUNDLE, WEB, Puller, digest_of
+from tests.resolution.fetching import QuickClock, engine_of
+from tests.resolution.git.samples import fetch_of, processes_in, resolve
+from tests.resolution.servers.fake_registry import fake_registry
+from tests.resolution.servers.git_faults import fault_server
+
+from bench import resolution_git, resolution_requests
+from bench.resolution_http import resident_bytes
+from konverge.resolution import Reference, ResolutionError
+from konverge.resolution.resolvers.http import HttpResolver
+
+_AT_ONCE = 200
+_MEGABYTE = 1 << 20
+
+
+async def _registry() -> tuple[str, str]:
+    """What 200 identical requests at once ask a registry for, and what a tag asks whose digest is known."""
+    with fake_registry() as registry:
+        registry.push("boxes", "1", *BUNDLE)
+        by_digest = Reference("bundles", {"bundle": f"{registry.name()}/boxes@{digest_of(BUNDLE[0])}", "name": "build"})
+        engine = Puller(registry.name()).engine()
+        await asyncio.gather(*(engine.resolve(by_digest, WEB) for _ in range(_AT_ONCE)))
+        counts = registry.count("GET", "/manifests/"), registry.count("GET", "/blobs/")
+        by_tag = Reference("bundles", {"bundle": f"{registry.name()}/boxes:1", "name": "build"})
+        await engine.resolve(by_tag, WEB)
+        registry.seen.clear()
+        await engine.resolve(by_tag, WEB)
+        heads = registry.count("HEAD", "/manifests/")
+        others = len(registry.seen) - heads
+    return f"{counts[0]} manifest, {counts[1]} blob", f"{heads} HEAD, {others} others"
+
+
+async def _hostile() -> str:
+    """What the process grows by when a server sends a gigabyte."""
+
+    async def serve(request: web.BaseRequest) -> web.StreamResponse:
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        with suppress(ConnectionError):
+            for _ in range(1024):
+                await answer.write(bytes(_MEGABYTE))
+        return answer
+
+    async with site(serve) as url:
+        engine = engine_of(HttpResolver(), QuickClock())
+        before = resident_bytes()
+        try:
+            await engine.resolve(Reference("http", {"url": url}), WEB)
+        except ResolutionError as error:
+            return f"{max(0, resident_bytes() - before) / _MEGABYTE:.1f} MB, {error.reason.value}"
+    return "it was let in"
+
+
+async def _given_up(folder: Path) -> str:
+    """How long it takes until nothing is left of a git that hangs, once nobody wants it any more."""
+    with fault_server() as server:
+        fetching = asyncio.create_task(resolve(fetch_of(folder, {"url": server.url("hang"), "pathInRepo": "a"})))
+        await asyncio.to_thread(server.asked.wait, 10)
+        began = time.perf_counter()
+        fetching.cancel()
+        with suppress(asyncio.CancelledError):
+            await fetching
+        seconds = time.perf_counter() - began
+    return f"{seconds * 1000:.0f} ms, {len(processes_in(folder))} processes left"
+
+
+def measure() -> Iterator[str]:
+    """The table."""
+    git = resolution_git.figures()
+    requests = resolution_requests.figures()
+    at_once, tag = asyncio.run(_registry())
+    with tempfile.TemporaryDirectory(prefix="konverge-bench-") as folder:
+        given_up = asyncio.run(_given_up(Path(folder)))
+
+    def seconds(way: str) -> float:
+        return statistics.median(git.seconds[way])
+
+    cold, clone = git.moved["commit, cold"], git.moved["git clone --depth 1"]
+    rows = [
+        ("pinned file of git, cold, 110 MB", "<= 0.3 s, <= 1 MB",
+         f"{seconds('commit, cold'):.3f} s, {cold[1] / 1e6:.2f} MB"),
+        ("  git clone --depth 1 in the same run", "",
+         f"{seconds('git clone --depth 1'):.3f} s, {clone[1] / 1e6:.0f} MB"),
+        ("pinned file of git, warm", "<= 5 ms, 0 requests",
+         f"{seconds('commit, again') * 1000:.2f} ms, {git.moved['commit, again'][0]} requests"),
+        ("branch of git, warm", "one ls-remote: 2 requests",
+         f"{git.moved['branch, its commit known'][0]} requests"),
+        ("tag of an image, warm", "one HEAD", tag),
+        (f"{_AT_ONCE} identical requests at once", "1 manifest, 1 blob", at_once),
+        ("50 good beside 50 of a host that hangs", "< 2 s", f"{requests.good:.2f} s"),
+        ("created to content seen, median", "< 100 ms", f"{requests.median_ms:.1f} ms"),
+        ("1,000 requests for 100 references", "<= 100 fetches, <= 3 writes each",
+         f"{requests.fetches} fetches, {requests.writes:.2f} writes each, {requests.seconds:.2f} s"),
+        ("memory under a body of 1 GB", "<= 50 MB", asyncio.run(_hostile())),
+        ("given up in mid-fetch: all gone", "<= 2 s", given_up),
+    ]  # fmt: skip
+    yield f"{'resolution':40} {'goal':34} measured"
+    for what, goal, found in rows:
+        yield f"{what:40} {goal:34} {found}"
