@@ -24,6 +24,7 @@ __all__ = [
     "ForbiddenError",
     "InvalidError",
     "KindNotServedError",
+    "KindUnreachableError",
     "KonvergeError",
     "NoKubeconfigError",
     "NoPermitError",
@@ -146,6 +147,13 @@ class NoPermitError(KonvergeError):
 
 class KindNotServedError(KonvergeError):
     """The server does not serve this kind (now): its CustomResourceDefinition is absent or its version is off."""
+
+
+class KindUnreachableError(KindNotServedError):
+    """Whether this kind is served cannot be told now: the aggregated API server of its group does not answer.
+
+    There may be objects of it. Who would delete something, or let go of it, because there are none has to wait.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,13 @@ import pytest
 
 from konverge.client import Client
 from konverge.clock import SeededEntropy, SimulatedClock
-from konverge.errors import ConnectionFailedError, ForbiddenError, KindNotServedError, KonvergeError
+from konverge.errors import (
+    ConnectionFailedError,
+    ForbiddenError,
+    KindNotServedError,
+    KindUnreachableError,
+    KonvergeError,
+)
 from konverge.kube import GroupVersionKind, Object, ResourceMapping
 from tests.client.scripted import Answer, Asked, ScriptedTransport, failure
 
@@ -248,7 +254,7 @@ async def test_the_message_says_what_to_look_for(gvk: GroupVersionKind, words: s
     ids=["aggregated", "legacy"],
 )
 async def test_a_server_behind_the_server_that_does_not_answer_is_named(make: Callable[[], Server]) -> None:
-    with pytest.raises(KindNotServedError, match="does not answer now"):
+    with pytest.raises(KindUnreachableError, match="does not answer now"):
         await make().client.mapping(GroupVersionKind("broken.dev", "v1", "Foo"))
 
 

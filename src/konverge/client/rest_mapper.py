@@ -14,7 +14,7 @@ from konverge.client.discovery import (
     parse_legacy,
 )
 from konverge.client.sending import Sender, decode_object
-from konverge.errors import ApiError, ConnectionFailedError, KindNotServedError, NotFoundError
+from konverge.errors import ApiError, ConnectionFailedError, KindNotServedError, KindUnreachableError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ResourceMapping
 
 __all__ = ["RestMapper"]
@@ -69,13 +69,15 @@ class RestMapper:
 
         Raises:
             konverge.errors.KindNotServedError: It is not, by an answer that is at most a second old (ten seconds from
-                a server without aggregated discovery).
+                a server without aggregated discovery). `konverge.errors.KindUnreachableError` if that cannot be told.
             konverge.errors.ApiError: Discovery failed.
         """
         found = self._known.served.by_kind.get(gvk)
         if found is None:
             await self._refresh()
             found = self._known.served.by_kind.get(gvk)
+        if found is None and gvk.api_version in self._known.served.unreachable:
+            raise KindUnreachableError(f"{gvk} is served by an aggregated API server that does not answer now")
         if found is None:
             raise KindNotServedError(self._explain(gvk))
         return found
@@ -102,8 +104,6 @@ class RestMapper:
                 self._known.forgot_at, self._known.asked_at = now, None
 
     def _explain(self, gvk: GroupVersionKind) -> str:
-        if gvk.api_version in self._known.served.unreachable:
-            return f"{gvk} is served by an aggregated API server that does not answer now"
         versions = self._known.served.versions_of(gvk.group, gvk.kind)
         if versions:
             return f"the server does not serve {gvk}; it serves {gvk.kind} as {', '.join(versions)}"

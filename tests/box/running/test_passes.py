@@ -227,7 +227,8 @@ async def test_a_status_that_the_schema_refuses_is_written_without_the_fields_of
         async def is_written() -> bool:
             found = await library.get(SHELF, "top")
             ready = find_condition(found, "Ready")
-            assert ready is not None and (found["status"]["size"], ready.message) == (4, "")
+            assert ready is not None
+            assert (found["status"]["size"], ready.message) == (4, "")
             return True
 
         await library.cluster.eventually(is_written, describe="the status has the field again")

@@ -43,9 +43,6 @@ class UncachedReader:
     async def mapping(self, gvk: GroupVersionKind) -> ResourceMapping:
         return await self._client.mapping(gvk)
 
-    async def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[Object]:
-        raise KeyError(index)
-
     async def list(
         self, gvk: GroupVersionKind, *, namespace: str = "", labels: Mapping[str, str] | LabelSelector | str = ""
     ) -> list[Object]:

@@ -37,7 +37,10 @@ def owner_of(spec: Mapping[str, Any] | None = None, **metadata: Any) -> Object:
 class Objects:
     """A reader of these objects, which notes what it is asked for."""
 
-    def __init__(self, *objects: Object, unserved: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, *objects: Object, unserved: tuple[str, ...] = (), error: type[KindNotServedError] = KindNotServedError
+    ) -> None:
+        self.error = error
         self.found = {(GroupVersionKind.of(obj), ObjectKey.of(obj)): obj for obj in objects}
         self.unserved = unserved
         self.asked: list[str] = []
@@ -45,24 +48,25 @@ class Objects:
     async def get(self, gvk: GroupVersionKind, key: ObjectKey, *, live: bool = False) -> Object:
         self.asked.append(f"{'live ' if live else ''}{gvk.kind} {key}")
         if gvk.kind in self.unserved:
-            raise KindNotServedError(f"{gvk} is not served")
+            raise self.error(f"{gvk} is not served")
         if (gvk, key) not in self.found:
             raise NotFoundError(f"no {gvk.kind} {key}")
         return self.found[gvk, key]
 
     async def mapping(self, gvk: GroupVersionKind) -> ResourceMapping:
         if gvk.kind in self.unserved:
-            raise KindNotServedError(f"{gvk} is not served")
+            raise self.error(f"{gvk} is not served")
         return ResourceMapping(gvk, gvk.kind.lower(), namespaced=gvk.kind not in CLUSTER_KINDS)
-
-    async def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[Object]:
-        self.asked.append(f"{gvk.kind} by {index}")
-        return [obj for (kind, _), obj in self.found.items() if kind == gvk and _label(obj, index) == value]
 
     async def list(
         self, gvk: GroupVersionKind, *, namespace: str = "", labels: Mapping[str, str] | LabelSelector | str = ""
     ) -> list[Object]:
-        raise AssertionError("the index is there")
+        assert isinstance(labels, Mapping)
+        [(name, value)] = labels.items()
+        self.asked.append(f"{gvk.kind} by {name}")
+        if gvk.kind in self.unserved:
+            raise self.error(f"{gvk} is not served")
+        return [obj for (kind, _), obj in self.found.items() if kind == gvk and _label(obj, name) == value]
 
 
 def _label(obj: Object, name: str) -> str:

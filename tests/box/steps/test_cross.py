@@ -17,7 +17,7 @@ from konverge.box.file import Condition, Cross, Selector
 from konverge.box.file.model import TimeWindow
 from konverge.box.steps import StepError, scope_of
 from konverge.box.steps.cross import MOST_ITEMS, Observations, observed
-from konverge.errors import ConfigurationError, ForbiddenError, KindNotServedError, NotFoundError
+from konverge.errors import ConfigurationError, ForbiddenError, KindNotServedError, KindUnreachableError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
 from konverge.kube.metadata import ObjectMeta
 from konverge.kube.selectors import LabelSelector
@@ -45,14 +45,20 @@ NOTHING: dict[str, Any] = {
 class Shelf:
     """A reader of objects in memory; it keeps what it was asked for."""
 
-    def __init__(self, *objects: Object, not_served: tuple[GroupVersionKind, ...] = ()) -> None:
+    def __init__(
+        self,
+        *objects: Object,
+        not_served: tuple[GroupVersionKind, ...] = (),
+        error: type[KindNotServedError] = KindNotServedError,
+    ) -> None:
+        self._error = error
         self.objects = objects
         self.asked: list[str] = []
         self._not_served = not_served
 
     async def mapping(self, gvk: GroupVersionKind) -> ResourceMapping:
         if gvk in self._not_served:
-            raise KindNotServedError(f"the server does not serve {gvk}")
+            raise self._error(f"the server does not serve {gvk}")
         return ResourceMapping(gvk, f"{gvk.kind.lower()}s", namespaced=gvk != ZONE)
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey, *, live: bool = False) -> Object:
@@ -62,9 +68,6 @@ class Shelf:
             if GroupVersionKind.of(obj) == gvk and ObjectKey.of(obj) == key:
                 return copy.deepcopy(obj)
         raise NotFoundError(f"{key} not found")
-
-    async def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[Object]:
-        raise KeyError(index)
 
     async def list(
         self, gvk: GroupVersionKind, *, namespace: str = "", labels: Mapping[str, str] | LabelSelector | str = ""
@@ -311,6 +314,12 @@ async def test_an_entry_that_is_not_to_wake_is_read_by_the_reader_that_wakes_nob
 
     assert [found["loud"]["found"], found["calm"]["found"]] == [True, True]
     assert (waking.asked, quiet.asked) == (["shop/a"], ["shop/b"])
+
+
+@pytest.mark.parametrize("entry", [db("web"), db(labels={"a": "b"})], ids=["name", "labels"])
+async def test_a_kind_that_nobody_can_tell_of_now_is_not_taken_for_absent(entry: Cross) -> None:
+    with pytest.raises(KindUnreachableError):
+        await seen(Shelf(not_served=(DB,), error=KindUnreachableError), entry)
 
 
 async def test_a_kind_that_is_not_served_is_read_all_the_same_so_that_it_wakes_when_it_comes() -> None:

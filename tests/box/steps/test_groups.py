@@ -18,6 +18,7 @@ from konverge.box.steps.keeping import Decision
 from konverge.box.steps.labels import CREATED, ENTRY, GENERATED_AT, MANAGED_BY, OWNER_UID
 from konverge.box.steps.marks import MAXIMUM_MARKS, mark_of, marks_after, marks_of
 from konverge.box.steps.planned import Plan
+from konverge.errors import KindUnreachableError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, format_time
 from tests.box.steps.planned import (
     NOW,
@@ -689,6 +690,35 @@ def test_what_does_not_go_with_its_owner_is_left_over() -> None:
 
     assert [(obj["kind"], obj["metadata"]["name"]) for obj in found] == [("Namespace", "site"), ("ConfigMap", "out")]
     assert [each for each in reader.asked if each.startswith("Service")] == []
+
+
+def test_what_is_left_over_of_a_kind_that_nobody_can_tell_of_now_is_not_taken_for_nothing() -> None:
+    groups = groups_of("onReconcile: {custom: [{name: '{{ spec.a }}', apiVersion: t/v1, kind: Boat}], secrets: [{}]}")
+    reader = Objects(unserved=("Boat",), error=KindUnreachableError)
+
+    assert told(plan_of(groups, {"a": "x"}, reader=reader)) == {"Boat here/x": "apply", "Secret here/site": "apply"}
+    with pytest.raises(KindUnreachableError):
+        asyncio.run(groups.leftovers(owner_of(), reader))
+
+
+@pytest.mark.parametrize(("maker", "ends"), [("a", "skip"), ("b", "delete")])
+def test_an_object_that_entries_of_both_steps_name_goes_only_if_the_one_that_removes_has_made_it(
+    maker: str, ends: str
+) -> None:
+    steps = """
+        onCreate: {configMaps: [{name: x, when: [{field: spec.a}]}]}
+        onReconcile: {configMaps: [{name: x, when: [{field: spec.b}]}]}
+    """
+    live = made_by(plan_of(steps, {maker: 1}))
+
+    assert [entry.decision.value for entry in entries_of(plan_of(steps, {}, live))] == ["skip", ends]
+
+
+def test_a_namespace_that_the_file_names_no_more_loses_its_object() -> None:
+    steps = "onReconcile: {configMaps: [{name: x, toNamespaces: [%s]}]}"
+    objects = [stored(each.object, owned=False) for each in entries_of(plan_of(steps % "a, b")) if each.object]
+
+    assert told(plan_of(steps % "a", None, *objects)) == {"ConfigMap a/x": "apply", "ConfigMap b/x": "delete"}
 
 
 # Bounds.

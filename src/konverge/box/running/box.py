@@ -9,7 +9,7 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from konverge.box.calls import Caller
-from konverge.box.file import CustomResource, OperatorBox
+from konverge.box.file import OperatorBox
 from konverge.box.providers import ProviderPool
 from konverge.box.running.box_pass import BoxPass
 from konverge.box.running.conditions import VALIDATION_FAILED
@@ -114,7 +114,7 @@ class RunningBox:
         register(lambda owner, ctx: self._finalize(name, ctx))
         if pipeline.validation.unique_fields:
             self._index(name, cls)
-        self._index_repeated(declared)
+        self._index_listed(pipeline)
         operator.uses(cls, *READ)
         for gvk, verbs in uses_of(self.box, declared):
             operator.uses(self._own.get(gvk, gvk), *verbs)
@@ -130,14 +130,12 @@ class RunningBox:
         def denied_ones(change: Change) -> Iterable[ObjectKey]:
             return change.by_index(gvk, _DENIED, "True")
 
-    def _index_repeated(self, declared: CustomResource) -> None:
+    def _index_listed(self, pipeline: Pipeline) -> None:
         """Find the objects of an owner by its label alone, of the kinds of which each pass lists them."""
         name, values_of = label_index(OWNER_UID)
-        for group in (*declared.on_create, *declared.on_reconcile):
-            for resource in group.resources:
-                is_listed = resource.for_each is not None or bool(resource.to_namespaces)
-                if is_listed and (resource.gvk, name) not in self.operator.registered.indexes:
-                    self.operator.index(resource.gvk, name)(values_of)
+        for gvk in pipeline.groups.listed_kinds:
+            if (gvk, name) not in self.operator.registered.indexes:
+                self.operator.index(gvk, name)(values_of)
 
     async def _reconcile(self, name: str, ctx: OwnerContext) -> Result | None:
         async with self._pass(name, ctx) as (one, run):

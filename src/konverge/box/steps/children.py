@@ -18,7 +18,7 @@ from konverge.box.file import KINDS, BoxKind, Group, Resource, kind_of_child
 from konverge.box.steps.labels import OWNER_UID
 from konverge.box.steps.ownership import is_ours
 from konverge.box.steps.reader import Reader
-from konverge.errors import KindNotServedError, NotFoundError
+from konverge.errors import KindNotServedError, KindUnreachableError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 
 __all__ = ["Child", "Children"]
@@ -103,6 +103,8 @@ async def _existing(owner: Object, planned: Iterable[Child], reader: Reader) -> 
             continue  # variants of one object, of which one is wanted
         try:
             live = await reader.get(*identity)
+        except KindUnreachableError:
+            raise  # fields keep what they had
         except (NotFoundError, KindNotServedError):
             continue
         if child.is_wanted or is_ours(live, owner):

@@ -20,7 +20,7 @@ from konverge.box.steps.conditional import conditions_of
 from konverge.box.steps.errors import StepError
 from konverge.box.steps.reader import Reader
 from konverge.box.steps.scope import Scope
-from konverge.errors import ConfigurationError, KindNotServedError, NotFoundError
+from konverge.errors import ConfigurationError, KindNotServedError, KindUnreachableError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
 
 __all__ = ["MOST_ITEMS", "Observations", "ObservingReader", "observed"]
@@ -137,11 +137,15 @@ class _Entry:
             return observed(self.gvk, [])
         try:
             is_namespaced = (await reader.mapping(self.gvk)).namespaced
+        except KindUnreachableError:
+            raise  # there may be such an object, and a condition on ``found`` may delete others
         except KindNotServedError:
             # To be read all the same: what is created once the kind is served wakes who has read it.
             is_namespaced = True
         try:
             found = await self._found(scope, reader, self._namespace_in(scope) if is_namespaced else "", is_namespaced)
+        except KindUnreachableError:
+            raise
         except (NotFoundError, KindNotServedError):
             return observed(self.gvk, [])
         if self._takes_all and len(found) > MOST_ITEMS:

@@ -35,7 +35,14 @@ from konverge.box.steps.errors import StepError
 from konverge.box.steps.labels import ENTRY, OWNER_UID, RAN
 from konverge.box.steps.ownership import is_ours
 from konverge.box.steps.scope import Scope
-from konverge.errors import AlreadyExistsError, ApiError, ConflictError, KindNotServedError, NotFoundError
+from konverge.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    KindNotServedError,
+    KindUnreachableError,
+    NotFoundError,
+)
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping, is_deleting, parse_time
 
 __all__ = ["Deleted", "Deletion", "DeletionClient", "remove_leftovers"]
@@ -204,7 +211,7 @@ class Deletion:
         for target in group.targets:
             try:
                 await _delete(target, owner, client, turn)
-            except ApiError as error:
+            except (ApiError, KindNotServedError) as error:
                 turn.problems.append(f"{target.gvk.kind} {target.name}: {error}")
         return turn
 
@@ -248,12 +255,18 @@ async def remove_leftovers(found: Iterable[Object], owner: Object, client: Delet
         gvk, key = GroupVersionKind.of(each), ObjectKey.of(each)
         try:
             await client.delete(gvk, key, uid=each["metadata"]["uid"])
-        except (NotFoundError, ConflictError, KindNotServedError):
-            continue
-        except ApiError as error:
+        except (ApiError, KindNotServedError) as error:
+            if _is_gone(error):
+                continue
             problems.append(f"{gvk.kind} {key}: {error}")
     if problems:
         raise StepError(where, "; ".join(_bounded(problems)))
+
+
+def _is_gone(error: Exception) -> bool:
+    """Tell whether there is no such object any more, or no object of its kind at all."""
+    is_kind_gone = isinstance(error, KindNotServedError) and not isinstance(error, KindUnreachableError)
+    return is_kind_gone or isinstance(error, NotFoundError | ConflictError)
 
 
 async def _run(job: PlannedJob, owner: Object, client: DeletionClient, turn: _Turn) -> None:
@@ -285,6 +298,8 @@ async def _note(ran: Sequence[PlannedJob], owner: Object, client: DeletionClient
 async def _delete(target: PlannedTarget, owner: Object, client: DeletionClient, turn: _Turn) -> None:
     try:
         is_namespaced = (await client.mapping(target.gvk)).namespaced
+    except KindUnreachableError:
+        raise
     except KindNotServedError:
         return  # and so there is no object of it
     namespace = (target.namespace or ObjectKey.of(owner).namespace) if is_namespaced else ""

@@ -34,6 +34,7 @@ class Groups:
 
     Attributes:
         kinds: The kinds of which it makes objects.
+        listed_kinds: Those of which objects of one owner are looked for by its label in each pass.
     """
 
     def __init__(
@@ -48,7 +49,11 @@ class Groups:
                 compiled.append(CompiledGroup(group, name, f"{where}.{step}", index, names, box_name))
                 names[name] = compiled[-1].condition_type
         self._groups = tuple(compiled)
-        self.kinds = frozenset(resource.gvk for group in compiled for resource in group.resources)
+        resources = [resource for group in compiled for resource in group.resources]
+        self.kinds = frozenset(each.gvk for each in resources)
+        self.listed_kinds = frozenset(
+            each.gvk for each in resources if each.keeping.can_remove and not each.has_fixed_key
+        )
 
     @property
     def condition_types(self) -> tuple[str, ...]:

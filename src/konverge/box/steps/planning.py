@@ -24,7 +24,7 @@ from konverge.box.steps.planned import Plan, PlannedGroup, PlannedResource
 from konverge.box.steps.resources import CompiledResource, earliest
 from konverge.box.steps.scope import Scope
 from konverge.box.steps.tls import TYPE, certificate_data
-from konverge.errors import KindNotServedError, KonvergeError, NotFoundError, describe
+from konverge.errors import KindNotServedError, KindUnreachableError, KonvergeError, NotFoundError, describe
 from konverge.kube import GroupVersionKind, Object, ObjectKey, format_time, parse_time
 
 __all__ = ["MAXIMUM_OBJECTS", "Planning", "lives_in_namespace", "objects_of"]
@@ -80,6 +80,8 @@ class Planning:
         self._marks = frozenset(marks_of(owner))
         self._on = [scope.holds(group.conditions) for group in groups]
         self._wakes: list[datetime] = []
+        resources = [resource for group in groups for resource in group.resources]
+        self._lasting = frozenset(each.entry for each in resources if not each.keeping.can_remove)
 
     async def plan(self) -> Plan:
         """Decide, then render what is to be applied.
@@ -94,7 +96,8 @@ class Planning:
         for each in candidates:
             if not each.passes:
                 is_first = each.identity not in decided
-                decided.add(each.identity)
+                if each.resource.keeping.can_remove:  # one that leaves it alone leaves it to the next
+                    decided.add(each.identity)
                 entries[each.group].append(await self._unwanted(each, is_wanted=not is_first))
             else:
                 entries[each.group].append(await self._planned(each))
@@ -127,7 +130,10 @@ class Planning:
         count = 0
         for place, group in enumerate(self._groups):
             for resource in group.resources:
-                is_namespaced = await lives_in_namespace(resource, self._reader)
+                try:
+                    is_namespaced = await lives_in_namespace(resource, self._reader)
+                except KindUnreachableError:
+                    is_namespaced = True  # its component says that it cannot be reached; the other groups go on
                 for turn in self._turns(place, resource):
                     passes = self._on[place] and turn.holds(resource.conditions)
                     for key in self._keys(resource, turn, passes=passes, is_namespaced=is_namespaced):
@@ -173,7 +179,9 @@ class Planning:
     async def _unwanted(self, each: _Candidate, *, is_wanted: bool) -> PlannedResource:
         keeping = each.resource.keeping
         live = None if is_wanted or not keeping.can_remove else await self._live(each)
-        seen = Sighting(exists=live is not None, is_ours=live is not None and is_ours(live, self._owner))
+        # Two entries may name one object; what was made by one that never removes anything stays.
+        may_go = live is not None and is_ours(live, self._owner) and _entry_of(live) not in self._lasting
+        seen = Sighting(exists=live is not None, is_ours=may_go)
         decision, why = decide(keeping, seen, passes=False, is_wanted=is_wanted)
         return self._resource(each, decision, why)
 
@@ -247,10 +255,14 @@ class Planning:
                 if resource.keeping.can_remove and not resource.has_fixed_key:
                     by_kind.setdefault(resource.gvk, {})[resource.entry] = place, resource
         for gvk, entries in by_kind.items():
-            for live in await objects_of(gvk, self._owner, self._reader):
+            try:
+                labelled = await objects_of(gvk, self._owner, self._reader)
+            except KindUnreachableError:
+                continue  # a later pass finds them; the other groups go on
+            for live in labelled:
                 key = ObjectKey.of(live)
                 identity = (*gvk.group_kind, key.namespace, key.name)
-                made_by = entries.get((live["metadata"].get("labels") or {}).get(ENTRY, ""))
+                made_by = entries.get(_entry_of(live))
                 if made_by is None or identity in decided or not is_ours(live, self._owner):
                     continue
                 place, resource = made_by
@@ -314,22 +326,38 @@ def _copy(source: Object, obj: Object) -> None:
         obj["type"] = source["type"]
 
 
+def _entry_of(live: Object) -> str:
+    """The entry that has made the object, by its label."""
+    return str((live["metadata"].get("labels") or {}).get(ENTRY, ""))
+
+
 async def lives_in_namespace(resource: CompiledResource, reader: ObservingReader) -> bool:
-    """Tell whether the objects live in a namespace; of a kind that is not served, the component will say so."""
+    """Tell whether the objects live in a namespace; of a kind that is not served, the component will say so.
+
+    Raises:
+        konverge.errors.KindUnreachableError: Nobody can tell now.
+        konverge.errors.KonvergeError: The cluster could not be read.
+    """
     if KINDS[resource.declared.kind].gvk is not None:
         return KINDS[resource.declared.kind].namespaced
     try:
         return (await reader.mapping(resource.gvk)).namespaced
+    except KindUnreachableError:
+        raise
     except KindNotServedError:
         return True
 
 
 async def objects_of(gvk: GroupVersionKind, owner: Object, reader: ObservingReader) -> list[Object]:
-    """All objects of the kind that carry the owner's label."""
-    uid = str(owner["metadata"]["uid"])
+    """All objects of the kind that carry the owner's label; none of a kind that is not served.
+
+    Raises:
+        konverge.errors.KindUnreachableError: There may be some, of which nobody can tell now.
+        konverge.errors.KonvergeError: The cluster could not be read.
+    """
     try:
-        return await reader.by_index(gvk, OWNER_UID, uid)
+        return await reader.list(gvk, labels={OWNER_UID: str(owner["metadata"]["uid"])})
+    except KindUnreachableError:
+        raise
     except KindNotServedError:
         return []
-    except KeyError:
-        return await reader.list(gvk, labels={OWNER_UID: uid})

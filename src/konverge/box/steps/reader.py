@@ -24,13 +24,6 @@ class Reader(Protocol):
             konverge.errors.NotFoundError: There is none.
         """
 
-    async def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[Object]:
-        """The objects that an index of the operator has under this value.
-
-        Raises:
-            KeyError: The kind has no such index.
-        """
-
     # Last: below it, `list` would mean this method in annotations.
     async def list(
         self, gvk: GroupVersionKind, *, namespace: str = "", labels: Mapping[str, str] | LabelSelector | str = ""

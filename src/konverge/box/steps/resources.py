@@ -97,9 +97,8 @@ class CompiledResource:
         self.entry = _hash(step, group, declared.kind, str(self.gvk), name, namespace)
         self._labels = {MANAGED_BY: label_value(box_name), ENTRY: self.entry}
         read = self._name.names() | (self._namespace.names() if self._namespace is not None else frozenset())
-        if self._namespaces is not None:
-            read |= self._namespaces.names()
-        self.has_fixed_key = not self.repetition.is_loop and read <= _FIXED
+        # The namespaces of a list may become others with the file, and the entry stays the same one.
+        self.has_fixed_key = not self.repetition.is_loop and self._namespaces is None and read <= _FIXED
 
     @property
     def timed(self) -> tuple[Condition, ...]:
