@@ -1,0 +1,81 @@
+"""docs/resolution/running.md and the keys of replacing-tekton.md: the tables are those of the code."""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+from click.testing import CliRunner
+
+from konverge.cli.resolvers import resolvers
+from konverge.resolution.policy import Policy
+from konverge.resolution.requests.configuration import GENERAL_SETTINGS
+from konverge.resolution.requests.figures import RequestFigures
+from konverge.resolution.requests.packaging import ResolverPackaging, package_resolvers
+from konverge.resolution.requests.policies import read_policy
+from konverge.resolution.requests.tekton_settings import IGNORED
+from konverge.resolution.resolvers import STANDARD, standard_resolvers
+from konverge.runtime.serving import Metrics
+from tests.docs.pages import blocks, text_of
+
+PAGE = "docs/resolution/running.md"
+
+
+def test_the_settings_for_all_are_those_of_the_code() -> None:
+    head = "| setting | type | what it does | default |\n|---|---|---|---|\n"
+    rows = [
+        f"| `{key}` | {each.type} | {each.description} | {f'`{each.default}`' if each.default else ''} |\n"
+        for key, each in GENERAL_SETTINGS.items()
+    ]
+    assert head + "".join(rows) + "\n" in text_of(PAGE)
+
+
+def test_the_policy_of_the_page_is_one() -> None:
+    (block,) = blocks(PAGE, "yaml")
+    assert isinstance(read_policy(yaml.safe_load(block)), Policy)
+
+
+def test_the_commands_of_the_page_have_these_options() -> None:
+    known = {option for command in resolvers.commands.values() for each in command.params for option in each.opts}
+    known |= {"--no-lifecycle", "--server-side"}
+    assert set(re.findall(r"(?<!-)--[a-z][a-z-]+", text_of(PAGE))) - known == {"--depth"}
+    answer = CliRunner().invoke(resolvers, ["package", "--only", "git,http"])
+    assert answer.exit_code == 0
+    assert "konverge-resolver-http" in answer.output
+
+
+def test_the_rights_of_each_resolver_are_those_of_its_role() -> None:
+    common = rights()
+    for name in STANDARD:
+        (row,) = re.findall(rf"^\| `{name}` \|(.*)\|(.*)\|$", text_of(PAGE), re.MULTILINE)
+        told = " ".join(row).lower()
+        found = rights(name) - common
+        assert {word for word in ("secrets", "serviceaccounts", "subjectaccessreviews") if word in told} == found
+
+
+def rights(*names: str) -> set[str]:
+    """The resources of the rules about which the table speaks."""
+    found = package_resolvers(standard_resolvers(names), ResolverPackaging("image"))
+    rules = [rule for each in found if each["kind"] == "ClusterRole" for rule in each["rules"]]
+    # Who reads metrics is asked for in any case.
+    every = {resource for rule in rules for resource in rule["resources"]} & {"secrets", "serviceaccounts"}
+    return every | ({"subjectaccessreviews"} if "cluster" in names else set())
+
+
+def test_the_metrics_and_volumes_of_the_page_are_there() -> None:
+    metrics = Metrics()
+    RequestFigures(metrics)
+    there = {each.name for each in metrics.registry.collect()}
+    assert {name.removesuffix("_total") for name in re.findall(r"`(konverge_resolution_\w+)`", text_of(PAGE))} == {
+        name for name in there if name.startswith("konverge_resolution")
+    }
+    packaged = str(package_resolvers(standard_resolvers(STANDARD), ResolverPackaging("image")))
+    for name in ("konverge-resolver-git-tokens", "konverge-resolution-trusted-root", "/tokens"):
+        assert name in packaged
+        assert name in text_of(PAGE)
+
+
+def test_the_keys_that_change_nothing_are_those_of_the_code() -> None:
+    rows = [f"| {name} | `{key}` | {why} |\n" for name, keys in IGNORED.items() for key, why in keys.items()]
+    head = "| resolver | changes nothing | why |\n|---|---|---|\n"
+    assert head + "".join(rows) + "\n" in text_of("docs/resolution/replacing-tekton.md")
