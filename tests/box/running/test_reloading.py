@@ -114,6 +114,30 @@ async def test_the_file_of_a_running_operator_is_looked_at(library: Library, tmp
         await library.until_data("top", edition="second")
 
 
+@pytest.mark.anyio
+async def test_a_file_that_changed_between_its_loading_and_the_first_look_is_taken_over(tmp_path: Path) -> None:
+    file = tmp_path / "box.yaml"
+    file.write_text(shelf())
+    running = loaded(file)
+    rewrite(file, shelf(mutation=[{"field": "spec.a", "default": 1}]))
+    assert await BoxReloader(running, file).check()
+
+
+@pytest.mark.anyio
+async def test_a_file_that_says_the_same_again_changes_nothing_but_that_it_is_in_use(tmp_path: Path) -> None:
+    file = tmp_path / "box.yaml"
+    file.write_text(shelf())
+    running = loaded(file)
+    reloader, before = BoxReloader(running, file), running.pipelines
+    rewrite(file, "nonsense")
+    assert not await reloader.check()
+    assert reloader.problem
+    rewrite(file, f"# as before\n{shelf()}")
+    assert not await reloader.check()
+    assert reloader.problem == ""
+    assert running.pipelines is before
+
+
 def test_what_only_a_start_can_change_is_named() -> None:
     pool = ProviderPool(ProviderRegistry.of([]))
     old = a_box(shelf=custom_resource("Shelf"), book=custom_resource("Book"))

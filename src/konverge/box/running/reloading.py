@@ -33,6 +33,7 @@ _POLL_SECONDS = 2.0
 _LONGEST_PROBLEM = 2000
 
 _Signature = tuple[int, int, int, int] | None
+_UNSEEN: _Signature = (0, 0, 0, 0)
 
 
 class BoxReloader:
@@ -50,7 +51,7 @@ class BoxReloader:
         self.problem = ""
         self._running = running
         self._file = file
-        self._seen: _Signature = _signature(file)
+        self._seen: _Signature = _UNSEEN  # what is there now may be newer than what was loaded
 
     async def watch(self, clock: Clock, *, poll_seconds: float = _POLL_SECONDS) -> None:
         """Look again and again, until cancelled.
@@ -83,6 +84,10 @@ class BoxReloader:
         if await asyncio.to_thread(_signature, self._file) != signature:
             return False  # replaced while we read: the next look sees it whole
         self._seen = signature
+        if box == self._running.box:
+            if self.problem:
+                self._is_in_use()
+            return False
         self._accept(box, pipelines)
         return True
 
@@ -107,10 +112,9 @@ class BoxReloader:
                 run.figures.reloaded(applied=False)
 
     def _accept(self, box: OperatorBox, pipelines: dict[str, Pipeline]) -> None:
-        self.problem = ""
         changed = [name for name in box.spec.crds if _schema_differs(self._running.box, box, name)]
         self._running.becomes(box, pipelines)
-        _log.info("box %s: the changed file is in use", box.metadata.name)
+        self._is_in_use()
         for name in changed:
             _log.warning(
                 "box %s: the schema of %s has changed; the cluster keeps the definition that it has until "
@@ -119,6 +123,10 @@ class BoxReloader:
                 name,
                 self._file,
             )
+
+    def _is_in_use(self) -> None:
+        self.problem = ""
+        _log.info("box %s: the changed file is in use", self._running.box.metadata.name)
         for run in self._running.runs:
             run.reload_problem = ""
             if run.figures is not None:

@@ -167,6 +167,7 @@ class Deletion:
             StepError: Something cannot go on by itself, a Job that failed for one, or the server refused something.
                 Everything else of the group that could be done is done.
             konverge.box.expressions.ExpressionError: A name or a condition has no value; nothing was done.
+            konverge.errors.ConflictError: The custom resource has changed, so that no note could be made on it.
             konverge.errors.ConnectionFailedError: The server cannot be reached.
         """
         if not self._groups:
@@ -288,10 +289,12 @@ async def _note(ran: Sequence[PlannedJob], owner: Object, client: DeletionClient
     """Note that the Jobs have run before anything is deleted: a Job may go with it, with its namespace for one."""
     text = json.dumps([*marks(owner), *(job.entry for job in ran)])
     metadata = owner["metadata"]
-    # With the UID, a later object of that name is none the wiser.
-    body = {"metadata": {"uid": metadata["uid"], "annotations": {RAN: text}}}
+    # With the UID, a later object of that name is none the wiser; with the version, no newer list is replaced by an
+    # older one, whose Jobs would run again.
+    same = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
+    body = {"metadata": {**same, "annotations": {RAN: text}}}
     answer = await client.patch(GroupVersionKind.of(owner), ObjectKey.of(owner), body, patch_type="merge")
-    metadata["annotations"] = {**(metadata.get("annotations") or {}), RAN: text}
+    metadata["annotations"] = dict(answer["metadata"].get("annotations") or {})
     metadata["resourceVersion"] = answer["metadata"]["resourceVersion"]
 
 
