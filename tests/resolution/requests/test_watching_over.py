@@ -115,7 +115,7 @@ async def test_nothing_of_a_secret_is_told_anywhere(desk: Desk, caplog: pytest.L
 
 @REAL
 async def test_the_derived_roles_are_enough_and_give_no_list_of_secrets(desk: Desk) -> None:
-    operator = desk.operator(ClusterResolver(), services_for=None, reads_kinds=[CONFIG_MAP])
+    operator = desk.operator(ClusterResolver(), Shelf(), services_for=None, reads_kinds=[CONFIG_MAP])
     permissions = permissions_of(operator.registered.declaration, RunOptions().facilities)
     await desk.configure("definition", a="b")
     # Whatever one reads besides: which namespace is home is the deployment's to say, here the test's own.
