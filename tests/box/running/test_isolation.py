@@ -123,6 +123,24 @@ async def test_a_file_without_providers_leaves_nothing_of_them_in_the_status(lib
         assert cloud.names() == []
 
 
+@pytest.mark.parametrize("cluster_kind", [pytest.param("embedded", marks=pytest.mark.embedded)])
+async def test_a_pass_that_never_ends_counts_as_a_failure_when_its_time_is_over(library: Library) -> None:
+    running = RunningBox(a_box(shelf=custom_resource("Shelf")))
+
+    async def forever(*args: Any) -> Any:
+        await asyncio.Event().wait()
+
+    running.pipelines["shelf"].groups.plan = forever  # type: ignore[assignment,method-assign]
+    async with library.running(running):
+        await library.create(SHELF, "stuck")
+        [run] = running.runs
+        await library.clock.sleep(130)
+
+        health = run.health.of["shelf"]
+        assert health.is_started
+        assert (health.failures, health.last_error) == (1, "it was not done after 120 s")
+
+
 async def test_a_rehearsal_makes_no_call_that_might_change_something() -> None:
     async with RehearsingCaller() as caller:
         request = Request(protocol="http", url=URL("https://example.com/"), networks=NOWHERE, method="POST")

@@ -145,8 +145,15 @@ class RunningBox:
             if waiting:
                 await one.wait(waiting)
                 return Result(requeue_after=one.state.pipeline.resync)
+            began = ctx.clock.monotonic()
             try:
                 result = await one.reconcile()
+            except asyncio.CancelledError:
+                # Who has cancelled it says nothing to us: that the time is over, the clock does.
+                seconds = ctx.clock.monotonic() - began
+                if seconds >= one.state.pipeline.longest_pass.total_seconds():
+                    run.passed(name, ctx.owner_key, PassResult.ERROR, f"it was not done after {seconds:.0f} s")
+                raise
             except DeniedError as error:
                 run.passed(name, ctx.owner_key, PassResult.DENIED, str(error))
                 raise
