@@ -147,6 +147,8 @@ def clusters_answer() -> ReconcileError:
         pytest.param(authors_mistake(), True, id="of the author's code"),
         pytest.param(clusters_answer(), False, id="of the cluster"),
         pytest.param(ReconcileError("a sentence that says it all"), False, id="of konverge"),
+        pytest.param(ExceptionGroup("two", [clusters_answer(), clusters_answer()]), False, id="of the cluster, twice"),
+        pytest.param(ExceptionGroup("two", [clusters_answer(), authors_mistake()]), True, id="one of two"),
     ],
 )
 async def test_a_traceback_is_for_mistakes_in_the_authors_code(

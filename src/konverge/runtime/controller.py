@@ -364,6 +364,8 @@ def _log_fields() -> dict[str, str]:
 def _is_of_the_authors_code(error: BaseException) -> bool:
     """Tell whether a traceback helps: konverge's own errors say what happened, and so do those of the cluster."""
     for cause in causes_of(error):
+        if isinstance(cause, BaseExceptionGroup):
+            return any(_is_of_the_authors_code(single) for single in cause.exceptions)
         if not isinstance(cause, KonvergeError):
             return True
         if isinstance(cause, ApiError | ConnectionFailedError):
