@@ -56,9 +56,6 @@ class Secrets:
         data = {name: base64.b64encode(value.encode()).decode() for name, value in self.secrets[named].items()}
         return {"apiVersion": "v1", "kind": "Secret", "data": data}
 
-    async def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[Object]:
-        raise AssertionError("calls read nothing by an index")
-
     async def list(
         self, gvk: GroupVersionKind, *, namespace: str = "", labels: Mapping[str, str] | LabelSelector | str = ""
     ) -> list[Object]:

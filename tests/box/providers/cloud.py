@@ -208,9 +208,6 @@ class Owner:
     def scope(self) -> Scope:
         return scope_of(self.read(), Environment(now=SimulatedClock().now()))
 
-    async def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> Any:
-        raise AssertionError("providers list nothing")
-
     async def list(self, gvk: GroupVersionKind, **_: Any) -> Any:
         raise AssertionError("providers list nothing")
 

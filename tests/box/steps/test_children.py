@@ -46,9 +46,6 @@ class Shelf:
         except KeyError:
             raise NotFoundError("there is none") from None
 
-    async def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[Object]:
-        raise KeyError(index)
-
     async def list(
         self, gvk: GroupVersionKind, *, namespace: str = "", labels: Mapping[str, str] | LabelSelector | str = ""
     ) -> list[Object]:
