@@ -156,6 +156,17 @@ def test_a_policy_counts_as_it_does_in_a_cluster(asking: Asking, server: GitServ
     found = json.loads(asking("--policy", file, "-o", "json", network="").stdout)
     assert found["policies"] == ["ours"]
 
+    for spec, path in (
+        ({"sourcs": ["https://a"]}, "spec.sourcs"),
+        ({"signature": {"mod": "enforce"}}, "spec.signature.mod"),
+        ({"requireDigests": True}, "spec.requireDigests"),
+    ):
+        policy["spec"] = spec
+        file.write_text(yaml.safe_dump(policy))
+        done = asking("--policy", file)
+        assert (done.returncode, done.stdout) == (3, "")
+        assert f"unknown field {path}" in done.stderr
+
     policy["spec"] = {"sources": ["https://*"]}
     file.write_text(yaml.safe_dump(policy))
     done = asking("--policy", file)

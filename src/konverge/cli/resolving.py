@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -19,7 +19,9 @@ import click
 from konverge.cli.yaml_documents import read_objects
 from konverge.client.connect import connect
 from konverge.clock import SystemClock
+from konverge.crd import crd_manifest
 from konverge.errors import ConfigurationError
+from konverge.kube import Object
 from konverge.resolution.content_folder import ContentFolder
 from konverge.resolution.engine import Engine, EngineOptions, Outcome, Requester
 from konverge.resolution.local import CredentialPlace, LocalSetup, local_engine
@@ -27,6 +29,7 @@ from konverge.resolution.lock import MAX_LOCK_BYTES, Lock
 from konverge.resolution.locking import LockedDefinitions, Node, resolve_tree
 from konverge.resolution.policy import Policy
 from konverge.resolution.reference import Digest, Reference, Value
+from konverge.resolution.requests.kinds import ResolutionPolicy
 from konverge.resolution.requests.policies import read_policy
 from konverge.resolution.resolvers import standard_resolvers
 from konverge.resolution.services import ClusterObjects
@@ -156,11 +159,31 @@ def _policies(file: Path) -> list[Policy]:
             raise ConfigurationError(f"{file}: expected ResolutionPolicy objects, found {str(obj.get('kind'))[:80]}")
         if not isinstance(obj.get("metadata"), dict) or not obj["metadata"].get("name"):
             raise ConfigurationError(f"{file}: a ResolutionPolicy has no metadata.name")
+        # A server would refuse a field that it does not know; what is misspelt must not be a policy that asks for less.
+        if unknown := sorted(_unknown(obj, crd_manifest(ResolutionPolicy)["spec"]["versions"][0]["schema"])):
+            raise ConfigurationError(f"{file}: ResolutionPolicy {obj['metadata']['name']}: unknown field {unknown[0]}")
         policy = read_policy(obj)
         if not isinstance(policy, Policy):
             raise ConfigurationError(f"{file}: ResolutionPolicy {policy.scope.name}: {'; '.join(policy.mistakes)}")
         found.append(policy)
+    if not found:
+        raise ConfigurationError(f"{file}: expected ResolutionPolicy objects, found none")
     return found
+
+
+def _unknown(obj: Object, schema: Object) -> Iterator[str]:
+    """The paths of fields that a definition's schema does not have; of metadata everything is known."""
+    pending = [("spec", obj.get("spec"), schema["openAPIV3Schema"]["properties"]["spec"])]
+    yield from (name for name in obj if name not in schema["openAPIV3Schema"]["properties"])
+    while pending:
+        path, value, below = pending.pop()
+        if isinstance(value, list) and "items" in below:
+            pending += [(f"{path}[{place}]", each, below["items"]) for place, each in enumerate(value)]
+        elif isinstance(value, dict) and "properties" in below:
+            yield from (f"{path}.{name}" for name in value if name not in below["properties"])
+            pending += [
+                (f"{path}.{name}", value[name], each) for name, each in below["properties"].items() if name in value
+            ]
 
 
 def _certificates(file: Path | None) -> str:
