@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -289,12 +290,12 @@ async def test_a_registry_in_a_network_that_is_not_allowed_is_not_connected_to(
 async def test_a_registry_that_does_not_answer_is_let_go_when_the_time_is_over(
     fake: FakeRegistry, puller: Puller
 ) -> None:
-    held = asyncio.Event()
+    held = threading.Event()
     loop = asyncio.get_running_loop()
 
     def hang(request: Request) -> Reply:
         loop.call_soon_threadsafe(reached.set)
-        asyncio.run_coroutine_threadsafe(held.wait(), loop).result(20)
+        held.wait(20)
         return Reply(500)
 
     reached = asyncio.Event()
