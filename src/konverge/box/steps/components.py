@@ -124,8 +124,10 @@ def _wanted(entry: PlannedResource) -> Primitive[Any]:
     more: dict[str, Any] = {}
     if entry.resource.kind == "pods" or entry.renews:  # little of a Pod, or nothing of a Secret, can be changed
         more["recreate"] = True
-    made = _primitive(entry, revealed(entry.object), **more)
-    made.holds_secret = has_sensitive(entry.object)
+    holds_secret = has_sensitive(entry.object)
+    # A primitive has a copy of its own, so that only what is hidden in it needs one of ours.
+    made = _primitive(entry, revealed(entry.object) if holds_secret else entry.object, **more)
+    made.holds_secret = holds_secret
     if made.mistakes:  # what one custom resource has brought about: a failure of its group, not of the box
         return _held_back(entry, f"{entry.resource.path}: {'; '.join(made.mistakes)}")
     return made
