@@ -73,13 +73,19 @@ def to(target: str, status: int = 302) -> Served:
 @asynccontextmanager
 async def site(served: Served, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """An HTTP server that gives every request to one function; its URL without a path."""
-    server = web.ServerRunner(web.Server(served, access_log=None), shutdown_timeout=0.0)  # type: ignore[arg-type]
-    await server.setup()
-    await web.TCPSite(server, "127.0.0.1", 0, ssl_context=tls).start()
+
+    async def serve(request: web.Request) -> web.StreamResponse:  # aiohttp takes only functions
+        return await served(request)
+
+    app = web.Application(client_max_size=8 << 20)
+    app.router.add_route("*", "/{path:.*}", serve)
+    runner = web.AppRunner(app, shutdown_timeout=0.0, access_log=None, handler_cancellation=True)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
     try:
-        yield f"{'https' if tls else 'http'}://127.0.0.1:{server.addresses[0][1]}"
+        yield f"{'https' if tls else 'http'}://127.0.0.1:{runner.addresses[0][1]}"
     finally:
-        await server.cleanup()
+        await runner.cleanup()
 
 
 def paths(**served: Served) -> Served:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -29,6 +30,7 @@ from tests.network.stands import (
     guarded,
     paths,
     server,
+    silent,
     site,
     to,
 )
@@ -38,8 +40,8 @@ pytestmark = pytest.mark.anyio
 MANY = 1 << 20
 
 
-async def got(http: GuardedHttp, url: str, **more: object) -> bytes:
-    return (await http.get(url, max_bytes=MANY, **more)).body  # type: ignore[arg-type]
+async def got(http: GuardedHttp, url: str, **more: Any) -> bytes:
+    return (await http.get(url, max_bytes=MANY, **more)).body
 
 
 async def test_any_status_is_an_answer_with_headers_in_lower_case_and_repeated_ones_joined() -> None:
@@ -193,7 +195,7 @@ async def test_a_header_that_would_be_two_is_refused_and_not_shown() -> None:
 
 
 async def test_a_name_that_nobody_knows_and_a_port_where_nobody_listens_are_told_apart() -> None:
-    async with server(lambda reader, writer: asyncio.sleep(0)) as port:  # noqa: TID251
+    async with server(silent) as port:
         pass
     with pytest.raises(UnreachableError, match="has a name that cannot be resolved"):
         await got(guarded(), "http://no-such.example/")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from konverge.clock import SeededEntropy, SimulatedClock
+from konverge.network import Bounds
 from konverge.resolution import (
     Digest,
     Fetch,
@@ -19,7 +20,6 @@ from konverge.resolution import (
     Services,
     Source,
 )
-from konverge.resolution.bounds import RemoteBounds
 from konverge.resolution.cache import CacheMode
 from konverge.resolution.engine import Engine, EngineOptions, Outcome, Requester
 from konverge.resolution.policy import Admission, Policy, SignatureMode, SignatureRule, SourcePrefix
@@ -260,7 +260,7 @@ async def test_who_goes_away_leaves_the_others_their_fetch_and_the_last_one_ends
 
 async def test_a_remote_that_hangs_holds_up_only_those_who_want_it() -> None:
     shelf = Shelf()
-    engine = engine_of(shelf, bounds=RemoteBounds(per_remote=2, in_all=4))
+    engine = engine_of(shelf, bounds=Bounds(per_server=2, in_all=4))
     hung = [
         asyncio.create_task(engine.resolve(ref(f"https://dead.example/{number}", seconds="50"), WEB))
         for number in range(10)

@@ -6,6 +6,7 @@ asks over HTTP in that way. Whatever comes of it that is no answer is a `Network
 """
 
 from konverge.network.addresses import Networks
+from konverge.network.bounds import Bounds
 from konverge.network.connecting import Lookup, Names, connected, permitted
 from konverge.network.failures import (
     BrokenConnectionError,
@@ -25,6 +26,7 @@ from konverge.network.trust import Trust
 from konverge.network.urls import parsed_url
 
 __all__ = [
+    "Bounds",
     "BrokenConnectionError",
     "Credential",
     "GuardedHttp",

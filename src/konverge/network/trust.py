@@ -14,18 +14,17 @@ class Trust:
 
     Args:
         authorities: More of them, in PEM.
-        context: What is trusted in place of the machine's authorities.
 
     Raises:
         ValueError: These are no certificates.
     """
 
-    def __init__(self, authorities: str = "", *, context: ssl.SSLContext | None = None) -> None:
+    def __init__(self, authorities: str = "") -> None:
         self._authorities = authorities
-        self._context = context
+        self._context: ssl.SSLContext | None = None
         self._more: dict[str, Trust] = {}
         if authorities.strip():
-            self._context = context or ssl.create_default_context()
+            self._context = ssl.create_default_context()
             try:
                 self._context.load_verify_locations(cadata=authorities)
             except (ssl.SSLError, ValueError):

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from konverge.client.retries import Backoff
 from konverge.clock import Clock, Entropy
 from konverge.kube import Object
-from konverge.resolution.bounds import RemoteBounds
+from konverge.network import Bounds
 from konverge.resolution.cache import Cache, CacheKey, CacheMode, Failed, cache_key, is_kept
 from konverge.resolution.content import ANY_KIND, AllowedKinds, check_content
 from konverge.resolution.errors import ResolutionError
@@ -46,6 +46,8 @@ CACHE = "cache"
 
 _BACKOFF = Backoff(first_seconds=0.5, cap_seconds=10.0)
 _LONGEST_PAUSE_SECONDS = 60.0
+_AT_ONCE = 64
+_AT_ONCE_OF_A_REMOTE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,7 @@ class Engine:
         policies: What may be fetched.
         source_map: Which addresses stand for others.
         cache: What was fetched before.
-        bounds: How much is fetched at once.
+        bounds: How much is fetched at once, by remote.
         verifier: Looks at signatures; None refuses what has to be signed.
     """
 
@@ -171,7 +173,7 @@ class Engine:
         policies: Iterable[Policy] = (),
         source_map: SourceMap | None = None,
         cache: Cache | None = None,
-        bounds: RemoteBounds | None = None,
+        bounds: Bounds[str] | None = None,
         verifier: Verifier | None = None,
     ) -> None:
         self.registry = registry
@@ -182,7 +184,7 @@ class Engine:
         self._services_for = services_for
         self._clock = clock
         self._entropy = entropy
-        self._bounds = RemoteBounds() if bounds is None else bounds
+        self._bounds = Bounds(_AT_ONCE_OF_A_REMOTE, _AT_ONCE) if bounds is None else bounds
         self._verifier = verifier
         self._flights: Flights[CacheKey, _Got] = Flights()
 

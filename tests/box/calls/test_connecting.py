@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from konverge.box.calls import CallError
 from konverge.clock import SystemClock
 from konverge.network import Names as MachineNames
-from tests.box.calls.stands import Names, answering, caller, results, server, silent, site
-from tests.client.certificates import Authority
+from konverge.network import Trust
+from tests.box.calls.stands import answering, caller, results, site
+from tests.network.stands import Names, certificate, server, silent
+from tests.network.stands import site as served_site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
 
@@ -26,14 +26,14 @@ def port_of(url: str) -> str:
 
 
 async def test_a_name_is_reached_by_the_address_that_was_judged() -> None:
-    names = Names(prices_example=[["127.0.0.1"]])
+    names = Names({"prices.example": [["127.0.0.1"]]})
     async with site(a=answering({"here": True})) as url:
         text = f"[{{name: a, url: 'http://prices.example:{port_of(url)}/a'}}]"
         assert (await results(text, by=caller(lookup=names)))["a"]["here"] is True
 
 
 async def test_a_name_with_a_private_address_is_refused_with_host_address_and_the_field_to_change() -> None:
-    names = Names(db_example=[["10.1.2.3"]])
+    names = Names({"db.example": [["10.1.2.3"]]})
     with pytest.raises(CallError) as failure:
         await results("[{name: a, url: 'http://db.example/'}]", by=caller(lookup=names), allowed=())
     assert failure.value.problem == (
@@ -43,7 +43,7 @@ async def test_a_name_with_a_private_address_is_refused_with_host_address_and_th
 
 
 async def test_a_name_that_is_something_else_the_second_time_gains_nothing() -> None:
-    names = Names(evil_example=[["127.0.0.1"], ["127.0.0.2"]])
+    names = Names({"evil.example": [["127.0.0.1"], ["127.0.0.2"]]})
     async with site(a=answering({})) as url:
         text = f"[{{name: a, url: 'http://evil.example:{port_of(url)}/a'}}]"
         by = caller(lookup=names)
@@ -54,7 +54,7 @@ async def test_a_name_that_is_something_else_the_second_time_gains_nothing() -> 
 
 
 async def test_one_connection_asks_for_its_name_once() -> None:
-    names = Names(prices_example=[["127.0.0.1"], ["169.254.169.254"]])
+    names = Names({"prices.example": [["127.0.0.1"], ["169.254.169.254"]]})
     async with site(a=answering({})) as url:
         text = f"[{{name: a, url: 'http://prices.example:{port_of(url)}/a'}}]"
         assert (await results(text, by=caller(lookup=names)))["a"]["ok"]
@@ -62,7 +62,7 @@ async def test_one_connection_asks_for_its_name_once() -> None:
 
 
 async def test_of_several_addresses_those_are_left_out_that_may_not_be_reached() -> None:
-    names = Names(mixed_example=[["169.254.169.254", "127.0.0.1", "10.0.0.1"]])
+    names = Names({"mixed.example": [["169.254.169.254", "127.0.0.1", "10.0.0.1"]]})
     async with site(a=answering({"here": True})) as url:
         text = f"[{{name: a, url: 'http://mixed.example:{port_of(url)}/a'}}]"
         assert (await results(text, by=caller(lookup=names)))["a"]["here"] is True
@@ -80,7 +80,7 @@ async def test_an_address_in_place_of_a_name_is_judged_as_well(host: str) -> Non
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "db.example"])
 async def test_other_protocols_are_judged_as_well(protocol: str, host: str) -> None:
     query = {"redis": "GET a", "postgres": "SELECT 1"}[protocol]
-    names = Names(db_example=[["10.1.2.3"]])
+    names = Names({"db.example": [["10.1.2.3"]]})
     with pytest.raises(CallError, match="may not be reached"):
         await results(
             f"[{{name: a, protocol: {protocol}, url: '{protocol}://{host}:1/', query: {query}}}]",
@@ -155,7 +155,7 @@ async def test_names_that_hang_are_not_piled_up(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("protocol", ["http", "redis", "postgres"])
 async def test_an_address_where_nobody_listens_is_passed_over_for_the_next(protocol: str) -> None:
     query = {"redis": ", query: GET a", "postgres": ", query: SELECT 1", "http": ""}[protocol]
-    names = Names(two_example=[["127.0.0.2", "127.0.0.1"]])
+    names = Names({"two.example": [["127.0.0.2", "127.0.0.1"]]})
     reached = asyncio.Event()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -169,24 +169,13 @@ async def test_an_address_where_nobody_listens_is_passed_over_for_the_next(proto
 
 
 async def test_a_certificate_that_is_not_trusted_is_an_error_and_one_that_is_works(tmp_path: Path) -> None:
-    names = Names(tls_example=[["127.0.0.1"]], other_example=[["127.0.0.1"]])
-    trusted, served = certificate(tmp_path)
-
-    async def hello(request: web.Request) -> web.StreamResponse:
-        return web.json_response({"here": True})
-
-    app = web.Application()
-    app.router.add_get("/", hello)
-    runner = web.AppRunner(app, shutdown_timeout=0.0)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=served).start()
-        text = f"[{{name: a, url: 'https://%s.example:{runner.addresses[0][1]}/', continueOnError: true}}]"
-        found = await results(text % "tls", by=caller(lookup=names, tls=trusted))
-        other = await results(text % "other", by=caller(lookup=names, tls=trusted))
+    names = Names({"tls.example": [["127.0.0.1"]], "other.example": [["127.0.0.1"]]})
+    authority, served = certificate(tmp_path)
+    async with served_site(answering({"here": True}), tls=served) as url:
+        text = f"[{{name: a, url: 'https://%s.example:{port_of(url)}/', continueOnError: true}}]"
+        found = await results(text % "tls", by=caller(lookup=names, tls=Trust(authority)))
+        other = await results(text % "other", by=caller(lookup=names, tls=Trust(authority)))
         unknown = await results(text % "tls", by=caller(lookup=names))
-    finally:
-        await runner.cleanup()
     assert found["a"]["here"] is True
     assert "has a certificate that is not trusted" in other["a"]["error"]
     assert "has a certificate that is not trusted" in unknown["a"]["error"]
@@ -194,8 +183,8 @@ async def test_a_certificate_that_is_not_trusted_is_an_error_and_one_that_is_wor
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="only Linux tells the state of a connection")
 async def test_a_tls_connection_that_is_given_up_is_closed_without_waiting_for_the_other_side(tmp_path: Path) -> None:
-    trusted, served = certificate(tmp_path)
-    names = Names(tls_example=[["127.0.0.1"]])
+    authority, served = certificate(tmp_path)
+    names = Names({"tls.example": [["127.0.0.1"]]})
     gone = asyncio.Event()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -212,7 +201,7 @@ async def test_a_tls_connection_that_is_given_up_is_closed_without_waiting_for_t
     async with made:
         text = f"[{{name: a, url: 'https://tls.example:{made.sockets[0].getsockname()[1]}/', timeout: 200ms}}]"
         with pytest.raises(CallError, match="did not answer"):
-            await results(text, by=caller(lookup=names, tls=trusted))
+            await results(text, by=caller(lookup=names, tls=Trust(authority)))
         await asyncio.wait_for(gone.wait(), 3)
 
 
@@ -227,14 +216,3 @@ async def test_a_server_that_never_ends_its_handshake_is_given_up_in_time() -> N
             text = f"[{{name: a, protocol: {protocol}, url: '{scheme}://127.0.0.1:{port}', timeout: 200ms{query}}}]"
             with pytest.raises(CallError, match=r"did not answer within 0.2 s"):
                 await results(text)
-
-
-def certificate(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Who trusts a certificate for tls.example, and who has it."""
-    authority = Authority()
-    pair = authority.issue("tls.example", host="tls.example")
-    (folder / "crt").write_bytes(pair.certificate)
-    (folder / "key").write_bytes(pair.key)
-    served = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    served.load_cert_chain(folder / "crt", folder / "key")
-    return ssl.create_default_context(cadata=authority.certificate.decode()), served

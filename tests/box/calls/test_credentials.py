@@ -14,7 +14,8 @@ from konverge.box.calls import CallError
 from konverge.box.expressions import has_sensitive, revealed, sensitive
 from konverge.errors import ConfigurationError, ConnectionFailedError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from tests.box.calls.stands import Names, Secrets, Served, answering, caller, calls, results, site
+from tests.box.calls.stands import Secrets, answering, caller, calls, results, site
+from tests.network.stands import Names, Served
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
 
@@ -172,7 +173,7 @@ async def test_a_server_that_redirects_to_the_credential_does_not_have_it_shown(
 
     async with site(a=away) as url:
         text = f"[{{name: a, url: '{url}/a', auth: {{secretRef: {{name: token, key: token}}}}}}]"
-        names = Names(hunter2_private=[["10.0.0.1"]])
+        names = Names({"hunter2.private": [["10.0.0.1"]]})
         with pytest.raises(CallError) as failure:
             await results(text, secrets=Secrets(SECRETS), by=caller(lookup=names))
     assert "hunter2" not in "".join(traceback.format_exception(failure.value)) + repr(failure.value.results)
@@ -208,7 +209,7 @@ async def test_no_failure_shows_a_secret(caplog: pytest.LogCaptureFixture) -> No
             "{name: a, url: 'http://127.0.0.1:1', headers: {X-A: 'a\\n{{ cross.db.data.password }}'}}",
         ]
         for text in texts:
-            by = caller(lookup=Names(hunter2_example=[["10.0.0.1"]]))
+            by = caller(lookup=Names({"hunter2.example": [["10.0.0.1"]]}))
             with caplog.at_level(logging.DEBUG), pytest.raises(CallError) as failure:
                 await results(f"[{text}]", cross=cross, secrets=Secrets(SECRETS), by=by)
             shown = "".join(traceback.format_exception(failure.value)) + repr(failure.value.results) + caplog.text

@@ -10,7 +10,8 @@ import pytest
 
 from konverge.box.calls import Caller, CallError
 from konverge.clock import SystemClock
-from tests.box.calls.stands import Talk, caller, results, saying, server, silent
+from tests.box.calls.stands import caller, results
+from tests.network.stands import Talk, saying, server, silent
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
 
@@ -184,4 +185,4 @@ async def test_a_host_gets_no_more_than_its_share_at_once() -> None:
 
 def assert_forgotten(by: Caller) -> None:
     """Hosts that nobody asks any more take no room."""
-    assert by._queues == {}
+    assert len(by._bounds) == 0

@@ -8,7 +8,8 @@ import pytest
 from aiohttp import web
 
 from konverge.box.calls import CallError
-from tests.box.calls.stands import LOOPBACK, Names, Secrets, Served, answering, caller, results, site
+from tests.box.calls.stands import LOOPBACK, Secrets, answering, caller, results, site
+from tests.network.stands import Names, Served
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
 
@@ -70,7 +71,7 @@ TARGETS = {
 
 @pytest.mark.parametrize(("target", "problem"), TARGETS.values(), ids=TARGETS)
 async def test_each_hop_is_checked_as_the_first_one(target: str, problem: str) -> None:
-    names = Names(metadata_example=[["169.254.169.254"]])
+    names = Names({"metadata.example": [["169.254.169.254"]]})
     async with site(a=to(target)) as url:
         with pytest.raises(CallError) as failure:
             await results(f"[{{name: a, url: '{url}/a'}}]", by=caller(lookup=names), allowed=LOOPBACK)

@@ -11,8 +11,9 @@ import pytest
 from konverge.box.calls import CallError
 from konverge.box.calls.resp import command
 from konverge.box.expressions import sensitive
-from tests.box.calls.stands import Secrets, results, server, silent
+from tests.box.calls.stands import Secrets, results
 from tests.box.servers import RedisServer
+from tests.network.stands import server, silent
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
 

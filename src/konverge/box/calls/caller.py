@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import ssl
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Self
 
 from konverge.box.calls.answers import Answer
@@ -18,7 +16,7 @@ from konverge.box.calls.postgres import ask_postgres
 from konverge.box.calls.redis import ask_redis
 from konverge.box.calls.requests import Place, Request
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
-from konverge.network import Lookup, Names, RefusedAddressError
+from konverge.network import Bounds, Lookup, Names, RefusedAddressError, Trust
 
 __all__ = ["CALLS_AT_ONCE", "CALLS_TO_A_HOST", "Caller"]
 
@@ -27,14 +25,6 @@ CALLS_TO_A_HOST = 8
 
 CALLS_AT_ONCE = 256
 """How many connections there are at once."""
-
-
-@dataclass(slots=True)
-class _Queue:
-    """The places at one host. It is forgotten when nobody has one or waits for one."""
-
-    free: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_TO_A_HOST))
-    users: int = 0
 
 
 class Caller:
@@ -48,7 +38,7 @@ class Caller:
         entropy: Draws the pauses.
         lookup: Resolves names; the machine's resolver unless given.
         environment: Where ``auth.env`` looks; None where nothing is sent, and no call needs its credential.
-        tls: Which certificates are trusted; the machine's unless given.
+        tls: Whose certificates are trusted; the machine's authorities' unless given.
     """
 
     def __init__(
@@ -58,17 +48,18 @@ class Caller:
         entropy: Entropy | None = None,
         lookup: Lookup | None = None,
         environment: Mapping[str, str] | None = os.environ,
-        tls: ssl.SSLContext | None = None,
+        tls: Trust | None = None,
     ) -> None:
         self.environment = environment
         self._clock = clock or SystemClock()
         self._entropy = entropy or SystemEntropy()
-        self._names = Names() if lookup is None else None
-        self._lookup: Lookup = lookup or self._names  # type: ignore[assignment]  # one of them is there
-        self._tls = tls
+        self._names: Names | None = None
+        if lookup is None:
+            lookup = self._names = Names()
+        self._lookup = lookup
+        self._tls = tls or Trust()
         self._memory = Memory(self._clock)
-        self._queues: dict[Place, _Queue] = {}
-        self._all = asyncio.Semaphore(CALLS_AT_ONCE)
+        self._bounds = Bounds[Place](CALLS_TO_A_HOST, CALLS_AT_ONCE)
 
     async def __aenter__(self) -> Self:
         return self
@@ -103,7 +94,7 @@ class Caller:
 
     async def _attempt(self, request: Request) -> Answer:
         try:
-            async with asyncio.timeout(request.timeout_seconds), self._turn(request.place):
+            async with asyncio.timeout(request.timeout_seconds), self._bounds.place(request.place):
                 return await self._asked(request)
         except TimeoutError:
             problem = f"{request.shown} did not answer within {request.timeout_seconds:g} s"
@@ -122,27 +113,8 @@ class Caller:
 
     async def _asked(self, request: Request) -> Answer:
         if request.protocol == "redis":
-            return await ask_redis(request, self._lookup, self._context())
+            return await ask_redis(request, self._lookup, self._tls)
         if request.protocol == "postgres":
             return await ask_postgres(request, self._lookup)
         ask = ask_prometheus if request.protocol == "prometheus" else ask_http
-        return await ask(request, self._lookup, self._context(), self._clock.now())
-
-    def _context(self) -> ssl.SSLContext:
-        # Not before it is needed: to read all trusted certificates takes some tens of milliseconds.
-        if self._tls is None:
-            self._tls = ssl.create_default_context()
-        return self._tls
-
-    @asynccontextmanager
-    async def _turn(self, place: Place) -> AsyncIterator[None]:
-        queue = self._queues.setdefault(place, _Queue())
-        queue.users += 1
-        try:
-            # The host's first: whoever waits for a host holds nothing that others wait for.
-            async with queue.free, self._all:
-                yield
-        finally:
-            queue.users -= 1
-            if not queue.users:
-                del self._queues[place]
+        return await ask(request, self._lookup, self._tls, self._clock.now())

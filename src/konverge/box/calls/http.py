@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -44,7 +43,7 @@ class Received:
     charset: str | None
 
 
-async def ask_http(request: Request, lookup: Lookup, tls: ssl.SSLContext, now: datetime) -> Answer:
+async def ask_http(request: Request, lookup: Lookup, tls: Trust, now: datetime) -> Answer:
     """Send a request and read its answer, also one that is a failure.
 
     Cancelled, it closes its connection.
@@ -55,7 +54,7 @@ async def ask_http(request: Request, lookup: Lookup, tls: ssl.SSLContext, now: d
     return answer_from(request, await _received(request, lookup, tls), now)
 
 
-async def ask_prometheus(request: Request, lookup: Lookup, tls: ssl.SSLContext, now: datetime) -> Answer:
+async def ask_prometheus(request: Request, lookup: Lookup, tls: Trust, now: datetime) -> Answer:
     """Ask Prometheus for the present value of a query.
 
     ``result`` is the number of the first sample, null if there is none; ``raw`` is the answer's ``data``.
@@ -120,8 +119,8 @@ def answer_from(request: Request, received: Received, now: datetime) -> Answer:
     )
 
 
-async def _received(request: Request, lookup: Lookup, tls: ssl.SSLContext) -> Received:
-    http = GuardedHttp(lookup, tls=Trust(context=tls), networks=request.networks)
+async def _received(request: Request, lookup: Lookup, tls: Trust) -> Received:
+    http = GuardedHttp(lookup, tls=tls, networks=request.networks)
     try:
         async with http.session() as session:
             found = await session.request(

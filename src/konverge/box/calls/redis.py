@@ -10,7 +10,7 @@ from konverge.box.calls.answers import Answer
 from konverge.box.calls.failures import CallFailure
 from konverge.box.calls.requests import Request
 from konverge.box.calls.resp import RedisRefusal, command, reply
-from konverge.network import Lookup, connected
+from konverge.network import Lookup, Trust, connected
 
 __all__ = ["ask_redis"]
 
@@ -19,7 +19,7 @@ _BUFFER = 64 * 1024
 _PASSING = ("LOADING", "BUSY", "ERR max number of clients", "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN")
 
 
-async def ask_redis(request: Request, lookup: Lookup, tls: ssl.SSLContext) -> Answer:
+async def ask_redis(request: Request, lookup: Lookup, tls: Trust) -> Answer:
     """Send a command and read its reply: ``result`` is its value, ``raw`` the same, or for HGETALL a mapping.
 
     Cancelled, it closes its connection.
@@ -36,7 +36,7 @@ async def ask_redis(request: Request, lookup: Lookup, tls: ssl.SSLContext) -> An
             reader, writer = await asyncio.open_connection(
                 sock=made,
                 limit=_BUFFER,
-                ssl=tls if is_tls else None,
+                ssl=tls.context() if is_tls else None,
                 server_hostname=request.place.host if is_tls else None,
             )
         except BaseException:
