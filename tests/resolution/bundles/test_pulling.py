@@ -309,9 +309,9 @@ async def test_a_registry_that_does_not_answer_is_let_go_when_the_time_is_over(
 
 
 PARAMETERS = [
-    ({"bundle": ""}, "parameter 'bundle': expected one"),
+    ({"bundle": ""}, "parameter 'bundle': expected one, found none"),
     ({"bundle": "a.example/Boxes"}, "parameter 'bundle': expected a repository"),
-    ({"name": ""}, "parameter 'name': expected one"),
+    ({"name": ""}, "parameter 'name': expected one, found none"),
     ({"name": "a\nb"}, "parameter 'name'"),
     ({"name": "a" * 300}, "parameter 'name'"),
     ({"kind": "a/b"}, "parameter 'kind'"),

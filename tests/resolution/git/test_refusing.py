@@ -10,6 +10,7 @@ from konverge.resolution import Reason, ResolutionError
 from konverge.resolution.resolvers.git import GitResolver, commands
 from konverge.resolution.resolvers.git.credentials import Credential
 from konverge.resolution.resolvers.git.names import checked_path, checked_revision, commit_of, parse_references
+from konverge.resolution.resolvers.git.parameters import PARAMETERS
 from konverge.resolution.resolvers.git.remotes import parse_remote
 from konverge.resolution.settings import parse_settings
 
@@ -140,9 +141,10 @@ def test_a_path_has_one_spelling(path: str, spelled: str) -> None:
     ("params", "told"),
     [
         ({"pathInRepo": "a"}, "parameter 'url': expected a repository's address"),
-        ({"url": "https://example.com/a"}, "parameter 'pathInRepo': expected a value"),
+        ({"url": "https://example.com/a"}, "parameter 'pathInRepo': expected one, found none"),
         ({**OK, "repo": "a"}, "parameter 'repo': expected either url or repo"),
-        ({**OK, "pathInrepo": "a"}, "parameter 'pathInrepo': there is no such parameter; did you mean 'pathInRepo'?"),
+        ({**OK, "pathInrepo": "a"}, f"parameter 'pathInrepo': no such parameter; there are: {', '.join(PARAMETERS)}; "
+         "did you mean 'pathInRepo'?"),
         ({**OK, "org": "a"}, "parameter 'org': without repo, git is used"),
         ({**OK, "gitToken": "../x"}, "parameter 'gitToken': expected the name of a Secret"),
         ({**OK, "gitToken": "a", "gitTokenKey": "a/b"}, "parameter 'gitTokenKey': expected a key"),

@@ -14,6 +14,7 @@ from konverge.errors import ApiError, ConnectionFailedError, ForbiddenError, Not
 from konverge.kube import Object, ObjectKey, ResourceMapping
 from konverge.kube.names import dns_label_mistakes, dns_subdomain_mistakes
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.parameters import check_names, invalid, text_of
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest, Parameters, canonical_json
 from konverge.resolution.relative import beside
@@ -69,22 +70,19 @@ class ClusterResolver:
 
     def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
         """Check the parameters, and whether the namespace may be read at all."""
-        if unknown := sorted(set(params) - set(self.parameters)):
-            known = ", ".join(self.parameters)
-            told = f"parameter {unknown[0][:80]!r}: no such parameter; there are: {known}"
-            raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+        check_names(params, self.parameters)
         kind = _text(params, "kind", settings.get("default-kind", ""))
         name = _text(params, "name", "")
         namespace = _text(params, "namespace", settings.get("default-namespace", "").strip())
-        api_version = _text(params, "apiVersion", "", is_required=False)
+        api_version = text_of(params, "apiVersion")
         if not _KIND.fullmatch(kind):
-            raise _wrong("kind", "a kind such as Task", kind)
+            raise invalid("kind", f"expected a kind such as Task, found {kind[:80]!r}")
         if dns_subdomain_mistakes(name):
-            raise _wrong("name", "the name of an object", name)
+            raise invalid("name", f"expected the name of an object, found {name[:80]!r}")
         if dns_label_mistakes(namespace):
-            raise _wrong("namespace", "the name of a namespace", namespace)
+            raise invalid("namespace", f"expected the name of a namespace, found {namespace[:80]!r}")
         if api_version and not _VERSION.fullmatch(api_version):
-            raise _wrong("apiVersion", "a version such as tekton.dev/v1", api_version)
+            raise invalid("apiVersion", f"expected a version such as tekton.dev/v1, found {api_version[:80]!r}")
         if kind.lower() in ("secret", "secrets"):
             raise ResolutionError(Reason.DENIED, "parameter 'kind': a Secret is no definition and is never read")
         allowed, blocked = (as_list(settings.get(f"{word}-namespaces", "")) for word in ("allowed", "blocked"))
@@ -110,7 +108,7 @@ class ClusterResolver:
         """
         kind, _, name = beside(f"{params['kind']}/{params['name']}", path).rpartition("/")
         if not kind or "/" in kind:
-            raise _wrong("path", "a name, or ../kind/name", path)
+            raise invalid("path", f"expected a name, or ../kind/name, found {path[:80]!r}")
         other = {} if kind == params["kind"] else {"kind": kind}
         kept = {key: value for key, value in params.items() if not other or key != "apiVersion"}
         return {**kept, **other, "name": name}
@@ -132,8 +130,7 @@ class ClusterResolver:
         try:
             mapping = _the_one(await cluster.find(params["kind"], params.get("apiVersion", "")), params)
             if not mapping.namespaced:
-                told = f"parameter 'kind': expected a kind whose objects are in namespaces, found {mapping.gvk.kind}"
-                raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+                raise invalid("kind", f"expected a kind whose objects are in namespaces, found {mapping.gvk.kind}")
             # Before it is read: the same answer whether it is there or not.
             if as_boolean(fetch.settings.get("as-requester", "false")) and not (
                 fetch.user and await cluster.may_get(mapping.gvk, key, user=fetch.user)
@@ -193,25 +190,16 @@ def _the_one(found: Sequence[ResourceMapping], params: Mapping[str, str]) -> Res
     kind = params["kind"]
     if not found:
         version = f" in {params['apiVersion']}" if "apiVersion" in params else ""
-        told = f"parameter 'kind': the cluster serves no kind {kind!r}{version}"
-        raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+        raise invalid("kind", f"the cluster serves no kind {kind!r}{version}")
     for mapping in found:
         if len(found) == 1 or mapping.gvk.group == _TEKTON:
             return mapping
     known = ", ".join(mapping.gvk.api_version for mapping in found[:5])
-    told = f"parameter 'apiVersion': expected which {kind!r} is meant; there are those of {known}"
-    raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+    raise invalid("apiVersion", f"expected which {kind!r} is meant; there are those of {known}")
 
 
-def _text(params: Parameters, name: str, default: str, *, is_required: bool = True) -> str:
-    value = params.get(name) or default
-    if not isinstance(value, str):
-        raise ResolutionError(Reason.INVALID_PARAMETERS, f"parameter {name!r}: expected text")
-    if is_required and not value:
-        told = f"parameter {name!r}: expected one, found none, and the operator has no default"
-        raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+def _text(params: Parameters, name: str, default: str) -> str:
+    value = text_of(params, name) or default
+    if not value:
+        raise invalid(name, "expected one, found none, and the operator has no default")
     return value
-
-
-def _wrong(name: str, expected: str, found: str) -> ResolutionError:
-    return ResolutionError(Reason.INVALID_PARAMETERS, f"parameter {name!r}: expected {expected}, found {found[:80]!r}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from yarl import URL
 from konverge.network import Credential, HttpStream, InvalidRequestError, parsed_url
 from konverge.resolution.credential_hosts import CREDENTIAL_SETTINGS, HOST_KEY, check_host
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.parameters import check_names, check_secret, invalid, text_of
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest, Parameters
 from konverge.resolution.relative import beside
@@ -22,8 +22,6 @@ from konverge.resolution.settings import as_boolean, as_list
 
 __all__ = ["HttpResolver"]
 
-_SECRET_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
-_SECRET_KEY = re.compile(r"[A-Za-z0-9._-]{1,253}")
 _ACCEPT = "application/yaml, application/json, text/plain;q=0.9, */*;q=0.5"
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 
@@ -67,16 +65,11 @@ class HttpResolver:
         Raises:
             ResolutionError: ``InvalidParams``, naming the parameter.
         """
-        if unknown := sorted(set(params) - set(self.parameters)):
-            known = ", ".join(self.parameters)
-            raise _wrong(unknown[0][:80], f"no such parameter; there are: {known}")
-        found: dict[str, str] = {}
-        for name, value in params.items():
-            if not isinstance(value, str):
-                raise _wrong(name, "expected text")
-            if not value.strip():
-                raise _wrong(name, f"expected {self.parameters[name].description.lower()}, found nothing")
-            found[name] = value.strip()
+        check_names(params, self.parameters)
+        found = {name: text_of(params, name).strip() for name in params}
+        for name, value in found.items():
+            if not value:
+                raise invalid(name, f"expected {self.parameters[name].description.lower()}, found nothing")
         found["url"] = str(_url(found.get("url", "")))
         _check_credentials(found)
         if "digest" in found:
@@ -142,7 +135,7 @@ class HttpResolver:
 
 def _url(text: str) -> URL:
     if not text:
-        raise _wrong("url", "expected the address of a file, found none")
+        raise invalid("url", "expected the address of a file, found none")
     try:
         url = parsed_url(text)
     except InvalidRequestError as error:
@@ -156,36 +149,32 @@ def _shown(url: str) -> str:
 
 def _check_credentials(params: Mapping[str, str]) -> None:
     if "http-username" in params and "http-password-secret" not in params:
-        raise _wrong("http-username", "expected parameter 'http-password-secret' beside it, found none")
+        raise invalid("http-username", "expected parameter 'http-password-secret' beside it, found none")
     if "http-password-secret" in params and "http-username" not in params:
-        raise _wrong("http-password-secret", "expected parameter 'http-username' beside it, found none")
+        raise invalid("http-password-secret", "expected parameter 'http-username' beside it, found none")
     for kind in ("password", "token"):
         if f"http-{kind}-secret-key" in params and f"http-{kind}-secret" not in params:
-            raise _wrong(f"http-{kind}-secret-key", f"expected parameter 'http-{kind}-secret' beside it, found none")
-        # Neither is repeated: somebody may have put the password itself there.
-        if not _SECRET_NAME.fullmatch(params.get(f"http-{kind}-secret", "a")):
-            raise _wrong(f"http-{kind}-secret", "expected the name of a Secret")
-        if not _SECRET_KEY.fullmatch(params.get(f"http-{kind}-secret-key", "a")):
-            raise _wrong(f"http-{kind}-secret-key", "expected a key of the Secret")
+            raise invalid(f"http-{kind}-secret-key", f"expected parameter 'http-{kind}-secret' beside it, found none")
+        check_secret(params, f"http-{kind}-secret", f"http-{kind}-secret-key")
     if "http-username" in params and "http-token-secret" in params:
-        raise _wrong("http-token-secret", "expected a token or a user and a password, found both")
+        raise invalid("http-token-secret", "expected a token or a user and a password, found both")
     user = params.get("http-username", "")
     if ":" in user or not user.isprintable():
-        raise _wrong("http-username", "expected a name without a colon, in one line")
+        raise invalid("http-username", "expected a name without a colon, in one line")
 
 
 def _digest(text: str) -> str:
     algorithm, colon, digits = text.partition(":")
     if not colon:
-        raise _wrong("digest", f"expected sha256: or sha512: before the digits, found no colon in {text[:160]!r}")
+        raise invalid("digest", f"expected sha256: or sha512: before the digits, found no colon in {text[:160]!r}")
     if algorithm not in ("sha256", "sha512"):
-        raise _wrong("digest", f"expected algorithm sha256 or sha512, found {algorithm[:40]!r}")
+        raise invalid("digest", f"expected algorithm sha256 or sha512, found {algorithm[:40]!r}")
     try:
         return str(Digest.parse(text))
     except ValueError:
         wanted = 64 if algorithm == "sha256" else 128
         told = f"expected {wanted} hexadecimal digits in lower case after {algorithm}:, found {len(digits)} characters"
-        raise _wrong("digest", told) from None
+        raise invalid("digest", told) from None
 
 
 async def _credential(fetch: Fetch, url: URL) -> Credential | None:
@@ -218,7 +207,3 @@ def _check_type(answer: HttpStream, shown: str) -> None:
     """A page for people, often one to log in, is no definition, and is told better than by its first mistake."""
     if (kind := answer.headers.get("content-type", "").partition(";")[0].strip().lower()) in _PAGES:
         raise ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{shown} is a web page ({kind}); expected YAML or JSON")
-
-
-def _wrong(name: str, told: str) -> ResolutionError:
-    return ResolutionError(Reason.INVALID_PARAMETERS, f"parameter {name!r}: {told}")

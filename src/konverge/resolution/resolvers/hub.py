@@ -14,6 +14,7 @@ from konverge.errors import KonvergeError
 from konverge.feature import VersionRange
 from konverge.network import HttpSession, InvalidRequestError, parsed_url
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.parameters import check_names, invalid, text_of
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest, Parameters
 from konverge.resolution.remote import CONNECTION_SETTINGS, failures_of, http_of, status_failure
@@ -90,9 +91,7 @@ class HubResolver:
         Raises:
             ResolutionError: ``InvalidParams``, naming the parameter.
         """
-        if unknown := sorted(set(params) - set(self.parameters)):
-            known = ", ".join(self.parameters)
-            raise _wrong(unknown[0][:80], f"no such parameter; there are: {known}")
+        check_names(params, self.parameters)
         found = {
             "type": _one_of(params, "type", settings.get("default-type", ""), TYPES),
             "kind": _one_of(params, "kind", settings.get("default-kind", ""), _KINDS),
@@ -247,18 +246,16 @@ def _default_catalog(found: Mapping[str, str], settings: Mapping[str, str]) -> s
 
 
 def _text(params: Parameters, name: str, default: str) -> str:
-    value = params.get(name) or default
-    if not isinstance(value, str):
-        raise _wrong(name, "expected text")
-    if not value.strip():
-        raise _wrong(name, "expected one, found none, and the operator has no default")
-    return value.strip()
+    value = (text_of(params, name) or default).strip()
+    if not value:
+        raise invalid(name, "expected one, found none, and the operator has no default")
+    return value
 
 
 def _one_of(params: Parameters, name: str, default: str, known: Sequence[str]) -> str:
     value = _text(params, name, default).lower()
     if value not in known:
-        raise _wrong(name, f"expected {', '.join(known[:-1])} or {known[-1]}, found {value[:80]!r}")
+        raise invalid(name, f"expected {', '.join(known[:-1])} or {known[-1]}, found {value[:80]!r}")
     return value
 
 
@@ -266,7 +263,7 @@ def _segment(params: Parameters, name: str, default: str) -> str:
     """What becomes one segment of a path. It is encoded; these two would still be no names there."""
     value = _text(params, name, default)
     if len(value) > _LONGEST or value in (".", "..") or not value.isprintable():
-        raise _wrong(name, f"expected one line of at most {_LONGEST} letters, found {value[:80]!r}")
+        raise invalid(name, f"expected one line of at most {_LONGEST} letters, found {value[:80]!r}")
     return value
 
 
@@ -274,7 +271,7 @@ def _range(text: str) -> VersionRange:
     try:
         return VersionRange(text)
     except KonvergeError as error:
-        raise _wrong("version", f"expected a version or a range of versions; {error}") from None
+        raise invalid("version", f"expected a version or a range of versions; {error}") from None
 
 
 def _hub(text: str) -> str:
@@ -293,7 +290,3 @@ def _base(text: str) -> str:
 
 def _no_hub(hub: str, error: ValueError) -> ResolutionError:
     return ResolutionError(Reason.UNREACHABLE, f"hub {hub}: {error}")
-
-
-def _wrong(name: str, told: str) -> ResolutionError:
-    return ResolutionError(Reason.INVALID_PARAMETERS, f"parameter {name!r}: {told}")

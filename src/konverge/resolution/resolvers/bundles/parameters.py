@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from konverge.kube.names import dns_subdomain_mistakes
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.parameters import check_names, invalid, text_of
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
 from konverge.resolution.remote import CONNECTION_SETTINGS
@@ -57,28 +58,25 @@ def checked(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
     Raises:
         ResolutionError: ``InvalidParams``, naming the parameter; ``Denied``: the registry may not be asked.
     """
-    if unknown := sorted(set(params) - set(PARAMETERS)):
-        known = ", ".join(PARAMETERS)
-        told = f"parameter {unknown[0][:80]!r}: no such parameter; there are: {known}"
-        raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+    check_names(params, PARAMETERS)
     found = {
-        name: _text(params, name) or settings.get(parameter.setting, "").strip()
+        name: text_of(params, name) or settings.get(parameter.setting, "").strip()
         for name, parameter in PARAMETERS.items()
     }
     for name, parameter in PARAMETERS.items():
         if parameter.required and not found[name]:
-            raise _wrong(name, "one", "none")
+            raise invalid(name, "expected one, found none")
     try:
         image = parse_image(found["bundle"])
     except ValueError as error:
-        raise ResolutionError(Reason.INVALID_PARAMETERS, f"parameter 'bundle': {error}") from None
+        raise invalid("bundle", str(error)) from None
     if len(found["name"]) > _MAX_NAME or not found["name"].isprintable():
-        raise _wrong("name", f"at most {_MAX_NAME} characters in one line", found["name"])
+        raise invalid("name", f"expected at most {_MAX_NAME} characters in one line, found {found['name'][:80]!r}")
     if not _KIND.fullmatch(found["kind"]):
-        raise _wrong("kind", "a kind such as Task", found["kind"])
+        raise invalid("kind", f"expected a kind such as Task, found {found['kind'][:80]!r}")
     for name in ("secret", "serviceAccount"):
         if found[name] and dns_subdomain_mistakes(found[name]):
-            raise _wrong(name, "the name of an object", found[name])
+            raise invalid(name, f"expected the name of an object, found {found[name][:80]!r}")
     allowed = _registries(settings, "allowed-registries")
     if allowed and image.registry not in allowed:
         told = (
@@ -108,14 +106,3 @@ def _registries(settings: Mapping[str, str], key: str) -> tuple[str, ...]:
         return tuple(registry_name(each) for each in as_list(settings.get(key, "")))
     except ValueError as error:
         raise ResolutionError(Reason.INVALID_CONFIGURATION, f"{key}: {error}") from None
-
-
-def _text(params: Parameters, name: str) -> str:
-    value = params.get(name, "")
-    if not isinstance(value, str):
-        raise _wrong(name, "text", type(value).__name__)
-    return value
-
-
-def _wrong(name: str, expected: str, found: str) -> ResolutionError:
-    return ResolutionError(Reason.INVALID_PARAMETERS, f"parameter {name!r}: expected {expected}, found {found[:80]!r}")

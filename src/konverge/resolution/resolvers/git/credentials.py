@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from konverge.resolution.credential_hosts import HOST_KEY
-from konverge.resolution.errors import ResolutionError
-from konverge.resolution.reasons import Reason
+from konverge.resolution.parameters import invalid
 from konverge.resolution.resolver import SecretReader
 
 __all__ = ["Credential", "read_ssh_key", "read_token"]
@@ -45,7 +44,7 @@ async def read_token(secrets: SecretReader, name: str, key: str, user: str) -> t
     # A colon ends the user's name, a control character the header.
     if not token or not token.isprintable() or ":" in user or not user.isprintable():
         told = "expected a token in one line, and a user name without a colon"
-        raise ResolutionError(Reason.INVALID_PARAMETERS, f"parameter 'gitToken': {told}")
+        raise invalid("gitToken", told)
     encoded = base64.b64encode(f"{user}:{token}".encode()).decode()
     return Credential(header=f"Basic {encoded}"), _bound(await secrets.data(name))
 
@@ -60,7 +59,7 @@ async def read_ssh_key(secrets: SecretReader, name: str) -> tuple[Credential, st
     private_key, known_hosts = found.get(_PRIVATE_KEY, b""), found.get(_KNOWN_HOSTS, b"")
     if not private_key.strip() or not known_hosts.strip():
         told = f"expected a Secret with {_PRIVATE_KEY} and {_KNOWN_HOSTS}"
-        raise ResolutionError(Reason.INVALID_PARAMETERS, f"parameter 'gitSSHSecret': {told}")
+        raise invalid("gitSSHSecret", told)
     return Credential(private_key=private_key.rstrip() + b"\n", known_hosts=known_hosts.rstrip() + b"\n"), _bound(found)
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.parameters import invalid
 from konverge.resolution.reasons import Reason
 
 __all__ = ["candidates", "checked_path", "checked_revision", "commit_of", "is_commit", "parse_references"]
@@ -42,7 +43,7 @@ def checked_revision(text: str) -> str:
     )
     if not is_name or not text.isprintable():
         told = "expected the name of a branch or a tag, a full reference, or a commit's id of 40 or 64 digits"
-        raise ResolutionError(Reason.INVALID_PARAMETERS, f"parameter 'revision': {told}, found {text[:80]!r}")
+        raise invalid("revision", f"{told}, found {text[:80]!r}")
     return text
 
 
@@ -61,7 +62,7 @@ def checked_path(text: str) -> str:
     elif "\\" in text or not text.isprintable() or _ENCODED.search(text):
         told = "expected a path without backslashes, control characters and encoded dots or slashes"
     if told:
-        raise ResolutionError(Reason.INVALID_PARAMETERS, f"parameter 'pathInRepo': {told}, found {text[:80]!r}")
+        raise invalid("pathInRepo", f"{told}, found {text[:80]!r}")
     return "/".join(parts)
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from konverge.resolution.credential_hosts import CREDENTIAL_SETTINGS
-from konverge.resolution.errors import ResolutionError
-from konverge.resolution.reasons import Reason
+from konverge.resolution.parameters import check_names, check_secret, invalid, text_of
 from konverge.resolution.reference import Parameters
 from konverge.resolution.remote import CONNECTION_SETTINGS
 from konverge.resolution.resolver import Parameter, Setting
@@ -78,8 +76,8 @@ SETTINGS: dict[str, Setting] = {
 }
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
-_SECRET_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
-_SECRET_KEY = re.compile(r"[A-Za-z0-9._-]{1,253}")
+_OF_API = frozenset({"repo", "org", "scmType", "serverURL", "token", "tokenKey"})
+_OF_GIT = frozenset({"url", "gitToken", "gitTokenKey", "gitUser", "gitSSHSecret"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,22 +139,15 @@ def checked(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
     Raises:
         ResolutionError: ``InvalidParams``, naming the parameter.
     """
-    found: dict[str, str] = {}
-    for name, value in params.items():
-        if name not in PARAMETERS:
-            near = get_close_matches(name, PARAMETERS, 1)
-            raise _invalid(name[:80], f"there is no such parameter{f'; did you mean {near[0]!r}?' if near else ''}")
-        if not isinstance(value, str):
-            raise _invalid(name, f"expected text, found {type(value).__name__}")
-        if value:
-            found[name] = value
+    check_names(params, PARAMETERS)
+    found = {name: value for name in params if (value := text_of(params, name))}
     if "url" in found and "repo" in found:
-        raise _invalid("repo", "expected either url or repo, found both")
+        raise invalid("repo", "expected either url or repo, found both")
     # Whichever way is taken, the parameters of the other are of no use; left in, they would look as if they were.
     others = _OF_GIT if "repo" in found else _OF_API
     if unused := sorted(others & found.keys()):
         way = "with repo, the server's API is asked" if "repo" in found else "without repo, git is used"
-        raise _invalid(unused[0], f"{way}; expected none")
+        raise invalid(unused[0], f"{way}; expected none")
     for name, parameter in PARAMETERS.items():
         if name in found or name in others:
             continue
@@ -165,27 +156,20 @@ def checked(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
         if value:
             found[name] = value
         elif parameter.required:
-            raise _invalid(name, "expected a value, found none")
+            raise invalid(name, "expected one, found none")
     found["revision"] = checked_revision(found["revision"])
     found["pathInRepo"] = checked_path(found["pathInRepo"])
-    for name in ("gitToken", "gitSSHSecret", "token"):
-        if name in found and not _SECRET_NAME.fullmatch(found[name]):
-            raise _invalid(name, "expected the name of a Secret")
-    for name in ("gitTokenKey", "tokenKey"):
-        if name in found and not _SECRET_KEY.fullmatch(found[name]):
-            raise _invalid(name, "expected a key of a Secret")
+    check_secret(found, "gitToken", "gitTokenKey")
+    check_secret(found, "gitSSHSecret")
+    check_secret(found, "token", "tokenKey")
     source = wanted(found, settings)
     if source.remote is not None:
         found["url"] = source.remote.url
         given = "gitSSHSecret" if source.remote.scheme == "ssh" else "gitToken"
         other = "gitToken" if given == "gitSSHSecret" else "gitSSHSecret"
         if other in found:
-            raise _invalid(other, f"expected {given} for {source.remote.scheme}")
+            raise invalid(other, f"expected {given} for {source.remote.scheme}")
     return found
-
-
-_OF_API = frozenset({"repo", "org", "scmType", "serverURL", "token", "tokenKey"})
-_OF_GIT = frozenset({"url", "gitToken", "gitTokenKey", "gitUser", "gitSSHSecret"})
 
 
 def wanted(params: Parameters, settings: Mapping[str, str]) -> Wanted:
@@ -198,25 +182,25 @@ def wanted(params: Parameters, settings: Mapping[str, str]) -> Wanted:
     if "repo" in params:
         return Wanted(revision, path, None, _api(params, settings))
     if "url" not in params:
-        raise _invalid("url", "expected a repository's address, or repo and org; found neither")
+        raise invalid("url", "expected a repository's address, or repo and org; found neither")
     return Wanted(revision, path, parse_remote(str(params["url"]), allows_ssh=_is_on(settings, "allow-ssh")), None)
 
 
 def _api(params: Parameters, settings: Mapping[str, str]) -> ApiSource:
     type_, org, repo = str(params["scmType"]), str(params.get("org", "")), str(params["repo"])
     if type_ not in SCM_TYPES:
-        raise _invalid("scmType", f"expected {', '.join(SCM_TYPES)}; found {type_[:40]!r}")
+        raise invalid("scmType", f"expected {', '.join(SCM_TYPES)}; found {type_[:40]!r}")
     if not org:
-        raise _invalid("org", "expected whose repository it is, found nothing")
+        raise invalid("org", "expected whose repository it is, found nothing")
     parts = org.split("/") if type_ == "gitlab" else [org]
     for name, part in [*(("org", each) for each in parts), ("repo", repo)]:
         if not _NAME.fullmatch(part):
-            raise _invalid(name, "expected letters, digits, '.', '_' and '-'")
+            raise invalid(name, "expected letters, digits, '.', '_' and '-'")
     # The set of settings that the reference has chosen says which server is the operator's.
     configured = settings.get("server-url", "") or SCM_TYPES.get(settings.get("scm-type", "") or "github", "")
     server = str(params.get("serverURL", "")) or SCM_TYPES[type_]
     if not server:
-        raise _invalid("serverURL", f"expected the address of a {type_} server, found none")
+        raise invalid("serverURL", f"expected the address of a {type_} server, found none")
     return ApiSource(
         type_,
         _server(server, "serverURL"),
@@ -243,7 +227,3 @@ def credential_rules(settings: Mapping[str, str]) -> tuple[tuple[str, ...], bool
 def max_repository_bytes(settings: Mapping[str, str]) -> int:
     """How much may be fetched of one repository."""
     return int(settings.get("max-repository-bytes") or SETTINGS["max-repository-bytes"].default)
-
-
-def _invalid(name: str, told: str) -> ResolutionError:
-    return ResolutionError(Reason.INVALID_PARAMETERS, f"parameter {name!r}: {told}")

@@ -10,8 +10,7 @@ import ipaddress
 import re
 from dataclasses import dataclass
 
-from konverge.resolution.errors import ResolutionError
-from konverge.resolution.reasons import Reason
+from konverge.resolution.parameters import invalid
 
 __all__ = ["Remote", "parse_remote"]
 
@@ -85,25 +84,25 @@ def parse_remote(text: str, *, allows_ssh: bool = False, parameter: str = "url")
     """
     schemes = "http, https or ssh" if allows_ssh else "http or https"
     if len(text) > _MAX_LENGTH or any(not "!" <= each <= "~" for each in text) or "\\" in text:
-        raise _invalid(parameter, f"expected printable characters without blanks, at most {_MAX_LENGTH}")
+        raise invalid(parameter, f"expected printable characters without blanks, at most {_MAX_LENGTH}")
     found = _ADDRESS.fullmatch(text)
     if found is None:
         short = _SHORT_SSH.fullmatch(text)
         if short is None or not allows_ssh:
-            raise _invalid(parameter, f"expected an address with a path that begins with {schemes}, and ://")
+            raise invalid(parameter, f"expected an address with a path that begins with {schemes}, and ://")
         scheme, user, host, port, path = "ssh", short["user"], short["host"], None, f"/~/{short['path']}"
     else:
         scheme = found["scheme"]
         authority = _AUTHORITY.fullmatch(found["authority"])
         if scheme not in _PORTS or (scheme == "ssh" and not allows_ssh):
-            raise _invalid(parameter, f"expected {schemes}; other ways to a repository are not used here")
+            raise invalid(parameter, f"expected {schemes}; other ways to a repository are not used here")
         if authority is None:
-            raise _invalid(parameter, "expected a host, perhaps with a port, after ://")
+            raise invalid(parameter, "expected a host, perhaps with a port, after ://")
         user, host, port, path = authority["user"], authority["host"], authority["port"], found["path"]
     if user is not None and scheme != "ssh":
-        raise _invalid(parameter, "expected no user and no password in it; name a Secret with gitToken")
+        raise invalid(parameter, "expected no user and no password in it; name a Secret with gitToken")
     if user is not None and not _USER.fullmatch(user):
-        raise _invalid(parameter, "expected a user name of letters, digits, '.', '_' and '-', and no password")
+        raise invalid(parameter, "expected a user name of letters, digits, '.', '_' and '-', and no password")
     return Remote(
         scheme, _host(host, parameter), _port(port, scheme, parameter), _path(path, parameter), user=user or ""
     )
@@ -115,20 +114,20 @@ def _host(text: str, parameter: str) -> str:
         address = _address(host[1:-1])
         if isinstance(address, ipaddress.IPv6Address) and address.scope_id is None:
             return str(address)
-        raise _invalid(parameter, "expected an IPv6 address between the brackets")
+        raise invalid(parameter, "expected an IPv6 address between the brackets")
     labels = host.split(".")
     # curl reads 127.1, 0x7f000001 and 2130706433 as addresses. What was checked would not be what it connects to.
     if _NUMBER.fullmatch(labels[-1]) and _address(host) is None:
-        raise _invalid(parameter, "expected an address of four decimal numbers, or a name")
+        raise invalid(parameter, "expected an address of four decimal numbers, or a name")
     if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
-        raise _invalid(parameter, "expected a host's name of letters, digits, '-' and '.'")
+        raise invalid(parameter, "expected a host's name of letters, digits, '-' and '.'")
     return host
 
 
 def _port(text: str | None, scheme: str, parameter: str) -> int:
     port = _PORTS[scheme] if text is None else int(text)
     if not 0 < port < 65536:
-        raise _invalid(parameter, "expected a port from 1 to 65535")
+        raise invalid(parameter, "expected a port from 1 to 65535")
     return port
 
 
@@ -136,9 +135,9 @@ def _path(text: str, parameter: str) -> str:
     path = text.rstrip("/")
     segments = path.split("/")[1:]
     if "?" in path or "#" in path or _HIDDEN.search(path):
-        raise _invalid(parameter, "expected a path without ?, # and encoded dots, slashes or control characters")
+        raise invalid(parameter, "expected a path without ?, # and encoded dots, slashes or control characters")
     if not segments or any(segment in ("", ".", "..") for segment in segments):
-        raise _invalid(parameter, "expected a path without empty parts, . and ..")
+        raise invalid(parameter, "expected a path without empty parts, . and ..")
     return path
 
 
@@ -147,7 +146,3 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return ipaddress.ip_address(host)
     except ValueError:
         return None
-
-
-def _invalid(parameter: str, told: str) -> ResolutionError:
-    return ResolutionError(Reason.INVALID_PARAMETERS, f"parameter {parameter!r}: {told}")
