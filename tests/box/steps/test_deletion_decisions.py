@@ -15,12 +15,13 @@ from konverge.box.steps.deletion_decisions import (
     decide_target,
     lateness,
     look_again_after,
-    marks,
 )
 from konverge.box.steps.deletion_plan import CompiledGroup, PlannedGroup, plan
 from konverge.box.steps.labels import ENTRY, MANAGED_BY, OWNER_UID, RAN
+from konverge.box.steps.marks import marks_of
 from konverge.box.steps.ownership import is_ours
 from konverge.kube import Object, owner_reference
+from konverge.kube.names import label_value_mistakes
 from tests.box.file.boxes import loaded
 
 BEGAN = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -148,14 +149,14 @@ def test_being_late_says_how_to_get_out() -> None:
 def test_a_note_that_is_none_of_ours_counts_as_none(text: str | None, expected: list[str]) -> None:
     annotations = {} if text is None else {RAN: text}
 
-    assert marks({"metadata": {"annotations": annotations}}) == expected
+    assert marks_of({"metadata": {"annotations": annotations}}, RAN) == expected
 
 
-def planned(on_delete: str, owner: Object = OWNER) -> tuple[PlannedGroup, ...]:
+def planned(on_delete: str, owner: Object = OWNER, box_name: str = "shops") -> tuple[PlannedGroup, ...]:
     lines = "\n".join(f"    {line}" for line in on_delete.strip("\n").splitlines())
     declared = loaded(f"onDelete:\n  groups:\n{lines}\n").on_delete
     assert declared is not None
-    groups = [CompiledGroup(each, f"groups[{i}]", each.name or "", "shops") for i, each in enumerate(declared.groups)]
+    groups = [CompiledGroup(each, f"groups[{i}]", each.name or "", box_name) for i, each in enumerate(declared.groups)]
     return plan(tuple(groups), scope_of(owner, Environment(now=BEGAN)), owner)
 
 
@@ -168,6 +169,12 @@ def test_a_job_carries_whose_it_is_and_neither_a_reference_nor_an_end_by_time() 
     assert metadata["labels"] == {"mine": "yes", MANAGED_BY: "shops", OWNER_UID: "u-1", ENTRY: found.entry}
     assert "ownerReferences" not in metadata
     assert "ttlSecondsAfterFinished" not in found.object["spec"]
+
+
+def test_a_job_of_a_box_whose_name_is_too_long_for_a_label_is_one_that_a_server_takes() -> None:
+    (group,) = planned("- run: [{image: i}]", box_name="b" * 100)
+
+    assert label_value_mistakes(group.jobs[0].object["metadata"]["labels"][MANAGED_BY]) == []
 
 
 def test_that_a_job_has_run_counts_for_this_very_owner() -> None:

@@ -14,7 +14,7 @@ from cryptography.x509.verification import PolicyBuilder, Store
 from konverge.box.expressions import revealed, sensitive
 from konverge.box.file import Condition
 from konverge.box.steps import StepError
-from konverge.box.steps.resources import label_value
+from konverge.box.steps.labels import label_value
 from konverge.box.steps.tls import certificate_data
 from konverge.box.steps.waiting import told
 from tests.box.steps.planned import NOW

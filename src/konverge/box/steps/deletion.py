@@ -26,13 +26,14 @@ from konverge.box.steps.deletion_decisions import (
     Next,
     decide_job,
     decide_target,
+    is_of_deletion,
     lateness,
     look_again_after,
-    marks,
 )
 from konverge.box.steps.deletion_plan import JOB, CompiledGroup, PlannedGroup, PlannedJob, PlannedTarget, plan
 from konverge.box.steps.errors import StepError
-from konverge.box.steps.labels import ENTRY, OWNER_UID, RAN
+from konverge.box.steps.labels import RAN
+from konverge.box.steps.marks import marks_of
 from konverge.box.steps.ownership import is_ours
 from konverge.box.steps.scope import Scope
 from konverge.errors import (
@@ -222,9 +223,7 @@ class Deletion:
         for job in (job for group in planned for job in group.jobs):
             try:
                 live = await client.get(JOB, job.key)
-                labels = live["metadata"].get("labels") or {}
-                is_of_this = labels.get(OWNER_UID) == owner["metadata"]["uid"] and labels.get(ENTRY) == job.entry
-                if is_of_this and not is_deleting(live):
+                if is_of_deletion(live, owner, job.entry) and not is_deleting(live):
                     await client.delete(JOB, job.key, uid=live["metadata"]["uid"])
             except (NotFoundError, ConflictError):
                 continue
@@ -271,7 +270,7 @@ def _is_gone(error: Exception) -> bool:
 
 
 async def _run(job: PlannedJob, owner: Object, client: DeletionClient, turn: _Turn) -> None:
-    has_run = job.entry in marks(owner)
+    has_run = job.entry in marks_of(owner, RAN)
     live = None if has_run else await _read(client, JOB, job.key)
     decision = decide_job(live, owner, named=str(job), entry=job.entry, has_run=has_run)
     match decision.next:
@@ -287,7 +286,7 @@ async def _run(job: PlannedJob, owner: Object, client: DeletionClient, turn: _Tu
 
 async def _note(ran: Sequence[PlannedJob], owner: Object, client: DeletionClient) -> None:
     """Note that the Jobs have run before anything is deleted: a Job may go with it, with its namespace for one."""
-    text = json.dumps([*marks(owner), *(job.entry for job in ran)])
+    text = json.dumps([*marks_of(owner, RAN), *(job.entry for job in ran)])
     metadata = owner["metadata"]
     # With the UID, a later object of that name is none the wiser; with the version, no newer list is replaced by an
     # older one, whose Jobs would run again.

@@ -5,17 +5,16 @@ Nothing else is known than what the cluster has, so whoever comes after a crash 
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import NamedTuple
 
 from konverge.box.expressions.schedule import period_text
-from konverge.box.steps.labels import ENTRY, OWNER_UID, RAN
+from konverge.box.steps.labels import ENTRY, OWNER_UID
 from konverge.box.steps.ownership import is_ours
 from konverge.kube import Condition, Object, find_condition, is_deleting
 
-__all__ = ["Decision", "Next", "decide_job", "decide_target", "lateness", "look_again_after", "marks"]
+__all__ = ["Decision", "Next", "decide_job", "decide_target", "is_of_deletion", "lateness", "look_again_after"]
 
 LOOK_AGAIN = timedelta(seconds=15)
 """How long until the next look when no change wakes, which happens where the operator watches nothing."""
@@ -47,14 +46,10 @@ class Decision(NamedTuple):
     told: str = ""
 
 
-def marks(owner: Object) -> list[str]:
-    """The Jobs that have run, as the annotation has them; what is none of ours in it counts as none."""
-    annotations = owner["metadata"].get("annotations") or {}
-    try:
-        listed = json.loads(annotations.get(RAN, "[]"))
-    except (TypeError, ValueError, RecursionError):
-        return []
-    return [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
+def is_of_deletion(job: Object, owner: Object, entry: str) -> bool:
+    """Tell whether a Job was created by this deletion of the owner, for that entry."""
+    labels = job["metadata"].get("labels") or {}
+    return bool(labels.get(OWNER_UID) == owner["metadata"]["uid"] and labels.get(ENTRY) == entry)
 
 
 def decide_job(live: Object | None, owner: Object, *, named: str, entry: str, has_run: bool) -> Decision:
@@ -73,8 +68,7 @@ def decide_job(live: Object | None, owner: Object, *, named: str, entry: str, ha
         return Decision(Next.NOTHING)
     if live is None:
         return Decision(Next.ACT)
-    labels = live["metadata"].get("labels") or {}
-    is_of_this = labels.get(OWNER_UID) == owner["metadata"]["uid"] and labels.get(ENTRY) == entry
+    is_of_this = is_of_deletion(live, owner, entry)
     if is_of_this and _verdict(live, "Complete"):
         return Decision(Next.NOTE)
     if is_deleting(live):

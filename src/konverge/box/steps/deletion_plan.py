@@ -5,7 +5,6 @@ All of it is rendered before anything is done, so that a mistake in the last gro
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,7 +20,7 @@ from konverge.box.file import CUSTOM, KINDS, DeleteGroup, DeleteTarget, Resource
 from konverge.box.steps.conditional import conditions_of
 from konverge.box.steps.errors import StepError
 from konverge.box.steps.for_each import Repetition
-from konverge.box.steps.labels import ENTRY, MANAGED_BY, OWNER_UID
+from konverge.box.steps.labels import ENTRY, MANAGED_BY, OWNER_UID, label_value, short_hash
 from konverge.box.steps.scope import Scope
 from konverge.errors import ConfigurationError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
@@ -140,7 +139,7 @@ def plan(groups: tuple[CompiledGroup, ...], scope: Scope, owner: Object) -> tupl
 class _Job:
     def __init__(self, declared: Resource, box_name: str) -> None:
         self._where = declared.path
-        self._box_name = box_name
+        self._managed_by = label_value(box_name)
         self._conditions: Conditions = conditions_of(declared, declared.path)
         self._object: Structure = compile_structure(declared.object, where=declared.path)
         self._turns = Repetition(declared.for_each, declared.path)
@@ -159,10 +158,10 @@ class _Job:
             raise StepError(self._where, f"expected a namespace for Job {key.name}, since {owner['kind']} has none")
         uid = owner["metadata"]["uid"]
         # With the UID: annotations, and the notes in them, may be copied to another custom resource.
-        entry = hashlib.sha256(f"onDelete {uid} {key}".encode()).hexdigest()[:12]
+        entry = short_hash(f"onDelete {uid} {key}")
         metadata["labels"] = {
             **(metadata.get("labels") or {}),
-            MANAGED_BY: self._box_name,
+            MANAGED_BY: self._managed_by,
             OWNER_UID: uid,
             ENTRY: entry,
         }

@@ -1,4 +1,4 @@
-"""What has been made once and is not to be made again: short hashes in an annotation of the custom resource.
+"""What a custom resource remembers: short hashes in an annotation of it, of what is not to be made or run again.
 
 A hash covers the UID of the custom resource: its annotations may be copied to another one, whose objects have not been
 made for that.
@@ -6,10 +6,9 @@ made for that.
 
 from __future__ import annotations
 
-import hashlib
 import json
 
-from konverge.box.steps.labels import CREATED
+from konverge.box.steps.labels import CREATED, short_hash
 from konverge.box.steps.ownership import is_ours
 from konverge.box.steps.planned import Plan
 from konverge.box.steps.reader import Reader
@@ -21,19 +20,16 @@ __all__ = ["MAXIMUM_MARKS", "mark_of", "marks_after", "marks_of"]
 MAXIMUM_MARKS = 8000
 """An object may have 256 KiB of annotations. The oldest mark of what the file does not make any more is forgotten."""
 
-_LENGTH = 12
-
 
 def mark_of(owner: Object, gvk: GroupVersionKind, key: ObjectKey) -> str:
     """The mark for one object."""
-    text = "\0".join((str(owner["metadata"]["uid"]), *gvk.group_kind, *key))
-    return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
+    return short_hash(str(owner["metadata"]["uid"]), *gvk.group_kind, *key)
 
 
-def marks_of(owner: Object) -> list[str]:
+def marks_of(owner: Object, annotation: str = CREATED) -> list[str]:
     """The marks that a custom resource has, the oldest first; none where somebody has written something else."""
     annotations = owner["metadata"].get("annotations")
-    text = annotations.get(CREATED) if isinstance(annotations, dict) else None
+    text = annotations.get(annotation) if isinstance(annotations, dict) else None
     try:
         found = json.loads(text) if isinstance(text, str) else []
     except (ValueError, RecursionError):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -27,19 +25,16 @@ from konverge.box.steps.conditional import conditions_of
 from konverge.box.steps.errors import StepError
 from konverge.box.steps.for_each import MAXIMUM_ITEMS, Repetition
 from konverge.box.steps.keeping import Keeping, Values
-from konverge.box.steps.labels import ENTRY, MANAGED_BY, OWNER_UID
+from konverge.box.steps.labels import ENTRY, MANAGED_BY, OWNER_UID, label_value, short_hash
 from konverge.box.steps.scope import Scope
 from konverge.box.steps.waiting import WaitFor
 from konverge.box.steps.worded import places_of, put_into_words, without_nulls
 from konverge.kube import Object, ObjectKey
 
-__all__ = ["CompiledResource", "label_value", "renewal_period"]
+__all__ = ["CompiledResource"]
 
 # What stays the same as long as the custom resource is the same one.
 _FIXED = frozenset({("metadata", "name"), ("metadata", "namespace"), ("metadata", "uid")})
-_LABEL_LENGTH = 63
-_LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_ENTRY_LENGTH = 12
 
 
 class CompiledResource:
@@ -73,7 +68,7 @@ class CompiledResource:
         self.repetition = Repetition(declared.for_each, path)
         self.conditions = conditions_of(declared, path)
         self.wait_for = WaitFor(declared.wait_for, f"{path}.waitFor")
-        self.period = renewal_period(declared)
+        self.period = _renewal_period(declared)
         metadata = declared.object["metadata"]
         name, namespace = str(metadata["name"]), str(metadata.get("namespace") or "")
         self._name = compile_expression(name, where=f"{path}.name")
@@ -94,7 +89,7 @@ class CompiledResource:
         schema = builtin_schema(self.gvk)
         self._places = places_of(body, schema)
         self._may_be_null = schema is None  # only there may a null be a value
-        self.entry = _hash(step, group, declared.kind, str(self.gvk), name, namespace)
+        self.entry = short_hash(step, group, declared.kind, str(self.gvk), name, namespace)
         self._labels = {MANAGED_BY: label_value(box_name), ENTRY: self.entry}
         read = self._name.names() | (self._namespace.names() if self._namespace is not None else frozenset())
         # The namespaces of a list may become others with the file, and the entry stays the same one.
@@ -205,19 +200,11 @@ def revealed_list(value: Any, where: str) -> list[Any]:
     return value
 
 
-def renewal_period(declared: Resource) -> timedelta | None:
+def _renewal_period(declared: Resource) -> timedelta | None:
     """After which time the values of a Secret are made anew; None for never."""
     if declared.rotate_after is not None:
         return parse_period(declared.rotate_after)
     return None if declared.tls is None else parse_period(declared.tls.valid_for) * 2 / 3
-
-
-def label_value(text: str) -> str:
-    """A text as the value of a label: itself where that is allowed, else its beginning and a hash."""
-    if _LABEL.fullmatch(text):
-        return text
-    begin = re.sub(r"[^A-Za-z0-9]+", "-", text)[: _LABEL_LENGTH - _ENTRY_LENGTH - 1].strip("-")
-    return f"{begin}-{_hash(text)}".lstrip("-")
 
 
 def earliest(conditions: tuple[Condition, ...], now: datetime) -> datetime | None:
@@ -267,7 +254,3 @@ def _name(value: Any, where: str) -> str:
     if type(value) is not str or not value:
         raise StepError(where, f"expected a name, found {'omit' if value is OMIT else kind_of(value)}")
     return value
-
-
-def _hash(*texts: str) -> str:
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:_ENTRY_LENGTH]
