@@ -4,15 +4,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from konverge.box.running.health import BoxHealth, PassResult
+from konverge.box.running.health import BoxHealth, PassResult, Wanted
 from konverge.kube import ObjectKey
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 A, B = ObjectKey("default", "a"), ObjectKey("default", "b")
 
 
-def health(wanted: str = "healthy", threshold: int = 2) -> BoxHealth:
-    return BoxHealth({"app": {"db": wanted}, "db": {}}, {"app": threshold, "db": threshold})  # type: ignore[dict-item]
+def health(wanted: Wanted = "healthy", threshold: int = 2) -> BoxHealth:
+    return BoxHealth({"app": {"db": wanted}, "db": {}}, {"app": threshold, "db": threshold})
 
 
 def test_a_custom_resource_has_started_when_each_object_of_the_beginning_had_a_pass_however_it_ended() -> None:
@@ -38,9 +38,11 @@ def test_one_that_has_no_objects_has_started() -> None:
 def test_an_object_that_goes_is_not_waited_for() -> None:
     found = health()
     found.begin({"db": [A, B]})
-    found.forget("db", A)
-    found.sift("db", [])
+    found.passed("db", A, PassResult.SUCCESS, at=NOW)
+    found.sift("db", [A, B])
+    assert found.unmet("app") == ("db", "healthy")
 
+    found.sift("db", [A])
     assert found.unmet("app") is None
 
 

@@ -124,13 +124,15 @@ async def test_a_file_without_providers_leaves_nothing_of_them_in_the_status(lib
 
 
 @pytest.mark.parametrize("cluster_kind", [pytest.param("embedded", marks=pytest.mark.embedded)])
-async def test_a_pass_that_never_ends_counts_as_a_failure_when_its_time_is_over(library: Library) -> None:
+async def test_a_pass_that_never_ends_counts_as_a_failure_when_its_time_is_over(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
     running = RunningBox(a_box(shelf=custom_resource("Shelf")))
 
     async def forever(*args: Any) -> Any:
         await asyncio.Event().wait()
 
-    running.pipelines["shelf"].groups.plan = forever  # type: ignore[assignment,method-assign]
+    monkeypatch.setattr(running.pipelines["shelf"].groups, "plan", forever)
     async with library.running(running):
         await library.create(SHELF, "stuck")
         [run] = running.runs

@@ -234,7 +234,9 @@ async def test_a_status_that_the_schema_refuses_is_written_without_the_fields_of
         await library.cluster.eventually(is_written, describe="the status has the field again")
 
 
-async def test_marks_that_another_process_makes_during_a_pass_are_kept(library: Library) -> None:
+async def test_marks_that_another_process_makes_during_a_pass_are_kept(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
     running = RunningBox(a_box(shelf=custom_resource("Shelf", onCreate={"configMaps": [config_map(a="b")]})))
     pipeline = running.pipelines["shelf"]
     plan = pipeline.groups.plan
@@ -247,7 +249,7 @@ async def test_marks_that_another_process_makes_during_a_pass_are_kept(library: 
             await library.client.patch(SHELF, library.key("top"), body, patch_type="merge")
         return await plan(*args, **named)
 
-    pipeline.groups.plan = plan_while_another_marks  # type: ignore[method-assign]
+    monkeypatch.setattr(pipeline.groups, "plan", plan_while_another_marks)
     async with library.running(running):
         await library.create(SHELF, "top")
         await library.until(SHELF, "top", "Healthy", status="True")
@@ -298,7 +300,9 @@ async def test_a_finalizer_comes_with_the_need_for_it_and_goes_with_its_owner_wh
 
 
 @pytest.mark.parametrize("cluster_kind", [pytest.param("embedded", marks=pytest.mark.embedded)])
-async def test_a_pass_comes_again_when_an_answer_is_not_kept_any_more(library: Library) -> None:
+async def test_a_pass_comes_again_when_an_answer_is_not_kept_any_more(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls = [{"name": name, "url": "https://example.com", "cacheFor": "20s"} for name in ("asked", "skipped")]
     box = a_box(shelf=custom_resource("Shelf", external=calls))
     asked_at: list[float] = []
@@ -314,7 +318,7 @@ async def test_a_pass_comes_again_when_an_answer_is_not_kept_any_more(library: L
             return {"asked": {"called": True}, "skipped": {"called": False}}
 
     running = RunningBox(box)
-    running.pipelines["shelf"].calls = Answers()  # type: ignore[assignment]
+    monkeypatch.setattr(running.pipelines["shelf"], "calls", Answers())
     async with library.running(running):
         await library.create(SHELF, "top")
         await library.until(SHELF, "top", "Reconciled")

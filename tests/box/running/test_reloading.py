@@ -77,7 +77,9 @@ async def test_a_good_file_is_at_work_for_all_objects_and_a_bad_one_leaves_the_l
 
 
 @pytest.mark.anyio
-async def test_a_pass_under_way_ends_with_the_steps_that_it_began_with(library: Library) -> None:
+async def test_a_pass_under_way_ends_with_the_steps_that_it_began_with(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
     running, changed = (
         RunningBox(load_box(shelf(onReconcile={"configMaps": [config_map(edition=edition)]})))
         for edition in ("first", "second")
@@ -93,7 +95,7 @@ async def test_a_pass_under_way_ends_with_the_steps_that_it_began_with(library: 
                 running.becomes(changed.box, changed.pipelines)
             return await plan(*args, **named)
 
-        pipeline.groups.plan = slow_plan  # type: ignore[method-assign]
+        monkeypatch.setattr(pipeline.groups, "plan", slow_plan)
         await library.create(SHELF, "top")
         await library.until_data("top", edition="second")
         later = library.requests()[changed_at[0] :]

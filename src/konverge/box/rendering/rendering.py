@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from msgspec.structs import replace
+
 from konverge.apply import HIDDEN
 from konverge.box.calls.known_answers import KnownAnswer, UnaskedCaller
 from konverge.box.expressions import masked
@@ -84,12 +86,12 @@ async def render_box(
         try:
             live = await stored(server, owner, namespace)
         except KonvergeError as error:
-            return _with(shown, steps=(RenderedStep(step="object", error=describe(error)),))
+            return replace(shown, steps=(RenderedStep(step="object", error=describe(error)),))
         first = RenderedStep(step="object", object=_shown_object(live))
-        shown = _with(shown, object=_named(live))
+        shown = replace(shown, object=_named(live))
         watched = await _watched(running, pipeline, live, server, answers or {}, clock)
     denied = isinstance(watched.failure, DeniedError)
-    return _with(
+    return replace(
         shown,
         result="ok" if watched.failure is None and not watched.has_problems else "denied" if denied else "failed",
         steps=(first, *watched.steps),
@@ -289,8 +291,3 @@ def _crd_of(box: OperatorBox, owner: Object) -> str:
 
 def _named(obj: Object) -> str:
     return identity(GroupVersionKind.of(obj), ObjectKey.of(obj))
-
-
-def _with(rendering: Rendering, **changes: Any) -> Rendering:
-    found = {name: getattr(rendering, name) for name in rendering.__struct_fields__}
-    return Rendering(**{**found, **changes})

@@ -11,7 +11,7 @@ from konverge.box.calls import Caller
 from konverge.box.expressions import Environment
 from konverge.box.file.model import RESERVED_STATUS
 from konverge.box.running.conditions import denied, dependency_not_ready, failed, ready
-from konverge.box.running.order import ORDER, DeniedError, PassState
+from konverge.box.running.order import ORDER, DeniedError, PassState, Step
 from konverge.box.running.pipeline import Pipeline
 from konverge.box.steps import StepError, scope_of
 from konverge.box.steps.deletion import remove_leftovers
@@ -74,7 +74,7 @@ class BoxPass:
         async with ctx.flushing_status(refused=self._without_fields):
             for step in ORDER:
                 if state.failure is None or step.always:
-                    await self._run(step.name, step.run)
+                    await self._run(step)
             ctx.request_wake(pipeline.next_change(state.now))
             self._stage_ready()
             if isinstance(state.failure, DeniedError) and not pipeline.retries_denied:
@@ -147,15 +147,15 @@ class BoxPass:
         async with self._ctx.flushing_status():
             self._ctx.stage(failed(self._ctx.owner, f"is being deleted: {problem}"))
 
-    async def _run(self, name: str, step: Callable[[PassState], Any]) -> None:
+    async def _run(self, step: Step) -> None:
         state, clock = self.state, self._ctx.clock
         started = clock.monotonic()
         try:
-            await step(state)
+            await step.run(state)
         except Exception as error:  # noqa: BLE001  # whatever it is, the status is to say so
             if state.failure is None:
                 state.failure = error
             else:
-                state.notes.append(f"{name}: {describe(error)}")
-                _log.warning("%s %s: %s: %s", self._pipeline.name, self._ctx.owner_key, name, describe(error))
-        self._stepped(name, clock.monotonic() - started)
+                state.notes.append(f"{step.name}: {describe(error)}")
+                _log.warning("%s %s: %s: %s", self._pipeline.name, self._ctx.owner_key, step.name, describe(error))
+        self._stepped(step.name, clock.monotonic() - started)

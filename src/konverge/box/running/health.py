@@ -151,12 +151,6 @@ class BoxHealth:
         else:
             health.failures = 0
 
-    def forget(self, name: str, key: ObjectKey) -> None:
-        """The owner is gone."""
-        self.of[name].waiting.discard(key)
-        if unseen := self.of[name].unseen:
-            unseen.discard(key)
-
     def freed(self) -> dict[str, set[ObjectKey]]:
         """The owners that have waited and need not any more, by custom resource; each is told once."""
         found: dict[str, set[ObjectKey]] = {}

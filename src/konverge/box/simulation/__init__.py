@@ -12,7 +12,8 @@ from konverge.box.simulation.cycles import run_cycles
 from konverge.box.simulation.loading import LoadedSimulation, find_simulation_mistakes, load_simulation
 from konverge.box.simulation.model import Expectations, Simulation, SimulationStep
 from konverge.box.simulation.report import Operation, StepReport
-from konverge.box.simulation.running import SimulatedCluster, simulate
+from konverge.box.simulation.running import simulate
+from konverge.box.simulation.stage import SimulatedCluster
 
 __all__ = [
     "Expectations",

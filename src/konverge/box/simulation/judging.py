@@ -15,9 +15,15 @@ from konverge.kube import Condition, GroupVersionKind, Object, find_condition
 
 __all__ = ["object_failures", "operation_failures"]
 
-_STATUSES = ("True", "False", "Unknown")
 _SECRET_FIELDS = ("data", "stringData")
 _LONGEST = 200
+
+_STATUSES = {
+    "True": ExpectedCondition(status="True"),
+    "False": ExpectedCondition(status="False"),
+    "Unknown": ExpectedCondition(status="Unknown"),
+}
+"""What a text expects that is a status; any other is a reason."""
 
 
 def object_failures(expected: ExpectedObject, found: Object | None) -> Iterator[str]:
@@ -65,8 +71,7 @@ def _condition_failures(what: str, wanted: bool | str | ExpectedCondition, found
     if isinstance(wanted, bool):
         wanted = ExpectedCondition(status=wanted)
     elif isinstance(wanted, str):
-        is_status = wanted in _STATUSES
-        wanted = ExpectedCondition(status=wanted) if is_status else ExpectedCondition(reason=wanted)  # type: ignore[arg-type]
+        wanted = _STATUSES.get(wanted) or ExpectedCondition(reason=wanted)
     if found is None:
         yield f"{what}: expected a condition, found none"
         return

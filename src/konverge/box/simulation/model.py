@@ -8,11 +8,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from konverge.box.calls.known_answers import KnownAnswer
 from konverge.box.file import BoxMetadata
-from konverge.box.file.model import API_VERSION, ApiVersion, Duration, KindName
+from konverge.box.file.model import ApiVersion, Duration, KindName
 from konverge.crd.names import camel_case
 
 __all__ = [
-    "API_VERSION",
     "KIND",
     "Expectations",
     "ExpectedCondition",

@@ -15,7 +15,7 @@ from konverge.box.simulation.stage import SimulatedCluster, Stage, on_stage
 from konverge.errors import KonvergeError, describe
 from konverge.kube import Object
 
-__all__ = ["SimulatedCluster", "simulate"]
+__all__ = ["simulate"]
 
 _LONGEST_REAL_ADVANCE_SECONDS = 10.0
 _POLL_SECONDS = 0.1

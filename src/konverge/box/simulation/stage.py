@@ -29,6 +29,7 @@ from konverge.errors import (
 )
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition, is_deleting
 from konverge.operator import RunOptions
+from konverge.runtime import Process
 
 __all__ = ["SimulatedCluster", "Stage", "on_stage"]
 
@@ -218,7 +219,7 @@ class Stage:
                 while not all(self._sees(run.process, gvk, key, live, uid) for run in self._running.runs):
                     await self.pause()
 
-    def _sees(self, process: Any, gvk: GroupVersionKind, key: ObjectKey, live: Object | None, uid: str) -> bool:
+    def _sees(self, process: Process, gvk: GroupVersionKind, key: ObjectKey, live: Object | None, uid: str) -> bool:
         if gvk not in process.informers.running:
             return True
         held = process.held(gvk, key)
