@@ -12,6 +12,7 @@ from konverge.box.expressions import OMIT, compile_expression, revealed
 from konverge.box.katalog.expressions import Use, translated
 from konverge.box.katalog.go_template import TemplateProblemError
 from konverge.box.katalog.known_fields import Known
+from konverge.box.katalog.operands import bare
 
 SCHEMA = {
     "required": ["image"],
@@ -200,3 +201,22 @@ def test_text_around_expressions_stays_as_it_is(text: str) -> None:
     expression = translated(around + "{{ .spec.image }}" + around, Use.TEXT, KNOWN)
 
     assert compile_expression(expression, where="test").render(SCOPE) == around + "nginx" + around
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("(a ~ b)", "a ~ b"),
+        ("(a) ~ (b)", "(a) ~ (b)"),
+        ("(a ~ ')')", "a ~ ')'"),
+        (r"(a ~ '\'')", r"a ~ '\''"),
+        (r"(a ~ '\\').b | default('')", r"(a ~ '\\').b | default('')"),
+    ],
+)
+def test_brackets_are_taken_away_only_from_around_all_of_it(text: str, found: str) -> None:
+    assert bare(text) == found
+
+
+def test_a_backslash_at_the_end_of_a_text_takes_no_bracket_with_it() -> None:
+    found = translated(r'{{ (printf "%s\\" .spec.image).length }}', Use.VALUE, KNOWN)
+    compile_expression(found, where="test")
