@@ -32,6 +32,7 @@ def test_json_is_yaml() -> None:
         ("json without a kind", b'{"apiVersion": "v1", "password": "signature-secret"}'),
         ("binary", b"\x7fELF\xff\xfe" * 50),
         ("nothing", b" \n"),
+        ("a comment", b"# signature-secret\n"),
         ("a list", b"- signature-secret\n"),
         ("two documents", TASK + b"---\n" + TASK),
         ("a key", b"-----BEGIN PRIVATE KEY-----\nsignature-secret\n-----END PRIVATE KEY-----\n"),
@@ -49,8 +50,10 @@ def test_what_is_no_definition_is_refused_and_not_shown(what: str, data: bytes) 
 
 def test_a_secret_is_never_a_definition() -> None:
     secret = b"apiVersion: v1\nkind: Secret\ndata: {password: c2VjcmV0}\n"
-    for allowed in (AllowedKinds(), AllowedKinds(("Secret",))):
-        assert refused(secret, allowed).reason is Reason.UNSUPPORTED_CONTENT
+    listed = b"apiVersion: v1\nkind: List\nitems:\n- " + secret.replace(b"\n", b"\n  ")
+    for data in (secret, listed, listed.replace(b"List", b"SecretList")):
+        for allowed in (AllowedKinds(), AllowedKinds(("Secret", "List"))):
+            assert refused(data, allowed).reason is Reason.UNSUPPORTED_CONTENT
 
 
 @pytest.mark.parametrize(

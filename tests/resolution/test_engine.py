@@ -171,6 +171,16 @@ async def test_what_a_resolver_raises_by_mistake_is_told_by_type_alone() -> None
     assert "hunter2" not in error.message
 
 
+@pytest.mark.parametrize("version", ["7", "main"])
+async def test_a_resolver_that_answers_with_nothing_is_at_fault_whether_it_is_kept_or_not(version: str) -> None:
+    class Careless(Shelf):
+        async def resolve(self, fetch: Fetch) -> Any:
+            await super().resolve(fetch)
+
+    error = await refused(engine_of(Careless()), ref(version=version))
+    assert (error.reason, "answered with no Resolved" in error.message) == (Reason.INTERNAL, True)
+
+
 async def test_what_names_one_content_for_ever_is_fetched_once() -> None:
     shelf = Shelf()
     engine = engine_of(shelf)

@@ -23,11 +23,12 @@ __all__ = ["ANY_KIND", "AllowedKinds", "StrictLoader", "check_content"]
 
 _MAX_NODES = 100_000
 _MAX_DEPTH = 100
+_NEVER = frozenset({"Secret", "SecretList", "List"})
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedKinds:
-    """Which kinds may be fetched. A Secret never may.
+    """Which kinds may be fetched. A Secret never may, nor a list, which may have Secrets in it.
 
     Args:
         rules: ``Kind.group`` or ``*.group`` (``Task.tekton.dev``, ``*.tekton.dev``), ``Kind`` for the group without a
@@ -53,7 +54,7 @@ class AllowedKinds:
 
     def allows(self, gvk: GroupVersionKind) -> bool:
         """Tell whether objects of that kind may be fetched."""
-        if gvk.group == "" and gvk.kind == "Secret":
+        if gvk.group == "" and gvk.kind in _NEVER:
             return False
         if not self.rules:
             return True
@@ -130,6 +131,8 @@ def _document(data: bytes) -> Any:
             documents.append(document)
             if len(documents) > 1 and document is not None:
                 raise _unsupported("one document", "several")
+        if not documents:
+            raise _unsupported("an object", "nothing but comments")
     except yaml.MarkedYAMLError as error:
         # The problem is libyaml's or ours; the context and the lines that a message would show are the content's.
         line = 0 if error.problem_mark is None else error.problem_mark.line + 1

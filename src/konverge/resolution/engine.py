@@ -141,7 +141,9 @@ class _Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class _Got:
+class _Answer:
+    """Content, and how often its remote was asked for it: 0 times when it was kept."""
+
     resolved: Resolved
     attempts: int
 
@@ -186,7 +188,7 @@ class Engine:
         self._entropy = entropy
         self._bounds = Bounds(_AT_ONCE_OF_A_REMOTE, _AT_ONCE) if bounds is None else bounds
         self._verifier = verifier
-        self._flights: Flights[CacheKey, _Got] = Flights()
+        self._flights: Flights[CacheKey, _Answer] = Flights()
 
     async def resolve(self, reference: Reference, requester: Requester, *, seconds: float | None = None) -> Outcome:
         """Get what a reference names.
@@ -200,11 +202,11 @@ class Engine:
             ResolutionError: There is no result. Nothing else is raised, whatever a resolver does.
             asyncio.CancelledError: It was cancelled; nothing is left of it, unless somebody else waits for the same.
         """
-        plan = self.plan(reference, requester)
+        plan = self._plan(reference, requester)
         limit = plan.fetch.seconds if seconds is None else min(seconds, plan.fetch.seconds)
         try:
             async with asyncio.timeout(limit):
-                return await self._outcome(plan, reference)
+                return await self._judged(plan, reference, await self._answer(plan))
         except TimeoutError:
             told = f"resolver {reference.resolver!r} had no result after {limit:g} s"
             raise ResolutionError(Reason.TIMED_OUT, told) from None
@@ -220,14 +222,17 @@ class Engine:
         Raises:
             ResolutionError: Policies, the digest, the kind or a signature do not let it be used.
         """
-        return await self._judged(self.plan(reference, requester), reference, _Got(held, 0))
+        return await self._judged(self._plan(reference, requester), reference, _Answer(held, 0))
 
-    def plan(self, reference: Reference, requester: Requester) -> _Plan:
-        """Decide everything that needs no connection.
+    def check(self, reference: Reference, requester: Requester) -> None:
+        """Refuse what can be refused without a connection.
 
         Raises:
-            ResolutionError: It is refused already.
+            ResolutionError: It is.
         """
+        self._plan(reference, requester)
+
+    def _plan(self, reference: Reference, requester: Requester) -> _Plan:
         reference.check()
         installed = self.registry.get(reference.resolver)
         given = dict(reference.params)
@@ -273,14 +278,8 @@ class Engine:
             rewritten_from=rewritten_from,
         )
 
-    async def _outcome(self, plan: _Plan, reference: Reference) -> Outcome:
-        return await self._judged(plan, reference, await self._got(plan))
-
-    async def _judged(self, plan: _Plan, reference: Reference, got: _Got) -> Outcome:
-        resolved: object = got.resolved
-        if not isinstance(resolved, Resolved):
-            told = f"resolver {reference.resolver!r} failed: it answered with no Resolved"
-            raise ResolutionError(Reason.INTERNAL, told)
+    async def _judged(self, plan: _Plan, reference: Reference, answer: _Answer) -> Outcome:
+        resolved = answer.resolved
         if reference.digest is not None and not reference.digest.fits(resolved.data):
             told = f"the content is not what its digest says: expected {reference.digest}"
             raise ResolutionError(Reason.DIGEST_MISMATCH, told)
@@ -290,8 +289,8 @@ class Engine:
             resolved=resolved,
             object=found,
             resolver=reference.resolver,
-            fetched_from="remote" if got.attempts else "cache",
-            attempts=got.attempts,
+            fetched_from="remote" if answer.attempts else "cache",
+            attempts=answer.attempts,
             policies=admission.policies,
             warnings=await self._verified(admission, resolved, found),
             rewritten_from=plan.rewritten_from,
@@ -322,7 +321,7 @@ class Engine:
                 warnings.append(problem)
         return tuple(warnings)
 
-    async def _got(self, plan: _Plan) -> _Got:
+    async def _answer(self, plan: _Plan) -> _Answer:
         """The content, from the cache or from its remote; who wants the same at the same time gets the same."""
         params = plan.fetch.params
         key = plan.key(params)
@@ -330,18 +329,18 @@ class Engine:
             return kept
         return await self._flights.join(key, lambda: self._flown(plan, key))
 
-    async def _flown(self, plan: _Plan, key: CacheKey) -> _Got:
+    async def _flown(self, plan: _Plan, key: CacheKey) -> _Answer:
         try:
-            got = await self._fetched(plan)
+            answer = await self._fetched(plan)
         except ResolutionError as error:
             if plan.keeps:
                 self.cache.put(key, Failed(error), self._clock.now())
             raise
         if plan.keeps:
-            self.cache.put(key, got.resolved, self._clock.now())
-        return got
+            self.cache.put(key, answer.resolved, self._clock.now())
+        return answer
 
-    async def _fetched(self, plan: _Plan) -> _Got:
+    async def _fetched(self, plan: _Plan) -> _Answer:
         resolver, fetch = plan.installed.resolver, plan.fetch
         if plan.is_pinned:
             return await self._asked(plan, fetch)
@@ -354,14 +353,23 @@ class Engine:
         key = plan.key(settled.params)
         if plan.keeps_pinned and (kept := self._kept(key)) is not None:
             return kept
-        got = await self._asked(plan, settled)
+        answer = await self._asked(plan, settled)
         if plan.keeps_pinned:
-            self.cache.put(key, got.resolved, self._clock.now())
-        return got
+            self.cache.put(key, answer.resolved, self._clock.now())
+        return answer
 
-    async def _asked(self, plan: _Plan, fetch: Fetch) -> _Got:
-        resolved, attempts = await self._attempted(plan, lambda: plan.installed.resolver.resolve(fetch))
-        return _Got(resolved, attempts)
+    async def _asked(self, plan: _Plan, fetch: Fetch) -> _Answer:
+        resolver = plan.installed.resolver
+
+        async def ask() -> object:
+            return await resolver.resolve(fetch)
+
+        resolved, attempts = await self._attempted(plan, ask)
+        # Before it is kept: a resolver is anybody's code, and may end without an answer.
+        if not isinstance(resolved, Resolved):
+            told = f"resolver {resolver.name!r} failed: it answered with no Resolved"
+            raise ResolutionError(Reason.INTERNAL, told)
+        return _Answer(resolved, attempts)
 
     async def _attempted(self, plan: _Plan, ask: Callable[[], Awaitable[T]]) -> tuple[T, int]:
         """Ask a remote, again where it may answer later; within the places that it has."""
@@ -380,11 +388,11 @@ class Engine:
                     pause = max(pause, min(error.retry_after_seconds, _LONGEST_PAUSE_SECONDS))
             await self._clock.sleep(pause)
 
-    def _kept(self, key: CacheKey) -> _Got | None:
+    def _kept(self, key: CacheKey) -> _Answer | None:
         kept = self.cache.get(key, self._clock.now())
         if isinstance(kept, Failed):
             raise ResolutionError(kept.error.reason, kept.error.message)
-        return None if kept is None else _Got(kept, 0)
+        return None if kept is None else _Answer(kept, 0)
 
 
 @contextmanager
@@ -397,7 +405,7 @@ def _contained(resolver: str) -> Iterator[None]:
         yield
     except ResolutionError:
         raise
-    except Exception as error:
+    except Exception as error:  # anybody's code, and the error goes on as one of ours
         _log.error("resolver %s failed: %s", resolver, type(error).__name__)
         raise ResolutionError(Reason.INTERNAL, f"resolver {resolver!r} failed: {type(error).__name__}") from error
 

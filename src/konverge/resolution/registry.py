@@ -109,7 +109,7 @@ def discovered(find: Callable[[], Iterable[EntryPoint]] = lambda: entry_points(g
     for each in sorted(find(), key=lambda each: each.name):
         try:
             resolver = each.load()()
-        except Exception as error:
+        except Exception as error:  # a package's own code, and the error goes on as one of ours
             raise ConfigurationError(f"resolver {each.name!r} ({each.value}): {describe(error)}") from error
         name = getattr(resolver, "name", None)
         if not isinstance(name, str) or not callable(getattr(resolver, "resolve", None)):

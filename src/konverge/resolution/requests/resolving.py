@@ -314,7 +314,7 @@ class ResolutionRun:
             self.configuration.check()
             policies = self._current_policies()
             policies.check(asked.resolver, namespace)
-            self.engine.plan(asked.reference, Requester(namespace, asked.user))
+            self.engine.check(asked.reference, Requester(namespace, asked.user))
         except ResolutionError as error:
             if error.reason is Reason.RESOLVER_NOT_AVAILABLE and self._keeps_lifecycle:
                 return self._nobody(asked)  # says which there are in other processes, too
