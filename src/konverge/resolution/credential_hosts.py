@@ -1,15 +1,17 @@
-"""To whom a requester's credential may be shown. Pure."""
+"""What a credential is sent as, and to whom it may be shown. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import base64
+from collections.abc import Mapping
 from typing import Protocol
 
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.resolver import Setting
+from konverge.resolution.settings import as_boolean, as_list
 
-__all__ = ["CREDENTIAL_SETTINGS", "HOST_KEY", "CredentialPlace", "check_host"]
+__all__ = ["CREDENTIAL_SETTINGS", "HOST_KEY", "CredentialPlace", "basic", "check_host", "check_tls"]
 
 HOST_KEY = "host"
 """A Secret with this key is for the host it names, and for no other."""
@@ -37,28 +39,46 @@ class CredentialPlace(Protocol):
         """The host with its port, if one was given."""
 
 
-def check_host(place: CredentialPlace, bound: str, hosts: Iterable[str], *, allows_plain_http: bool) -> None:
-    """Refuse to show a credential to whom it is not meant for.
+def check_host(place: CredentialPlace, secret: Mapping[str, bytes], settings: Mapping[str, str]) -> None:
+    """Refuse to show a requester's credential to whom it is not meant for.
 
     Whoever may make a request chooses both the address and the name of the Secret. Without this, it could have any
     Secret of its namespace sent to a host of its own (CVE-2026-40161 was that, with the operator's own token).
 
     Args:
         place: Who would get it.
-        bound: The host that the Secret itself names; empty for none.
-        hosts: The hosts that the operator permits; none permit all.
-        allows_plain_http: Whether it may be sent without TLS.
+        secret: What the Secret has that the credential is from.
+        settings: The resolver's, `CREDENTIAL_SETTINGS` among them.
 
     Raises:
         ResolutionError: ``Denied``.
     """
     names = {place.host, place.authority}
-    permitted = tuple(hosts)
+    bound = secret.get(HOST_KEY, b"").decode("utf-8", "replace")
     if bound and bound.strip().lower() not in names:
         raise ResolutionError(Reason.DENIED, f"the Secret is not for host {place.authority}: it names another one")
+    permitted = as_list(settings.get("credential-hosts", ""))
     if permitted and not names & {each.lower() for each in permitted}:
         told = f"credentials are not sent to host {place.authority}; the resolver's credential-hosts does not name it"
         raise ResolutionError(Reason.DENIED, told)
-    if place.scheme == "http" and not allows_plain_http:
+    check_tls(place, settings)
+
+
+def check_tls(place: CredentialPlace, settings: Mapping[str, str]) -> None:
+    """Refuse to show any credential, the operator's own too, to who is spoken to without TLS.
+
+    Args:
+        place: Who would get it.
+        settings: The resolver's, `CREDENTIAL_SETTINGS` among them.
+
+    Raises:
+        ResolutionError: ``Denied``.
+    """
+    if place.scheme == "http" and not as_boolean(settings.get("allow-plain-http-credentials", "false")):
         told = f"credentials are not sent without TLS; use https for {place.authority}"
         raise ResolutionError(Reason.DENIED, told)
+
+
+def basic(user: str, password: str) -> str:
+    """The value of ``Authorization`` for a user and a password."""
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from konverge.resolution import Reason, Reference, ResolutionError
+from konverge.resolution.credential_hosts import basic
 from konverge.resolution.engine import Requester
-from konverge.resolution.resolvers.bundles.challenges import basic
 from tests.resolution.bundles.samples import (
     BUNDLE,
     WEB,

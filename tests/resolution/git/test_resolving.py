@@ -64,6 +64,12 @@ async def test_the_digest_of_an_annotated_tag_is_its_commit_however_it_is_named(
     assert by_name.source.digest == by_its_own_id.source.digest == {"sha1": samples.commit}
 
 
+@pytest.mark.parametrize("repo", ["boxes.git", "sha256.git"])
+async def test_a_branch_that_nobody_has_pinned_is_pinned_on_the_way(server: GitServer, folder: Path, repo: str) -> None:
+    fetch = fetch_of(folder, {"url": server.url(repo), "revision": "main", "pathInRepo": "box.yaml"})
+    assert await GitResolver().resolve(fetch) == await resolve(fetch)
+
+
 async def test_a_repository_of_sha256_is_on_record_with_sha256(
     server: GitServer, samples: Samples, folder: Path
 ) -> None:

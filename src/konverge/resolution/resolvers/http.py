@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from yarl import URL
 
 from konverge.network import Credential, HttpStream, InvalidRequestError, parsed_url
-from konverge.resolution.credential_hosts import CREDENTIAL_SETTINGS, HOST_KEY, check_host
+from konverge.resolution.credential_hosts import CREDENTIAL_SETTINGS, basic, check_host
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.parameters import check_names, check_secret, invalid, text_of
 from konverge.resolution.reasons import Reason
@@ -18,7 +17,6 @@ from konverge.resolution.relative import beside
 from konverge.resolution.remote import CONNECTION_SETTINGS, failures_of, http_of, status_failure
 from konverge.resolution.resolver import Fetch, Parameter, Setting
 from konverge.resolution.result import Resolved, Source
-from konverge.resolution.settings import as_boolean, as_list
 
 __all__ = ["HttpResolver"]
 
@@ -188,19 +186,11 @@ async def _credential(fetch: Fetch, url: URL) -> Credential | None:
     if not value or not value.isprintable():
         told = f"expected a {kind} in one line in the Secret, found none"
         raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, f"parameter 'http-{kind}-secret': {told}")
-    bound = (await secrets.data(name)).get(HOST_KEY, b"").decode("utf-8", "replace")
     host = url.raw_host or ""
     place = _Place(url.scheme, host, f"{host}:{url.explicit_port}" if url.explicit_port else host)
-    check_host(
-        place,
-        bound,
-        as_list(fetch.settings.get("credential-hosts", "")),
-        allows_plain_http=as_boolean(fetch.settings.get("allow-plain-http-credentials", "false")),
-    )
-    if kind == "token":
-        return Credential(f"Bearer {value}", str(url.origin()))
-    pair = f"{params['http-username']}:{value}".encode()
-    return Credential(f"Basic {base64.b64encode(pair).decode()}", str(url.origin()))
+    check_host(place, await secrets.data(name), fetch.settings)
+    shown = f"Bearer {value}" if kind == "token" else basic(params["http-username"], value)
+    return Credential(shown, str(url.origin()))
 
 
 def _check_type(answer: HttpStream, shown: str) -> None:

@@ -6,7 +6,6 @@ registry's own host, or a host that the operator has named for it. A registry al
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ __all__ = [
     "MAX_TOKEN_BYTES",
     "BasicChallenge",
     "BearerChallenge",
-    "basic",
     "may_see_password",
     "parse_challenges",
     "read_token",
@@ -115,11 +113,6 @@ def may_see_password(challenge: BearerChallenge, host: str, realms: Iterable[str
     if not (challenge.realm.startswith("https://") or is_plain_http):
         return False
     return challenge.host == host or f"{host}={challenge.host}" in {each.lower() for each in realms}
-
-
-def basic(user: str, password: str) -> str:
-    """The value of ``Authorization``."""
-    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
 
 
 def read_token(body: bytes, *, what: str) -> str:

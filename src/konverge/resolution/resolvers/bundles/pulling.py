@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from konverge.clock import Clock
 from konverge.network import Credential, GuardedHttp, HttpAnswer, HttpSession
+from konverge.resolution.credential_hosts import basic
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest
@@ -19,7 +20,6 @@ from konverge.resolution.remote import failures_of, status_failure
 from konverge.resolution.resolvers.bundles.challenges import (
     MAX_TOKEN_BYTES,
     BearerChallenge,
-    basic,
     may_see_password,
     parse_challenges,
     read_token,

@@ -13,7 +13,7 @@ from konverge.resolution.remote import CONNECTION_SETTINGS
 from konverge.resolution.resolver import Parameter, Setting
 from konverge.resolution.resolvers.git.names import checked_path, checked_revision
 from konverge.resolution.resolvers.git.remotes import Remote, parse_remote
-from konverge.resolution.settings import as_boolean, as_list
+from konverge.resolution.settings import as_boolean
 
 __all__ = [
     "PARAMETERS",
@@ -22,7 +22,6 @@ __all__ = [
     "ApiSource",
     "Wanted",
     "checked",
-    "credential_rules",
     "max_repository_bytes",
     "wanted",
 ]
@@ -116,21 +115,12 @@ class Wanted:
     Args:
         revision: Which commit, by whatever name.
         path: Which file.
-        remote: The repository, for git; None when it is asked for over an API.
-        api: The repository, for an API; None when git asks.
+        source: The repository: for git, or for its server's API.
     """
 
     revision: str
     path: str
-    remote: Remote | None
-    api: ApiSource | None
-
-    @property
-    def uri(self) -> str:
-        """The repository as policies and records name it."""
-        source = self.remote or self.api
-        assert source is not None
-        return source.uri
+    source: Remote | ApiSource
 
 
 def checked(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
@@ -162,13 +152,12 @@ def checked(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
     check_secret(found, "gitToken", "gitTokenKey")
     check_secret(found, "gitSSHSecret")
     check_secret(found, "token", "tokenKey")
-    source = wanted(found, settings)
-    if source.remote is not None:
-        found["url"] = source.remote.url
-        given = "gitSSHSecret" if source.remote.scheme == "ssh" else "gitToken"
-        other = "gitToken" if given == "gitSSHSecret" else "gitSSHSecret"
+    source = wanted(found, settings).source
+    if isinstance(source, Remote):
+        found["url"] = source.url
+        given, other = ("gitSSHSecret", "gitToken") if source.scheme == "ssh" else ("gitToken", "gitSSHSecret")
         if other in found:
-            raise invalid(other, f"expected {given} for {source.remote.scheme}")
+            raise invalid(other, f"expected {given} for {source.scheme}")
     return found
 
 
@@ -180,10 +169,11 @@ def wanted(params: Parameters, settings: Mapping[str, str]) -> Wanted:
     """
     revision, path = str(params["revision"]), str(params["pathInRepo"])
     if "repo" in params:
-        return Wanted(revision, path, None, _api(params, settings))
+        return Wanted(revision, path, _api(params, settings))
     if "url" not in params:
         raise invalid("url", "expected a repository's address, or repo and org; found neither")
-    return Wanted(revision, path, parse_remote(str(params["url"]), allows_ssh=_is_on(settings, "allow-ssh")), None)
+    allows_ssh = as_boolean(settings.get("allow-ssh") or SETTINGS["allow-ssh"].default)
+    return Wanted(revision, path, parse_remote(str(params["url"]), allows_ssh=allows_ssh))
 
 
 def _api(params: Parameters, settings: Mapping[str, str]) -> ApiSource:
@@ -213,15 +203,6 @@ def _api(params: Parameters, settings: Mapping[str, str]) -> ApiSource:
 def _server(text: str, name: str) -> Remote:
     # A server has no path of its own here; the repository's is one for the check alone.
     return parse_remote(f"{text.rstrip('/')}/-", parameter=name)
-
-
-def _is_on(settings: Mapping[str, str], key: str) -> bool:
-    return as_boolean(settings.get(key) or SETTINGS[key].default)
-
-
-def credential_rules(settings: Mapping[str, str]) -> tuple[tuple[str, ...], bool]:
-    """The hosts that credentials may be sent to, none for all; and whether they may be without TLS."""
-    return as_list(settings.get("credential-hosts", "")), _is_on(settings, "allow-plain-http-credentials")
 
 
 def max_repository_bytes(settings: Mapping[str, str]) -> int:

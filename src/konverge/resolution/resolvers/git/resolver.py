@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from konverge.resolution.credential_hosts import HOST_KEY, check_host
+from konverge.resolution.credential_hosts import check_host, check_tls
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.parameters import invalid
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
 from konverge.resolution.relative import beside
@@ -16,14 +17,13 @@ from konverge.resolution.remote import http_of, proxy_of
 from konverge.resolution.resolver import Fetch, Parameter, Setting
 from konverge.resolution.resolvers.git import scm
 from konverge.resolution.resolvers.git.commands import Connection
-from konverge.resolution.resolvers.git.credentials import Credential, read_ssh_key, read_token
+from konverge.resolution.resolvers.git.credentials import Credential, ssh_credential, token_credential
 from konverge.resolution.resolvers.git.names import is_commit
 from konverge.resolution.resolvers.git.parameters import (
     PARAMETERS,
     SETTINGS,
     ApiSource,
     checked,
-    credential_rules,
     max_repository_bytes,
     wanted,
 )
@@ -46,10 +46,10 @@ class GitResolver:
     """
 
     name = "git"
+    parameters: Mapping[str, Parameter] = PARAMETERS
+    settings: Mapping[str, Setting] = SETTINGS
 
     def __init__(self) -> None:
-        self.parameters: Mapping[str, Parameter] = PARAMETERS
-        self.settings: Mapping[str, Setting] = SETTINGS
         self._has_git = False
 
     def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
@@ -62,7 +62,7 @@ class GitResolver:
 
     def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
         """The repository, for example ``git+https://example.com/platform/boxes``."""
-        return wanted(params, settings).uri
+        return wanted(params, settings).source.uri
 
     def is_pinned(self, params: Parameters) -> bool:
         """Tell whether the revision is a commit's id."""
@@ -82,14 +82,13 @@ class GitResolver:
         Raises:
             ResolutionError: There is no such revision, or the repository cannot be asked.
         """
-        found = wanted(fetch.params, fetch.settings)
         if self.is_pinned(fetch.params):
             return fetch.params
-        if found.api is not None:
-            commit = await _api_commit(fetch, found.api, found.revision)
+        found = wanted(fetch.params, fetch.settings)
+        if isinstance(found.source, ApiSource):
+            commit = await _api_commit(fetch, found.source, found.revision)
         else:
-            assert found.remote is not None
-            async with self._repository(fetch, found.remote) as repository:
+            async with self._repository(fetch, found.source) as repository:
                 commit = await repository.commit(found.revision)
         return {**fetch.params, "revision": commit}
 
@@ -99,24 +98,24 @@ class GitResolver:
         Raises:
             ResolutionError: There is no such file, or it cannot be had.
         """
-        pinned = await self.pin(fetch)
-        assert pinned is not None
-        found = wanted(pinned, fetch.settings)
-        if found.api is not None:
-            data, commit = await _api_file(fetch, found.api, found.revision, found.path), found.revision
-            told = {"org": found.api.org, "repo": found.api.repo}
+        found = wanted(fetch.params, fetch.settings)
+        is_pinned = self.is_pinned(fetch.params)
+        if isinstance(found.source, ApiSource):
+            commit = found.revision if is_pinned else await _api_commit(fetch, found.source, found.revision)
+            data = await _api_file(fetch, found.source, commit, found.path)
+            told = {"org": found.source.org, "repo": found.source.repo}
         else:
-            assert found.remote is not None
-            async with self._repository(fetch, found.remote) as repository:
-                file = await repository.file(found.revision, found.path, max_bytes=fetch.max_bytes)
+            async with self._repository(fetch, found.source) as repository:
+                commit = found.revision if is_pinned else await repository.commit(found.revision)
+                file = await repository.file(commit, found.path, max_bytes=fetch.max_bytes)
             # The id that was given can be that of a tag's own object; the record has the commit.
             data, commit = file.data, file.commit
-            told = {"url": found.remote.url}
+            told = {"url": found.source.url}
         return Resolved(
             data=data,
-            source=Source(found.uri, {"sha1" if len(commit) == 40 else "sha256": commit}, found.path),
+            source=Source(found.source.uri, {"sha1" if len(commit) == 40 else "sha256": commit}, found.path),
             annotations={"revision": commit, "path": found.path, **told},
-            pinned={**pinned, "revision": commit},
+            pinned={**fetch.params, "revision": commit},
         )
 
     @asynccontextmanager
@@ -149,27 +148,26 @@ class GitResolver:
 async def _credential(fetch: Fetch, remote: Remote) -> Credential:
     params, secrets = fetch.params, fetch.services.secrets
     if "gitSSHSecret" in params:
-        credential, bound = await read_ssh_key(secrets, str(params["gitSSHSecret"]))
+        secret = await secrets.data(str(params["gitSSHSecret"]))
+        credential = ssh_credential(secret)
     elif "gitToken" in params:
-        user = str(params["gitUser"])
-        credential, bound = await read_token(secrets, str(params["gitToken"]), str(params["gitTokenKey"]), user)
+        name = str(params["gitToken"])
+        credential = token_credential(str(params["gitUser"]), await secrets.value(name, str(params["gitTokenKey"])))
+        secret = await secrets.data(name)
     else:
         return Credential()
-    hosts, allows_plain_http = credential_rules(fetch.settings)
-    check_host(remote, bound, hosts, allows_plain_http=allows_plain_http)
+    check_host(remote, secret, fetch.settings)
     return credential
 
 
 async def _api_token(fetch: Fetch, source: ApiSource) -> str:
     """The token for a server: the requester's own, or that of the operator for the operator's server alone."""
-    hosts, allows_plain_http = credential_rules(fetch.settings)
     if "token" in fetch.params:
-        name, key = str(fetch.params["token"]), str(fetch.params["tokenKey"])
-        token = (await fetch.services.secrets.value(name, key)).strip()
-        bound = (await fetch.services.secrets.data(name)).get(HOST_KEY, b"").decode("utf-8", "replace")
+        name, secrets = str(fetch.params["token"]), fetch.services.secrets
+        token = (await secrets.value(name, str(fetch.params["tokenKey"]))).strip()
         if not token or not token.isprintable():
-            raise ResolutionError(Reason.INVALID_PARAMETERS, "parameter 'token': expected a token in one line")
-        check_host(source.server, bound, hosts, allows_plain_http=allows_plain_http)
+            raise invalid("token", "expected a token in one line")
+        check_host(source.server, await secrets.data(name), fetch.settings)
         return token
     if not source.is_configured:
         told = "parameter 'serverURL': a server other than the configured one needs a token of your own"
@@ -177,7 +175,7 @@ async def _api_token(fetch: Fetch, source: ApiSource) -> str:
     path = fetch.settings.get("api-token-file", "")
     if not path:
         return ""
-    check_host(source.server, "", (), allows_plain_http=allows_plain_http)
+    check_tls(source.server, fetch.settings)
     return await asyncio.to_thread(_read_token_file, Path(path))
 
 

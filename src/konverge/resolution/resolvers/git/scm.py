@@ -7,51 +7,25 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
-from konverge.network import Credential, wanted_pause
+from konverge.network import Credential, GuardedHttp, HttpAnswer, wanted_pause
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.remote import failures_of, status_failure
 from konverge.resolution.resolvers.git.names import is_commit
 from konverge.resolution.resolvers.git.parameters import ApiSource
 
-__all__ = ["Answer", "ApiRequest", "Http", "ask", "commit_request", "file_request", "read_commit", "read_file"]
+__all__ = ["ApiRequest", "ask", "commit_request", "file_request", "read_commit", "read_file"]
 
 _COMMIT_BYTES = 256 * 1024
 _ENVELOPE_BYTES = 64 * 1024
 _JSON = "application/json"
-
-
-class Answer(Protocol):
-    """What came back."""
-
-    @property
-    def status(self) -> int:
-        """The status."""
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers, by their names in lower case."""
-
-    @property
-    def body(self) -> bytes:
-        """The body."""
-
-
-class Http(Protocol):
-    """What is used of `konverge.resolution.Services.http`."""
-
-    async def get(
-        self, url: str, *, headers: Mapping[str, str], max_bytes: int, credential: Credential | None
-    ) -> Answer:
-        """Ask for something; any status is an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +80,9 @@ def _credential(source: ApiSource, request: ApiRequest, token: str) -> Credentia
     return Credential(f"{'token' if source.type == 'gitea' else 'Bearer'} {token}", origin=request.url)
 
 
-async def ask(http: Http, request: ApiRequest, source: ApiSource, token: str, *, what: str, now: datetime) -> bytes:
+async def ask(
+    http: GuardedHttp, request: ApiRequest, source: ApiSource, token: str, *, what: str, now: datetime
+) -> bytes:
     """Send a call and get the body of its answer.
 
     Args:
@@ -184,7 +160,7 @@ def _decoded(source: ApiSource, body: bytes) -> Any:
         raise ResolutionError(Reason.UNREACHABLE, told) from None
 
 
-def _failure(answer: Answer, source: ApiSource, *, has_token: bool, what: str, now: datetime) -> ResolutionError:
+def _failure(answer: HttpAnswer, source: ApiSource, *, has_token: bool, what: str, now: datetime) -> ResolutionError:
     """What these servers mean by a status where they differ from others; for the rest as for all of HTTP."""
     server = f"the server of {source.uri}"
     if answer.status in (404, 409, 422):  # 409: an empty repository; 422: no such commit
