@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,6 +16,7 @@ from konverge.network import Credential, GuardedHttp, Networks, Trust
 from konverge.resolution import Reason, ResolutionError, Resolved
 from konverge.resolution.resolvers.git import GitResolver
 from tests.resolution.git.samples import BOX, fetch_of, resolve
+from tests.resolution.servers.serving import Handler, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -204,7 +203,14 @@ async def test_pinning_asks_for_the_commit_alone(folder: Path) -> None:
     assert (pinned["revision"], len(api.asked)) == (COMMIT, 1)
 
 
-class Handler(BaseHTTPRequestHandler):
+async def test_a_branch_that_nobody_has_pinned_is_pinned_on_the_way(folder: Path) -> None:
+    api = github()
+    given = {"org": "team", "repo": "boxes", "revision": "main", "pathInRepo": "box.yaml"}
+    resolved = await GitResolver().resolve(fetch_of(folder, given, http=api))
+    assert (resolved.pinned["revision"], len(api.asked)) == (COMMIT, 2)
+
+
+class GitLab(Handler):
     """A GitLab server that has one file; `asked` has the paths as they came."""
 
     asked: ClassVar[list[tuple[str, str]]] = []
@@ -217,19 +223,12 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
 
 @pytest.fixture
 def gitlab() -> Iterator[str]:
-    Handler.asked.clear()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield f"http://gitlab.test:{server.server_address[1]}"
-        server.shutdown()
-        thread.join()
+    GitLab.asked.clear()
+    with serving(GitLab) as port:
+        yield f"http://gitlab.test:{port}"
 
 
 async def test_the_guarded_client_sends_names_as_one_part_of_a_path_and_the_token_with_them(
@@ -244,11 +243,11 @@ async def test_the_guarded_client_sends_names_as_one_part_of_a_path_and_the_toke
     plain = {"allow-plain-http-credentials": "true"}
     resolved = await resolve(fetch_of(folder, given, settings=plain, secrets=SECRETS, http=http))
     assert resolved.data == BOX.encode()
-    assert Handler.asked == [
+    assert GitLab.asked == [
         ("/api/v4/projects/group%2Fteam%2Fboxes/repository/commits/feature%2Fx", "Bearer sesame"),
         (f"/api/v4/projects/group%2Fteam%2Fboxes/repository/files/deep%2Fbox.yaml?ref={COMMIT}", "Bearer sesame"),
     ]
     guarded = GuardedHttp(lookup, tls=Trust())
     with pytest.raises(ResolutionError) as caught:
         await resolve(fetch_of(folder, given, settings=plain, secrets=SECRETS, http=guarded))
-    assert (caught.value.reason, len(Handler.asked)) == (Reason.DENIED, 2)
+    assert (caught.value.reason, len(GitLab.asked)) == (Reason.DENIED, 2)

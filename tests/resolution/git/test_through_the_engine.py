@@ -18,22 +18,13 @@ from konverge.resolution.policy import Admission, Policy, SourcePrefix
 from konverge.resolution.registry import Registry
 from konverge.resolution.resolvers.git import GitResolver
 from konverge.resolution.workspaces import Folders
+from tests.resolution.fetching import QuickClock
 from tests.resolution.git.samples import Loopback, Samples, Secrets, files_in
 from tests.resolution.git.test_scm import COMMIT, Api, Reply
 from tests.resolution.servers.git import GitServer
 from tests.resolution.servers.git_faults import fault_server
 
 pytestmark = pytest.mark.anyio
-
-
-class QuickClock(SystemClock):
-    """Notes pauses in place of making them."""
-
-    def __init__(self) -> None:
-        self.pauses: list[float] = []
-
-    async def sleep(self, seconds: float) -> None:
-        self.pauses.append(seconds)
 
 
 def engine_of(folder: Path, data: Mapping[str, str] | None = None, http: Any = None, **more: Any) -> Engine:
@@ -136,7 +127,7 @@ async def test_what_cannot_pass_is_not_tried_again(server: GitServer, folder: Pa
     params = {"url": server.url("boxes.git"), "pathInRepo": "box.yaml"}
     for changed in ({"revision": "nope"}, {"revision": "abcd1234"}, {"pathInRepo": "no"}, {"pathInRepo": "deep"}):
         await refused(engine, {**params, **changed})
-    assert clock.pauses == []
+    assert clock.slept == []
 
 
 async def test_an_api_that_is_busy_is_asked_again_when_it_says(folder: Path) -> None:
@@ -145,8 +136,8 @@ async def test_an_api_that_is_busy_is_asked_again_when_it_says(folder: Path) -> 
     api.replies = [Reply(429, {"retry-after": "7"}), Reply(502)]
     outcome = await got(engine_of(folder, http=api, clock=clock), {"repo": "boxes", "org": "team", "pathInRepo": "a"})
     assert outcome.resolved.source.digest == {"sha1": COMMIT}
-    assert clock.pauses[0] == 7
-    assert (len(clock.pauses), len(api.asked)) == (2, 4)
+    assert clock.slept[0] == 7
+    assert (len(clock.slept), len(api.asked)) == (2, 4)
 
 
 @pytest.mark.parametrize(

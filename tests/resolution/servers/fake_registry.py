@@ -6,13 +6,12 @@ import base64
 import hashlib
 import json
 import ssl
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.resolution.servers.serving import Handler, serving
 
 __all__ = ["FakeRegistry", "Reply", "Request", "fake_registry"]
 
@@ -130,8 +129,7 @@ def fake_registry(tls: ssl.SSLContext | None = None) -> Iterator[FakeRegistry]:
     """One of one's own."""
     registry = FakeRegistry()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    class Answering(Handler):
         disable_nagle_algorithm = True
         wbufsize = -1  # header and body at once
 
@@ -156,25 +154,5 @@ def fake_registry(tls: ssl.SSLContext | None = None) -> Iterator[FakeRegistry]:
 
         do_HEAD = do_GET
 
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-        request_queue_size = 256
-
-        def handle_error(self, request: Any, client_address: Any) -> None:
-            pass  # clients hang up in the middle; that is what some tests are about
-
-    listening = Server(("127.0.0.1", 0), Handler)
-    if tls is not None:
-        listening.socket = tls.wrap_socket(listening.socket, server_side=True)
-    registry.port = listening.server_address[1]
-    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with serving(Answering, tls) as registry.port:
         yield registry
-    finally:
-        listening.shutdown()
-        listening.server_close()
-        thread.join()

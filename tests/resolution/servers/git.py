@@ -6,13 +6,13 @@ import base64
 import os
 import ssl
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
+
+from tests.resolution.servers.serving import Handler, serving
 
 __all__ = ["GitServer", "Seen", "git", "git_server"]
 
@@ -80,36 +80,14 @@ def git_server(root: Path, tls: ssl.SSLContext | None = None) -> Iterator[GitSer
     """Serve the repositories of a folder."""
     server = GitServer(root, scheme="http" if tls is None else "https")
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Answering(Handler):
         def do_GET(self) -> None:
             _answer(self, server)
 
-        def do_POST(self) -> None:
-            _answer(self, server)
+        do_POST = do_GET
 
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: Any, client_address: Any) -> None:
-            pass  # clients are killed in the middle; that is what some tests are about
-
-    listening = Server(("127.0.0.1", 0), Handler)
-    if tls is not None:
-        listening.socket = tls.wrap_socket(listening.socket, server_side=True)
-    server.port = listening.server_address[1]
-    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with serving(Answering, tls) as server.port:
         yield server
-    finally:
-        listening.shutdown()
-        listening.server_close()
-        thread.join()
 
 
 def _answer(handler: BaseHTTPRequestHandler, server: GitServer) -> None:

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
-from typing import Any
+
+from tests.resolution.servers.serving import Handler, serving
 
 __all__ = ["FaultServer", "fault_server"]
 
@@ -25,6 +25,7 @@ class FaultServer:
     Args:
         port: Where it listens, on the loopback interface.
         asked: Set as soon as there is a request.
+        ending: Set when it ends, for those who hang.
     """
 
     port: int = 0
@@ -40,9 +41,7 @@ def fault_server() -> Iterator[FaultServer]:
     """Serve faults."""
     server = FaultServer()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Faults(Handler):
         def do_GET(self) -> None:
             server.asked.set()
             getattr(self, self.path.split("/")[1])()
@@ -91,23 +90,8 @@ def fault_server() -> Iterator[FaultServer]:
             self.begin(len(line) + 4 + len(_ADVERTISED))
             self.wfile.write(_ADVERTISED + b"%04x%b" % (len(line) + 4, line))
 
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: Any, client_address: Any) -> None:
-            pass
-
-    listening = Server(("127.0.0.1", 0), Handler)
-    server.port = listening.server_address[1]
-    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.ending.set()
-        listening.shutdown()
-        listening.server_close()
-        thread.join()
+    with serving(Faults) as server.port:
+        try:
+            yield server
+        finally:
+            server.ending.set()

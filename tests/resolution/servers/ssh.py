@@ -9,13 +9,15 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.box.servers import free_port, missing
 
 __all__ = ["SshServer", "ssh_server"]
+
+_START_SECONDS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def ssh_server() -> Iterator[SshServer]:
         (folder / "config").write_text("\n".join(lines) + "\n")
         process = subprocess.Popen([program, "-D", "-e", "-f", str(folder / "config")])
         try:
-            _wait(port)
+            _wait(process, port)
             host_key = " ".join((folder / "host.pub").read_text().split()[:2])
             yield SshServer(port, getpass.getuser(), (folder / "user").read_bytes(), host_key)
         finally:
@@ -70,20 +72,13 @@ def ssh_server() -> Iterator[SshServer]:
             process.wait()
 
 
-def _wait(port: int) -> None:
+def _wait(process: subprocess.Popen[bytes], port: int) -> None:
     """Until it listens; connecting is what tells."""
-    for _ in range(2000):
-        try:
-            with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-                if connection.recv(4) == b"SSH-":
-                    return
-        except OSError:
-            with socket.socket() as pause:
-                pause.settimeout(0.01)
-                pause.bind(("127.0.0.1", 0))
-                pause.listen()
-                try:
-                    pause.accept()
-                except TimeoutError:
-                    continue
+    for _ in range(_START_SECONDS * 100):
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+            if connection.recv(4) == b"SSH-":
+                return
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.01)
+            break
     raise AssertionError("sshd has not started")
