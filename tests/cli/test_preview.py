@@ -140,6 +140,10 @@ def test_a_component_without_resources_is_told(konverge: Konverge, tmp_path: Pat
     assert done.stderr == "konverge: component search: it has no resource, it applies nothing\n"
 
 
+def test_who_asks_for_the_objects_of_a_box_is_told_what_shows_them(konverge: Konverge, east: Path) -> None:
+    check_one_line(konverge("preview", "box.yaml", east), 3, "konverge box render box.yaml --object OWNER.yaml")
+
+
 def test_an_owner_in_a_pipe(konverge: Konverge, tmp_path: Path, east: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -15,11 +15,10 @@ from konverge.box.file import Mistake
 from konverge.box.file.source import MAX_BYTES
 from konverge.cli.failures import ExitCode
 from konverge.cli.program import verbose_option
+from konverge.cli.yaml_documents import STDIN
 from konverge.errors import ConfigurationError
 
 __all__ = ["box", "read_box"]
-
-_STDIN = Path("-")
 
 # Commands with a module of their own, which is imported when one is called or listed: the command, in the module.
 _COMMANDS = {
@@ -86,7 +85,7 @@ def read_box(file: Path) -> bytes:
         konverge.errors.ConfigurationError: It cannot be read.
     """
     try:
-        if file == _STDIN:
+        if file == STDIN:
             return sys.stdin.buffer.read(MAX_BYTES + 1)
         with file.open("rb") as opened:
             return opened.read(MAX_BYTES + 1)

@@ -15,11 +15,10 @@ from konverge.box.katalog import Imported, import_katalog
 from konverge.cli.box import read_box
 from konverge.cli.failures import ExitCode
 from konverge.cli.program import verbose_option
+from konverge.cli.yaml_documents import STDIN
 from konverge.errors import ConfigurationError
 
 __all__ = ["box_import"]
-
-_STDIN = Path("-")
 
 
 @click.command("import")
@@ -55,7 +54,7 @@ def box_import(ctx: click.Context, file: Path, output: Path | None, report: Lite
 
 def _reader(file: Path) -> Callable[[str], bytes | None]:
     """Reads files beside the Katalog or below, and no others."""
-    folder = Path() if file == _STDIN else file.parent
+    folder = Path() if file == STDIN else file.parent
 
     def read(name: str) -> bytes | None:
         relative = PurePosixPath(name)

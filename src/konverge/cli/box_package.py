@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +13,7 @@ from konverge.box.running.checking import load_checked_box
 from konverge.cli.box import read_box
 from konverge.cli.crd import output_option
 from konverge.cli.manifest_text import manifest_text
+from konverge.cli.package_options import package_options
 from konverge.cli.program import verbose_option
 from konverge.crd import crd_manifest
 from konverge.operator.deployment import FACILITIES
@@ -24,18 +24,15 @@ __all__ = ["box_package"]
 
 @click.command("package")
 @click.argument("file", metavar="FILE.yaml", type=click.Path(path_type=Path))
-@click.option("--image", help="The image, whose entry point is konverge; konverge:VERSION when not given.")
-@click.option("--namespace", default="konverge-system", show_default=True, help="Where the operator lives.")
-@click.option("--make-namespace/--no-make-namespace", default=True, show_default=True, help="Print the Namespace, too.")
-@click.option("--replicas", type=click.IntRange(1, 10), default=2, show_default=True, help="One of them works.")
-@click.option(
-    "--watch", "watched", multiple=True, metavar="NAMESPACE", help="Look after this namespace alone; repeatable."
+@package_options(
+    namespace="Where the operator lives.",
+    watched="Look after this namespace alone; repeatable.",
 )
 @output_option
 @verbose_option
 def box_package(
     file: Path,
-    image: str | None,
+    image: str,
     namespace: str,
     make_namespace: bool,
     replicas: int,
@@ -55,10 +52,10 @@ def box_package(
     for gap in permissions.gaps:
         click.echo(f"konverge: not derived: {' '.join(gap.split())}", err=True)
     chosen = Packaging(
-        image=image or f"konverge:{version('konverge')}",
+        image=image,
         namespace=namespace,
         replicas=replicas,
-        watched=tuple(dict.fromkeys(watched)),
+        watched=watched,
         is_namespace_made=make_namespace,
     )
     definitions = [crd_manifest(resource) for resource in operator.defined_resources]

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
-import msgspec
-import yaml
 
-from konverge.box.calls.known_answers import KnownAnswer
 from konverge.box.rendering import DEFAULT_TIME, Rendering, render_box
 from konverge.box.running.checking import load_checked_box
 from konverge.box.running.order import ORDER
 from konverge.cli.box import read_box
+from konverge.cli.box_surroundings import read_answers, read_given, surroundings_options
 from konverge.cli.failures import ExitCode
 from konverge.cli.program import verbose_option
+from konverge.cli.rehearsals import encoded
 from konverge.cli.yaml_documents import STDIN, read_objects
 from konverge.clock import SimulatedLoop
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
 
-__all__ = ["box_render", "read_answers"]
+__all__ = ["box_render"]
 
 _STEPS = ("object", *(step.name for step in ORDER))
 
@@ -39,20 +37,9 @@ _STEPS = ("object", *(step.name for step in ORDER))
     type=click.Path(path_type=Path),
     help="The custom resource; - is stdin.",
 )
-@click.option(
-    "--given",
-    "given_files",
-    metavar="OBJECTS.yaml",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="Objects that would be in the cluster; repeatable. Without them nothing is there.",
-)
-@click.option(
-    "--answers",
-    "answers_file",
-    metavar="ANSWERS.yaml",
-    type=click.Path(path_type=Path),
-    help="What external calls are answered, by name: status and json or body, or result, or error.",
+@surroundings_options(
+    given="Objects that would be in the cluster; repeatable. Without them nothing is there.",
+    answers="What external calls are answered, by name: status and json or body, or result, or error.",
 )
 @click.option(
     "--at", metavar="TIME", help="The time of the pass, as 2026-03-01T08:00:00Z; 1 January 2026 if not given."
@@ -80,8 +67,7 @@ def box_render(
     """
     box = load_checked_box(read_box(file), file=str(file))
     owner = _only(read_objects(object_file), object_file)
-    given = [obj for each in given_files for obj in read_objects(each)]
-    answers = {} if answers_file is None else read_answers(answers_file)
+    given, answers = read_given(given_files), read_answers(answers_file)
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
         rendering = runner.run(render_box(box, owner, given=given, answers=answers, at=_time(at), namespace=namespace))
     click.echo(_text(rendering, step_name, output), nl=False)
@@ -90,21 +76,6 @@ def box_render(
             click.echo(f"konverge: {step.step}: {' '.join(step.error.split())}", err=True)
     if rendering.result != "ok":
         ctx.exit(ExitCode.FAILED)
-
-
-def read_answers(file: Path) -> dict[str, KnownAnswer]:
-    """What calls are answered, by name, from a file.
-
-    Raises:
-        konverge.errors.ConfigurationError: It is something else.
-    """
-    found = read_objects(file)
-    if len(found) > 1:
-        raise ConfigurationError(f"{file}: expected one document, found {len(found)}")
-    try:
-        return msgspec.convert(found[0] if found else {}, dict[str, KnownAnswer])
-    except msgspec.ValidationError as error:
-        raise ConfigurationError(f"{file}: {error}") from None
 
 
 def _only(objects: list[Object], file: Path) -> Object:
@@ -125,9 +96,6 @@ def _time(text: str | None) -> datetime:
 
 
 def _text(rendering: Rendering, step: str | None, output: Literal["yaml", "json"]) -> str:
-    found: Any = msgspec.to_builtins(rendering)
-    if step is not None:
-        found = next((each for each in found["steps"] if each["step"] == step), {"step": step})
-    if output == "json":
-        return json.dumps(found, indent=2) + "\n"
-    return yaml.safe_dump(found, sort_keys=False, width=120)
+    if step is None:
+        return encoded(rendering, output)
+    return encoded(next((each for each in rendering.steps if each.step == step), {"step": step}), output)

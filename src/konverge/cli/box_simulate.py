@@ -20,6 +20,7 @@ from konverge.box.rendering import DEFAULT_TIME
 from konverge.box.running.checking import load_checked_box
 from konverge.box.running.definition import class_of
 from konverge.box.simulation import (
+    LoadedSimulation,
     SimulatedCluster,
     StepReport,
     load_simulation,
@@ -28,10 +29,9 @@ from konverge.box.simulation import (
 )
 from konverge.box.simulation.model import KIND
 from konverge.cli.box import read_box
-from konverge.cli.box_render import read_answers
+from konverge.cli.box_surroundings import read_answers, read_given, surroundings_options
 from konverge.cli.failures import ExitCode
 from konverge.cli.program import is_verbose, verbose_option
-from konverge.cli.yaml_documents import read_objects
 from konverge.client import Client, HttpTransport, cluster_config
 from konverge.clock import SeededEntropy, SimulatedClock, SimulatedLoop, SystemClock, SystemEntropy
 from konverge.crd import definition_of, sample_objects
@@ -72,20 +72,9 @@ _NAMESPACE = GroupVersionKind("", "v1", "Namespace")
     type=click.Path(path_type=Path),
     help="Custom resources for a box without simulation; samples of its schema when not given.",
 )
-@click.option(
-    "--given",
-    "given_files",
-    metavar="OBJECTS.yaml",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="What is in the cluster before, for a box without simulation.",
-)
-@click.option(
-    "--answers",
-    "answers_file",
-    metavar="ANSWERS.yaml",
-    type=click.Path(path_type=Path),
-    help="What external calls are answered, for a box without simulation.",
+@surroundings_options(
+    given="What is in the cluster before, for a box without simulation.",
+    answers="What external calls are answered, for a box without simulation.",
 )
 @verbose_option
 @click.pass_context
@@ -108,18 +97,21 @@ def box_simulate(
     # What passes fail with is part of the report.
     logging.basicConfig(level=logging.DEBUG if is_verbose(ctx) else logging.CRITICAL)
     files = [file for path in paths for file in _files(path)]
-    objects = [obj for each in object_files for obj in read_objects(each)]
-    given = [obj for each in given_files for obj in read_objects(each)]
-    answers = {} if answers_file is None else read_answers(answers_file)
+    objects, given, answers = read_given(object_files), read_given(given_files), read_answers(answers_file)
     failed = 0
     for file in files:
         click.secho(str(file), bold=True)
+        # On a cluster that others use, each has a namespace of its own.
+        is_shared = cluster == "kubeconfig"
+        namespace = f"simulation-{SystemEntropy().name_suffix(8)}" if is_shared else _DEFAULT_NAMESPACE
         if _kind_of(file) == KIND:
-            is_well = _run(cluster, _starts_at(file), partial(_simulated, file))
+            loaded = load_simulation(file, namespace=namespace)
+            starts_at = datetime.fromisoformat(loaded.simulation.spec.starts_at)
+            is_well = _run(cluster, namespace, starts_at, partial(_simulated, loaded))
         else:
             box = load_checked_box(read_box(file), file=str(file))
             run = partial(run_cycles, box, objects or _samples(box), cycles=cycles, given=given, answers=answers)
-            is_well = _run(cluster, DEFAULT_TIME, partial(run, tell=_tell))
+            is_well = _run(cluster, namespace, DEFAULT_TIME, partial(run, tell=_tell))
             click.echo("  steady" if is_well else f"  not steady after {cycles} cycles")
         failed += not is_well
     if len(files) > 1 or failed:
@@ -128,13 +120,13 @@ def box_simulate(
         ctx.exit(ExitCode.FAILED)
 
 
-def _run(kind: Where, starts_at: datetime, job: Callable[[SimulatedCluster], Awaitable[bool]]) -> bool:
+def _run(kind: Where, namespace: str, starts_at: datetime, job: Callable[[SimulatedCluster], Awaitable[bool]]) -> bool:
     """Run something in a cluster."""
     if kind == "kubeconfig":
-        return asyncio.run(_on(_of_kubeconfig(), job))
+        return asyncio.run(_on(_of_kubeconfig(namespace), job))
     # Hours of simulated time pass at once, and nobody waits for a network.
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
-        return runner.run(_on(_embedded(starts_at), job))
+        return runner.run(_on(_embedded(namespace, starts_at), job))
 
 
 async def _on(
@@ -145,33 +137,31 @@ async def _on(
 
 
 @asynccontextmanager
-async def _embedded(starts_at: datetime) -> AsyncIterator[SimulatedCluster]:
+async def _embedded(namespace: str, starts_at: datetime) -> AsyncIterator[SimulatedCluster]:
     clock = SimulatedClock(starts_at)
     async with (
         LocalCluster(clock=clock, entropy=SeededEntropy()) as cluster,
         Client(cluster.transport(), user_agent=_USER_AGENT, clock=clock) as client,
     ):
         transport = cluster.transport()
-        yield SimulatedCluster(client, transport, clock, SeededEntropy(1), _DEFAULT_NAMESPACE, is_embedded=True)
+        yield SimulatedCluster(client, transport, clock, SeededEntropy(1), namespace, is_embedded=True)
 
 
 @asynccontextmanager
-async def _of_kubeconfig() -> AsyncIterator[SimulatedCluster]:
-    clock, entropy = SystemClock(), SystemEntropy()
+async def _of_kubeconfig(namespace: str) -> AsyncIterator[SimulatedCluster]:
+    clock = SystemClock()
     config = cluster_config(clock=clock)
-    namespace = f"simulation-{entropy.name_suffix(8)}"
     transport = HttpTransport(config, clock=clock)
     async with Client(HttpTransport(config, clock=clock), user_agent=_USER_AGENT, clock=clock) as client:
         try:
-            yield SimulatedCluster(client, transport, clock, entropy, namespace, is_embedded=False)
+            yield SimulatedCluster(client, transport, clock, SystemEntropy(), namespace, is_embedded=False)
         finally:
             await transport.close()
             with suppress(KonvergeError):  # it was not made, or what has gone wrong is known already
                 await client.delete(_NAMESPACE, ObjectKey("", namespace))
 
 
-async def _simulated(file: Path, cluster: SimulatedCluster) -> bool:
-    loaded = load_simulation(file, namespace=cluster.namespace)
+async def _simulated(loaded: LoadedSimulation, cluster: SimulatedCluster) -> bool:
     return not any(report.failures for report in await simulate(loaded, cluster, tell=_tell))
 
 
@@ -220,7 +210,3 @@ def _kind_of(file: Path) -> str:
     sources = read_source(read_box(file), str(file))
     value = sources[0].value if sources else None
     return str(value.get("kind", "")) if isinstance(value, dict) else ""
-
-
-def _starts_at(file: Path) -> datetime:
-    return datetime.fromisoformat(load_simulation(file).simulation.spec.starts_at)

@@ -26,6 +26,11 @@ class OperatorReference:
     file: Path
     name: str = ""
 
+    @property
+    def is_box(self) -> bool:
+        """Tell whether it is a box file."""
+        return self.file.suffix in _BOX_SUFFIXES
+
 
 def parse_reference(text: str) -> OperatorReference:
     """Read ``FILE.py``, ``FILE.py:variable`` or ``FILE.yaml``."""
@@ -45,7 +50,7 @@ def load_operator(reference: OperatorReference) -> Operator:
         konverge.errors.ConfigurationError: There is no such file, it does not import (the message has file, line and
             error), or it has no operator of that name, none at all, or several.
     """
-    if reference.file.suffix in _BOX_SUFFIXES:
+    if reference.is_box:
         return _load_box(reference)
     module = _import(reference.file)
     return find_operator(vars(module), reference)

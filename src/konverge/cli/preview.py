@@ -64,8 +64,14 @@ def preview(
     cells = _cells(data)
     objects: list[Object] = []
     failures: list[str] = []
+    reference = parse_reference(file)
+    if reference.is_box:
+        raise ConfigurationError(
+            f"{reference.file}: the objects of a box come out of its steps: konverge box render "
+            f"{reference.file} --object OWNER.yaml shows all of them"
+        )
     with printing_to_stderr():
-        found = find_owner(load_operator(parse_reference(file)), owner)
+        found = find_owner(load_operator(reference), owner)
         if isinstance(found, NamedOwner):
             obj = within(timeout_seconds, lambda: _read(found, flags), f"reading {owner}")
         else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -11,6 +10,7 @@ import click
 
 from konverge.cli.crd import output_option
 from konverge.cli.manifest_text import manifest_text
+from konverge.cli.package_options import package_options
 from konverge.cli.program import verbose_option
 from konverge.cli.run import process_flags, run_operator
 from konverge.cli.run_options import own_namespace
@@ -107,12 +107,9 @@ def run(
 
 
 @resolvers.command()
-@click.option("--image", help="The image, whose entry point is konverge; konverge:VERSION when not given.")
-@click.option("--namespace", default=_HOME, show_default=True, help="Where the operator lives, with its ConfigMaps.")
-@click.option("--make-namespace/--no-make-namespace", default=True, show_default=True, help="Print the Namespace, too.")
-@click.option("--replicas", type=click.IntRange(1, 10), default=2, show_default=True, help="One of them works.")
-@click.option(
-    "--watch", "watched", multiple=True, metavar="NAMESPACE", help="For requests of this one alone; repeatable."
+@package_options(
+    namespace="Where the operator lives, with its ConfigMaps.",
+    watched="For requests of this one alone; repeatable.",
 )
 @_shared_flags
 @output_option
@@ -121,7 +118,7 @@ def run(
 def package(
     ctx: click.Context,
     /,
-    image: str | None,
+    image: str,
     namespace: str,
     make_namespace: bool,
     replicas: int,
@@ -142,11 +139,11 @@ def package(
     from konverge.resolution.requests.packaging import ResolverPackaging, package_resolvers
 
     chosen = ResolverPackaging(
-        image=image or f"konverge:{version('konverge')}",
+        image=image,
         name=name,
         home=namespace,
         replicas=replicas,
-        watched=tuple(dict.fromkeys(watched)),
+        watched=watched,
         is_namespace_made=make_namespace,
         keeps_lifecycle=keeps_lifecycle,
         serves_tekton=serves_tekton,

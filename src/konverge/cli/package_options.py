@@ -1,0 +1,47 @@
+"""The options of commands that print what runs an operator in a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any, TypeVar
+
+import click
+
+__all__ = ["package_options"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _image(ctx: click.Context, parameter: click.Parameter, given: str | None) -> str:
+    return given or f"konverge:{version('konverge')}"
+
+
+def _each_once(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(given))
+
+
+def package_options(*, namespace: str, watched: str) -> Callable[[F], F]:
+    """Give a command ``image``, ``namespace``, ``make_namespace``, ``replicas`` and ``watched``.
+
+    Args:
+        namespace: What the help says of the namespace.
+        watched: What it says of the namespaces of the custom resources.
+    """
+    options = (
+        click.option("--image", callback=_image,
+                     help="The image, whose entry point is konverge; konverge:VERSION when not given."),
+        click.option("--namespace", default="konverge-system", show_default=True, help=namespace),
+        click.option("--make-namespace/--no-make-namespace", default=True, show_default=True,
+                     help="Print the Namespace, too."),
+        click.option("--replicas", type=click.IntRange(1, 10), default=2, show_default=True,
+                     help="One of them works."),
+        click.option("--watch", "watched", multiple=True, metavar="NAMESPACE", callback=_each_once, help=watched),
+    )  # fmt: skip
+
+    def give(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return give
