@@ -92,7 +92,9 @@ def test_the_simulation_of_the_other_page_loads(tmp_path: Path) -> None:
     assert run(["box", "simulate", str(tmp_path)]) == 0
 
 
-def test_the_box_of_the_readme_is_one() -> None:
+def test_the_box_of_the_readme_is_one_and_comes_to_rest(tmp_path: Path) -> None:
     (shown,) = [block for block in blocks("README.md", "yaml") if "OperatorBox" in block]
+    (tmp_path / "sites.yaml").write_text(shown)
 
     assert find_mistakes(shown) == ()
+    assert run(["box", "simulate", str(tmp_path / "sites.yaml")]) == 0
