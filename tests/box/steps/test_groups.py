@@ -337,7 +337,7 @@ def test_for_any_conditions_an_object_gets_one_decision_and_is_never_deleted_whe
         return
 
     acted = [entry for entry in entries_of(plan) if entry.decision is not Decision.SKIP]
-    assert len({entry.identity for entry in acted}) == len(acted)
+    assert len({(*entry.gvk.group_kind, *entry.key) for entry in acted}) == len(acted)
 
 
 # Contradiction 3: what onCreate has made is not made again.

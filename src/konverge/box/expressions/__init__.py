@@ -15,6 +15,7 @@ from konverge.box.expressions.conditions import (
     compile_condition,
     compile_conditions,
     compile_field,
+    earliest_change,
 )
 from konverge.box.expressions.errors import ExpressionError, ExpressionSyntaxError
 from konverge.box.expressions.run import DEFAULT_LIMITS, Environment, Limits
@@ -44,6 +45,7 @@ __all__ = [
     "compile_expression",
     "compile_field",
     "compile_structure",
+    "earliest_change",
     "has_sensitive",
     "is_expression",
     "masked",

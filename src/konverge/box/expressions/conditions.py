@@ -7,7 +7,7 @@ the time of the pass. When it will change by the passing of time alone can be as
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, Protocol
 
@@ -24,6 +24,7 @@ __all__ = [
     "compile_condition",
     "compile_conditions",
     "compile_field",
+    "earliest_change",
 ]
 
 _NO_ENVIRONMENT = Environment()
@@ -172,8 +173,20 @@ class Conditions:
 
     def next_change(self, now: datetime) -> datetime | None:
         """When they may be otherwise although nothing else is; None if time does not matter."""
-        moments = [each.next_change(now) for each in (*self.when, *self.any_of)]
-        return min((moment for moment in moments if moment is not None), default=None)
+        return earliest_change((*self.when, *self.any_of), now)
+
+
+class _Changing(Protocol):
+    """What time may change."""
+
+    def next_change(self, now: datetime) -> datetime | None:
+        """When it may be otherwise although nothing else is; None if time does not matter."""
+
+
+def earliest_change(parts: Iterable[_Changing], now: datetime) -> datetime | None:
+    """When one of them may be otherwise although nothing else is; None if time does not matter."""
+    moments = [each.next_change(now) for each in parts]
+    return min((moment for moment in moments if moment is not None), default=None)
 
 
 def compile_conditions(declared: Mapping[str, Any], *, where: str) -> Conditions:

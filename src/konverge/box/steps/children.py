@@ -15,15 +15,13 @@ from typing import Any, NamedTuple
 
 from konverge.box.expressions import sensitive
 from konverge.box.file import KINDS, BoxKind, Group, Resource, kind_of_child
-from konverge.box.steps.labels import OWNER_UID
 from konverge.box.steps.ownership import is_ours
 from konverge.box.steps.reader import Reader
 from konverge.errors import KindNotServedError, KindUnreachableError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.kube.secrets import LAST_APPLIED, SECRET_FIELDS
 
 __all__ = ["Child", "Children"]
-
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class Child(NamedTuple):
@@ -63,13 +61,12 @@ class Children:
         """The kinds that are read."""
         return frozenset(gvk for kinds in self._kinds.values() for gvk in kinds)
 
-    async def read(self, owner: Object, planned: Sequence[Child] | None, reader: Reader) -> dict[str, Any]:
+    async def read(self, owner: Object, planned: Sequence[Child], reader: Reader) -> dict[str, Any]:
         """What ``children`` is in this pass.
 
         Args:
             owner: The custom resource.
-            planned: What the pass wants to be there, in the order of the file; after an error, what it got to. None
-                when it has no plan: then all that carries the owner's label is shown, in the order of their keys.
+            planned: The objects of the pass's plan, in the order of the file.
             reader: Reads from the caches.
 
         Raises:
@@ -78,10 +75,7 @@ class Children:
         children: dict[str, Any] = {}
         for key, kinds in self._kinds.items():
             kind = KINDS[key]
-            if planned is None:
-                live = await _labelled(owner, kinds, reader)
-            else:
-                live = await _existing(owner, [each for each in planned if each.resource.kind == key], reader)
+            live = await _existing(owner, [each for each in planned if each.resource.kind == key], reader)
             seen = [_seen(obj) for obj in live]
             children[kind.singular] = seen[0] if seen else {"metadata": {}, "status": {}}
             children[kind.plural] = {_key(obj, owner, names_kind=len(kinds) > 1): obj for obj in seen}
@@ -112,29 +106,18 @@ async def _existing(owner: Object, planned: Iterable[Child], reader: Reader) -> 
     return list(found.values())
 
 
-async def _labelled(owner: Object, kinds: Iterable[GroupVersionKind], reader: Reader) -> list[Object]:
-    found: list[Object] = []
-    for gvk in kinds:
-        try:
-            live = await reader.list(gvk, labels={OWNER_UID: owner["metadata"]["uid"]})
-        except (NotFoundError, KindNotServedError):
-            continue
-        found += [each for each in live if is_ours(each, owner)]
-    return sorted(found, key=ObjectKey.of)
-
-
 def _seen(obj: Object) -> Object:
     """An object as expressions see it: always with a ``status``, and with nothing of a Secret readable."""
     metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
     status = obj.get("status")
     seen = {**obj, "metadata": metadata, "status": status if isinstance(status, dict) else {}}
     if GroupVersionKind.of(obj).is_secret:
-        for name in ("data", "stringData"):
+        for name in SECRET_FIELDS:
             if name in seen:
                 seen[name] = sensitive(seen[name])
         annotations = metadata.get("annotations")
-        if isinstance(annotations, dict) and _LAST_APPLIED in annotations:  # what kubectl applied is all in there
-            metadata["annotations"] = {**annotations, _LAST_APPLIED: sensitive(annotations[_LAST_APPLIED])}
+        if isinstance(annotations, dict) and LAST_APPLIED in annotations:  # what kubectl applied is all in there
+            metadata["annotations"] = {**annotations, LAST_APPLIED: sensitive(annotations[LAST_APPLIED])}
     return seen
 
 

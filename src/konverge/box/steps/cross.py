@@ -11,38 +11,27 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, Protocol
+from typing import Any
 
-from konverge.box.expressions import OMIT, Sensitive, compile_expression, compile_structure, sensitive
+from konverge.box.expressions import OMIT, Sensitive, compile_expression, compile_structure, earliest_change, sensitive
 from konverge.box.expressions.values import kind_of, text_of
 from konverge.box.file import Cross
 from konverge.box.steps.conditional import conditions_of
 from konverge.box.steps.errors import StepError
-from konverge.box.steps.reader import Reader
+from konverge.box.steps.reader import ObservingReader, Reader
 from konverge.box.steps.scope import Scope
 from konverge.errors import ConfigurationError, KindNotServedError, KindUnreachableError, NotFoundError
-from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.kube.secrets import LAST_APPLIED
 
-__all__ = ["MOST_ITEMS", "Observations", "ObservingReader", "observed"]
+__all__ = ["MOST_ITEMS", "Observations", "observed"]
 
 MOST_ITEMS = 1000
 """So many objects may an entry with ``strategy: all`` have."""
 
 _SECRET = GroupVersionKind("", "v1", "Secret")
 _CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _NOT_IN_A_PATH = ("/", "%")
-
-
-class ObservingReader(Reader, Protocol):
-    """A reader that knows which kinds have namespaces. `konverge.runtime.CachedClient` is one."""
-
-    async def mapping(self, gvk: GroupVersionKind) -> ResourceMapping:
-        """Where the kind is served and whether it is namespaced.
-
-        Raises:
-            konverge.errors.KindNotServedError: It is not served.
-        """
 
 
 class Observations:
@@ -98,8 +87,7 @@ class Observations:
 
     def next_change(self, now: datetime) -> datetime | None:
         """When an entry may be read, or no longer, although nothing else changes."""
-        moments = [entry.conditions.next_change(now) for entry in self._entries.values()]
-        return min((moment for moment in moments if moment is not None), default=None)
+        return earliest_change((entry.conditions for entry in self._entries.values()), now)
 
 
 def observed(gvk: GroupVersionKind, found: Sequence[Object]) -> dict[str, Any]:
@@ -215,8 +203,8 @@ def _seen(gvk: GroupVersionKind, obj: Object | None) -> dict[str, Any]:
         seen["data"] = live.get("data") or {}
     elif gvk == _SECRET:
         seen["data"] = sensitive(_decoded(live.get("data") or {}))
-        if _LAST_APPLIED in annotations:  # which has all of the Secret in it
-            seen["annotations"] = {**annotations, _LAST_APPLIED: Sensitive(annotations[_LAST_APPLIED])}
+        if LAST_APPLIED in annotations:  # which has all of the Secret in it
+            seen["annotations"] = {**annotations, LAST_APPLIED: Sensitive(annotations[LAST_APPLIED])}
     return seen
 
 

@@ -10,11 +10,10 @@ from datetime import datetime
 
 from konverge.box.file import Group
 from konverge.box.steps.compiled_group import CompiledGroup
-from konverge.box.steps.cross import ObservingReader
 from konverge.box.steps.ownership import is_ours
 from konverge.box.steps.planned import Plan
-from konverge.box.steps.planning import Planning, lives_in_namespace, objects_of
-from konverge.box.steps.resources import CompiledResource
+from konverge.box.steps.planning import Planning, lives_in_namespace
+from konverge.box.steps.reader import ObservingReader, objects_of
 from konverge.box.steps.scope import Scope
 from konverge.kube import GroupVersionKind, Object, ObjectKey, has_owner
 
@@ -85,19 +84,17 @@ class Groups:
         Raises:
             konverge.errors.KonvergeError: The cluster could not be read.
         """
+        if not ObjectKey.of(owner).namespace:
+            return []  # it can own everything
         kinds: dict[GroupVersionKind, None] = {}
         for group in self._groups:
             for resource in group.resources:
-                if resource.gvk not in kinds and await _may_leave(resource, owner, reader):
+                if resource.gvk not in kinds and resource.may_leave(
+                    is_namespaced=await lives_in_namespace(resource, reader)
+                ):
                     kinds[resource.gvk] = None
         found: list[Object] = []
         for gvk in kinds:
             of_owner = await objects_of(gvk, owner, reader)
             found += [obj for obj in of_owner if is_ours(obj, owner) and not has_owner(obj, owner["metadata"]["uid"])]
         return found
-
-
-async def _may_leave(resource: CompiledResource, owner: Object, reader: ObservingReader) -> bool:
-    return bool(ObjectKey.of(owner).namespace) and resource.may_leave(
-        unknown=await lives_in_namespace(resource, reader)
-    )

@@ -11,7 +11,15 @@ from typing import Any
 
 from msgspec import UNSET
 
-from konverge.box.expressions import OMIT, Absent, Template, compile_expression, compile_structure, is_expression
+from konverge.box.expressions import (
+    OMIT,
+    Absent,
+    Template,
+    compile_expression,
+    compile_structure,
+    earliest_change,
+    is_expression,
+)
 from konverge.box.expressions.functions.choices import is_empty
 from konverge.box.expressions.values import same
 from konverge.box.file import MutationRule
@@ -98,8 +106,7 @@ class Mutations:
 
     def next_change(self, now: datetime) -> datetime | None:
         """When a rule may apply, or no longer, although nothing else changes."""
-        moments = [rule.conditions.next_change(now) for rule in self._rules]
-        return min((moment for moment in moments if moment is not None), default=None)
+        return earliest_change((rule.conditions for rule in self._rules), now)
 
 
 class _Rule:

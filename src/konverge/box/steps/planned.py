@@ -50,11 +50,6 @@ class PlannedResource:
         return f"PlannedResource({self.decision.value} {self.gvk.kind} {self.key})"
 
     @property
-    def identity(self) -> tuple[str, str, str, str]:
-        """Which object it is, whatever the version of its kind."""
-        return (*self.gvk.group_kind, *self.key)
-
-    @property
     def is_wanted(self) -> bool:
         """Tell whether it is to be there. With a problem, what is there under its name may be somebody else's."""
         return self.decision in (Decision.APPLY, Decision.LEAVE) and not self.problem

@@ -10,24 +10,23 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from konverge.box.expressions import ExpressionError, sensitive
-from konverge.box.expressions.schedule import parse_period
+from konverge.box.expressions import ExpressionError, earliest_change, sensitive
 from konverge.box.file import KINDS
 from konverge.box.steps.compiled_group import CompiledGroup
-from konverge.box.steps.cross import ObservingReader
 from konverge.box.steps.errors import StepError
 from konverge.box.steps.keeping import Decision, Sighting, Values, decide
 from konverge.box.steps.labels import ENTRY, GENERATED_AT, OWNER_UID
 from konverge.box.steps.marks import mark_of, marks_of
 from konverge.box.steps.ownership import can_own, is_ours
 from konverge.box.steps.planned import Plan, PlannedGroup, PlannedResource
-from konverge.box.steps.resources import CompiledResource, earliest
+from konverge.box.steps.reader import ObservingReader, objects_of
+from konverge.box.steps.resources import CompiledResource
 from konverge.box.steps.scope import Scope
-from konverge.box.steps.tls import TYPE, certificate_data
+from konverge.box.steps.tls import TYPE
 from konverge.errors import KindNotServedError, KindUnreachableError, KonvergeError, NotFoundError, describe
 from konverge.kube import GroupVersionKind, Object, ObjectKey, format_time, parse_time
 
-__all__ = ["MAXIMUM_OBJECTS", "Planning", "lives_in_namespace", "objects_of"]
+__all__ = ["MAXIMUM_OBJECTS", "Planning", "lives_in_namespace"]
 
 MAXIMUM_OBJECTS = 5000
 """So many objects may a custom resource have."""
@@ -122,7 +121,7 @@ class Planning:
     def _moments(self) -> Iterator[datetime | None]:
         yield from self._wakes
         for group in self._groups:
-            yield earliest(group.timed, self._now)
+            yield earliest_change(group.timed, self._now)
 
     # Which objects there are to decide on.
 
@@ -291,12 +290,10 @@ class Planning:
             obj = resource.render(each.turn, each.key, self._uid)
             if source is not None:
                 _copy(source, obj)
-            if resource.tls is not None and resource.declared.tls is not None:
-                lifetime = parse_period(resource.declared.tls.valid_for)
-                names = each.turn.render(resource.tls)
+            if resource.certificate is not None:
                 obj["type"] = obj.get("type", TYPE)
                 obj.pop("stringData", None)
-                obj["data"] = certificate_data(names, lifetime, self._now, f"{resource.path}.tls")
+                obj["data"] = resource.certificate.data(each.turn, self._now)
         except KonvergeError as error:
             return replace(planned, problem=describe(error))
         if resource.keeping.values in (Values.ONCE, Values.RENEWED):
@@ -346,18 +343,3 @@ async def lives_in_namespace(resource: CompiledResource, reader: ObservingReader
         raise
     except KindNotServedError:
         return True
-
-
-async def objects_of(gvk: GroupVersionKind, owner: Object, reader: ObservingReader) -> list[Object]:
-    """All objects of the kind that carry the owner's label; none of a kind that is not served.
-
-    Raises:
-        konverge.errors.KindUnreachableError: There may be some, of which nobody can tell now.
-        konverge.errors.KonvergeError: The cluster could not be read.
-    """
-    try:
-        return await reader.list(gvk, labels={OWNER_UID: str(owner["metadata"]["uid"])})
-    except KindUnreachableError:
-        raise
-    except KindNotServedError:
-        return []

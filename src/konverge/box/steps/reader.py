@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.box.steps.labels import OWNER_UID
+from konverge.errors import KindNotServedError, KindUnreachableError
+from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
 from konverge.kube.selectors import LabelSelector
 
-__all__ = ["Reader"]
+__all__ = ["ObservingReader", "Reader", "objects_of"]
 
 
 class Reader(Protocol):
@@ -29,3 +31,29 @@ class Reader(Protocol):
         self, gvk: GroupVersionKind, *, namespace: str = "", labels: Mapping[str, str] | LabelSelector | str = ""
     ) -> list[Object]:
         """The objects that have these labels, of one namespace or of all that the operator may see."""
+
+
+class ObservingReader(Reader, Protocol):
+    """A reader that knows which kinds have namespaces. `konverge.runtime.CachedClient` is one."""
+
+    async def mapping(self, gvk: GroupVersionKind) -> ResourceMapping:
+        """Where the kind is served and whether it is namespaced.
+
+        Raises:
+            konverge.errors.KindNotServedError: It is not served.
+        """
+
+
+async def objects_of(gvk: GroupVersionKind, owner: Object, reader: Reader) -> list[Object]:
+    """All objects of the kind that carry the owner's label; none of a kind that is not served.
+
+    Raises:
+        konverge.errors.KindUnreachableError: There may be some, of which nobody can tell now.
+        konverge.errors.KonvergeError: The cluster could not be read.
+    """
+    try:
+        return await reader.list(gvk, labels={OWNER_UID: str(owner["metadata"]["uid"])})
+    except KindUnreachableError:
+        raise
+    except KindNotServedError:
+        return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from konverge.apply.builtin_schemas import builtin_schema
@@ -20,16 +20,18 @@ from konverge.box.expressions import (
 )
 from konverge.box.expressions.schedule import parse_period
 from konverge.box.expressions.values import kind_of
-from konverge.box.file import KINDS, Resource
+from konverge.box.file import Resource
 from konverge.box.steps.conditional import conditions_of
 from konverge.box.steps.errors import StepError
 from konverge.box.steps.for_each import MAXIMUM_ITEMS, Repetition
 from konverge.box.steps.keeping import Keeping, Values
 from konverge.box.steps.labels import ENTRY, MANAGED_BY, OWNER_UID, label_value, short_hash
 from konverge.box.steps.scope import Scope
+from konverge.box.steps.tls import Certificate
 from konverge.box.steps.waiting import WaitFor
 from konverge.box.steps.worded import places_of, put_into_words, without_nulls
 from konverge.kube import Object, ObjectKey
+from konverge.kube.secrets import SECRET_FIELDS
 
 __all__ = ["CompiledResource"]
 
@@ -57,6 +59,7 @@ class CompiledResource:
         wait_for: What holds them back.
         has_fixed_key: It always stands for the same object of a custom resource.
         period: After which time its values are made anew; None for never.
+        certificate: What it holds instead of data of its own; None for nothing.
     """
 
     def __init__(self, declared: Resource, step: str, group: str, box_name: str) -> None:
@@ -79,11 +82,7 @@ class CompiledResource:
             if declared.copy_from is not None
             else None
         )
-        self.tls = (
-            compile_structure([declared.tls.common_name, list(declared.tls.dns_names)], where=f"{path}.tls")
-            if declared.tls is not None
-            else None
-        )
+        self.certificate = None if declared.tls is None else Certificate(declared.tls, f"{path}.tls")
         body = _without_key(declared.object)
         self._object = compile_structure(body, where=path)
         schema = builtin_schema(self.gvk)
@@ -100,17 +99,13 @@ class CompiledResource:
         """The conditions that may turn by the passing of time, as well as others."""
         return (*self.conditions.when, *self.conditions.any_of, *self.wait_for.conditions)
 
-    def namespaced(self, *, unknown: bool) -> bool:
-        """Tell whether its objects live in a namespace.
+    def may_leave(self, *, is_namespaced: bool) -> bool:
+        """Tell whether an object of it may be outside of the custom resource's namespace.
 
         Args:
-            unknown: The answer for ``custom``, of which the file does not know.
+            is_namespaced: Whether its kind has namespaces.
         """
-        return KINDS[self.declared.kind].namespaced if KINDS[self.declared.kind].gvk is not None else unknown
-
-    def may_leave(self, *, unknown: bool) -> bool:
-        """Tell whether an object of it may be outside of the custom resource's namespace."""
-        return self._namespace is not None or self._namespaces is not None or not self.namespaced(unknown=unknown)
+        return self._namespace is not None or self._namespaces is not None or not is_namespaced
 
     def keys(self, turn: Scope, own_namespace: str, *, namespaced: bool) -> list[ObjectKey]:
         """Which objects it stands for in one turn: one, or one for each of ``toNamespaces``.
@@ -130,7 +125,7 @@ class CompiledResource:
                 raise StepError(f"{self.path}.namespace", f"{self.gvk.kind} lives in no namespace; leave it out")
             return [ObjectKey("", name)]
         if self._namespaces is not None:
-            return [ObjectKey(each, name) for each in self._targets(turn)]
+            return [ObjectKey(each, name) for each in self._targets(turn, self._namespaces)]
         namespace = own_namespace if self._namespace is None else self._text(turn, self._namespace, "namespace")
         if not namespace:
             raise StepError(f"{self.path}.namespace", f"expected the namespace of this {self.gvk.kind}, found none")
@@ -173,31 +168,21 @@ class CompiledResource:
         metadata["labels"] = {**(labels or {}), **self._labels, OWNER_UID: owner_uid}
         obj |= {"apiVersion": self.gvk.api_version, "kind": self.gvk.kind, "metadata": metadata}
         if self.gvk.is_secret:
-            obj |= {field: sensitive(obj[field]) for field in ("data", "stringData") if obj.get(field)}
+            obj |= {field: sensitive(obj[field]) for field in SECRET_FIELDS if obj.get(field)}
         return obj
 
-    def _targets(self, turn: Scope) -> list[str]:
-        assert self._namespaces is not None
+    def _targets(self, turn: Scope, namespaces: Structure | Template) -> list[str]:
         where = f"{self.path}.toNamespaces"
-        found = revealed_list(turn.render(self._namespaces), where)
+        found = turn.render(namespaces)
+        if not isinstance(found, list) or has_sensitive(found):
+            what = "what comes from a Secret" if has_sensitive(found) else kind_of(found)
+            raise StepError(where, f"expected a list of namespaces, found {what}")
+        if len(found) > MAXIMUM_ITEMS:
+            raise StepError(where, f"expected at most {MAXIMUM_ITEMS} namespaces, found {len(found)}")
         return list(dict.fromkeys(_name(each, where) for each in found))
 
     def _text(self, turn: Scope, template: Template, field: str) -> str:
         return _name(turn.render(template), f"{self.path}.{field}")
-
-
-def revealed_list(value: Any, where: str) -> list[Any]:
-    """The namespaces of ``toNamespaces``.
-
-    Raises:
-        StepError: They are no list, come from a Secret, or are too many.
-    """
-    if not isinstance(value, list) or has_sensitive(value):
-        what = "what comes from a Secret" if has_sensitive(value) else kind_of(value)
-        raise StepError(where, f"expected a list of namespaces, found {what}")
-    if len(value) > MAXIMUM_ITEMS:
-        raise StepError(where, f"expected at most {MAXIMUM_ITEMS} namespaces, found {len(value)}")
-    return value
 
 
 def _renewal_period(declared: Resource) -> timedelta | None:
@@ -205,12 +190,6 @@ def _renewal_period(declared: Resource) -> timedelta | None:
     if declared.rotate_after is not None:
         return parse_period(declared.rotate_after)
     return None if declared.tls is None else parse_period(declared.tls.valid_for) * 2 / 3
-
-
-def earliest(conditions: tuple[Condition, ...], now: datetime) -> datetime | None:
-    """When one of them may be otherwise although nothing else is; None if time does not matter."""
-    moments = [each.next_change(now) for each in conditions]
-    return min((moment for moment in moments if moment is not None), default=None)
 
 
 def _keeping(declared: Resource, *, is_on_create: bool) -> Keeping:

@@ -15,7 +15,15 @@ from typing import Any, Final
 
 import msgspec
 
-from konverge.box.expressions import OMIT, Conditions, ExpressionError, Structure, compile_structure, has_sensitive
+from konverge.box.expressions import (
+    OMIT,
+    Conditions,
+    ExpressionError,
+    Structure,
+    compile_structure,
+    earliest_change,
+    has_sensitive,
+)
 from konverge.box.file import Status, StatusField
 from konverge.box.file.model import RESERVED_STATUS
 from konverge.box.steps.conditional import conditions_of
@@ -137,8 +145,7 @@ class StatusFields:
 
     def next_change(self, now: datetime) -> datetime | None:
         """When a field may be otherwise although nothing else is; None if time does not matter."""
-        moments = [each.conditions.next_change(now) for each in self._fields]
-        return min((moment for moment in moments if moment is not None), default=None)
+        return earliest_change((each.conditions for each in self._fields), now)
 
     def fields(self, scope: Scope, *, failed: bool = False) -> FieldsResult:
         """Ask each field for its value.

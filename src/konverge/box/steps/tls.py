@@ -9,18 +9,43 @@ import base64
 from datetime import datetime, timedelta
 from typing import Any
 
-from konverge.box.expressions import Sensitive, has_sensitive, sensitive
+from konverge.box.expressions import Sensitive, compile_structure, has_sensitive, sensitive
+from konverge.box.expressions.schedule import parse_period
+from konverge.box.file import Tls
 from konverge.box.steps.errors import StepError
+from konverge.box.steps.scope import Scope
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
 from konverge.runtime.certificates import AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE
 
-__all__ = ["TYPE", "certificate_data"]
+__all__ = ["TYPE", "Certificate", "certificate_data"]
 
 TYPE = "kubernetes.io/tls"
 """The type of such a Secret."""
 
 _LONGEST_NAME = 64  # X.520 allows no more for a common name
+
+
+class Certificate:
+    """The ``tls`` of a Secret, compiled.
+
+    Args:
+        declared: What the file says.
+        where: Its path in the file.
+    """
+
+    def __init__(self, declared: Tls, where: str) -> None:
+        self._names = compile_structure([declared.common_name, list(declared.dns_names)], where=where)
+        self._lifetime = parse_period(declared.valid_for)
+        self._where = where
+
+    def data(self, turn: Scope, now: datetime) -> Object:
+        """The data of the Secret, with a new certificate.
+
+        Raises:
+            konverge.errors.KonvergeError: See `certificate_data`; or a name has no value.
+        """
+        return certificate_data(turn.render(self._names), self._lifetime, now, self._where)
 
 
 def certificate_data(names: Any, lifetime: timedelta, now: datetime, where: str) -> Object:

@@ -17,6 +17,7 @@ from konverge.box.expressions import (
     compile_expression,
     compile_field,
     compile_structure,
+    earliest_change,
     has_sensitive,
 )
 from konverge.box.expressions.functions.choices import is_empty
@@ -153,8 +154,7 @@ class Validation:
 
     def next_change(self, now: datetime) -> datetime | None:
         """When a rule may apply, or no longer, although nothing else changes."""
-        moments = [rule.conditions.next_change(now) for rule in self._rules]
-        return min((moment for moment in moments if moment is not None), default=None)
+        return earliest_change((rule.conditions for rule in self._rules), now)
 
 
 class _Rule:
