@@ -5,14 +5,17 @@ A thing whose conditions cannot be carried over is not carried over itself: with
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 from konverge.box.katalog.expressions import Use, has_template, path_of, translated
 from konverge.box.katalog.findings import Fields, Why
 from konverge.box.katalog.go_template import TemplateProblemError
 from konverge.box.katalog.known_fields import Known
 
-__all__ = ["NotCarriedError", "conditions", "field_of", "operator_of"]
+__all__ = ["NotCarriedError", "carried", "conditions", "field_of", "fires", "operator_of"]
+
+T = TypeVar("T")
 
 # As they are called there, in the order in which the first one counts, and as they are called here.
 _OPERATORS = {
@@ -55,6 +58,9 @@ _TYPES = {
 _NUMBERS = ("greaterThan", "lessThan", "min", "max")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _NOTIFY = Why("a message to people", "conditions here send nothing", "alert on the metric or the event")
+_ADMISSION = Why(
+    "a rule for admission alone", "a box has rules for its passes", "use an admission policy of the cluster"
+)
 _ALONE = "it is one of the conditions of something that is therefore not carried over"
 
 
@@ -68,6 +74,17 @@ class NotCarriedError(Exception):
     def __init__(self, why: Why | None = None) -> None:
         super().__init__(why.why if why is not None else "")
         self.why = why
+
+
+def carried(items: Iterable[Fields], make: Callable[[Fields], T], otherwise: Why) -> Iterator[tuple[Fields, T]]:
+    """What is made of each; what cannot be carried over is listed, for its own reason or else for this one."""
+    for each in items:
+        try:
+            made = make(each)
+        except NotCarriedError as missing:
+            each.notes.list(each.path, missing.why or otherwise)
+        else:
+            yield each, made
 
 
 def conditions(fields: Fields, known: Known) -> dict[str, Any]:
@@ -191,6 +208,21 @@ def operator_of(fields: Fields, known: Known) -> dict[str, Any]:
         why = problem.why if isinstance(problem, TemplateProblemError) else str(problem)
         fields.refuse(key, "what an operator compares with", why, "write the value by hand")
         raise NotCarriedError from None
+
+
+def fires(rule: Fields) -> None:
+    """Take ``fires``: rules are asked in passes here.
+
+    Raises:
+        NotCarriedError: This one is asked at admission alone.
+    """
+    block = rule.below("fires")
+    at_reconcile = block.typed("reconcile", bool)
+    block.close()
+    if at_reconcile is False:
+        raise NotCarriedError(_ADMISSION)
+    if at_reconcile:
+        rule.decide("fires", "rules are asked in each pass")
 
 
 def _compared(operator: str, value: Any, known: Known) -> Any:

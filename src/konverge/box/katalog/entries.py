@@ -10,19 +10,13 @@ from typing import Any
 import yaml
 
 from konverge.box.file.source import MAX_BYTES
+from konverge.box.katalog.calls import calls
+from konverge.box.katalog.deletion import deletion
 from konverge.box.katalog.findings import Fields, Why
 from konverge.box.katalog.known_fields import Known
-from konverge.box.katalog.steps import (
-    calls,
-    deletion,
-    groups,
-    mutations,
-    normalize,
-    observations,
-    providers,
-    status,
-    validations,
-)
+from konverge.box.katalog.resources import WORKLOADS
+from konverge.box.katalog.rules import mutations, validations
+from konverge.box.katalog.steps import groups, normalize, observations, providers, status
 from konverge.box.katalog.workloads import OWNER_LABEL
 from konverge.kube.yaml_depth import check_yaml_depth
 from konverge.kube.yaml_loader import ObjectLoader
@@ -30,7 +24,6 @@ from konverge.kube.yaml_loader import ObjectLoader
 __all__ = ["Surroundings", "entry", "identifier"]
 
 _WORKERS = 100
-_PODS = ("deployments", "replicaSets", "statefulSets", "pods", "jobs", "cronJobs")
 _PROFILES = {"high-throughput": {"workers": 10, "resync": "5m"}}
 
 _GO = Why("code in Go", "a box has no code", "write an operator in Python, or call a service with external")
@@ -349,9 +342,8 @@ def _reconcile(places: _Places) -> dict[str, Any]:
         if isinstance(profile, str) and profile in _PROFILES:
             holder.take("profile")
             found |= _PROFILES[profile]
-    for key in ("default",):
-        if (holder := places.of(key)) is not None and holder.typed(key, bool) is False:
-            holder.notes.list(holder.at(key), _GO)
+    if (holder := places.of("default")) is not None and holder.typed("default", bool) is False:
+        holder.notes.list(holder.at("default"), _GO)
     if (holder := places.of("workers")) is not None and (workers := holder.typed("workers", int)) is not None:
         found["workers"] = min(max(workers, 1), _WORKERS)
     if (holder := places.of("resync")) is not None and (resync := holder.text("resync")) is not None:
@@ -377,7 +369,7 @@ def _selected_by_owner(steps: dict[str, Any]) -> None:
     if not any(OWNER_LABEL in str(each) for block in blocks for each in block.values()):
         return
     for block in blocks:
-        for kind in _PODS:
+        for kind in WORKLOADS:
             for each in block.get(kind, []):
                 pods = each.setdefault("podLabels", {})
                 pods.setdefault(OWNER_LABEL, "{{ metadata.name }}")

@@ -10,7 +10,7 @@ import msgspec
 from konverge.box.file.mistakes import Path, format_path
 from konverge.box.file.source import Source
 
-__all__ = ["Decision", "Fields", "Finding", "Notes", "Why"]
+__all__ = ["INCLUDE", "PROFILE", "SLEEP", "Decision", "Fields", "Finding", "Notes", "Why"]
 
 
 class Why(NamedTuple):
@@ -25,6 +25,11 @@ class Why(NamedTuple):
     what: str
     why: str
     instead: str
+
+
+INCLUDE = Why("another file", "a box is one file", "copy what stands there to this place, and import again")
+PROFILE = Why("a profile", "konverge has no profiles", "write its values out")
+SLEEP = Why("a pause for tests", "a pass of konverge does not sleep", "remove it")
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,14 +8,25 @@ from typing import Any
 
 from konverge.box.file.mistakes import Path
 from konverge.box.katalog.expressions import Use, has_template, translated
-from konverge.box.katalog.findings import Fields, Why
+from konverge.box.katalog.findings import PROFILE, Fields, Why
 from konverge.box.katalog.go_template import TemplateProblemError
 from konverge.box.katalog.known_fields import Known
 
-__all__ = ["MISSING", "labels", "text", "tree"]
+__all__ = ["MISSING", "TYPES", "labels", "put", "same", "text", "tree", "without_profile"]
 
 MISSING: Any = object()
 """Stands for a value that is listed, because it has no counterpart."""
+
+TYPES = {
+    "int": "integer",
+    "integer": "integer",
+    "float": "number",
+    "number": "number",
+    "bool": "boolean",
+    "boolean": "boolean",
+    "string": "string",
+}
+"""Types of fields, as they are called there and here."""
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 
@@ -91,3 +102,28 @@ def labels(fields: Fields, key: str, known: Known) -> dict[str, Any]:
         return {}
     found = tree(fields, value or {}, fields.at(key), Use.TEXT, known)
     return found if isinstance(found, dict) else {}
+
+
+def put(found: dict[str, Any], key: str, value: Any) -> None:
+    """Have a value where there is one."""
+    if value is not None and value is not MISSING:
+        found[key] = value
+
+
+def same(fields: Fields, known: Known, *keys: str, use: Use = Use.VALUE) -> dict[str, Any]:
+    """Fields that look the same here."""
+    found: dict[str, Any] = {}
+    for key in keys:
+        if key in fields:
+            put(found, key, tree(fields, fields.take(key), fields.at(key), use, known))
+    return found
+
+
+def without_profile(fields: Fields, key: str, known: Known) -> dict[str, Any] | None:
+    """A mapping that looks the same here, but for the name of a profile; None for nothing."""
+    if key not in fields:
+        return None
+    block = fields.below(key)
+    if block.take("profile") is not None:
+        fields.notes.list(block.at("profile"), PROFILE)
+    return same(block, known, *block.names()) or None

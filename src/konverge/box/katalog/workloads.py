@@ -7,16 +7,14 @@ from typing import Any
 
 from konverge.box.file.mistakes import Path
 from konverge.box.katalog.expressions import Use
-from konverge.box.katalog.findings import Fields, Why
+from konverge.box.katalog.findings import PROFILE, Fields, Why
 from konverge.box.katalog.known_fields import Known
-from konverge.box.katalog.values import MISSING, labels, text, tree
+from konverge.box.katalog.values import MISSING, labels, put, text, tree, without_profile
 
-__all__ = ["OWNER_LABEL", "PROFILE", "label_pods", "pods"]
+__all__ = ["OWNER_LABEL", "label_pods", "pods"]
 
 OWNER_LABEL = "orkestra-owner"
 """What Services select by there when they say nothing; here pods get it where something selects by it."""
-
-PROFILE = Why("a profile", "konverge has no profiles", "write its values out")
 
 _AUTOSCALE = Why("a scale by conditions", "replicas do not follow conditions here", "use horizontalPodAutoscalers")
 _SAME: dict[str, tuple[str, Use]] = {
@@ -60,12 +58,12 @@ def pods(fields: Fields, kind: str, known: Known) -> dict[str, Any]:
     if image not in (None, MISSING):
         found["image"] = image if tag in (None, MISSING) else f"{image}:{tag}"
     for key in _NUMBERS[kind]:
-        _put(found, key, text(fields, key, Use.NUMBER, known))
+        put(found, key, text(fields, key, Use.NUMBER, known))
     if kind in ("jobs", "cronJobs"):
-        _put(found, "suspend", text(fields, "suspend", Use.BOOLEAN, known))
+        put(found, "suspend", text(fields, "suspend", Use.BOOLEAN, known))
     for key, (here, use) in _SAME.items():
         if key in fields:
-            _put(found, here, tree(fields, fields.take(key), fields.at(key), use, known))
+            put(found, here, tree(fields, fields.take(key), fields.at(key), use, known))
     if mounts := fields.typed("volumeMounts", list):
         found["volumeMounts"] = tree(fields, mounts, fields.at("volumeMounts"), Use.VALUE, known)
     _port(fields, found, known)
@@ -74,32 +72,27 @@ def pods(fields: Fields, kind: str, known: Known) -> dict[str, Any]:
     if env or more_env:
         plain = not more_env and all(set(each) == {"name", "value"} for each in env)
         found["env"] = {each["name"]: each["value"] for each in env} if plain else [*env, *more_env]
-    _put(found, "envFrom", sources or None)
-    _put(found, "imagePullSecrets", _pull_secrets(fields, known))
+    put(found, "envFrom", sources or None)
+    put(found, "imagePullSecrets", _pull_secrets(fields, known))
     for key, here in (("resources", "resources"), ("securityContext", "securityContext")):
-        _put(found, here, _without_profile(fields, key, known))
-    _put(found, "podSecurityContext", _without_profile(fields, "podSecurity", known))
+        put(found, here, without_profile(fields, key, known))
+    put(found, "podSecurityContext", without_profile(fields, "podSecurity", known))
     _probes(fields, found, known)
     if "volumes" in fields:
-        _put(found, "volumes", _volumes(fields, known))
+        put(found, "volumes", _volumes(fields, known))
     if kind in ("deployments", "statefulSets"):
         _rolling_update(fields, kind, found, known)
     if kind == "statefulSets":
-        _put(found, "serviceName", text(fields, "serviceName", Use.VALUE, known))
+        put(found, "serviceName", text(fields, "serviceName", Use.VALUE, known))
         _claims(fields, found, known)
     if kind == "cronJobs":
-        _put(found, "schedule", text(fields, "schedule", Use.TEXT, known))
+        put(found, "schedule", text(fields, "schedule", Use.TEXT, known))
         policy = text(fields, "concurrencyPolicy", Use.VALUE, known)
-        _put(found, "concurrencyPolicy", policy.capitalize() if isinstance(policy, str) else policy)
+        put(found, "concurrencyPolicy", policy.capitalize() if isinstance(policy, str) else policy)
     if "autoscale" in fields:
         fields.take("autoscale")
         fields.notes.list(fields.at("autoscale"), _AUTOSCALE)
     return found
-
-
-def _put(found: dict[str, Any], key: str, value: Any) -> None:
-    if value is not None and value is not MISSING:
-        found[key] = value
 
 
 def _port(fields: Fields, found: dict[str, Any], known: Known) -> None:
@@ -129,10 +122,10 @@ def _environment(fields: Fields, known: Known) -> list[dict[str, Any]]:
         made: dict[str, Any] = {"name": name}
         if "valueFrom" in variable:
             source = variable.take("valueFrom")
-            _put(made, "valueFrom", tree(variable, source, variable.at("valueFrom"), Use.VALUE, known))
+            put(made, "valueFrom", tree(variable, source, variable.at("valueFrom"), Use.VALUE, known))
         else:
             content = text(variable, "value", Use.TEXT, known)
-            _put(made, "value", "" if content is None else content)
+            put(made, "value", "" if content is None else content)
         variable.close()
         if name not in (None, MISSING) and len(made) > 1:
             found.append(made)
@@ -179,16 +172,6 @@ def _pull_secrets(fields: Fields, known: Known) -> list[dict[str, Any]] | None:
     return [each if isinstance(each, dict) else {"name": each} for each in names]
 
 
-def _without_profile(fields: Fields, key: str, known: Known) -> dict[str, Any] | None:
-    if key not in fields:
-        return None
-    block = fields.below(key)
-    if block.take("profile") is not None:
-        fields.notes.list(block.at("profile"), PROFILE)
-    found = {name: tree(block, block.take(name), block.at(name), Use.VALUE, known) for name in block.names()}
-    return {name: value for name, value in found.items() if value is not MISSING} or None
-
-
 def _probes(fields: Fields, found: dict[str, Any], known: Known) -> None:
     block = fields.below("probes")
     for word in ("startup", "liveness", "readiness"):
@@ -204,10 +187,10 @@ def _probe(probe: Fields, workload: dict[str, Any], known: Known) -> dict[str, A
     if probe.take("profile") is not None:
         probe.notes.list(probe.at("profile"), PROFILE)
     for key in _PROBE_NUMBERS:
-        _put(found, key, text(probe, key, Use.NUMBER, known))
+        put(found, key, text(probe, key, Use.NUMBER, known))
     for key in ("httpGet", "tcpSocket", "exec", "grpc"):
         if key in probe:
-            _put(found, key, tree(probe, probe.take(key), probe.at(key), Use.VALUE, known))
+            put(found, key, tree(probe, probe.take(key), probe.at(key), Use.VALUE, known))
     kind, path = probe.text("type"), text(probe, "path", Use.VALUE, known)
     port, command = text(probe, "port", Use.NUMBER, known), probe.take("command")
     if port in (None, MISSING):
@@ -263,7 +246,7 @@ def _rolling_update(fields: Fields, kind: str, found: dict[str, Any], known: Kno
         if key == "maxSurge" and kind == "statefulSets" and value is not None:
             block.refuse(key, "a surge", "a StatefulSet has none", "remove it")
         else:
-            _put(bounds, key, value)
+            put(bounds, key, value)
     block.close()
     if bounds:
         found["strategy" if kind == "deployments" else "updateStrategy"] = {
@@ -280,7 +263,7 @@ def _claims(fields: Fields, found: dict[str, Any], known: Known) -> None:
         mount = text(each, "mountPath", Use.REQUIRED, known)
         spec: dict[str, Any] = {"accessModes": each.take("accessModes") or ["ReadWriteOnce"]}
         _, storage_class = each.first("storageClass", "storageClassName")
-        _put(spec, "storageClassName", tree(each, storage_class, each.at("storageClass"), Use.VALUE, known))
+        put(spec, "storageClassName", tree(each, storage_class, each.at("storageClass"), Use.VALUE, known))
         size = text(each, "storageSize" if "storageSize" in each else "storage", Use.REQUIRED, known)
         if size in (None, MISSING):
             fields.notes.list(each.path, Why("a claim", "it has no size that is known here", "write it by hand"))
