@@ -18,7 +18,7 @@ from konverge.resolution.resolvers.bundles.images import parse_image
 from konverge.resolution.resolvers.bundles.keychains import Login, login_for
 from tests.resolution.bundles.samples import docker_config
 
-BEARER = BearerChallenge("https://auth.example.com/token", "registry.example.com", "repository:a:pull")
+BEARER = BearerChallenge("https://auth.example.com/token", "registry.example.com")
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,10 @@ def test_a_challenge_is_read_in_one_way(header: str, expected: object) -> None:
 
 
 def test_a_token_is_asked_for_to_read_one_repository_whatever_the_registry_asks_for() -> None:
-    challenge = BearerChallenge("https://a.example/token?x=1", "s", "repository:other:pull,push,delete")
+    challenge = parse_challenges(
+        'Bearer realm="https://a.example/token?x=1",service="s",scope="repository:other:pull,push,delete"'
+    )
+    assert isinstance(challenge, BearerChallenge)
     assert challenge.url("team/a") == "https://a.example/token?x=1&service=s&scope=repository%3Ateam%2Fa%3Apull"
 
 

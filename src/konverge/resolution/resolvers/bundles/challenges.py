@@ -14,8 +14,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from konverge.resolution.errors import ResolutionError
-from konverge.resolution.reasons import Reason
+from konverge.resolution.resolvers.bundles.failures import unsupported
 
 __all__ = [
     "MAX_TOKEN_BYTES",
@@ -46,12 +45,10 @@ class BearerChallenge:
     Args:
         realm: Where tokens are.
         service: Whose they are.
-        scope: As the registry says it; empty when it does not.
     """
 
     realm: str
     service: str = ""
-    scope: str = ""
 
     @property
     def origin(self) -> str:
@@ -85,7 +82,7 @@ def parse_challenges(header: str) -> BasicChallenge | BearerChallenge | None:
             parameters.setdefault(parameter["name"].lower(), parameter["quoted"] or parameter["plain"] or "")
         match scheme["scheme"].lower():
             case "bearer" if _is_realm(parameters.get("realm", "")):
-                return BearerChallenge(parameters["realm"], parameters.get("service", ""), parameters.get("scope", ""))
+                return BearerChallenge(parameters["realm"], parameters.get("service", ""))
             case "basic":
                 basic_found = BasicChallenge()
     return basic_found
@@ -127,5 +124,5 @@ def read_token(body: bytes, *, what: str) -> str:
         found = None
     token = (found.get("token") or found.get("access_token")) if isinstance(found, dict) else None
     if not isinstance(token, str) or not token or not all(32 < ord(letter) < 127 for letter in token):
-        raise ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{what}: expected a token for the registry, found none")
+        raise unsupported(what, "a token for the registry", "none")
     return f"Bearer {token}"

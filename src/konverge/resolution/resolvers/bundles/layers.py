@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import zlib
 
-from konverge.resolution.errors import ResolutionError
-from konverge.resolution.reasons import Reason
+from konverge.resolution.resolvers.bundles.failures import too_large, unsupported
 
 __all__ = ["PACKING_BYTES", "unpack"]
 
@@ -38,14 +37,14 @@ def unpack(data: bytes, media_type: str, *, max_bytes: int, what: str) -> bytes:
             anything but one file.
     """
     if data.startswith(_ZSTD) or media_type.endswith(("+zstd", ".zstd")):
-        raise _unsupported(what, "a layer without compression or with gzip", "zstd")
+        raise unsupported(what, "a layer without compression or with gzip", "zstd")
     if data.startswith(_GZIP):
         data = _decompressed(data, max_bytes + PACKING_BYTES, what)
     elif media_type.endswith(("+gzip", ".gzip")) and not data:
-        raise _unsupported(what, "a layer compressed with gzip", "nothing")
+        raise unsupported(what, "a layer compressed with gzip", "nothing")
     content = _file_of_tar(data, max_bytes, what) if _is_tar(data) else data
     if len(content) > max_bytes:
-        raise _too_large(what, max_bytes, str(len(content)))
+        raise too_large(what, max_bytes, str(len(content)))
     return content
 
 
@@ -57,12 +56,12 @@ def _decompressed(data: bytes, limit: int, what: str) -> bytes:
             # One byte more than may be there tells that there is more; the rest of a bomb is never unpacked.
             piece = unpacking.decompress(data, limit - size + 1)
         except zlib.error:
-            raise _unsupported(what, "a layer compressed with gzip", "a damaged one") from None
+            raise unsupported(what, "a layer compressed with gzip", "a damaged one") from None
         size += len(piece)
         if size > limit:
-            raise _too_large(what, limit - PACKING_BYTES, "more, unpacked")
+            raise too_large(what, limit - PACKING_BYTES, "more, unpacked")
         if not unpacking.eof:
-            raise _unsupported(what, "a layer compressed with gzip", "one that is cut off")
+            raise unsupported(what, "a layer compressed with gzip", "one that is cut off")
         pieces.append(piece)
         data = unpacking.unused_data.lstrip(b"\0")
     return b"".join(pieces)
@@ -86,27 +85,27 @@ def _file_of_tar(data: bytes, max_bytes: int, what: str) -> bytes:
     while at < len(data) and data[at : at + _BLOCK].strip(b"\0"):
         header = data[at : at + _BLOCK]
         if len(header) < _BLOCK or not _sum_fits(header):
-            raise _unsupported(what, "a tar", "a damaged one")
+            raise unsupported(what, "a tar", "a damaged one")
         size, type_ = _size(header, what), header[156:157]
         start = at + _BLOCK
         if type_ in _FILES and size > max_bytes:
-            raise _too_large(what, max_bytes, f"{size}, as the tar says")
+            raise too_large(what, max_bytes, f"{size}, as the tar says")
         if size > len(data) - start:
-            raise _unsupported(what, "a tar", "one that is cut off, or whose header lies about a size")
+            raise unsupported(what, "a tar", "one that is cut off, or whose header lies about a size")
         body = data[start : start + size]
         if type_ in _FILES:
             if found is not None:
-                raise _unsupported(what, "a tar with one file", "several")
+                raise unsupported(what, "a tar with one file", "several")
             found = body
         elif type_ in _EXTENSIONS:
             # These change the size of what follows, or where its bytes are; nobody packs a definition so.
             if b" size=" in body or b" GNU.sparse" in body:
-                raise _unsupported(what, "a tar with one plain file", "a sparse one, or one of another size")
+                raise unsupported(what, "a tar with one plain file", "a sparse one, or one of another size")
         elif type_ != _FOLDER:
-            raise _unsupported(what, "a tar with one plain file", "a link, a device or a sparse file")
+            raise unsupported(what, "a tar with one plain file", "a link, a device or a sparse file")
         at = start + -(-size // _BLOCK) * _BLOCK
     if found is None:
-        raise _unsupported(what, "a tar with one file", "none")
+        raise unsupported(what, "a tar with one file", "none")
     return found
 
 
@@ -117,15 +116,7 @@ def _size(header: bytes, what: str) -> int:
     try:
         size = int(field.strip(b"\0 ") or b"0", 8)
     except ValueError:
-        raise _unsupported(what, "a tar", "a damaged one") from None
+        raise unsupported(what, "a tar", "a damaged one") from None
     if size < 0:
-        raise _unsupported(what, "a tar", "a damaged one")
+        raise unsupported(what, "a tar", "a damaged one")
     return size
-
-
-def _too_large(what: str, max_bytes: int, found: str) -> ResolutionError:
-    return ResolutionError(Reason.TOO_LARGE, f"{what} is too large: expected at most {max_bytes} bytes, found {found}")
-
-
-def _unsupported(what: str, expected: str, found: str) -> ResolutionError:
-    return ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{what}: expected {expected}, found {found}")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
+from konverge.resolution.resolvers.bundles.failures import unsupported
 from konverge.resolution.resolvers.bundles.manifests import Descriptor, Manifest
 
 __all__ = ["API_VERSION", "KIND", "MAX_LAYERS", "NAME", "TITLE", "is_bundle", "layer_of"]
@@ -45,9 +46,9 @@ def layer_of(manifest: Manifest, *, name: str, kind: str, what: str) -> Descript
         ResolutionError: ``UnsupportedContent``: the image has neither layout; ``NotFound``: it has, and not this one.
     """
     if not manifest.layers:
-        raise _unsupported(what, "layers", "none")
+        raise unsupported(what, "layers", "none")
     if len(manifest.layers) > MAX_LAYERS:
-        raise _unsupported(what, f"at most {MAX_LAYERS} layers", str(len(manifest.layers)))
+        raise unsupported(what, f"at most {MAX_LAYERS} layers", str(len(manifest.layers)))
     return _bundled(manifest, name, kind, what) if is_bundle(manifest) else _titled(manifest, name, what)
 
 
@@ -56,10 +57,10 @@ def _bundled(manifest: Manifest, name: str, kind: str, what: str) -> Descriptor:
     for number, layer in enumerate(manifest.layers):
         for annotation in (NAME, KIND, API_VERSION):
             if not layer.annotation(annotation):
-                raise _unsupported(what, f"annotation {annotation} of layer {number}", "none")
+                raise unsupported(what, f"annotation {annotation} of layer {number}", "none")
         identity = (layer.annotation(API_VERSION), layer.annotation(KIND).lower(), layer.annotation(NAME))
         if identity in seen:
-            raise _unsupported(what, "every object once", f"{' '.join(identity)[:200]!r} twice")
+            raise unsupported(what, "every object once", f"{' '.join(identity)[:200]!r} twice")
         seen.add(identity)
     # An object can be there in several versions: the first one is meant, as Tekton's own resolver reads it.
     for layer in manifest.layers:
@@ -73,10 +74,10 @@ def _titled(manifest: Manifest, name: str, what: str) -> Descriptor:
     files = [layer for layer in manifest.layers if _is_file(layer.media_type)]
     if not files:
         types = ", ".join(sorted({layer.media_type[:_SHOWN_LENGTH] for layer in manifest.layers})[:5])
-        raise _unsupported(what, f"layers with {NAME}, or layers of a media type such as {_FILE_TYPES[0]}", types)
+        raise unsupported(what, f"layers with {NAME}, or layers of a media type such as {_FILE_TYPES[0]}", types)
     found = [layer for layer in files if name in _names(layer.annotation(TITLE))]
     if len(found) > 1:
-        raise _unsupported(what, "every file once", f"{len(found)} with the title {name[:_SHOWN_LENGTH]!r}")
+        raise unsupported(what, "every file once", f"{len(found)} with the title {name[:_SHOWN_LENGTH]!r}")
     if found:
         return found[0]
     if len(manifest.layers) == 1 and not files[0].annotation(TITLE):
@@ -97,7 +98,3 @@ def _names(title: str) -> tuple[str, ...]:
 def _not_found(what: str, wanted: str, there: Sequence[str]) -> ResolutionError:
     shown = ", ".join(repr(each[:_SHOWN_LENGTH]) for each in there[:_SHOWN])
     return ResolutionError(Reason.NOT_FOUND, f"{what} has no {wanted[:200]!r}; there are: {shown}")
-
-
-def _unsupported(what: str, expected: str, found: str) -> ResolutionError:
-    return ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{what}: expected {expected}, found {found}")

@@ -10,17 +10,28 @@ from typing import Any
 
 import msgspec
 
-from konverge.resolution.errors import ResolutionError
-from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest
+from konverge.resolution.resolvers.bundles.failures import unsupported
 
-__all__ = ["ACCEPTED", "MAX_MANIFEST_BYTES", "Descriptor", "Index", "Manifest", "chosen", "parse_manifest"]
+__all__ = [
+    "ACCEPTED",
+    "MAX_MANIFEST_BYTES",
+    "OCI_INDEX",
+    "Descriptor",
+    "Index",
+    "Manifest",
+    "chosen",
+    "parse_manifest",
+]
 
 MAX_MANIFEST_BYTES = 1 << 20
 """Of a manifest or an index; those of bundles are a few kilobytes."""
 
+OCI_INDEX = "application/vnd.oci.image.index.v1+json"
+"""Also what a registry's list of referrers is."""
+
 _MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
-_INDEXES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
+_INDEXES = (OCI_INDEX, "application/vnd.docker.distribution.manifest.list.v2+json")
 _OLD = "application/vnd.docker.distribution.manifest.v1+"
 _MAX_ENTRIES = 1000
 _DEFAULT_PLATFORM = ("linux", "amd64")
@@ -63,11 +74,9 @@ class Manifest(msgspec.Struct, frozen=True):
 
     Attributes:
         layers: In the manifest's order.
-        artifact_type: What the artefact is, or the media type of its configuration.
     """
 
     layers: tuple[Descriptor, ...]
-    artifact_type: str = ""
 
 
 class Index(msgspec.Struct, frozen=True):
@@ -83,8 +92,7 @@ class Index(msgspec.Struct, frozen=True):
 class _Document(msgspec.Struct, frozen=True):
     schema_version: int = msgspec.field(name="schemaVersion", default=0)
     media_type: str = msgspec.field(name="mediaType", default="")
-    artifact_type: str = msgspec.field(name="artifactType", default="")
-    config: Descriptor | None = None
+    config: Descriptor | None = None  # of no use here; one that is damaged is a damaged document
     layers: tuple[Descriptor, ...] | None = None
     manifests: tuple[Descriptor, ...] | None = None
 
@@ -107,41 +115,40 @@ def parse_manifest(data: bytes, content_type: str, *, what: str) -> Manifest | I
     try:
         found = _decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise _unsupported(what, "a manifest or an index", "something else") from None
+        raise unsupported(what, "a manifest or an index", "something else") from None
     if media_type in ("", "application/json", "application/octet-stream"):
         media_type = found.media_type
     if media_type.startswith(_OLD) or found.schema_version == 1:
-        raise _unsupported(
+        raise unsupported(
             what, "a manifest or an index", "a manifest of Docker's schema 1, which has no layers to check"
         )
     if media_type not in ACCEPTED:
-        raise _unsupported(what, "a manifest or an index", f"media type {media_type[:80]!r}")
+        raise unsupported(what, "a manifest or an index", f"media type {media_type[:80]!r}")
     if found.media_type and found.media_type != media_type:
-        raise _unsupported(
+        raise unsupported(
             what, f"{media_type}, as the registry says", f"a document that says {found.media_type[:80]!r}"
         )
     if found.schema_version != 2 or (found.layers is None) == (found.manifests is None):
-        raise _unsupported(what, "either layers or manifests in a document of schema version 2", "something else")
+        raise unsupported(what, "either layers or manifests in a document of schema version 2", "something else")
     if (found.manifests is not None) != (media_type in _INDEXES):
-        raise _unsupported(what, f"what {media_type} is", "the other one of manifest and index")
+        raise unsupported(what, f"what {media_type} is", "the other one of manifest and index")
     entries = found.layers if found.layers is not None else found.manifests or ()
     _check(entries, what)
     if found.manifests is not None:
         return Index(found.manifests)
-    config_type = "" if found.config is None else found.config.media_type
-    return Manifest(entries, found.artifact_type or config_type)
+    return Manifest(entries)
 
 
 def _check(entries: Sequence[Descriptor], what: str) -> None:
     if len(entries) > _MAX_ENTRIES:
-        raise _unsupported(what, f"at most {_MAX_ENTRIES} entries", str(len(entries)))
+        raise unsupported(what, f"at most {_MAX_ENTRIES} entries", str(len(entries)))
     for entry in entries:
         try:
             Digest.parse(entry.digest)
         except ValueError as error:
-            raise _unsupported(what, "entries with digests", str(error)) from None
+            raise unsupported(what, "entries with digests", str(error)) from None
         if entry.size < 0:
-            raise _unsupported(what, "entries with sizes", "a negative one")
+            raise unsupported(what, "entries with sizes", "a negative one")
 
 
 def chosen(index: Index, *, what: str) -> Descriptor:
@@ -162,7 +169,7 @@ def chosen(index: Index, *, what: str) -> Descriptor:
         if len(among) == 1:
             return among[0]
     found = f"{len(entries)} of {len(index.manifests)} entries that could be meant; name one by its digest"
-    raise _unsupported(what, "an index with one manifest, one without a platform, or one for linux/amd64", found)
+    raise unsupported(what, "an index with one manifest, one without a platform, or one for linux/amd64", found)
 
 
 def _platform(entry: Descriptor) -> tuple[object, object]:
@@ -172,7 +179,3 @@ def _platform(entry: Descriptor) -> tuple[object, object]:
 
 def _is_attestation(entry: Descriptor) -> bool:
     return bool(entry.annotation("vnd.docker.reference.type")) or _platform(entry) == ("unknown", "unknown")
-
-
-def _unsupported(what: str, expected: str, found: str) -> ResolutionError:
-    return ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{what}: expected {expected}, found {found}")

@@ -24,11 +24,13 @@ from konverge.resolution.resolvers.bundles.challenges import (
     parse_challenges,
     read_token,
 )
+from konverge.resolution.resolvers.bundles.failures import too_large
 from konverge.resolution.resolvers.bundles.images import Image
 from konverge.resolution.resolvers.bundles.keychains import Login
 from konverge.resolution.resolvers.bundles.manifests import (
     ACCEPTED,
     MAX_MANIFEST_BYTES,
+    OCI_INDEX,
     Descriptor,
     Index,
     Manifest,
@@ -134,8 +136,7 @@ class Registry:
             ResolutionError: There are none, too many, or others.
         """
         if descriptor.size > max_bytes:
-            told = f"{what} is too large: expected at most {max_bytes} bytes, found {descriptor.size}"
-            raise ResolutionError(Reason.TOO_LARGE, told)
+            raise too_large(what, max_bytes, str(descriptor.size))
         url = f"{self._base}/blobs/{descriptor.digest}"
         try:
             answer = await self._asked(url, what, max_bytes=descriptor.size)
@@ -155,10 +156,9 @@ class Registry:
             ResolutionError: There is no answer. That there is no such list is none of these.
         """
         what = f"list of what refers to {digest}"
-        accept = (ACCEPTED[2],)
         try:
             answer = await self._asked(
-                f"{self._base}/referrers/{digest}", what, accept=accept, max_bytes=MAX_MANIFEST_BYTES
+                f"{self._base}/referrers/{digest}", what, accept=(OCI_INDEX,), max_bytes=MAX_MANIFEST_BYTES
             )
             document = parse_manifest(answer.body, answer.headers.get("content-type", ""), what=what)
         except ResolutionError as error:

@@ -11,6 +11,7 @@ from konverge.resolution.relative import beside
 from konverge.resolution.remote import http_of
 from konverge.resolution.resolver import Fetch, Parameter, Setting
 from konverge.resolution.resolvers.bundles.attached import attached_signatures
+from konverge.resolution.resolvers.bundles.failures import unsupported
 from konverge.resolution.resolvers.bundles.images import Image
 from konverge.resolution.resolvers.bundles.keychains import Login, login_for
 from konverge.resolution.resolvers.bundles.layers import PACKING_BYTES, unpack
@@ -108,8 +109,7 @@ async def _manifest(registry: Registry, named: Pulled, what: str) -> tuple[Pulle
         entry = chosen(named.document, what=f"image {what}")
         pulled = await registry.manifest(entry.parsed_digest, size=entry.size)
     if isinstance(pulled.document, Index):
-        told = f"image {what}: expected an index of manifests, found one of further indexes"
-        raise ResolutionError(Reason.UNSUPPORTED_CONTENT, told)
+        raise unsupported(f"image {what}", "an index of manifests", "one of further indexes")
     return pulled, pulled.document
 
 

@@ -1,0 +1,18 @@
+"""What is wrong with what a registry gave: the sentences that its manifests, layouts and layers share. Pure."""
+
+from __future__ import annotations
+
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+
+__all__ = ["too_large", "unsupported"]
+
+
+def unsupported(what: str, expected: str, found: str) -> ResolutionError:
+    """``UnsupportedContent``: something is not of a form that is read here."""
+    return ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{what}: expected {expected}, found {found}")
+
+
+def too_large(what: str, max_bytes: int, found: str) -> ResolutionError:
+    """``TooLarge``: something has more bytes than there may be."""
+    return ResolutionError(Reason.TOO_LARGE, f"{what} is too large: expected at most {max_bytes} bytes, found {found}")
