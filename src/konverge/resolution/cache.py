@@ -18,6 +18,8 @@ from konverge.resolution.result import Resolved
 
 __all__ = ["Cache", "CacheKey", "CacheLimits", "CacheMode", "Failed", "cache_key", "is_kept"]
 
+_FAILURE_BYTES = 1000
+
 
 class CacheMode(StrEnum):
     """When an answer is kept: what names its content for ever (``auto``), all, or nothing."""
@@ -112,9 +114,10 @@ class Cache:
     def put(self, key: CacheKey, answer: Resolved | Failed, now: datetime) -> None:
         """Keep an answer; one that is larger than all that may be kept is not."""
         self._drop(key)
-        failed = isinstance(answer, Failed)
-        lifetime = self.limits.failure_lifetime if failed else self.limits.lifetime
-        size_bytes = len(key[1]) + (1000 if isinstance(answer, Failed) else _size(answer))
+        if isinstance(answer, Failed):
+            lifetime, size_bytes = self.limits.failure_lifetime, len(key[1]) + _FAILURE_BYTES
+        else:
+            lifetime, size_bytes = self.limits.lifetime, len(key[1]) + _size(answer)
         if size_bytes > self.limits.size_bytes or lifetime <= timedelta(0):
             return
         self._entries[key] = _Entry(answer, now + lifetime, size_bytes)

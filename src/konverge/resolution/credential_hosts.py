@@ -11,7 +11,7 @@ from konverge.resolution.reasons import Reason
 from konverge.resolution.resolver import Setting
 from konverge.resolution.settings import as_boolean, as_list
 
-__all__ = ["CREDENTIAL_SETTINGS", "HOST_KEY", "CredentialPlace", "basic", "check_host", "check_tls"]
+__all__ = ["CREDENTIAL_SETTINGS", "HOST_KEY", "Destination", "basic", "check_host", "check_tls"]
 
 HOST_KEY = "host"
 """A Secret with this key is for the host it names, and for no other."""
@@ -23,7 +23,7 @@ CREDENTIAL_SETTINGS: dict[str, Setting] = {
 """Of every resolver that sends credentials which requesters name."""
 
 
-class CredentialPlace(Protocol):
+class Destination(Protocol):
     """Where a credential is about to be sent."""
 
     @property
@@ -39,7 +39,7 @@ class CredentialPlace(Protocol):
         """The host with its port, if one was given."""
 
 
-def check_host(place: CredentialPlace, secret: Mapping[str, bytes], settings: Mapping[str, str]) -> None:
+def check_host(place: Destination, secret: Mapping[str, bytes], settings: Mapping[str, str]) -> None:
     """Refuse to show a requester's credential to whom it is not meant for.
 
     Whoever may make a request chooses both the address and the name of the Secret. Without this, it could have any
@@ -64,7 +64,7 @@ def check_host(place: CredentialPlace, secret: Mapping[str, bytes], settings: Ma
     check_tls(place, settings)
 
 
-def check_tls(place: CredentialPlace, settings: Mapping[str, str]) -> None:
+def check_tls(place: Destination, settings: Mapping[str, str]) -> None:
     """Refuse to show any credential, the operator's own too, to who is spoken to without TLS.
 
     Args:

@@ -35,14 +35,17 @@ from konverge.resolution.result import Resolved
 from konverge.resolution.settings import CONFIG_KEY, as_duration
 from konverge.resolution.source_map import SourceMap
 
-__all__ = ["CACHE", "Engine", "EngineOptions", "Outcome", "Requester", "ServicesFor", "Verifier"]
+__all__ = ["CACHE", "OF_THE_ENGINE", "Engine", "EngineOptions", "Outcome", "Requester", "ServicesFor", "Verifier"]
 
 T = TypeVar("T")
 
 _log = logging.getLogger("konverge.resolution")
 
 CACHE = "cache"
-"""The parameter that asks for a mode of the cache; no resolver sees it."""
+"""The parameter that asks for a mode of the cache."""
+
+OF_THE_ENGINE = (CACHE, CONFIG_KEY)
+"""Parameters that no resolver sees; what is pinned does not have them."""
 
 _BACKOFF = Backoff(first_seconds=0.5, cap_seconds=10.0)
 _LONGEST_PAUSE_SECONDS = 60.0

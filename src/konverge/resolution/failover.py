@@ -16,7 +16,7 @@ from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Reference
 
-__all__ = ["Answer", "PassedOver", "Resolves", "resolve_first"]
+__all__ = ["Answer", "PassedOver", "Resolves", "combined", "resolve_first"]
 
 
 class Resolves(Protocol):

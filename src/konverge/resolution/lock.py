@@ -18,7 +18,7 @@ from konverge.errors import ConfigurationError
 from konverge.kube.yaml_depth import check_yaml_depth
 from konverge.resolution.content import StrictLoader
 from konverge.resolution.engine import CACHE, Outcome
-from konverge.resolution.reference import Digest, Parameters, Reference, Value, canonical_json
+from konverge.resolution.reference import DIGEST_PATTERN, Digest, Parameters, Reference, Value, canonical_json
 from konverge.resolution.relative import Container
 from konverge.resolution.result import Source
 
@@ -35,7 +35,7 @@ _KIND = "DefinitionLock"
 _HEADER = "# Made by konverge resolve --lock. Commit it; to take what is there now, lock again with --update.\n"
 _PLACE = re.compile(r"(?P<problem>.*?)(?: - at `(?:key in )?\$\.?(?P<path>[^`]*)`)?", re.DOTALL)
 
-_DigestText = Annotated[str, msgspec.Meta(pattern="^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$")]
+_DigestText = Annotated[str, msgspec.Meta(pattern=DIGEST_PATTERN)]
 
 
 class LockEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
@@ -113,7 +113,8 @@ class Lock:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Lock) and self._entries == other._entries
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        return hash(tuple(self._entries))
 
     def find(self, reference: Reference) -> LockEntry | None:
         """What a reference came to; None when it is not locked."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from konverge.clock import Clock
 from konverge.errors import ConfigurationError
 from konverge.resolution.content_folder import ContentFolder
-from konverge.resolution.engine import Engine, Outcome, Requester
+from konverge.resolution.engine import OF_THE_ENGINE, Engine, Outcome, Requester
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.failover import Answer, Resolves, resolve_first
 from konverge.resolution.lock import MAX_LOCK_ENTRIES, Lock, LockEntry
@@ -28,7 +28,6 @@ from konverge.resolution.written import WrittenReference, read_reference, refere
 __all__ = ["LockedDefinitions", "Node", "resolve_tree"]
 
 _MAX_DEPTH = 16
-_OF_ENGINE = ("cache", "configKey")
 
 
 class LockedDefinitions:
@@ -101,7 +100,7 @@ class LockedDefinitions:
         digest = Digest.parse(entry.digest)
         data = None if self._contents is None else await asyncio.to_thread(self._contents.get, digest)
         if data is not None:
-            pinned = {name: value for name, value in entry.pinned.items() if name not in _OF_ENGINE}
+            pinned = {name: value for name, value in entry.pinned.items() if name not in OF_THE_ENGINE}
             outcome = await self._engine.judge(entry.reference, requester, Resolved(data, entry.source, pinned=pinned))
         elif self._is_offline:
             told = f"offline, and the content {entry.digest} of {entry.source.uri} is not here"

@@ -14,12 +14,15 @@ from konverge.kube.names import dns_label_mistakes
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 
-__all__ = ["Digest", "Parameters", "Reference", "Value", "canonical_json", "request_name"]
+__all__ = ["DIGEST_PATTERN", "Digest", "Parameters", "Reference", "Value", "canonical_json", "request_name"]
 
 Value: TypeAlias = str | list[str] | dict[str, str]
 """Of a parameter: most are text; lists of texts and mappings of texts are for resolvers that ask for them."""
 
 Parameters: TypeAlias = Mapping[str, Value]
+
+DIGEST_PATTERN = "^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$"
+"""What a `Digest` looks like, for schemas."""
 
 _MAX_PARAMETERS = 64
 _MAX_BYTES = 64 * 1024

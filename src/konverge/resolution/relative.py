@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 from urllib.parse import unquote
 
+from konverge.resolution.engine import OF_THE_ENGINE
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest, Parameters, Reference
@@ -18,9 +19,6 @@ from konverge.resolution.registry import Registry
 from konverge.resolution.result import Resolved
 
 __all__ = ["Container", "Relative", "beside", "relative_reference"]
-
-_SET_ASIDE = ("cache", "configKey")
-"""Parameters of the engine, which no resolver sees; what is pinned does not have them."""
 
 
 @runtime_checkable
@@ -56,7 +54,7 @@ class Container:
         """The reference that names for ever what was fetched, as far as its source has such names."""
         if not self.resolved.pinned:
             return Reference(self.reference.resolver, self.reference.params)
-        kept = {name: self.reference.params[name] for name in _SET_ASIDE if name in self.reference.params}
+        kept = {name: self.reference.params[name] for name in OF_THE_ENGINE if name in self.reference.params}
         return Reference(self.reference.resolver, {**self.resolved.pinned, **kept})
 
 
@@ -79,8 +77,8 @@ def relative_reference(
     if not isinstance(resolver, Relative):
         told = f"path {path[:120]!r}: resolver {settled.resolver!r} has no relative references; name a resolver"
         raise ResolutionError(Reason.INVALID_PARAMETERS, told)
-    kept = {name: value for name, value in settled.params.items() if name in _SET_ASIDE}
-    params = {name: value for name, value in settled.params.items() if name not in _SET_ASIDE}
+    kept = {name: value for name, value in settled.params.items() if name in OF_THE_ENGINE}
+    params = {name: value for name, value in settled.params.items() if name not in OF_THE_ENGINE}
     return Reference(settled.resolver, {**resolver.relative(params, path), **kept}, digest)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
-from konverge.resolution.reference import Digest, Reference, Value
+from konverge.resolution.reference import DIGEST_PATTERN, Digest, Reference, Value
 
 __all__ = ["MAX_CHOICES", "REFERENCE_SCHEMA", "WrittenReference", "read_reference", "references_in"]
 
@@ -36,7 +36,7 @@ REFERENCE_SCHEMA: Mapping[str, Any] = {
     "title": "A reference to a remote definition",
     "$ref": "#/$defs/reference",
     "$defs": {
-        "digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$"},
+        "digest": {"type": "string", "pattern": DIGEST_PATTERN},
         "value": {
             "oneOf": [
                 {"type": "string"},

@@ -6,9 +6,9 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from konverge.errors import ConflictError, NotFoundError
-from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
+from konverge.kube import Object, ObjectKey, find_condition
 from konverge.operator.context import OwnerContext
-from konverge.resolution.consuming.copies import Fetched
+from konverge.resolution.consuming.copies import CONFIG_MAP, Fetched
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import FACTS, Reason
 from konverge.resolution.reference import Reference
@@ -17,7 +17,6 @@ from konverge.resolution.requests.kinds import REQUEST, content_of, request_for,
 
 __all__ = ["Requests"]
 
-_CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 _LATE = timedelta(seconds=5)
 """How long after its deadline a request is looked at without waiting for news of it."""
 _UNSERVED = timedelta(seconds=90)
@@ -89,7 +88,7 @@ class Requests:
             config_map = None
             if found := status_of(request).get("dataRef"):
                 name = str(found.get("name") or "")
-                config_map = await ctx.cluster.live.get(_CONFIG_MAP, ObjectKey(key.namespace, name))
+                config_map = await ctx.cluster.live.get(CONFIG_MAP, ObjectKey(key.namespace, name))
         except NotFoundError:
             ctx.request_wake(ctx.clock.now())
             return None

@@ -18,7 +18,7 @@ from konverge.crd import Metadata, PrintColumn, Rule, class_rules, custom_resour
 from konverge.kube import Condition, Object, format_micro_time, owner_reference
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
-from konverge.resolution.reference import Digest, Reference, Value, request_name
+from konverge.resolution.reference import DIGEST_PATTERN, Digest, Reference, Value, request_name
 from konverge.resolution.requests.dialect import (
     IN_PROGRESS,
     SUCCEEDED,
@@ -35,6 +35,7 @@ from konverge.resolution.result import MAX_CONTENT_BYTES, Source
 __all__ = [
     "CONTENT_KEY",
     "GROUP",
+    "POLICY",
     "REQUEST",
     "OwnRequests",
     "ResolutionPolicy",
@@ -54,7 +55,6 @@ CONTENT_KEY = "content"
 """The key of the content in a ConfigMap."""
 
 _RESOLVED = "Resolved"
-_DIGEST = "^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$"
 _LABEL = "^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"
 
 _Name = Annotated[str, Meta(max_length=63, pattern=_LABEL)]
@@ -85,7 +85,7 @@ class ResolutionRequestSpec:
     map_params: Annotated[dict[_Key, Annotated[dict[_Key, _Short], Meta(max_length=64)]], Meta(max_length=16)] = field(
         default_factory=dict
     )
-    digest: Annotated[str, Meta(max_length=135, pattern=_DIGEST)] | None = None
+    digest: Annotated[str, Meta(max_length=135, pattern=DIGEST_PATTERN)] | None = None
     service_account_name: Annotated[str, Meta(max_length=253)] = "default"
 
 
@@ -220,6 +220,10 @@ class ResolutionPolicy:
 
     metadata: Metadata
     spec: ResolutionPolicySpec
+
+
+POLICY = definition_of(ResolutionPolicy).gvk
+"""The kind of policies."""
 
 
 def request_for(reference: Reference, owner: Object, *, service_account_name: str = "default") -> Object:

@@ -19,7 +19,7 @@ from konverge.resolution.engine import ServicesFor, Verifier
 from konverge.resolution.policy import Policy
 from konverge.resolution.requests.configuration import GENERAL, resolver_config_name
 from konverge.resolution.requests.dialect import Dialect, without_content
-from konverge.resolution.requests.kinds import OwnRequests, ResolutionPolicy, ResolutionRequest
+from konverge.resolution.requests.kinds import POLICY, OwnRequests, ResolutionPolicy, ResolutionRequest
 from konverge.resolution.requests.policies import read_policy
 from konverge.resolution.requests.resolving import ResolutionRun
 from konverge.resolution.requests.surroundings import Announcing, Surroundings
@@ -31,7 +31,6 @@ from konverge.runtime import Process, Result
 
 __all__ = ["resolution_operator"]
 
-_POLICY = GroupVersionKind("resolution.konverge.dev", "v1alpha1", "ResolutionPolicy")
 _READABLE = "Readable"
 _WORKERS = 20
 
@@ -142,7 +141,7 @@ class _Resolution:
                 services_for = own
 
             def policies() -> list[Object]:
-                informer = process.informers.running.get(_POLICY)
+                informer = process.informers.running.get(POLICY)
                 if informer is None:
                     raise KonvergeError("policies are not watched yet")
                 return informer.list()
@@ -161,7 +160,7 @@ class _Resolution:
             stack.callback(self._runs.pop, run, None)
 
             def heard(gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
-                if gvk == _POLICY:
+                if gvk == POLICY:
                     found.policies_changed()
 
             stack.callback(process.informers.subscribe(heard))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from konverge.crd import crd_manifest
 from konverge.kube import GroupVersionKind, Object, ObjectKey
@@ -52,7 +52,7 @@ class ResolverPackaging:
     is_namespace_made: bool = True
     keeps_lifecycle: bool = True
     serves_tekton: bool = False
-    reads_kinds: tuple[GroupVersionKind, ...] = field(default_factory=tuple)
+    reads_kinds: tuple[GroupVersionKind, ...] = ()
 
 
 def package_resolvers(resolvers: Sequence[Resolver], chosen: ResolverPackaging) -> list[Object]:

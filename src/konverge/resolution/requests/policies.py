@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from konverge.crd import decode
@@ -114,7 +115,7 @@ def _signature(asked: SignatureRequirement, mistakes: list[str]) -> SignatureRul
     for place, key in enumerate(asked.keys):
         try:
             load_pem_public_key(key.encode())
-        except Exception:  # noqa: BLE001  # the library raises whatever its parser does
+        except (ValueError, UnsupportedAlgorithm):
             mistakes.append(f"spec.signature.keys[{place}]: expected a public key in PEM")
     if not asked.keys and not asked.identities:
         mistakes.append("spec.signature: expected at least one key or identity")

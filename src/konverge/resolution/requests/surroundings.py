@@ -19,11 +19,11 @@ from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.kube.metadata import ObjectMeta
 from konverge.resolution.requests.announcements import ANNOUNCES, RENEWAL, Announcements, announcement
 
-__all__ = ["CONFIG_MAP", "Announcing", "Surroundings"]
+__all__ = ["Announcing", "Surroundings"]
 
 _log = logging.getLogger("konverge.resolution")
 
-CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+_CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 _LEASE = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
 
 
@@ -54,14 +54,14 @@ class Surroundings:
         self._names = names
         self._changed = changed
         self._clock = clock
-        self._kinds = (CONFIG_MAP, _LEASE) if watches_others else (CONFIG_MAP,)
+        self._kinds = (_CONFIG_MAP, _LEASE) if watches_others else (_CONFIG_MAP,)
         self._announcements = Announcements()
         self._is_told = asyncio.Event()
         self._informers = Informers(
             client,
             namespaces=(home,),
             options={
-                CONFIG_MAP: CacheOptions(transform=self._only_what_matters),
+                _CONFIG_MAP: CacheOptions(transform=self._only_what_matters),
                 _LEASE: CacheOptions(label_selector=f"{ANNOUNCES}=true"),
             },
             clock=clock,
@@ -107,7 +107,7 @@ class Surroundings:
 
     def _tell(self) -> None:
         self._is_told.clear()
-        held = self._informers.running[CONFIG_MAP].list()
+        held = self._informers.running[_CONFIG_MAP].list()
         self._changed({obj["metadata"]["name"]: obj for obj in held if obj["metadata"]["name"] in self._names})
 
     def _only_what_matters(self, obj: Object) -> Object:
