@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -125,7 +124,7 @@ class CloudProvider:
                                       token=request.token, **wanted)  # fmt: skip
         elif {**self.cloud.things[found], **wanted} != self.cloud.things[found]:
             self.cloud.change(found, **wanted)
-        await asyncio.sleep(0)  # noqa: TID251  # a turn of the loop, as a request takes it
+        await SimulatedClock().sleep(0)  # a turn of the loop, as a request takes it
         return ItemResult(outputs={"id": found, "secret": sensitive("s3cr3t-output")}, handle=found)
 
     async def delete(self, request: ItemRequest) -> None:

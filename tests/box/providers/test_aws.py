@@ -15,6 +15,8 @@ from moto.server import ThreadedMotoServer
 from konverge.box.expressions import Sensitive
 from konverge.box.providers import ForeignError, ProviderError
 from konverge.box.providers.aws import Aws, BucketSpec, DeadLetter, QueueSpec, Settings
+from konverge.box.providers.aws.buckets import Buckets
+from konverge.box.providers.aws.session import Session
 from konverge.clock import SystemEntropy
 from konverge.testing.providers import PROVIDER_CASES, ProviderCase, ProviderSubject, ends_when_it_is_cancelled
 
@@ -275,12 +277,12 @@ async def test_a_service_that_is_down_is_said(aws: Aws, account: Account) -> Non
 
 
 async def test_a_bucket_of_another_account_is_somebody_elses(aws: Aws, account: Account) -> None:
-    class Denied:
-        async def call(self, *_: Any) -> Any:
+    class Denied(Session):
+        async def call(self, *_: Any, **__: Any) -> Any:
             raise account.s3.exceptions.ClientError({"Error": {"Code": "AccessDenied"}}, "GetBucketTagging")
 
     subject = bucket(aws, account, name_of("bucket"))
-    aws._kinds["Bucket"]._session = Denied()  # type: ignore[assignment]
+    aws._kinds["Bucket"] = Buckets(Denied())
 
     with pytest.raises(ForeignError):
         await subject.reconcile()

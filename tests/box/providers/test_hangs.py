@@ -66,16 +66,20 @@ async def test_a_call_that_ignores_its_cancellation_holds_up_nobody_but_itself()
 
 
 async def test_owners_wait_for_a_worker_no_longer_than_for_a_call() -> None:
-    provider = CloudProvider(Cloud())
-    provider.during = lambda request: forever() if request.owner.uid == "slow" else None
+    clock, provider = SimulatedClock(), CloudProvider(Cloud())
+    provider.during = lambda request: forever() if request.owner.uid.startswith("slow") else None
     pool = pool_of(provider, workers=1, item_seconds=10)
     slow = started(pool, Owner({}, uid="slow"))
-    await asyncio.sleep(0)  # noqa: TID251  # it has the worker
+    await clock.sleep(1)
+    slow_as_well = started(pool, Owner({}, uid="slow-as-well"))
+    await clock.sleep(1)
 
-    quick = await started(pool, Owner({}, uid="quick"))
+    third = await started(pool, Owner({}, uid="third"))
+    next_time = await started(pool, Owner({}, uid="third"))
 
-    assert quick.problems == () or "had no turn within 10 s" in quick.status[0]["message"]
-    assert (await slow).problems != ()
+    assert "had no turn within 10 s" in third.status[0]["message"]
+    assert next_time.problems == ()
+    assert all("did not end within 10 s" in done.status[0]["message"] for done in (await slow, await slow_as_well))
 
 
 async def test_all_items_of_an_owner_together_have_a_time_limit() -> None:

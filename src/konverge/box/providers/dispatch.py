@@ -282,7 +282,7 @@ class Dispatch:
             self._problems.append(StepError(self._where, problem))
 
     async def _write(self, records: Records) -> None:
-        if records == Records.of(self._object):
+        if list(records) == list(Records.of(self._object)):
             self._records = records
             return
         metadata = self._object["metadata"]

@@ -12,7 +12,7 @@ only what is marked with the owner's UID.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -87,16 +87,11 @@ class Records:
                 "what it was, or [] if nothing of the owner is left outside of the cluster"
             ) from error
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Record]:
         return iter(self._entries.values())
 
     def __len__(self) -> int:
         return len(self._entries)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Records) and self._entries == other._entries
-
-    __hash__ = None  # type: ignore[assignment]  # compared, never looked up
 
     def get(self, key: str) -> Record | None:
         """The entry of that key."""
