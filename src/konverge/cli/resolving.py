@@ -24,6 +24,7 @@ from konverge.errors import ConfigurationError
 from konverge.kube import Object
 from konverge.resolution.content_folder import ContentFolder
 from konverge.resolution.engine import Engine, EngineOptions, Outcome, Requester
+from konverge.resolution.failover import Resolves
 from konverge.resolution.local import CredentialPlace, LocalSetup, local_engine
 from konverge.resolution.lock import MAX_LOCK_BYTES, Lock
 from konverge.resolution.locking import LockedDefinitions, Node, resolve_tree
@@ -211,6 +212,12 @@ async def _engine(flags: Flags, resolvers: set[str]) -> AsyncIterator[Engine]:
         yield await stack.enter_async_context(local_engine(standard_resolvers(resolvers or None), setup, clock=clock))
 
 
+async def _tree(flags: Flags, engine: Engine, source: Resolves, roots: Sequence[WrittenReference]) -> list[Node]:
+    """These and everything that they refer to, within the time that there is."""
+    requester = Requester(flags.namespace)
+    return await resolve_tree(source, engine.registry, roots, requester, clock=SystemClock(), seconds=flags.seconds)
+
+
 async def resolve_one(flags: Flags) -> bytes:
     """Get what the reference names, and lock it where that is wanted; answers what to print.
 
@@ -218,11 +225,9 @@ async def resolve_one(flags: Flags) -> bytes:
         ResolutionError: There is no result.
     """
     assert flags.reference is not None
-    requester = Requester(flags.namespace)
-    clock = SystemClock()
     if flags.lock_file is None:
         async with _engine(flags, {flags.reference.resolver}) as engine:
-            outcome = await engine.resolve(flags.reference, requester, seconds=flags.seconds)
+            outcome = await engine.resolve(flags.reference, Requester(flags.namespace), seconds=flags.seconds)
         _warn(outcome)
         return _shown(outcome, flags.output)
     lock = _lock(flags.lock_file, may_be_absent=not flags.is_offline)
@@ -230,22 +235,15 @@ async def resolve_one(flags: Flags) -> bytes:
     async with _engine(flags, set()) as engine:
         before = Lock() if flags.is_update else lock
         source = LockedDefinitions(engine, before, contents, is_offline=flags.is_offline, may_add=True)
-        nodes = await resolve_tree(
-            source,
-            engine.registry,
-            [WrittenReference((flags.reference,))],
-            requester,
-            clock=clock,
-            seconds=flags.seconds,
-        )
+        nodes = await _tree(flags, engine, source, [WrittenReference((flags.reference,))])
         found = source.lock
         if flags.is_update:
             # What other roots need stays as it was; what nobody needs any more goes.
             others = LockedDefinitions(engine, lock, contents)
-            kept = [entry.asked for entry in lock if entry.root and entry.asked != _unpinned(flags.reference)]
-            if kept:
-                roots = [WrittenReference((each,)) for each in kept]
-                await resolve_tree(others, engine.registry, roots, requester, clock=clock, seconds=flags.seconds)
+            this = lock.find(flags.reference)
+            roots = [WrittenReference((entry.asked,)) for entry in lock if entry.root and entry is not this]
+            if roots:
+                await _tree(flags, engine, others, roots)
             found = Lock([*others.used, *source.used])
     found = found.with_root(flags.reference)
     if not flags.is_offline:
@@ -279,8 +277,7 @@ async def fetch_all(flags: Flags) -> bytes:
         updating = LockedDefinitions(engine, Lock(), contents, may_add=True)
         roots = [entry.asked for entry in lock if entry.root]
         written = [WrittenReference((each,)) for each in roots]
-        clock = SystemClock()
-        nodes = await resolve_tree(updating, engine.registry, written, requester, clock=clock, seconds=flags.seconds)
+        nodes = await _tree(flags, engine, updating, written)
     found = updating.lock
     for root in roots:
         found = found.with_root(root)
@@ -297,15 +294,12 @@ async def lock_roots(flags: Flags, roots: Sequence[WrittenReference]) -> None:
     """
     assert flags.lock_file is not None
     lock = _lock(flags.lock_file, may_be_absent=True)
-    clock = SystemClock()
     async with _engine(flags, set()) as engine:
         before = Lock() if flags.is_update else lock
         source = LockedDefinitions(
             engine, before, ContentFolder(flags.content), is_offline=flags.is_offline, may_add=True
         )
-        nodes = await resolve_tree(
-            source, engine.registry, roots, Requester(flags.namespace), clock=clock, seconds=flags.seconds
-        )
+        nodes = await _tree(flags, engine, source, roots)
     found = source.used
     for node in nodes:
         if node.parent is None:
@@ -313,10 +307,6 @@ async def lock_roots(flags: Flags, roots: Sequence[WrittenReference]) -> None:
     if not flags.is_offline:
         _write(flags.lock_file, found, before=lock)
     _tell(nodes)
-
-
-def _unpinned(reference: Reference) -> Reference:
-    return Reference(reference.resolver, reference.params)
 
 
 def _lock(file: Path, *, may_be_absent: bool) -> Lock:

@@ -78,6 +78,21 @@ class Registry:
     def __iter__(self) -> Iterator[Installed]:
         return iter(self._installed.values())
 
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is a resolver of that name, which may be switched off."""
+        return name in self._installed
+
+    def unavailable(self, name: str, elsewhere: Iterable[str] = ()) -> ResolutionError:
+        """The refusal of a resolver that may not be used: ``ResolverNotAvailable``.
+
+        Args:
+            name: What was asked for.
+            elsewhere: The resolvers that there are besides.
+        """
+        why = "is switched off" if name in self else "does not exist here"
+        known = ", ".join(sorted({*self.names, *elsewhere})) or "none"
+        return ResolutionError(Reason.RESOLVER_NOT_AVAILABLE, f"resolver {name[:80]!r} {why}; there are: {known}")
+
     def get(self, name: str) -> Installed:
         """The resolver of that name, ready to be used.
 
@@ -87,9 +102,7 @@ class Registry:
         """
         found = self._installed.get(name)
         if found is None or not found.is_enabled:
-            why = "is switched off" if found is not None else "does not exist here"
-            known = ", ".join(self.names) or "none"
-            raise ResolutionError(Reason.RESOLVER_NOT_AVAILABLE, f"resolver {name!r} {why}; there are: {known}")
+            raise self.unavailable(name)
         if found.mistakes:
             told = f"resolver {name!r} is not set up correctly: {'; '.join(found.mistakes[:3])}"
             raise ResolutionError(Reason.INVALID_CONFIGURATION, told)

@@ -75,6 +75,8 @@ async def test_requests_are_counted_by_resolver_reason_and_where_the_answer_was(
     assert found[total, "Resolved", "cache", "shelf"] == 1
     assert found[total, "NotFound", "none", "shelf"] == 1
     assert found[total, "ResolverNotAvailable", "none", "unknown"] == 1
+    assert found["konverge_resolution_seconds_count", "remote", "shelf"] == 1
+    assert found["konverge_resolution_seconds_count", "cache", "shelf"] == 1
     assert found["konverge_resolution_pending", "shelf"] == 1
     assert found["konverge_resolution_oldest_pending_seconds", "shelf"] > 0
     assert found["konverge_resolution_fetches",] == 1

@@ -136,29 +136,28 @@ def read_configuration(
     for installed in registry:
         if installed.mistakes:
             mistakes[resolver_config_name(installed.resolver.name)] = installed.mistakes
-    reading.value("proxy", lambda text: Proxy.parse(text) if text.strip() else None, None)
-    reading.value("ca-certificates", Trust, Trust())
-    default_lifetime: timedelta | None = timedelta(hours=1)
+    reading.value("proxy", lambda text: Proxy.parse(text) if text.strip() else None)
+    reading.value("ca-certificates", Trust)
     found = Configuration(
         registry=registry,
         options=EngineOptions(
-            kinds=reading.value("allowed-kinds", lambda text: AllowedKinds.parse(as_list(text)), AllowedKinds()),
-            cache_mode=reading.value("cache-mode", lambda text: CacheMode(text) if text else None, None),
-            attempts=reading.value("attempts", _from_one, 3),
-            timeout=reading.value("timeout", as_duration, timedelta(minutes=1)),
+            kinds=reading.value("allowed-kinds", lambda text: AllowedKinds.parse(as_list(text))),
+            cache_mode=reading.value("cache-mode", lambda text: CacheMode(text) if text else None),
+            attempts=reading.value("attempts", _from_one),
+            timeout=reading.value("timeout", as_duration),
         ),
-        source_map=reading.value("source-map", _source_map, SourceMap()),
+        source_map=reading.value("source-map", _source_map),
         cache_limits=CacheLimits(
-            entries=reading.value("cache-max-entries", int, 1000),
-            size_bytes=reading.value("cache-max-bytes", int, 64 << 20),
-            lifetime=reading.value("cache-ttl", as_duration, timedelta(minutes=5)),
-            failure_lifetime=reading.value("cache-failure-ttl", as_duration, timedelta(seconds=15)),
+            entries=reading.value("cache-max-entries", int),
+            size_bytes=reading.value("cache-max-bytes", int),
+            lifetime=reading.value("cache-ttl", as_duration),
+            failure_lifetime=reading.value("cache-failure-ttl", as_duration),
         ),
         default_resolver=general.plain["default-resolver"].strip(),
         finished_lifetime=reading.value(
-            "finished-ttl", lambda text: None if text.strip() == NEVER else as_duration(text), default_lifetime
+            "finished-ttl", lambda text: None if text.strip() == NEVER else as_duration(text)
         ),
-        inline_bytes=reading.value("inline-max-bytes", lambda text: min(int(text), MAX_CONTENT_BYTES), 0),
+        inline_bytes=reading.value("inline-max-bytes", lambda text: min(int(text), MAX_CONTENT_BYTES)),
         mistakes=mistakes,
         ignored=tektons.ignored,
     )
@@ -174,12 +173,13 @@ class _Reading:
         self._settings = settings
         self.mistakes = mistakes
 
-    def value(self, key: str, read: Callable[[str], T], default: T) -> T:
+    def value(self, key: str, read: Callable[[str], T]) -> T:
+        """What a setting says; where that cannot be read, its default: no request gets as far as that matters."""
         try:
             return read(self._settings[key])
         except ValueError as error:
             self.mistakes.append(f"{key}: {error}")
-            return default
+            return read(GENERAL_SETTINGS[key].default)
 
 
 def _sets(sets: Mapping[str, Mapping[str, str]]) -> list[str]:

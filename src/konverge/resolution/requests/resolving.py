@@ -300,7 +300,7 @@ class ResolutionRun:
     def _served(self, asked: Asked) -> Served:
         if asked.mistake is not None:
             return Served.HERE if self._keeps_lifecycle else Served.NOWHERE
-        if any(installed.resolver.name == asked.resolver for installed in self.configuration.registry):
+        if asked.resolver in self.configuration.registry:
             return Served.HERE
         return Served.ELSEWHERE if asked.resolver in self.others() else Served.NOWHERE
 
@@ -328,12 +328,7 @@ class ResolutionRun:
         return self._policies
 
     def _nobody(self, asked: Asked) -> ResolutionError:
-        registry = self.configuration.registry
-        is_off = any(installed.resolver.name == asked.resolver for installed in registry)
-        known = ", ".join(sorted({*registry.names, *self.others()})) or "none"
-        why = "is switched off" if is_off else "does not exist here"
-        told = f"resolver {asked.resolver[:80]!r} {why}; there are: {known}"
-        return ResolutionError(Reason.RESOLVER_NOT_AVAILABLE, told)
+        return self.configuration.registry.unavailable(asked.resolver, self.others())
 
     def _late(self, dialect: Dialect, ctx: OwnerContext, asked: Asked) -> ResolutionError:
         limit = self.configuration.options.timeout.total_seconds()
@@ -363,8 +358,8 @@ class ResolutionRun:
         self._told_slow.discard(uid)
 
     def _label(self, resolver: str) -> str:
-        names = {installed.resolver.name for installed in self.configuration.registry}
-        return resolver if resolver in names or resolver in self.others() else UNKNOWN
+        is_known = resolver in self.configuration.registry or resolver in self.others()
+        return resolver if is_known else UNKNOWN
 
     def _count(self, dialect: Dialect, request: Object, asked: Asked, reason: str, fetched_from: str) -> None:
         if self._figures is not None:
