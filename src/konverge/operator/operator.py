@@ -18,7 +18,7 @@ from konverge.operator.kinds import Kind, kind_of
 from konverge.operator.options import RunOptions
 from konverge.operator.policy_rules import Use
 from konverge.operator.reconciling import ComponentFactory, Reconciler, components_reconciler
-from konverge.operator.registered import Registered, Registration
+from konverge.operator.registered import Registered, RegisteredFinalizer, Registration
 from konverge.runtime import DEFAULT_TIMEOUT, DEFAULT_WORKERS, MapToOwners, Predicate, WatchedKind
 
 __all__ = ["Operator"]
@@ -176,7 +176,7 @@ class Operator:
                 mistakes.append(f"{cls.__name__} has a finalizer already")
             if mistakes:
                 raise BuildError(f"operator {self.name}", mistakes)
-            self.registered.finalizers[cls] = finalizers, reconciler, is_needed
+            self.registered.finalizers[cls] = RegisteredFinalizer(finalizers, reconciler, is_needed)
             return reconciler
 
         return register

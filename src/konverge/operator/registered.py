@@ -19,7 +19,7 @@ from konverge.operator.webhooks import WebhookRegistry
 from konverge.runtime import Predicate, WatchedKind
 from konverge.runtime.webhooks import Endpoint, conversion_config, webhook_manifests
 
-__all__ = ["Registered", "Registration"]
+__all__ = ["Registered", "RegisteredFinalizer", "Registration"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,21 @@ class Registration:
     factories: tuple[ComponentFactory[Any], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class RegisteredFinalizer:
+    """What has to be done before the owners of a class may go.
+
+    Args:
+        names: The entries in ``metadata.finalizers``.
+        reconciler: What a pass over an owner that is being deleted does.
+        is_needed: Tells which owners get it; None for every owner.
+    """
+
+    names: tuple[str, ...]
+    reconciler: Reconciler[Any]
+    is_needed: Callable[[Object], bool] | None = None
+
+
 @dataclass(slots=True)
 class Registered:
     """Everything that belongs to one operator; it grows as its author's module is loaded.
@@ -52,7 +67,7 @@ class Registered:
     Args:
         name: The operator's name.
         classes: The classes with their reconciles, in order.
-        finalizers: By class: the finalizer's names, what has to be done, and which owners need it.
+        finalizers: By class.
         watches: What else concerns owners.
         indexes: By kind and name.
         cache_options: What of a kind is held in memory.
@@ -63,9 +78,7 @@ class Registered:
 
     name: str
     classes: list[Registration] = field(default_factory=list)
-    finalizers: dict[type[Any], tuple[tuple[str, ...], Reconciler[Any], Callable[[Object], bool] | None]] = field(
-        default_factory=dict
-    )
+    finalizers: dict[type[Any], RegisteredFinalizer] = field(default_factory=dict)
     watches: list[WatchedKind] = field(default_factory=list)
     indexes: dict[tuple[GroupVersionKind, str], Callable[[Object], Sequence[str]]] = field(default_factory=dict)
     cache_options: dict[GroupVersionKind, CacheOptions] = field(default_factory=dict)

@@ -121,9 +121,9 @@ class _Run:
         definition, metrics = definition_of(cls), self.metrics
         finalizer: Finalizer | None = None
         if cls in self._registered.finalizers:
-            (name, *others), reconciler, is_needed = self._registered.finalizers[cls]
-            finalize = self._owner_pass(registration, reconciler, ends=True)
-            finalizer = Finalizer(name, finalize, tuple(others), is_needed)
+            found = self._registered.finalizers[cls]
+            finalize = self._owner_pass(registration, found.reconciler, ends=True)
+            finalizer = Finalizer(found.names, finalize, found.is_needed)
         return OwnerKind(
             name=definition.singular,
             gvk=definition.gvk,

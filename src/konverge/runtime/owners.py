@@ -27,22 +27,15 @@ class Finalizer:
     """What has to be done before an owner may go.
 
     Args:
-        name: The entry in ``metadata.finalizers``.
+        names: The entries in ``metadata.finalizers``, which come and go together.
         finalize: One pass over an owner that is being deleted. None says that all is done; a `Result` that it is not.
-        others: Further entries, which come and go with it.
         is_needed: Tells whether an owner gets it before its pass; None for every owner. Who has it keeps it until the
             end, since what it was needed for may still be there.
     """
 
-    name: str
+    names: tuple[str, ...]
     finalize: ReconcileOwner
-    others: tuple[str, ...] = ()
     is_needed: Callable[[Object], bool] | None = None
-
-    @property
-    def entries(self) -> tuple[str, ...]:
-        """All entries."""
-        return (self.name, *self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +131,7 @@ class Owners:
     async def _with_finalizer(self, owner: Object, finalizer: Finalizer, client: CachedClient) -> Object:
         metadata = owner["metadata"]
         present = metadata.get("finalizers") or []
-        missing = [name for name in finalizer.entries if name not in present]
+        missing = [name for name in finalizer.names if name not in present]
         if not missing or (finalizer.is_needed is not None and not finalizer.is_needed(owner)):
             return owner
         # The whole list is replaced: the version makes sure that nobody else's entry gets lost.
@@ -153,7 +146,7 @@ class Owners:
             metadata = current["metadata"]
             if metadata["uid"] != uid:
                 return
-            rest = [entry for entry in metadata.get("finalizers") or [] if entry not in finalizer.entries]
+            rest = [entry for entry in metadata.get("finalizers") or [] if entry not in finalizer.names]
             body = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": rest or None}}
             await client.patch(self.kind.gvk, key, body, patch_type="merge")
         except NotFoundError:
@@ -165,7 +158,7 @@ class Owners:
     def _is_finalized_here(self, owner: Object) -> bool:
         finalizer = self.kind.finalizer
         present = owner["metadata"].get("finalizers") or ()
-        return finalizer is not None and any(name in present for name in finalizer.entries)
+        return finalizer is not None and any(name in present for name in finalizer.names)
 
     @property
     def _informer(self) -> Informer:

@@ -1,12 +1,11 @@
 """The order of the steps: what each sees, and what it does not."""
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from konverge.box.file import BoxFileError, find_mistakes
+from konverge.box.file import find_mistakes
 from konverge.box.file.scopes import STEPS
 from konverge.box.running import ORDER
 from tests.box.running.boxes import SHELF, Library, a_box, box_text, config_map, custom_resource
@@ -53,15 +52,10 @@ def test_what_a_step_makes_is_unknown_to_those_before_it(step: str, name: str) -
 def test_the_order_of_passes_is_that_of_the_file() -> None:
     names = [step.name for step in ORDER]
 
+    assert len(set(names)) == len(names)
     assert [name for name in names if name in STEPS] == [name for name in STEPS if name != "onDelete"]
     assert names.index("forEach") == names.index("onCreate") - 1
     assert all(step.always for step in ORDER[names.index("status") :])
-
-
-def test_a_loop_of_the_order_would_be_seen() -> None:
-    assert all(one.name != other.name for one, other in pairwise(ORDER))
-    with pytest.raises(BoxFileError, match="children"):
-        a_box(shelf=custom_resource("Shelf", onReconcile={"configMaps": [config_map(a="{{ children.pods }}")]}))
 
 
 @pytest.mark.anyio
