@@ -38,7 +38,7 @@ def parsed_url(text: str, schemes: Collection[str] = ("http", "https")) -> URL:
         found = parts[1][:20] if parts else "none"
         raise _invalid(f"expected {' or '.join(f'{each}://' for each in schemes)} and a host, found scheme {found}")
     if "@" in parts[2]:
-        raise _invalid("expected no user and no password before the host")
+        raise _invalid("expected no user and no password before the host; they are given apart from it")
     try:
         url = URL(text).with_fragment(None)
         if not url.raw_host or url.port == 0 or "%" in url.raw_host:

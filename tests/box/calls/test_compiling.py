@@ -45,8 +45,11 @@ def test_calls_in_a_circle_are_refused() -> None:
 
 
 MISTAKES = {
-    "a scheme": ("{name: a, url: 'ftp://a.example'}", "[0].url: expected a URL with http or https, found ftp"),
-    "a user": ("{name: a, url: 'http://u:p@a.example'}", "without a user and a password"),
+    "a scheme": (
+        "{name: a, url: 'ftp://a.example'}",
+        "[0].url: expected a URL such as http://host/…",
+    ),
+    "a user": ("{name: a, url: 'http://u:p@a.example'}", "expected no user and no password"),
     "a query over http": ("{name: a, url: 'http://a.example', query: up}", "[0].query: expected no query"),
     "no query": ("{name: a, url: 'http://a.example', protocol: prometheus}", "[0].query: expected a query, found none"),
     "a body for Redis": (

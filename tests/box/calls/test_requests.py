@@ -11,20 +11,21 @@ from konverge.box.calls.requests import check_headers, parsed_url, place_of
 from konverge.network import Networks
 
 URLS = {
-    "ftp://example.com/": "expected a URL with http or https, found ftp",
-    "file:///etc/passwd": "expected a URL with http or https, found file",
-    "example.com": "expected a URL with http or https, found 'example.com'",
-    "http:///path": "found one without a host",
-    "http://:80/path": "found one without a host",
+    "ftp://example.com/": "expected http:// or https:// and a host, found scheme ftp",
+    "file:///etc/passwd": "expected http:// or https:// and a host, found scheme file",
+    "example.com": "expected http:// or https:// and a host, found scheme none",
+    "http:///path": "found no host",
+    "http://:80/path": "found no host",
     "http://host:99999/": "a port that is none",
     "http://host:0/": "a port that is none",
-    "http://user:password@example.com/": "without a user and a password",
-    "http://user@example.com/": "without a user and a password",
-    "http://good.example@169.254.169.254/": "without a user and a password",
-    "http://example.com/a b": "found one with blanks",
+    "http://user:password@example.com/": "expected no user and no password",
+    "http://user@example.com/": "expected no user and no password",
+    "http://good.example@169.254.169.254/": "expected no user and no password",
+    "http://example.com/a b": "expected no blanks",
     "http://example.com\\@evil.example/": "backslashes",
     "http://example.com/\r\nX-Evil: 1": "control characters",
-    "http://example.com/" + "a" * 9000: "of at most 8192 letters",
+    "http://0177.1/": "neither a name nor an address",
+    "http://example.com/" + "a" * 9000: "expected at most 8192 letters",
 }
 
 
@@ -36,9 +37,10 @@ def test_a_url_that_cannot_be_used_is_refused(url: str, problem: str) -> None:
     assert "password@" not in failure.value.problem
 
 
-def test_a_url_that_comes_from_a_secret_is_not_shown() -> None:
+@pytest.mark.parametrize("url", ["hunter2", "hunter2://a.example/", "http://hunter2@a.example/"])
+def test_a_url_that_comes_from_a_secret_is_not_shown(url: str) -> None:
     with pytest.raises(CallFailure) as failure:
-        parsed_url("hunter2", "http", is_sensitive=True)
+        parsed_url(url, "http", is_sensitive=True)
     assert "hunter2" not in str(failure.value)
 
 

@@ -12,7 +12,8 @@ from yarl import URL
 
 from konverge.box.calls.failures import CallFailure
 from konverge.box.calls.retrying import NEVER, Pauses
-from konverge.network import Networks
+from konverge.network import InvalidRequestError, Networks
+from konverge.network import parsed_url as checked_url
 
 __all__ = ["PORTS", "SCHEMES", "Place", "Request", "check_headers", "parsed_url"]
 
@@ -24,10 +25,7 @@ SCHEMES = {
 }
 PORTS = {"http": 80, "https": 443, "redis": 6379, "rediss": 6379, "postgres": 5432, "postgresql": 5432}
 
-_LONGEST_URL = 8192
 _SHOWN_LENGTH = 200
-_NO_URL_LETTER = re.compile(r"[\x00-\x20\x7f\\]")
-_SCHEME_AND_AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)")
 
 _MOST_HEADERS = 100
 _LONGEST_HEADER = 8192
@@ -149,25 +147,11 @@ def parsed_url(text: str, protocol: str, *, is_sensitive: bool = False) -> URL:
     Raises:
         CallFailure: It cannot be used.
     """
-    expected = f"expected a URL such as {SCHEMES[protocol][0]}://host/…"
-    if len(text) > _LONGEST_URL:
-        raise CallFailure(f"{expected} of at most {_LONGEST_URL} letters, found {len(text)}")
-    if _NO_URL_LETTER.search(text):
-        raise CallFailure(f"{expected}, found one with blanks, backslashes or control characters; urlEncode helps")
-    parts = _SCHEME_AND_AUTHORITY.match(text)
-    scheme = parts[1].lower() if parts else ""
-    if parts is None or scheme not in SCHEMES[protocol]:
-        found = "not shown" if is_sensitive else (scheme or repr(text[:40]))
-        raise CallFailure(f"expected a URL with {' or '.join(SCHEMES[protocol])}, found {found}")
-    if "@" in parts[2]:
-        raise CallFailure("expected a URL without a user and a password: auth has the password, ?user=… the user")
     try:
-        url = URL(text).with_fragment(None)
-        if not url.raw_host or url.port == 0:
-            raise ValueError
-    except (ValueError, UnicodeError):
-        raise CallFailure(f"{expected}, found one without a host or with a port that is none") from None
-    return url
+        return checked_url(text, SCHEMES[protocol])
+    except InvalidRequestError as error:
+        found = "comes from a Secret (not shown) and is none" if is_sensitive else error.problem
+        raise CallFailure(f"expected a URL such as {SCHEMES[protocol][0]}://host/…; this one {found}") from None
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
