@@ -130,9 +130,10 @@ def test_a_secret_is_refused_before_anybody_is_asked(kind: str) -> None:
 
 
 def test_what_the_server_keeps_in_an_object_does_not_come_out() -> None:
-    metadata = {"name": "a", "namespace": "b", "labels": {"c": "d"}, "annotations": {"e": "f"}}
+    annotations = {"e": "f"}
+    metadata = {"name": "a", "namespace": "b", "labels": {"c": "d"}, "annotations": annotations}
     last = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
-    servers = {"uid": "1", "resourceVersion": "2", "managedFields": [], "annotations": metadata["annotations"] | last}  # type: ignore[operator]
+    servers = {"uid": "1", "resourceVersion": "2", "managedFields": [], "annotations": annotations | last}
     obj = {"apiVersion": "v1", "kind": "A", "metadata": metadata, "spec": {"x": 1}}
     assert clean(obj | {"metadata": metadata | servers, "status": {"y": 2}}) == obj
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from konverge.clock import SeededEntropy, SimulatedClock
+from konverge.clock import SeededEntropy
 from konverge.network import Bounds
 from konverge.resolution import (
     Digest,
@@ -17,30 +17,23 @@ from konverge.resolution import (
     Reference,
     ResolutionError,
     Resolved,
-    Services,
     Source,
 )
 from konverge.resolution.cache import CacheMode
 from konverge.resolution.engine import Engine, EngineOptions, Outcome, Requester
-from konverge.resolution.policy import Admission, Policy, SignatureMode, SignatureRule, SourcePrefix
-from konverge.resolution.registry import Installed, Registry
+from konverge.resolution.policy import Policy, SignatureMode, SignatureRule, SourcePrefix
+from konverge.resolution.registry import Registry
 from konverge.resolution.source_map import SourceMap
+from tests.resolution.library import CLOCK, WEB, services_for
 from tests.resolution.shelf import BOX, Shelf
 
 pytestmark = pytest.mark.anyio
 
-WEB = Requester("web")
-CLOCK = SimulatedClock()
 UNREACHABLE = ResolutionError(Reason.UNREACHABLE, "nobody answers")
 
 
-def services_for(requester: Requester, admission: Admission) -> Services:
-    nothing: Any = None
-    return Services(http=nothing, secrets=nothing, workspaces=nothing, clock=CLOCK)
-
-
 def engine_of(shelf: Shelf, *, options: EngineOptions | None = None, **more: Any) -> Engine:
-    registry = more.pop("registry", None) or Registry([Installed(shelf, timeout=more.pop("timeout", None))])
+    registry = more.pop("registry", None) or Registry.of([shelf])
     return Engine(registry, services_for, clock=CLOCK, entropy=SeededEntropy(), options=options, **more)
 
 
@@ -131,7 +124,8 @@ async def test_the_smaller_of_the_timeouts_ends_it() -> None:
     for theirs, ours, told in ((1, 10, "1 s"), (10, 2, "2 s")):
         shelf = Shelf()
         options = EngineOptions(timeout=timedelta(seconds=ours))
-        engine = engine_of(shelf, options=options, timeout=timedelta(seconds=theirs))
+        registry = Registry.of([shelf], {"shelf": {"fetch-timeout": f"{theirs}s"}})
+        engine = engine_of(shelf, options=options, registry=registry)
         error = await refused(engine, ref(seconds="100"))
         assert error.reason is Reason.TIMED_OUT
         assert told in error.message

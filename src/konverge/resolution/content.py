@@ -110,7 +110,7 @@ def check_content(data: bytes, allowed: AllowedKinds = ANY_KIND) -> Object:
         raise _unsupported("an object whose fields have texts as names", "one with other names")
     gvk = GroupVersionKind.parse(api_version, kind)
     if not allowed.allows(gvk):
-        known = ", ".join(allowed.rules) or "any kind but Secret"
+        known = ", ".join(allowed.rules) or "any kind but Secrets and lists"
         raise ResolutionError(
             Reason.UNSUPPORTED_CONTENT, f"the content is of a kind that may not be fetched; allowed: {known}"
         )

@@ -258,8 +258,9 @@ class Engine:
         keeps, keeps_pinned = (
             is_kept(operator=self.options.cache_mode, asked=asked, is_pinned=pinned) for pinned in (is_pinned, True)
         )
-        timeout = installed.timeout or (as_duration(found) if (found := settings.get("fetch-timeout")) else None)
-        seconds = min(self.options.timeout, timeout or self.options.timeout).total_seconds()
+        timeout = self.options.timeout
+        if own := settings.get("fetch-timeout"):
+            timeout = min(timeout, as_duration(own))
         services = self._services_for(requester, admission)
         return _Plan(
             installed=installed,
@@ -268,7 +269,7 @@ class Engine:
                 settings,
                 requester.namespace,
                 requester.user,
-                seconds,
+                timeout.total_seconds(),
                 services,
                 wants_signatures=bool(admission.signatures),
             ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from importlib.metadata import EntryPoint, entry_points
 
 from konverge.errors import ConfigurationError, describe
@@ -28,14 +27,12 @@ class Installed:
         settings: Its settings.
         is_enabled: Whether it may be used.
         mistakes: What is wrong with its configuration; with any, every request to it fails and says so.
-        timeout: How long one resolution may take; None leaves it to who asks.
     """
 
     resolver: Resolver
     settings: ResolverSettings = field(default_factory=ResolverSettings)
     is_enabled: bool = True
     mistakes: tuple[str, ...] = ()
-    timeout: timedelta | None = None
 
 
 class Registry:

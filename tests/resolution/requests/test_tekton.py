@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from konverge.kube import find_condition
-from konverge.resolution import Digest, Reason, ResolutionError
+from konverge.resolution import Digest, Fetch, Reason, ResolutionError
 from konverge.resolution.requests import TEKTON_REQUEST
 from konverge.resolution.resolvers.cluster import ClusterResolver
 from konverge.testing import Cluster
@@ -49,11 +49,14 @@ async def test_a_request_for_a_task_of_the_cluster_is_resolved_as_by_tekton(desk
 
 
 async def test_texts_lists_and_mappings_reach_the_resolver_as_they_are(desk: Desk) -> None:
-    shelf = Shelf()
     params = {"url": "https://a.example/x", "list": ["a", "b"], "object": {"c": "d"}}
     seen = []
-    shelf.answer = lambda fetch, calls: seen.append(dict(fetch.params)) or BOX  # type: ignore[func-returns-value,redundant-expr]
-    async with desk.served_by(shelf, serves_tekton=True):
+
+    def answer(fetch: Fetch, calls: int) -> bytes:
+        seen.append(dict(fetch.params))
+        return BOX
+
+    async with desk.served_by(Shelf(answer), serves_tekton=True):
         await desk.ask_as_tekton("request", "shelf", params)
         await desk.ended("request", TEKTON_REQUEST)
 

@@ -42,7 +42,9 @@ GENERAL_SETTINGS: Mapping[str, Setting] = {
     "attempts": Setting("How often a remote is asked in all, when it may answer later", "integer", "3"),
     "default-resolver": Setting("Who is asked when a request names nobody"),
     "disabled-resolvers": Setting("Resolvers that may not be used", "list"),
-    "allowed-kinds": Setting("Kinds that may be fetched, as Kind.group or *.group; all but Secret when empty", "list"),
+    "allowed-kinds": Setting(
+        "Kinds that may be fetched, as Kind.group or *.group; all but Secrets and lists when empty", "list"
+    ),
     "source-map": Setting("Addresses that stand for others, a line each: from => to"),
     **CONNECTION_SETTINGS,
     "cache-mode": Setting("auto, always or never for everybody; empty leaves it to who asks"),
