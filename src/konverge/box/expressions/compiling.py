@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from jinja2 import nodes
 
@@ -23,7 +23,6 @@ from konverge.box.expressions.operations import (
     child_of,
     compared,
     divided,
-    joined,
     read_path,
     shown_key,
     turns_of,
@@ -32,6 +31,7 @@ from konverge.box.expressions.operations import (
 )
 from konverge.box.expressions.run import Failure, Run
 from konverge.box.expressions.sensitive import Sensitive
+from konverge.box.expressions.tree import alone_in, begin_of, key_of, refuse, shown, targets_of
 from konverge.box.expressions.values import GREATEST_INTEGER, OMIT, Absent, is_number, kind_of, nearest
 
 __all__ = ["Compiler", "Program"]
@@ -78,9 +78,9 @@ class Compiler:
         Raises:
             GrammarError: It has what expressions cannot have.
         """
-        alone = _alone(tree)
+        alone = alone_in(tree)
         evaluate = self._step(alone) if alone is not None else self._text(tree.body)
-        at = _begin(alone).lineno if alone is not None else 0
+        at = begin_of(alone).lineno if alone is not None else 0
         return Program(evaluate, frozenset(self._names), frozenset(self._needs), at)
 
     def _text(self, body: list[nodes.Node]) -> Step:
@@ -105,7 +105,7 @@ class Compiler:
             elif isinstance(node, nodes.For):
                 writes.append(self._for(node))
             else:
-                _refuse(node)
+                refuse(node)
         if len(writes) == 1:
             return writes[0]
 
@@ -116,7 +116,7 @@ class Compiler:
         return write
 
     def _output(self, node: nodes.Expr) -> Write:
-        at = _begin(node).lineno
+        at = begin_of(node).lineno
         if isinstance(node, nodes.TemplateData):
             data = node.data
             return lambda run, text: text.add(run, data, at)
@@ -144,7 +144,7 @@ class Compiler:
         at = node.lineno
         if node.recursive:
             raise GrammarError(at, "a loop cannot be recursive")
-        names = _targets(node.target)
+        names = targets_of(node.target)
         items = self._step(node.iter)
         self._locals += [*names, "loop"]
         test = self._step(node.test) if node.test is not None else None
@@ -177,7 +177,7 @@ class Compiler:
     def _step(self, node: nodes.Node) -> Step:
         make = _EXPRESSIONS.get(type(node))
         if make is None:
-            _refuse(node)
+            refuse(node)
         self._depth += 1
         if self._depth > _MAXIMUM_DEPTH:
             raise GrammarError(node.lineno, f"nests deeper than {_MAXIMUM_DEPTH} levels")
@@ -195,7 +195,7 @@ class Compiler:
         """A path; what is known of it beforehand is looked up in one go."""
         keys: list[str | int] = []
         inner: nodes.Node = node
-        while (key := _key_of(inner)) is not None and isinstance(inner, nodes.Getattr | nodes.Getitem):
+        while (key := key_of(inner)) is not None and isinstance(inner, nodes.Getattr | nodes.Getitem):
             keys.insert(0, key)
             inner = inner.node
             if len(keys) > _MAXIMUM_DEPTH:
@@ -220,7 +220,7 @@ class Compiler:
     def _item(self, node: nodes.Getitem) -> Step:
         """An item whose key is computed, or a slice."""
         start, at = self._step(node.node), node.lineno
-        shown = _shown(node.node)
+        path = shown(node.node)
         if isinstance(node.arg, nodes.Slice):
             bounds = [self._step(each) if each is not None else None for each in (node.arg.start, node.arg.stop)]
             if node.arg.step is not None:
@@ -242,7 +242,7 @@ class Compiler:
             key = run.seen(item(run), at)
             if type(key) not in (str, int):
                 raise Failure(at, f"expected text or an integer in brackets, found {kind_of(key)}")
-            return child_of(run, start(run), key, f"{shown}[{'…' if run.is_tainted else shown_key(key)}]", at)
+            return child_of(run, start(run), key, f"{path}[{'…' if run.is_tainted else shown_key(key)}]", at)
 
         return look
 
@@ -361,7 +361,7 @@ class Compiler:
 
     def _filter(self, node: nodes.Filter) -> Step:
         if node.node is None:
-            _refuse(node)
+            refuse(node)
         arguments = [*node.args, node.node] if node.name == "default" else [node.node, *node.args]
         return self._application(node.name, arguments, node)
 
@@ -408,60 +408,6 @@ class Compiler:
         return lambda run: fits(run.seen(value(run), at))
 
 
-def _alone(tree: nodes.Template) -> nodes.Expr | None:
-    """The expression that the text is, apart from blanks around it."""
-    parts = [part for node in tree.body for part in (node.nodes if isinstance(node, nodes.Output) else [node])]
-    filled = [part for part in parts if not (isinstance(part, nodes.TemplateData) and not part.data.strip())]
-    only = filled[0] if len(filled) == 1 else None
-    return only if isinstance(only, nodes.Expr) and not isinstance(only, nodes.TemplateData) else None
-
-
-def _begin(node: nodes.Node) -> nodes.Node:
-    """Where a path begins."""
-    while isinstance(node, nodes.Getattr | nodes.Getitem):
-        node = node.node
-    return node
-
-
-def _key_of(node: nodes.Node) -> str | int | None:
-    """The key of an item that is known beforehand."""
-    if isinstance(node, nodes.Getattr):
-        return node.attr
-    if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const) and type(node.arg.value) in (str, int):
-        key: str | int = node.arg.value
-        return key
-    return None
-
-
-def _shown(node: nodes.Node) -> str:
-    """A path as messages show it."""
-    key = _key_of(node)
-    if isinstance(node, nodes.Getattr | nodes.Getitem) and key is not None:
-        return joined(_shown(node.node), key)
-    return node.name if isinstance(node, nodes.Name) else "…"
-
-
-def _targets(target: nodes.Node) -> list[str]:
-    """The names that a loop gives to what it is at."""
-    names = target.items if isinstance(target, nodes.Tuple) else [target]
-    return [_refuse(each) if not isinstance(each, nodes.Name) else each.name for each in names]
-
-
-def _refuse(node: nodes.Node) -> NoReturn:
-    name = type(node).__name__
-    raise GrammarError(node.lineno, f"expected a value, if or for; found {_NAMES.get(name, name)}")
-
-
-_NAMES = {
-    "Assign": "set",
-    "AssignBlock": "set",
-    "CallBlock": "call",
-    "ExprStmt": "do",
-    "FilterBlock": "filter",
-    "FromImport": "from",
-    "Pow": "**",
-    "ScopedEvalContextModifier": "autoescape",
-}
 _TESTS: dict[str, Callable[[Any], bool]] = {
     "none": lambda value: value is None,
     "null": lambda value: value is None,

@@ -6,17 +6,8 @@ from typing import Any
 
 from msgspec import field
 
-from konverge.box.file.model import (
-    ApiVersion,
-    Condition,
-    Conditional,
-    Duration,
-    ForEach,
-    KindName,
-    Number,
-    ObjectReference,
-    Tls,
-)
+from konverge.box.file.model import Condition, Conditional, ForEach, Number, ObjectReference, Tls
+from konverge.box.file.texts import ApiVersion, Duration, KindName
 
 __all__ = [
     "ConfigMapEntry",

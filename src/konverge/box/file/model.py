@@ -1,7 +1,7 @@
 """What a loaded box is: frozen values, whose texts may still hold expressions.
 
-A field that is a plain ``str`` may hold expressions; the types that are declared first in this module are texts that
-may not. `UNSET` stands for what the file does not say, where an explicit null would be something else.
+A field that is a plain ``str`` may hold expressions; those of `konverge.box.file.texts` may not. `UNSET` stands for
+what the file does not say, where an explicit null would be something else.
 """
 
 from __future__ import annotations
@@ -12,6 +12,17 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from konverge.box.file.schemas import OpenAPI
+from konverge.box.file.texts import (
+    ApiVersion,
+    ClockTime,
+    DnsName,
+    Duration,
+    FieldPath,
+    Identifier,
+    KindName,
+    Network,
+    Plain,
+)
 from konverge.crd.names import camel_case
 from konverge.kube import GroupVersionKind, Object
 
@@ -19,7 +30,6 @@ __all__ = [
     "API_VERSION",
     "KIND",
     "RESERVED_STATUS",
-    "ApiVersion",
     "BoxMetadata",
     "BoxSpec",
     "CallAuthentication",
@@ -30,11 +40,9 @@ __all__ = [
     "CustomResource",
     "DeleteGroup",
     "DeleteTarget",
-    "Duration",
     "ExternalCall",
     "ForEach",
     "Group",
-    "KindName",
     "MutationRule",
     "Normalize",
     "Number",
@@ -61,40 +69,6 @@ KIND = "OperatorBox"
 
 RESERVED_STATUS = frozenset({"conditions", "observedGeneration", "providers"})
 """Fields of the status that konverge itself writes."""
-
-Identifier: TypeAlias = Annotated[
-    str,
-    Meta(
-        pattern=r"^[a-z][A-Za-z0-9]{0,62}$",
-        description="a name that expressions can use: letters and digits, beginning with a small letter",
-    ),
-]
-DnsName: TypeAlias = Annotated[
-    str, Meta(pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$", description="a name as Kubernetes' objects have it")
-]
-FieldPath: TypeAlias = Annotated[
-    str,
-    Meta(
-        pattern=r"^\.?[A-Za-z_][\w-]*(\.[\w-]+)*$",
-        description="a path of field names such as spec.schedule, without an expression",
-    ),
-]
-Duration: TypeAlias = Annotated[
-    str,
-    Meta(
-        pattern=r"^(\d{1,9}(\.\d{1,3})?(ms|mo|s|m|h|d|w|y))+$",
-        description="a duration such as 90s, 5m, 12h or 90d",
-    ),
-]
-ClockTime: TypeAlias = Annotated[str, Meta(pattern=r"^([01]\d|2[0-3]):[0-5]\d$", description="a time such as 09:00")]
-Network: TypeAlias = Annotated[
-    str, Meta(pattern=r"^[0-9A-Fa-f.:]+(/\d{1,3})?$", description="a network such as 10.0.0.0/8")
-]
-ApiVersion: TypeAlias = Annotated[
-    str, Meta(pattern=r"^([a-z0-9.-]+/)?v[0-9][a-z0-9]*$", description="a group and version such as apps/v1")
-]
-KindName: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Z][A-Za-z0-9]{0,62}$", description="a kind such as Deployment")]
-Plain: TypeAlias = Annotated[str, Meta(pattern=r"^(?![\s\S]*\{\{)", description="a text without expressions")]
 
 Scalar: TypeAlias = str | int | float | bool | None
 Number: TypeAlias = int | float | str

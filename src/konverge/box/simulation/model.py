@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from konverge.box.calls.known_answers import KnownAnswer
 from konverge.box.file import BoxMetadata
-from konverge.box.file.model import ApiVersion, Duration, KindName
+from konverge.box.file.texts import ApiVersion, Duration, KindName
 from konverge.crd.names import camel_case
 
 __all__ = [
