@@ -47,7 +47,8 @@ def test_calls_in_a_circle_are_refused() -> None:
 MISTAKES = {
     "a scheme": (
         "{name: a, url: 'ftp://a.example'}",
-        "[0].url: expected a URL such as http://host/…",
+        "[0].url: expected a URL such as http://host/…; this one cannot be used: expected http:// or https:// and a "
+        "host, found scheme ftp",
     ),
     "a user": ("{name: a, url: 'http://u:p@a.example'}", "expected no user and no password"),
     "a query over http": ("{name: a, url: 'http://a.example', query: up}", "[0].query: expected no query"),
