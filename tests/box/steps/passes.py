@@ -11,7 +11,6 @@ from typing import Any
 from konverge.box.expressions import Environment
 from konverge.box.steps import scope_of
 from konverge.box.steps.components import component_of
-from konverge.box.steps.groups import Groups
 from konverge.box.steps.labels import CREATED
 from konverge.box.steps.marks import marks_after
 from konverge.box.steps.planned import Plan
@@ -22,7 +21,7 @@ from konverge.errors import AlreadyExistsError, NotFoundError, ReconcileError
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, ResourceMapping, find_condition
 from konverge.kube.selectors import LabelSelector
 from konverge.testing import Cluster
-from tests.box.file.boxes import loaded
+from tests.box.steps.planned import groups_of
 from tests.component.app import APP, APP_CRD, Events
 
 AGENT = "box-under-test"
@@ -151,8 +150,3 @@ class Site:
         """The requests of the box so far that were no reads, but for its status."""
         found = [entry for entry in self.cluster.requests(AGENT) if entry.verb not in ("get", "list", "watch")]
         return [f"{entry.verb} {entry.path}" for entry in found if not entry.path.endswith("/status")]
-
-
-def groups_of(steps: str) -> Groups:
-    declared = loaded(steps)
-    return Groups(declared.on_create, declared.on_reconcile, "spec.crds.web", "test-box")

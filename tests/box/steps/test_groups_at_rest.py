@@ -15,7 +15,7 @@ from konverge.clock import SeededEntropy
 from konverge.kube import ObjectKey
 from konverge.operator import Operator, OwnerContext
 from konverge.testing import Cluster
-from tests.box.steps.passes import groups_of
+from tests.box.steps.planned import groups_of
 from tests.operator.shops import SHOP, Shop
 
 pytestmark = pytest.mark.anyio

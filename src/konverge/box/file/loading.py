@@ -17,7 +17,7 @@ from konverge.box.file.model import KIND, RESERVED_STATUS, OperatorBox
 from konverge.box.file.randomness import check_randomness
 from konverge.box.file.reading import BAD, has_expression
 from konverge.box.file.schemas import schema_mistakes
-from konverge.box.file.scopes import LISTS_OF_CONDITIONS, STEPS, check_scopes, is_resource, result_name
+from konverge.box.file.scopes import GROUP_STEPS, LISTS_OF_CONDITIONS, STEPS, check_scopes, is_resource, result_name
 from konverge.box.file.source import Source, read_source
 from konverge.box.file.templates import condition_mistake
 
@@ -27,7 +27,6 @@ __all__ = ["find_mistakes", "load_box"]
 _UNNAMED = re.compile(r"(resources|created)[0-9]*")
 # The keys of labels and annotations have dots and slashes.
 _MUTABLE = re.compile(r"\.?(spec(\.[\w-]+)+|metadata\.(labels|annotations)\.[A-Za-z0-9][\w./-]*)")
-_GROUP_STEPS = ("onCreate", "onReconcile")
 
 
 def load_box(text: str | bytes, *, file: str = "box.yaml", imported: Sequence[Imported] | None = None) -> OperatorBox:
@@ -265,7 +264,7 @@ def _groups(value: Any, path: Path) -> Iterable[tuple[Path, dict[str, Any]]]:
 
 def _check_groups(source: Source, entry: dict[str, Any], path: Path) -> None:
     """Names of groups, of which each makes a condition, and what they wait for."""
-    groups = [(at, group, step) for step in _GROUP_STEPS for at, group in _groups(entry.get(step), (*path, step))]
+    groups = [(at, group, step) for step in GROUP_STEPS for at, group in _groups(entry.get(step), (*path, step))]
     names = [str(group["name"]) for _, group, _ in groups if isinstance(group.get("name"), str)]
     earlier: list[str] = []
     for at, group, step in groups:

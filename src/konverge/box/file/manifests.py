@@ -12,7 +12,7 @@ from konverge.box.file.reading import described, has_expression
 
 __all__ = ["manifest_mistakes", "missing_fields", "schema_at"]
 
-_SCALARS = {"string": str, "boolean": bool, "integer": int, "number": (int, float)}
+_SCALARS: dict[str, type | tuple[type, ...]] = {"string": str, "boolean": bool, "integer": int, "number": (int, float)}
 _WORDS = {"string": "text", "boolean": "true or false", "integer": "a whole number", "number": "a number"}
 
 
@@ -54,7 +54,7 @@ def manifest_mistakes(value: Any, schema: Schema, path: Path) -> Iterator[tuple[
             else:
                 yield from manifest_mistakes(each, child, (*path, name))
     elif schema.type in _SCALARS:
-        fits = isinstance(value, _SCALARS[schema.type])  # type: ignore[arg-type]  # a type or a tuple of types
+        fits = isinstance(value, _SCALARS[schema.type])
         if not fits or (isinstance(value, bool) and schema.type != "boolean"):
             quote = "; quote it" if schema.type == "string" and not isinstance(value, dict | list) else ""
             yield path, f"expected {_WORDS[schema.type]}, found {described(value)}{quote}"

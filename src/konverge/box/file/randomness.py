@@ -12,6 +12,7 @@ from typing import Any
 from konverge.box.file.kinds import KINDS
 from konverge.box.file.mistakes import Path
 from konverge.box.file.reading import has_expression
+from konverge.box.file.scopes import GROUP_STEPS, is_resource
 from konverge.box.file.source import Source
 from konverge.box.file.templates import SyntaxProblemError, draws
 
@@ -56,7 +57,7 @@ def _may_draw(value: dict[str, Any], path: Path) -> tuple[str, ...]:
     """The fields of a mapping that may."""
     if len(path) == 5 and path[3] == "external":
         return _SENT
-    is_secret = len(path) >= 6 and path[-2] == "secrets" and isinstance(path[-1], int)
+    is_secret = is_resource(path) and path[-2] == "secrets"
     return _VALUES if is_secret and any(value.get(word) for word in _MADE_ONCE) else ()
 
 
@@ -75,6 +76,6 @@ def _draws(text: str, path: Path) -> bool:
 
 def _advice(path: Path) -> str:
     what = "a random value would be another one in every pass"
-    if path[3] in ("onCreate", "onReconcile") and any(step in KINDS for step in path):
+    if path[3] in GROUP_STEPS and any(step in KINDS for step in path):
         return f"{what}; draw it in the data of a Secret in onCreate with once or rotateAfter, and refer to that"
     return f"{what}; draw it in the data of a Secret with once or rotateAfter"

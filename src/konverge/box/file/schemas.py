@@ -13,7 +13,7 @@ OpenAPI: TypeAlias = dict[str, Any]
 """A schema node in the form of a CustomResourceDefinition."""
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
-_KEYWORDS = {
+_KEYWORDS: dict[str, type | tuple[type, ...]] = {
     "type": str,
     "description": str,
     "properties": dict,
@@ -77,7 +77,7 @@ def schema_mistakes(schema: Any, path: Path) -> Iterator[tuple[Path, str]]:
         expected = _KEYWORDS.get(word)
         if expected is None:
             yield (*path, word), f"no keyword of a schema{hint(word, _KEYWORDS)}"
-        elif not isinstance(value, expected) or (isinstance(value, bool) and expected in (int, (int, float))):  # type: ignore[arg-type]
+        elif not isinstance(value, expected) or (isinstance(value, bool) and expected in (int, (int, float))):
             words = expected if isinstance(expected, tuple) else (expected,)
             yield (*path, word), f"expected {' or '.join(_WORDS.get(each, 'a number') for each in words)}"
     kind, properties = schema.get("type"), schema.get("properties")

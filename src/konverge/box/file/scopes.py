@@ -17,7 +17,7 @@ from konverge.box.file.schemas import unknown_field
 from konverge.box.file.source import Source
 from konverge.box.file.templates import SyntaxProblemError, names_of_field, names_read
 
-__all__ = ["LISTS_OF_CONDITIONS", "STEPS", "check_scopes", "is_resource", "result_name"]
+__all__ = ["GROUP_STEPS", "LISTS_OF_CONDITIONS", "STEPS", "check_scopes", "is_resource", "result_name"]
 
 _ALWAYS = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 
@@ -34,6 +34,9 @@ STEPS: dict[str, frozenset[str]] = {
     "onDelete": frozenset(),
 }
 """The steps in the order in which they run, and what each may read besides the custom resource itself."""
+
+GROUP_STEPS = ("onCreate", "onReconcile")
+"""The steps that have groups of resources."""
 
 LISTS_OF_CONDITIONS = ("when", "or", "anyOf", "suspend", "waitFor")
 """The fields whose values are conditions."""
@@ -87,7 +90,7 @@ def check_scopes(source: Source, crds: Mapping[str, Any]) -> dict[str, dict[str,
 
 def is_resource(path: Path) -> bool:
     """Tell whether a resource stands there: an entry of one of the lists of a group."""
-    return len(path) >= 6 and isinstance(path[-1], int) and path[-2] in KINDS and path[3] in ("onCreate", "onReconcile")
+    return len(path) >= 6 and isinstance(path[-1], int) and path[-2] in KINDS and path[3] in GROUP_STEPS
 
 
 def result_name(step: str, entry: Mapping[str, Any]) -> str:
@@ -113,7 +116,7 @@ def _scope(entry: dict[str, Any], schemas: Mapping[str, Any]) -> _Scope:
     )
     external = frozenset(result_name("external", each) for each in _mappings(entry.get("external")))
     providers = entry.get("providers")
-    groups = [group for step in ("onCreate", "onReconcile") for group in _mappings(entry.get(step))]
+    groups = [group for step in GROUP_STEPS for group in _mappings(entry.get(step))]
     children = frozenset(key for group in groups for key in group if key in KINDS)
     scope = _Scope(
         _schema(entry),
