@@ -447,6 +447,11 @@ class CustomResource(_Part, frozen=True, kw_only=True):
     status: Status = Status()
     on_delete: OnDelete | None = None
 
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        """What is made, of all groups in their order."""
+        return tuple(resource for group in (*self.on_create, *self.on_reconcile) for resource in group.resources)
+
 
 class BoxMetadata(_Part, frozen=True, kw_only=True):
     """What the box is called."""

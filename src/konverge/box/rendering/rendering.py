@@ -270,8 +270,7 @@ def _kinds_made(box: OperatorBox) -> dict[GroupVersionKind, bool]:
     return {
         resource.gvk: KINDS[resource.kind].namespaced
         for declared in box.spec.crds.values()
-        for group in (*declared.on_create, *declared.on_reconcile)
-        for resource in group.resources
+        for resource in declared.resources
     }
 
 

@@ -38,9 +38,8 @@ def uses_of(box: OperatorBox, declared: CustomResource) -> Iterator[tuple[GroupV
         yield _SECRET, READ
     if declared.providers:
         yield _SECRET, READ
-    for group in (*declared.on_create, *declared.on_reconcile):
-        for resource in group.resources:
-            yield from _made(resource)
+    for resource in declared.resources:
+        yield from _made(resource)
     for step in () if declared.on_delete is None else declared.on_delete.groups:
         if step.run:
             yield _JOB, (*READ, "create", "delete")

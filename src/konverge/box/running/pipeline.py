@@ -127,12 +127,11 @@ def _leaves_anything_behind(declared: CustomResource, scopes: Mapping[GroupVersi
     """
     if declared.resource.scope == "Cluster":
         return False
-    for group in (*declared.on_create, *declared.on_reconcile):
-        for resource in group.resources:
-            kind = KINDS[resource.kind]
-            is_namespaced = kind.namespaced if kind.gvk is not None else scopes.get(resource.gvk) == "Namespaced"
-            if resource.to_namespaces or resource.object["metadata"].get("namespace") or not is_namespaced:
-                return True
+    for resource in declared.resources:
+        kind = KINDS[resource.kind]
+        is_namespaced = kind.namespaced if kind.gvk is not None else scopes.get(resource.gvk) == "Namespaced"
+        if resource.to_namespaces or resource.object["metadata"].get("namespace") or not is_namespaced:
+            return True
     return False
 
 

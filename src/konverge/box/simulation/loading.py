@@ -141,12 +141,7 @@ def _ordered(source: Source) -> list[Mistake]:
 def _kinds_of(box: OperatorBox) -> dict[str, GroupVersionKind]:
     kinds = dict(_COMMON)
     kinds |= {kind.gvk.kind: kind.gvk for kind in KINDS.values() if kind.gvk is not None}
-    made = [
-        resource.gvk
-        for declared in box.spec.crds.values()
-        for group in (*declared.on_create, *declared.on_reconcile)
-        for resource in group.resources
-    ]
+    made = (resource.gvk for declared in box.spec.crds.values() for resource in declared.resources)
     kinds |= {gvk.kind: gvk for gvk in made}
     return kinds | {declared.resource.gvk.kind: declared.resource.gvk for declared in box.spec.crds.values()}
 
