@@ -116,6 +116,11 @@ EVERY_PASS = "a random value would be another one in every pass; draw it in the 
         (f"onCreate: {{secrets: [{{once: true, labels: {{a: {RANDOM}}}}}]}}", "onCreate.secrets[0].labels.a"),
         (f"onCreate: {{configMaps: [{{when: [{{field: {RANDOM}}}]}}]}}", "onCreate.configMaps[0].when[0].field"),
         (f"onReconcile: {{suspend: [{{field: spec.a, equals: {RANDOM}}}]}}", "onReconcile.suspend[0].equals"),
+        (
+            "onReconcile: {custom: [{apiVersion: example.org/v1, kind: Vault, "
+            f"spec: {{secrets: [{{once: true, data: {{a: {RANDOM}}}}}]}}}}]}}",
+            "onReconcile.custom[0].spec.secrets[0].data.a",
+        ),
         (f"normalize: {{spec: {{a: {RANDOM}}}}}", "normalize.spec.a"),
         (f"status: {{fields: [{{path: a, value: {RANDOM}}}]}}", "status.fields[0].value"),
     ],

@@ -90,7 +90,10 @@ def check_scopes(source: Source, crds: Mapping[str, Any]) -> dict[str, dict[str,
 
 def is_resource(path: Path) -> bool:
     """Tell whether a resource stands there: an entry of one of the lists of a group."""
-    return len(path) >= 6 and isinstance(path[-1], int) and path[-2] in KINDS and path[3] in GROUP_STEPS
+    if len(path) < 6 or path[3] not in GROUP_STEPS:
+        return False
+    in_group = path[5:] if isinstance(path[4], int) else path[4:]  # a group may stand alone
+    return len(in_group) == 2 and in_group[0] in KINDS and isinstance(in_group[1], int)
 
 
 def result_name(step: str, entry: Mapping[str, Any]) -> str:
