@@ -13,10 +13,12 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.resolution.git.samples import BOX, Loopback
 from tests.resolution.servers.git import GitServer, git, git_server
 
 from konverge.clock import SystemClock, SystemEntropy
@@ -32,12 +34,6 @@ _LARGE_FILES = 110
 _SMALL_FILES = 3_000
 _RUNS = 7
 _PATH = "team/7/boxes/7/box.yaml"
-_BOX = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
-
-
-class _Loopback:
-    async def resolve_checked(self, host: str, port: int) -> tuple[str, ...]:
-        return ("127.0.0.1",)
 
 
 def _make(root: Path) -> str:
@@ -50,7 +46,7 @@ def _make(root: Path) -> str:
     for number in range(_SMALL_FILES):
         path = work / f"team/{number % 50}/boxes/{number}/box.yaml"
         path.parent.mkdir(parents=True)
-        path.write_text(_BOX if number == 7 else f"number: {number}\n")
+        path.write_text(BOX if number == 7 else f"number: {number}\n")
     git("add", ".", folder=work)
     git("commit", "--quiet", "-m", "one", folder=work)
     git("-c", "pack.window=0", "clone", "--quiet", "--bare", str(work), str(root / "large.git"), folder=root)
@@ -78,13 +74,13 @@ class Figures:
 async def _resolve(engine: Engine, server: GitServer, repository: str, revision: str) -> None:
     params = {"url": server.url(repository), "revision": revision, "pathInRepo": _PATH}
     outcome = await engine.resolve(Reference("git", params), Requester("web"))
-    assert outcome.resolved.data == _BOX.encode()
+    assert outcome.resolved.data == BOX.encode()
 
 
 def _clone(server: GitServer, root: Path) -> None:
     url = server.url("large.git", host="127.0.0.1")
     subprocess.run(["git", "clone", "--quiet", "--depth", "1", url, str(root / "clone")], check=True)
-    assert (root / "clone" / _PATH).read_text() == _BOX
+    assert (root / "clone" / _PATH).read_text() == BOX
     shutil.rmtree(root / "clone")
 
 
@@ -94,9 +90,9 @@ async def _measured(root: Path, server: GitServer, commit: str) -> Figures:
 
     def services(requester: Requester, admission: Admission) -> Services:
         nothing: Any = None
-        return Services(nothing, nothing, folders, SystemClock(), addresses=_Loopback())
+        return Services(nothing, nothing, folders, SystemClock(), addresses=Loopback())
 
-    async def timed(name: str, work: Any) -> None:
+    async def timed(name: str, work: Awaitable[None]) -> None:
         server.forget()
         start = time.perf_counter()
         await work
@@ -116,8 +112,9 @@ async def _measured(root: Path, server: GitServer, commit: str) -> Figures:
     return figures
 
 
+@cache
 def figures() -> Figures:
-    """Run it."""
+    """Run it, once in a process: `bench.resolution` tells of the same figures."""
     with tempfile.TemporaryDirectory(prefix="konverge-bench-git-") as name:
         root = Path(name)
         commit = _make(root)
