@@ -238,7 +238,10 @@ async def test_an_object_that_cannot_be_converted_is_refused_with_the_reason(
 async def test_a_handler_that_fails_hangs_or_returns_nonsense_is_a_refusal_that_names_it(
     cluster: Cluster, kind: Versions, registry: WebhookRegistry
 ) -> None:
-    @registry.validates(kind.stored, timeout=timedelta(seconds=1))
+    # The server gives up a tenth of it later than the handler is ended, which has to suffice on a busy machine.
+    patience = timedelta(seconds=3)
+
+    @registry.validates(kind.stored, timeout=patience)
     async def careless(site: Any, request: AdmissionRequest[Any]) -> Any:
         match site.spec.image:
             case "raise":
@@ -249,7 +252,7 @@ async def test_a_handler_that_fails_hangs_or_returns_nonsense_is_a_refusal_that_
                 return 7
         return None
 
-    async with a_town(cluster, kind, registry, timeout=timedelta(seconds=1)) as town:
+    async with a_town(cluster, kind, registry, timeout=patience) as town:
         told = {}
         for image in ("raise", "hang", "nonsense"):
             with pytest.raises(ApiError) as failure:
@@ -261,7 +264,7 @@ async def test_a_handler_that_fails_hangs_or_returns_nonsense_is_a_refusal_that_
     assert "hunter2" not in told["raise"].message
     assert told["raise"].code == 500
     assert "careless" in told["hang"].message
-    assert "took longer than 0." in told["hang"].message
+    assert "took longer than 2." in told["hang"].message
     assert told["hang"].code == 504
     assert "careless returned int; expected None, or an iterable" in told["nonsense"].message
 
