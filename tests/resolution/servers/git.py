@@ -163,7 +163,7 @@ def _backend(handler: BaseHTTPRequestHandler, server: GitServer, path: str, quer
             handler.send_header(name, value)
         handler.send_header("Transfer-Encoding", "chunked")
         handler.end_headers()
-        while piece := backend.stdout.read1(_PIECE):  # type: ignore[attr-defined]
+        while piece := backend.stdout.read1(_PIECE):  # type: ignore[attr-defined]  # a buffered pipe has it
             server.bytes_sent += len(piece)
             handler.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
         handler.wfile.write(b"0\r\n\r\n")
