@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from konverge.resolution.reference import Digest
 
@@ -69,6 +70,7 @@ class Image:
         return f"{self.name}@{self.digest}" if self.digest is not None else f"{self.name}:{self.tag}"
 
 
+@lru_cache(maxsize=256)  # one resolution reads the same text several times
 def parse_image(text: str) -> Image:
     """Read ``host[:port]/repository[:tag][@digest]``; ``oci://`` and ``docker://`` before it do not count.
 
