@@ -31,8 +31,7 @@ def test_the_settings_for_all_are_those_of_the_code() -> None:
 
 
 def test_the_policy_of_the_page_is_one() -> None:
-    (block,) = blocks(PAGE, "yaml")
-    assert isinstance(read_policy(yaml.safe_load(block)), Policy)
+    assert isinstance(read_policy(yaml.safe_load(blocks(PAGE, "yaml")[0])), Policy)
 
 
 def test_the_commands_of_the_page_have_these_options() -> None:
