@@ -112,6 +112,12 @@ def run(
     watched="For requests of this one alone; repeatable.",
 )
 @_shared_flags
+@click.option(
+    "--admission",
+    "has_admission",
+    is_flag=True,
+    help="Print policies, too, by which the server refuses requests that cannot be fulfilled.",
+)
 @output_option
 @verbose_option
 @click.pass_context
@@ -128,6 +134,7 @@ def package(
     keeps_lifecycle: bool,
     serves_tekton: bool,
     reads_kinds: tuple[GroupVersionKind, ...],
+    has_admission: bool,
     output: Literal["yaml", "json"],
 ) -> None:
     """Print the manifests that run resolvers in a cluster.
@@ -138,6 +145,8 @@ def package(
     """
     from konverge.resolution.requests.packaging import ResolverPackaging, package_resolvers
 
+    if has_admission and not keeps_lifecycle:
+        raise click.UsageError("--admission is for requests of every resolver: give it without --no-lifecycle", ctx)
     chosen = ResolverPackaging(
         image=image,
         name=name,
@@ -148,6 +157,7 @@ def package(
         keeps_lifecycle=keeps_lifecycle,
         serves_tekton=serves_tekton,
         reads_kinds=reads_kinds,
+        has_admission=has_admission,
     )
     click.echo(manifest_text(package_resolvers(_chosen(ctx, only), chosen), output), nl=False)
 

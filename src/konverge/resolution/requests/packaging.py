@@ -15,6 +15,7 @@ from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator.deployment import FACILITIES, Deployed, deployment_manifests
 from konverge.operator.permissions import permissions_of
 from konverge.operator.roles import manifests
+from konverge.resolution.requests.admission import admission_manifests
 from konverge.resolution.requests.configuration import GENERAL, GENERAL_SETTINGS, resolver_config_name
 from konverge.resolution.requests.operator import resolution_operator
 from konverge.resolution.resolver import Resolver, Setting
@@ -42,6 +43,7 @@ class ResolverPackaging:
         keeps_lifecycle: Whether this operator keeps the lifecycle of all requests, and brings what is there once.
         serves_tekton: Whether it fulfils Tekton's requests too.
         reads_kinds: What the resolver ``cluster`` may read.
+        has_admission: Whether the server refuses requests that cannot be fulfilled; where the lifecycle is kept.
     """
 
     image: str
@@ -53,6 +55,7 @@ class ResolverPackaging:
     keeps_lifecycle: bool = True
     serves_tekton: bool = False
     reads_kinds: tuple[GroupVersionKind, ...] = ()
+    has_admission: bool = False
 
 
 def package_resolvers(resolvers: Sequence[Resolver], chosen: ResolverPackaging) -> list[Object]:
@@ -86,6 +89,9 @@ def package_resolvers(resolvers: Sequence[Resolver], chosen: ResolverPackaging) 
     for name, declared in settings.items():
         config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**deployed.metadata, "name": name}}
         found.append({**config_map, "data": {EXAMPLE: example_of(declared)}})
+    if chosen.has_admission and chosen.keeps_lifecycle:
+        judged = admission_manifests(chosen.name, chosen.home, chosen.watched, serves_tekton=chosen.serves_tekton)
+        found += deployed.labelled(judged)
     return found + deployment_manifests(deployed)
 
 
