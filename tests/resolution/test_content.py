@@ -103,3 +103,27 @@ def test_a_mebibyte_passes_and_one_byte_more_does_not() -> None:
 )
 def test_yaml_bombs_are_refused(what: str, data: bytes) -> None:
     assert refused(data).reason is Reason.UNSUPPORTED_CONTENT, what
+
+
+@pytest.mark.parametrize(
+    "value", [".nan", "-.inf", "0x1" + "0" * 16, "!!binary aGk=", "!!set {a}", "!!bool x", '!!int ""']
+)
+def test_what_json_cannot_say_is_no_definition(value: str) -> None:
+    assert refused(TASK + f"spec: [{value}]\n".encode()).reason is Reason.UNSUPPORTED_CONTENT
+
+
+def test_names_of_fields_are_texts_and_none_stands_twice_in_another_spelling() -> None:
+    assert check_content(TASK + b"spec: {2: a, yes: b}\n")["spec"] == {"2": "a", "true": "b"}
+    for twice in (b"{1: a, '1': b}", b"{1: a, 0x1: b}", b"{yes: a, on: b}", b"{1: a, true: b}", b"{~: a}"):
+        assert refused(TASK + b"spec: " + twice).reason is Reason.UNSUPPORTED_CONTENT
+
+
+def test_what_only_looks_like_a_number_to_the_base_of_sixty_is_the_text_that_it_is() -> None:
+    long = "1:" * 400_000 + "1"  # as a number, it would take a minute in which nothing else is done
+    assert check_content(TASK + f"spec: [12:30, 1:30.5, {long}]\n".encode())["spec"] == ["12:30", "1:30.5", long]
+
+
+def test_a_document_of_too_many_values_is_refused_before_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("yaml.load_all", lambda *_, **__: pytest.fail("it was loaded"))
+    for data in (TASK + b"spec: [" + b"1," * 400_000 + b"]", TASK + b"---\n" * 200_000):
+        assert "more than 100000 values" in refused(data).message

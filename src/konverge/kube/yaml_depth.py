@@ -14,20 +14,28 @@ MAX_YAML_DEPTH = 500
 """Deeper than any object or configuration, and far from what ends a process."""
 
 
-def check_yaml_depth(text: str | bytes) -> None:
+def check_yaml_depth(text: str | bytes, *, max_nodes: int | None = None) -> None:
     """Look at how deep a text nests; call it before any ``yaml.load`` of what somebody else has written.
 
     Args:
         text: One or several documents.
+        max_nodes: How many nodes and documents it may have in all, as they are written; None for any number.
 
     Raises:
-        yaml.YAMLError: It nests deeper than `MAX_YAML_DEPTH`, or it is no YAML; as loading itself raises it.
+        yaml.YAMLError: It nests deeper than `MAX_YAML_DEPTH`, has more nodes, or is no YAML; as loading itself raises
+            it.
     """
     import yaml  # not at the top: a program in a Pod reads none
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    depth = 0
+    depth = nodes = 0
     for event in yaml.parse(text, Loader=loader):
+        if max_nodes is not None and isinstance(event, yaml.NodeEvent | yaml.DocumentStartEvent):
+            # Here, and not when it is loaded: half a million of them are loaded for seconds.
+            nodes += 1
+            if nodes > max_nodes:
+                at: Any = event.start_mark
+                raise yaml.MarkedYAMLError(problem=f"it has more than {max_nodes} values", problem_mark=at)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_YAML_DEPTH:

@@ -5,14 +5,26 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
 
 import yaml
+from yaml.constructor import SafeConstructor
 
 __all__ = ["ObjectLoader", "TooManyValuesError"]
 
 # A date is a text to an API server. So is the equals sign, of which the safe loader makes nothing.
 _ONLY_YAML = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value")
+
+# The safe loader's patterns without numbers to the base of sixty: ``12:30`` is a text to an API server, and a megabyte
+# of ``1:1:1`` would take a minute to become a number.
+_WRITTEN = {
+    "tag:yaml.org,2002:int": re.compile(r"[-+]?(?:0b[01_]+|0[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$"),
+    "tag:yaml.org,2002:float": re.compile(
+        r"(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
+        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+    ),
+}
 
 
 class TooManyValuesError(yaml.MarkedYAMLError):
@@ -57,7 +69,34 @@ class ObjectLoader(yaml.CSafeLoader):
         return count
 
 
+def _int(loader: ObjectLoader, node: yaml.ScalarNode) -> int:
+    found: int = _scalar(loader, node, SafeConstructor.construct_yaml_int)
+    return found
+
+
+def _float(loader: ObjectLoader, node: yaml.ScalarNode) -> float:
+    found: float = _scalar(loader, node, SafeConstructor.construct_yaml_float)
+    return found
+
+
+def _bool(loader: ObjectLoader, node: yaml.ScalarNode) -> bool:
+    found: bool = _scalar(loader, node, SafeConstructor.construct_yaml_bool)
+    return found
+
+
+def _scalar(loader: ObjectLoader, node: yaml.ScalarNode, construct: Any) -> Any:
+    """A value by the safe loader, which raises anything for a text that its tag does not fit (``!!bool x``)."""
+    try:
+        if ":" not in node.value:
+            return construct(loader, node)
+    except (ValueError, KeyError, IndexError):
+        pass
+    raise yaml.MarkedYAMLError(problem="it is no value of its type", problem_mark=node.start_mark)
+
+
 ObjectLoader.yaml_implicit_resolvers = {
-    letter: [(tag, pattern) for tag, pattern in resolvers if tag not in _ONLY_YAML]
+    letter: [(tag, _WRITTEN.get(tag, pattern)) for tag, pattern in resolvers if tag not in _ONLY_YAML]
     for letter, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
+for _type, _construct in (("int", _int), ("float", _float), ("bool", _bool)):
+    ObjectLoader.add_constructor(f"tag:yaml.org,2002:{_type}", _construct)

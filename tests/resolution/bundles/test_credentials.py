@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from time import process_time
 
 import pytest
 
@@ -47,6 +48,12 @@ BEARER = BearerChallenge("https://auth.example.com/token", "registry.example.com
 )
 def test_a_challenge_is_read_in_one_way(header: str, expected: object) -> None:
     assert parse_challenges(header) == expected
+
+
+def test_a_challenge_of_blanks_is_read_in_no_time() -> None:
+    begun = process_time()
+    assert parse_challenges("Basic a=b" + " " * 8000 + '"') == BasicChallenge()
+    assert process_time() - begun < 0.25  # a second and more, when blanks can be taken in two ways
 
 
 def test_a_token_is_asked_for_to_read_one_repository_whatever_the_registry_asks_for() -> None:

@@ -115,6 +115,11 @@ def test_many_small_parts_of_gzip_do_not_add_up_to_more() -> None:
     assert refused(gzip.compress(bytes(100_000)) * 20).reason is Reason.TOO_LARGE
 
 
+def test_empty_parts_of_gzip_are_counted_since_each_copies_all_that_follow() -> None:
+    assert unpacked(gzip.compress(b"") * 90 + gzip.compress(CONTENT)) == CONTENT
+    assert "parts" in refused(gzip.compress(b"") * 50_000).message
+
+
 def test_a_file_larger_than_the_limit_is_refused_however_it_is_packed() -> None:
     content = b"x" * 2000
     for data in (content, tar(content), gzip.compress(content), gzip.compress(tar(content))):

@@ -29,8 +29,9 @@ MAX_TOKEN_BYTES = 64 * 1024
 """Of an answer with a token."""
 
 _MAX_HEADER = 8192
-_SCHEME = re.compile(r"\s*,?\s*(?P<scheme>[A-Za-z][A-Za-z0-9-]*)(?:\s+|$)(?!=)")
-_PARAMETER = re.compile(r'\s*,?\s*(?P<name>[A-Za-z0-9_-]+)\s*=\s*(?:"(?P<quoted>[^"\\]*)"|(?P<plain>[^\s,"]+))')
+# One class for what is between them: two that both take blanks would be tried against each other, for a second each.
+_SCHEME = re.compile(r"[\s,]*(?P<scheme>[A-Za-z][A-Za-z0-9-]*)(?:\s+|$)(?!=)")
+_PARAMETER = re.compile(r'[\s,]*(?P<name>[A-Za-z0-9_-]+)\s*=\s*(?:"(?P<quoted>[^"\\]*)"|(?P<plain>[^\s,"]+))')
 
 
 @dataclass(frozen=True, slots=True)

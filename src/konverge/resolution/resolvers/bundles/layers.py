@@ -18,6 +18,7 @@ PACKING_BYTES = 64 * 1024
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _BLOCK = 512
+_MAX_PARTS = 100
 _FILES = (b"0", b"\0", b"7")
 _FOLDER = b"5"
 _EXTENSIONS = (b"x", b"g", b"L", b"K")
@@ -49,8 +50,11 @@ def unpack(data: bytes, media_type: str, *, max_bytes: int, what: str) -> bytes:
 
 
 def _decompressed(data: bytes, limit: int, what: str) -> bytes:
-    pieces, size = [], 0
-    while data:  # gzip may have several parts, one after the other
+    pieces: list[bytes] = []
+    size = 0
+    while data:  # gzip may have several parts, one after the other; each copies what is behind it
+        if len(pieces) == _MAX_PARTS:
+            raise unsupported(what, f"a layer compressed with gzip in at most {_MAX_PARTS} parts", "more")
         unpacking = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
         try:
             # One byte more than may be there tells that there is more; the rest of a bomb is never unpacked.
