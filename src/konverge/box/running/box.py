@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from weakref import WeakKeyDictionary
 
 from konverge.box.calls import Caller
 from konverge.box.file import OperatorBox
 from konverge.box.providers import ProviderPool
+from konverge.box.running.at_work import BoxAtWork
 from konverge.box.running.box_pass import BoxPass
 from konverge.box.running.conditions import VALIDATION_FAILED
 from konverge.box.running.definition import class_of
 from konverge.box.running.health import PassResult
 from konverge.box.running.order import DeniedError
 from konverge.box.running.permissions import uses_of
-from konverge.box.running.pipeline import Pipeline, pipelines_of
+from konverge.box.running.pipeline import Pipeline
 from konverge.box.running.rehearsed_calls import RehearsingCaller
 from konverge.box.running.reloading import BoxReloader
 from konverge.box.running.run import BoxRun
@@ -52,7 +52,7 @@ def box_operator(box: OperatorBox, *, file: Path | None = None, pool: ProviderPo
     return RunningBox(box, file=file, pool=pool).operator
 
 
-class RunningBox:
+class RunningBox(BoxAtWork):
     """The box of an operator: what its passes work with, which may become another one while they run.
 
     Args:
@@ -75,29 +75,15 @@ class RunningBox:
         pool: ProviderPool | None = None,
         make_caller: Callable[[Clock, Entropy], Caller] = lambda clock, entropy: Caller(clock=clock, entropy=entropy),
     ) -> None:
-        self.box = box
-        self._make_caller = make_caller
-        self.pool = pool or ProviderPool()
+        super().__init__(box, pool or ProviderPool())
         self._owns_pool = pool is None
-        self.pipelines: Mapping[str, Pipeline] = pipelines_of(box, self.pool)
+        self._make_caller = make_caller
         self.operator = Operator(_operator_name(box))
         self._file = file
-        self._runs: WeakKeyDictionary[OperatorRun, BoxRun] = WeakKeyDictionary()
         self._own = {declared.resource.gvk: class_of(declared) for declared in box.spec.crds.values()}
         for name in box.spec.crds:
             self._register(name)
         self.operator.runs_beside(self._beside)
-
-    def becomes(self, box: OperatorBox, pipelines: Mapping[str, Pipeline]) -> None:
-        """Replace the box: passes under way end with what they began with, all owners get another one."""
-        self.box, self.pipelines = box, pipelines
-        for run in list(self._runs.values()):
-            run.changed(box)
-
-    @property
-    def runs(self) -> list[BoxRun]:
-        """Its runs that are under way."""
-        return list(self._runs.values())
 
     def _register(self, name: str) -> None:
         operator, pipeline, declared = self.operator, self.pipelines[name], self.box.spec.crds[name]

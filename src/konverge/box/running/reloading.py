@@ -12,18 +12,15 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from konverge.box.file import OperatorBox
 from konverge.box.file.source import MAX_BYTES
+from konverge.box.running.at_work import BoxAtWork
 from konverge.box.running.checking import load_checked_box
 from konverge.box.running.pipeline import Pipeline, pipelines_of
 from konverge.clock import Clock
 from konverge.crd.names import camel_case
 from konverge.errors import KonvergeError, describe
-
-if TYPE_CHECKING:
-    from konverge.box.running.box import RunningBox
 
 __all__ = ["BoxReloader", "restart_mistakes"]
 
@@ -47,7 +44,7 @@ class BoxReloader:
         problem: Why what is there now is not in use; empty when it is.
     """
 
-    def __init__(self, running: RunningBox, file: Path) -> None:
+    def __init__(self, running: BoxAtWork, file: Path) -> None:
         self.problem = ""
         self._running = running
         self._file = file
