@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -217,22 +218,33 @@ def test_the_manifest_is_the_text_in_the_tree_on_every_python() -> None:
     assert json.dumps(crd_manifest(Fleet), indent=1) + "\n" == stored
 
 
-@pytest.mark.parametrize("module_and_class", ["webapps:WebApp", "models:Mixed", "scaling:Fleet"])
-def test_the_manifest_is_the_same_text_whatever_the_hash_seed(module_and_class: str) -> None:
-    module, name = module_and_class.split(":")
-    program = f"import json; from tests.crd.{module} import {name} as C; from konverge.crd import crd_manifest as m; "
-    program += "print(json.dumps(m(C)))"
+MODULES_AND_CLASSES = ["webapps:WebApp", "models:Mixed", "scaling:Fleet"]
+MANIFESTS = """
+import json, sys
+from importlib import import_module
+from konverge.crd import crd_manifest
 
-    texts = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env=os.environ | {"PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "1", "424242")
-    }
+for module, name in (argument.split(":") for argument in sys.argv[1:]):
+    print(json.dumps(crd_manifest(getattr(import_module(f"tests.crd.{module}"), name))))
+"""
+
+
+@cache
+def manifests(hash_seed: str) -> dict[str, str]:
+    """The text of each manifest in a process with that seed."""
+    printed = subprocess.run(
+        [sys.executable, "-c", MANIFESTS, *MODULES_AND_CLASSES],
+        env=os.environ | {"PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return dict(zip(MODULES_AND_CLASSES, printed.splitlines(), strict=True))
+
+
+@pytest.mark.parametrize("module_and_class", MODULES_AND_CLASSES)
+def test_the_manifest_is_the_same_text_whatever_the_hash_seed(module_and_class: str) -> None:
+    texts = {manifests(hash_seed)[module_and_class] for hash_seed in ("0", "1", "424242")}
 
     assert len(texts) == 1
     assert json.loads(texts.pop())["kind"] == "CustomResourceDefinition"

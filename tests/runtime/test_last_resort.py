@@ -9,7 +9,7 @@ import pytest
 from konverge.runtime.last_resort import HELD_UP_EXIT_CODE, LastResort
 
 STUBBORN = """
-import asyncio, sys
+import asyncio, sys, time
 from konverge.runtime.signals import signals_call
 
 async def swallow():
@@ -25,7 +25,7 @@ async def main():
         print("ready", flush=True)
         if sys.argv[1] == "blocks":
             while True:
-                pass
+                time.sleep(1)
         await asyncio.create_task(swallow(), name="reconcile shop default/corner")
 
 asyncio.run(main())
