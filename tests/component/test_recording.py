@@ -17,9 +17,10 @@ from konverge.component import (
     suppress_grace_inconsistency_warning,
 )
 from konverge.errors import ReconcileError
-from konverge.kube import GroupVersionKind
+from konverge.kube import GroupVersionKind, Object
 from konverge.mutation import Mutation
 from konverge.primitives import ConfigMap, Deployment, Grace, GraceStatus, Service, Static, blocked
+from konverge.primitives.lifecycle import Convergence, Suspension
 from tests.component.app import CONFIG_MAP, App
 
 pytestmark = pytest.mark.anyio
@@ -38,6 +39,19 @@ class Applies:
 
     def failed(self, *, owner_kind: str, component: str, resource: str, kind: str) -> None:
         self.applied(owner_kind=owner_kind, component=component, resource=resource, kind=kind, operation="failed")
+
+
+@dataclass
+class Listener:
+    """Notes what it hears of each resource; it runs no passes."""
+
+    heard: list[tuple[str, str]] = field(default_factory=list)
+
+    def processed(self, identity: str, live: Object | None, halt: Convergence | None) -> None:
+        self.heard.append((identity, "is there" if halt is None else halt.reason))
+
+    def suspended(self, identity: str, suspension: Suspension) -> None:
+        self.heard.append((identity, suspension.status))
 
 
 def frontend() -> ComponentBuilder:
@@ -104,6 +118,23 @@ async def test_an_apply_that_fails_is_counted_as_failed_and_what_comes_after_it_
         await component.reconcile(await context(app, applies))
 
     assert applies.counted == [("frontend", "configmap", "ConfigMap", "failed")]
+
+
+async def test_an_observer_that_runs_no_passes_hears_what_the_engine_does_with_each_resource(app: App) -> None:
+    listener, owner = Listener(), await app.owner()
+    ctx = ReconcileContext(client=app.client, owner=owner, clock=app.cluster.clock, observer=listener)
+    component = (
+        frontend()
+        .with_resource(ConfigMap(app.config()))
+        .with_resource(Service(app.service(), guard=lambda _: blocked("not yet")))
+        .build()
+    )
+
+    condition = await component.reconcile(ctx)
+
+    assert (condition.reason, condition.message) == ("Blocked", "not yet")
+    assert [told for _, told in listener.heard] == ["is there", "not yet"]
+    assert [identity for identity, _ in listener.heard] == [entry.identity for entry in component.entries]
 
 
 async def test_events_have_the_reasons_and_messages_of_the_specification(app: App) -> None:

@@ -11,7 +11,7 @@ Kept here: a settled component sends no request (invariant 1), a pass that stops
 
 from konverge.component.builder import ComponentBuilder
 from konverge.component.client import Applied, Client
-from konverge.component.component import Component
+from konverge.component.component import Component, PassObserver
 from konverge.component.context import ReconcileContext
 from konverge.component.data_flow import DataEdge
 from konverge.component.memory import AppliedMemory
@@ -38,7 +38,7 @@ from konverge.component.prerequisites import (
     depends_on,
     not_met,
 )
-from konverge.component.recording import ApplyMetrics, ConditionMetrics, EventRecorder, PassObserver
+from konverge.component.recording import ApplyMetrics, ConditionMetrics, EventRecorder
 from konverge.component.status import Status
 from konverge.component.time_limit import TimeLimit
 

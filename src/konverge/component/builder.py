@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 
-from konverge.component.component import Component, Entry
+from konverge.component.component import Component
+from konverge.component.composition import Entry
 from konverge.component.data_flow import cells_of, data_mistakes
 from konverge.component.options import Option, resolve
 from konverge.component.prerequisites import Prerequisite

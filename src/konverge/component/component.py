@@ -5,56 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, runtime_checkable
 
 from konverge.component import engine
+from konverge.component.composition import Composition
 from konverge.component.condition import generation_of
+from konverge.component.context import ReconcileContext
 from konverge.component.data_flow import DataEdge, data_topology, fill
 from konverge.component.failure import failing
-from konverge.component.options import Mode, Treatment
-from konverge.component.prerequisites import Prerequisite
+from konverge.component.options import Mode
+from konverge.component.recording import ResourceObserver
 from konverge.component.rendering import rendered
 from konverge.component.status import Status
-from konverge.feature import Gate
 from konverge.kube import Condition, Object, find_condition
-from konverge.primitives.data import Data
 from konverge.primitives.lifecycle import Resource
 
-if TYPE_CHECKING:
-    from konverge.component.context import ReconcileContext
-
-__all__ = ["Component", "Entry"]
+__all__ = ["Component", "PassObserver"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A resource as it is registered."""
-
-    resource: Resource
-    treatment: Treatment
-
-    @property
-    def identity(self) -> str:
-        """The resource's identity."""
-        return self.resource.identity
-
-
-@dataclass(frozen=True, slots=True)
-class Component:
+class Component(Composition):
     """A feature of a custom resource; made by `ComponentBuilder`.
 
     `reconcile` may be called any number of times, also for different passes: the value keeps nothing between them.
     """
-
-    name: str
-    condition_type: str
-    entries: tuple[Entry, ...] = ()
-    gate: Gate | None = None
-    prerequisites: tuple[Prerequisite, ...] = ()
-    grace_period: timedelta = timedelta(0)
-    is_suspended: bool = False
-    cells: tuple[Data[Any], ...] = ()
 
     async def reconcile(self, ctx: ReconcileContext) -> Condition:
         """Run the seven steps of the specification ("Reconciliation Lifecycle") and stage the condition on the owner.
@@ -66,8 +40,10 @@ class Component:
             konverge.errors.ReconcileError: A step failed; the condition says so already.
             asyncio.CancelledError: The pass was stopped; some objects may have been written, none half.
         """
-        if ctx.observer is not None:
-            return await ctx.observer.reconcile(self, ctx)
+        observer = ctx.observer
+        # Nearly always None, and asking for a protocol takes microseconds.
+        if observer is not None and isinstance(observer, PassObserver):
+            return await observer.reconcile(self, ctx)
         return await engine.reconcile(self, ctx)
 
     def condition(self, owner: Object) -> Condition:
@@ -82,11 +58,6 @@ class Component:
             "Component has not been reconciled yet.",
             generation_of(owner),
         )
-
-    @property
-    def log_fields(self) -> dict[str, str]:
-        """What a log record about the component carries."""
-        return {"component": self.name, "condition": self.condition_type}
 
     def data_topology(self) -> tuple[DataEdge, ...]:
         """How each data cell is used, in order of its first producer."""
@@ -130,3 +101,11 @@ class Component:
     def _mutations(self, names_of: Callable[[Resource], tuple[str, ...]]) -> tuple[str, ...]:
         managed = (entry.resource for entry in self.entries if entry.treatment.mode is Mode.MANAGED)
         return tuple(dict.fromkeys(name for resource in managed for name in names_of(resource)))
+
+
+@runtime_checkable
+class PassObserver(ResourceObserver, Protocol):
+    """Who looks on while components are reconciled, to tell afterwards why they say what they say."""
+
+    async def reconcile(self, component: Component, ctx: ReconcileContext) -> Condition:
+        """Run the pass of a component; called instead of the engine."""

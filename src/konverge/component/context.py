@@ -16,7 +16,7 @@ from konverge.clock import Clock, SystemClock
 from konverge.component.client import Client
 from konverge.component.condition import generation_of
 from konverge.component.memory import AppliedMemory
-from konverge.component.recording import ApplyMetrics, ConditionMetrics, EventRecorder, PassObserver
+from konverge.component.recording import ApplyMetrics, ConditionMetrics, EventRecorder, ResourceObserver
 from konverge.component.time_limit import TimeLimit
 from konverge.errors import ConflictError, InvalidError, KonvergeError, NotFoundError, describe
 from konverge.kube import (
@@ -53,7 +53,8 @@ class ReconcileContext:
         memory: What earlier passes learned about the server's answers. Share one between the passes of an operator.
         applies: Where the fate of each managed resource is counted; None counts none.
         time_limit: How long each of the author's functions may take; None is without a limit.
-        observer: Who looks on; None is nobody.
+        observer: Who looks on; a `konverge.component.PassObserver` is asked to run components in place of the engine.
+            None is nobody.
     """
 
     client: Client
@@ -64,7 +65,7 @@ class ReconcileContext:
     memory: AppliedMemory = field(default_factory=AppliedMemory)
     applies: ApplyMetrics | None = None
     time_limit: TimeLimit | None = None
-    observer: PassObserver | None = None
+    observer: ResourceObserver | None = None
     wake_at: datetime | None = field(default=None, init=False)
     _status_read: Any = field(default=None, init=False, repr=False)
     _staged_types: set[str] = field(default_factory=set, init=False, repr=False)

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from konverge.component.composition import Entry
 from konverge.component.options import Mode
 from konverge.errors import ConfigurationError
 from konverge.primitives.data import Data
-
-if TYPE_CHECKING:
-    from konverge.component.component import Entry
 
 __all__ = ["DataEdge", "cells_of", "data_mistakes", "data_topology", "fill"]
 

@@ -16,11 +16,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from konverge.component import writing
 from konverge.component.aggregation import Verdict, converge, grade, suspend
+from konverge.component.composition import Composition, Entry
 from konverge.component.condition import is_barrier_active, staged, wake_up, with_grace
+from konverge.component.context import ReconcileContext
 from konverge.component.failure import failing, joined
 from konverge.component.last_applied import last_applied
 from konverge.component.options import Mode, OnAbsence
@@ -45,10 +47,6 @@ from konverge.primitives.lifecycle import (
     handles_secret,
 )
 
-if TYPE_CHECKING:
-    from konverge.component.component import Component, Entry
-    from konverge.component.context import ReconcileContext
-
 __all__ = ["reconcile"]
 
 T = TypeVar("T")
@@ -66,7 +64,7 @@ _GRACE = "failed to determine grace status of resource"
 _SUSPENSION = "failed to determine suspension status of resource"
 
 
-async def reconcile(component: Component, ctx: ReconcileContext) -> Condition:
+async def reconcile(component: Composition, ctx: ReconcileContext) -> Condition:
     """Run one pass; `Component.reconcile` is the documented way in."""
     return await _Pass(component, ctx).run()
 
@@ -82,7 +80,7 @@ class _Processed:
 
 
 class _Pass:
-    def __init__(self, component: Component, ctx: ReconcileContext) -> None:
+    def __init__(self, component: Composition, ctx: ReconcileContext) -> None:
         self._component = component
         self._ctx = ctx
         self._earlier = ctx.condition(component.condition_type)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from konverge.component.context import ReconcileContext
 from konverge.kube import find_condition
-
-if TYPE_CHECKING:
-    from konverge.component.context import ReconcileContext
 
 __all__ = ["MET", "Prerequisite", "PrerequisiteResult", "PrerequisiteStatus", "depends_on", "not_met"]
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from konverge.kube import Condition, Object
 from konverge.primitives.lifecycle import Convergence, Suspension
 
-if TYPE_CHECKING:
-    from konverge.component.component import Component
-    from konverge.component.context import ReconcileContext
-
-__all__ = ["ApplyMetrics", "ConditionMetrics", "EventRecorder", "PassObserver"]
+__all__ = ["ApplyMetrics", "ConditionMetrics", "EventRecorder", "ResourceObserver"]
 
 
 class EventRecorder(Protocol):
@@ -58,11 +54,11 @@ class ApplyMetrics(Protocol):
         """The resource could not be brought to the state wanted."""
 
 
-class PassObserver(Protocol):
-    """Who looks on while components are reconciled, to tell afterwards why they say what they say."""
+class ResourceObserver(Protocol):
+    """Who hears what becomes of each resource in a pass.
 
-    async def reconcile(self, component: Component, ctx: ReconcileContext) -> Condition:
-        """Run the pass of a component; called instead of the engine."""
+    One that also runs the passes of whole components is a `konverge.component.PassObserver`.
+    """
 
     def processed(self, identity: str, live: Object | None, halt: Convergence | None) -> None:
         """A resource has been applied or read; with `halt`, the component stops there; with neither, it is absent."""

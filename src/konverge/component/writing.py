@@ -5,21 +5,19 @@ from __future__ import annotations
 import hashlib
 import logging
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from konverge.apply import builtin_schema, differences, normalize
 from konverge.apply.managers import applied_entry
 from konverge.component import immutability
+from konverge.component.composition import Composition, Entry
+from konverge.component.context import ReconcileContext
 from konverge.component.failure import failing
 from konverge.component.immutability import is_immutability
 from konverge.component.memory import Wish
 from konverge.errors import ApiError, ConflictError, InvalidError, NotFoundError, ReconcileError, TerminalError
 from konverge.kube import Object, controller_of, has_owner, is_deleting, owner_reference, without_owner
 from konverge.primitives.lifecycle import Operation, Resource, handles_secret
-
-if TYPE_CHECKING:
-    from konverge.component.component import Component, Entry
-    from konverge.component.context import ReconcileContext
 
 __all__ = ["Written", "apply", "delete", "field_manager", "foreign_controller", "read", "release"]
 
@@ -84,7 +82,7 @@ class Written(NamedTuple):
 
 
 async def apply(
-    ctx: ReconcileContext, component: Component, entry: Entry, desired: Object, live: Object | None
+    ctx: ReconcileContext, component: Composition, entry: Entry, desired: Object, live: Object | None
 ) -> Written:
     """Make the live object what is desired, with a request only if something differs.
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
+from konverge.component.component import Component
+from konverge.component.context import ReconcileContext
 from konverge.component.prerequisites import Prerequisite, PrerequisiteResult, PrerequisiteStatus
 from konverge.component.rehearsal.readings import FieldReadings
 from konverge.component.rehearsal.values import Judgement, PrerequisiteStory, shortened
@@ -21,10 +23,6 @@ from konverge.primitives.lifecycle import (
     Resource,
     Suspension,
 )
-
-if TYPE_CHECKING:
-    from konverge.component.component import Component
-    from konverge.component.context import ReconcileContext
 
 __all__ = ["Observed", "ObservedResource"]
 

@@ -10,7 +10,8 @@ from datetime import datetime
 from konverge.clock import Clock, SystemClock
 from konverge.component import engine
 from konverge.component.aggregation import Verdict, converge
-from konverge.component.component import Component, Entry
+from konverge.component.component import Component
+from konverge.component.composition import Entry
 from konverge.component.condition import wake_up
 from konverge.component.context import ReconcileContext
 from konverge.component.options import Mode
