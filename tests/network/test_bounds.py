@@ -40,3 +40,59 @@ async def test_a_server_that_hangs_has_its_own_places_and_no_others() -> None:
         task.cancel()
     await asyncio.wait(hung)
     assert len(bounds) == 0
+
+
+async def test_a_tenant_that_asks_for_everything_leaves_places_at_its_servers_and_in_all() -> None:
+    bounds = Bounds[str](per_server=4, in_all=8, of_a_tenant=(3, 6))
+    inside: list[tuple[str, str]] = []
+
+    async def hold(tenant: str, server: str) -> None:
+        async with bounds.place(server, tenant):
+            inside.append((tenant, server))
+            await CLOCK.sleep(1000)
+
+    tasks = [asyncio.create_task(hold("greedy", f"s-{number % 20}")) for number in range(200)]
+    tasks += [asyncio.create_task(hold("greedy", "shared")) for _ in range(50)]
+    await CLOCK.sleep(1)
+    assert [tenant for tenant, _ in inside] == ["greedy"] * 6
+    tasks += [asyncio.create_task(hold("modest", server)) for server in ("shared", "s-0")]
+    await CLOCK.sleep(1)
+    assert inside[6:] == [("modest", "shared"), ("modest", "s-0")]
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    assert len(bounds) == 0
+
+
+async def test_a_place_that_is_free_again_goes_to_who_has_the_fewest_however_many_the_others_wait_for() -> None:
+    bounds = Bounds[str](per_server=4, in_all=4, of_a_tenant=(4, 4))
+    order: list[str] = []
+
+    async def hold(tenant: str) -> None:
+        async with bounds.place("shared", tenant):
+            order.append(tenant)
+            await CLOCK.sleep(1)
+
+    greedy = [asyncio.create_task(hold("greedy")) for _ in range(400)]
+    await CLOCK.sleep(0.5)
+    await asyncio.gather(*(hold("modest") for _ in range(4)))
+    assert "modest" in order[4:6]
+    for task in greedy:
+        task.cancel()
+    await asyncio.wait(greedy)
+
+
+async def test_who_gives_up_at_the_very_moment_of_his_turn_passes_the_place_on() -> None:
+    bounds = Bounds[str](per_server=1, in_all=1)
+
+    async def hold() -> None:
+        async with bounds.place("one"):
+            pass
+
+    async with bounds.place("one"):
+        second, third = asyncio.create_task(hold()), asyncio.create_task(hold())
+        await CLOCK.sleep(1)
+    second.cancel()  # it has its turn now, and has not heard of it
+    await asyncio.wait_for(asyncio.wait([second, third]), 1)
+    assert (second.cancelled(), third.exception()) == (True, None)
+    assert len(bounds) == 0

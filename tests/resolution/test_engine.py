@@ -21,6 +21,7 @@ from konverge.resolution import (
 )
 from konverge.resolution.cache import CacheMode
 from konverge.resolution.engine import Engine, EngineOptions, Outcome, Requester
+from konverge.resolution.flights import Flights
 from konverge.resolution.policy import Policy, SignatureMode, SignatureRule, SourcePrefix
 from konverge.resolution.registry import Registry
 from konverge.resolution.source_map import SourceMap
@@ -197,6 +198,68 @@ async def test_a_public_source_is_fetched_once_for_all() -> None:
     for namespace in ("web", "other"):
         await engine.resolve(ref(version="7"), Requester(namespace))
     assert len(shelf.calls) == 1
+
+
+async def test_what_is_public_is_given_to_all_and_nobody_fails_by_the_credential_of_another() -> None:
+    def answer(fetch: Fetch, calls: int) -> bytes:
+        if fetch.namespace != "web":
+            raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, "there is no such Secret")
+        return BOX
+
+    shelf = Shelf(answer)
+    engine = engine_of(shelf, policies=[Policy("all", is_public=True)])
+    other, wanted = Requester("other"), ref(version="7", seconds="5")
+    failing = asyncio.create_task(engine.resolve(wanted, other))
+    await CLOCK.sleep(1)  # what is under way is not joined, and what it came to is not kept for others
+    assert (await engine.resolve(wanted, WEB)).resolved.data == BOX
+    with pytest.raises(ResolutionError, match="no such Secret"):
+        await failing
+    assert (await engine.resolve(wanted, other)).fetched_from == "cache"
+    many = [engine.resolve(ref(version="8", seconds="5"), Requester("web", str(number))) for number in range(40)]
+    assert {outcome.resolved.data for outcome in await asyncio.gather(*many)} == {BOX}
+    assert len(shelf.calls) == 2 + 4  # those that wait for a place find it in the cache then
+
+
+async def test_a_namespace_whose_remotes_hang_leaves_places_for_the_others() -> None:
+    shelf = Shelf()
+    engine = engine_of(shelf)
+    hung = [
+        asyncio.create_task(engine.resolve(ref(f"https://{at}.example/{number}", seconds="50"), Requester("greedy")))
+        for number in range(40)
+        for at in ("shared", *(f"host-{each}" for each in range(20)))
+    ]
+    await CLOCK.sleep(0.1)
+    async with asyncio.timeout(2):
+        found = await asyncio.gather(
+            *(engine.resolve(ref(f"https://shared.example/w{each}"), WEB) for each in range(50))
+        )
+    assert len(found) == 50
+    for task in hung:
+        task.cancel()
+    await asyncio.wait(hung)
+    assert shelf.running == 0
+
+
+async def test_who_comes_while_a_fetch_that_nobody_wants_any_more_ends_begins_anew() -> None:
+    flights: Flights[str, int] = Flights()
+
+    async def slow() -> int:
+        try:
+            await CLOCK.sleep(100)
+        finally:
+            await CLOCK.sleep(1)  # its processes end
+        return 1
+
+    async def quick() -> int:
+        return 2
+
+    given_up = asyncio.create_task(flights.join("same", slow))
+    await CLOCK.sleep(1)
+    given_up.cancel()
+    await CLOCK.sleep(0.5)
+    assert await flights.join("same", quick) == 2
+    await asyncio.wait([given_up])
+    assert len(flights) == 0
 
 
 async def test_what_moves_costs_only_finding_out_where_it_is() -> None:

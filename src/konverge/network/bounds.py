@@ -1,9 +1,14 @@
-"""How much is asked at once: a little of each server, so that one that hangs holds up only those who want it."""
+"""How much is asked at once: a little of each server, so that one that hangs holds up only those who want it.
+
+Where several tenants ask, none of them has all the places of a server, nor all there are: somebody whose servers hang,
+or who asks for a thousand things at once, waits for himself.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Hashable
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Hashable, Iterator
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
@@ -13,32 +18,113 @@ S = TypeVar("S", bound=Hashable)
 
 
 class Bounds(Generic[S]):
-    """Places by server; a server that nobody waits for takes no memory.
+    """Places by server and tenant; who waits for nothing and has nothing takes no memory.
+
+    A free place goes to the tenant that has the fewest, there to the server that has waited longest, there to who came
+    first.
 
     Args:
         per_server: How many places there are at one server.
         in_all: How many there are at all; what waits for a place at its server has none of these.
+        of_a_tenant: How many of both one tenant may have; all of them when not given.
     """
 
-    def __init__(self, per_server: int, in_all: int) -> None:
+    def __init__(self, per_server: int, in_all: int, *, of_a_tenant: tuple[int, int] | None = None) -> None:
         self._per_server = per_server
-        self._in_all = asyncio.Semaphore(in_all)
-        self._servers: dict[S, tuple[asyncio.Semaphore, int]] = {}
+        self._in_all = in_all
+        self._of_a_tenant_at_server, self._of_a_tenant = of_a_tenant or (per_server, in_all)
+        self._taken = 0
+        self._at_servers: Counter[S] = Counter()
+        self._of_tenants: Counter[str] = Counter()
+        self._of_tenants_at_servers: Counter[tuple[str, S]] = Counter()
+        self._waiting: dict[str, dict[S, deque[asyncio.Future[None]]]] = {}
 
     def __len__(self) -> int:
-        return len(self._servers)
+        return len({*self._at_servers, *(server for servers in self._waiting.values() for server in servers)})
 
     @asynccontextmanager
-    async def place(self, server: S) -> AsyncIterator[None]:
-        """Have a place within the block, first come, first served."""
-        semaphore, users = self._servers.get(server) or (asyncio.Semaphore(self._per_server), 0)
-        self._servers[server] = semaphore, users + 1
+    async def place(self, server: S, tenant: str = "") -> AsyncIterator[None]:
+        """Have a place within the block.
+
+        Args:
+            server: Where.
+            tenant: Who asks.
+        """
+        # Whoever waits could not have this one: free places are given away at once.
+        if self._may(server, tenant):
+            self._take(server, tenant)
+        else:
+            await self._turn(server, tenant)
         try:
-            async with semaphore, self._in_all:
-                yield
+            yield
         finally:
-            semaphore, users = self._servers[server]
-            if users == 1:
-                del self._servers[server]
-            else:
-                self._servers[server] = semaphore, users - 1
+            self._release(server, tenant)
+
+    async def _turn(self, server: S, tenant: str) -> None:
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(tenant, {}).setdefault(server, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                self._leave(server, tenant, turn)
+            else:  # it was given one just now
+                self._release(server, tenant)
+            raise
+
+    def _may(self, server: S, tenant: str) -> bool:
+        return (
+            self._taken < self._in_all
+            and self._at_servers[server] < self._per_server
+            and self._of_tenants[tenant] < self._of_a_tenant
+            and self._of_tenants_at_servers[tenant, server] < self._of_a_tenant_at_server
+        )
+
+    def _take(self, server: S, tenant: str) -> None:
+        self._taken += 1
+        self._at_servers[server] += 1
+        self._of_tenants[tenant] += 1
+        self._of_tenants_at_servers[tenant, server] += 1
+
+    def _release(self, server: S, tenant: str) -> None:
+        self._taken -= 1
+        _count_down(self._at_servers, server)
+        _count_down(self._of_tenants, tenant)
+        _count_down(self._of_tenants_at_servers, (tenant, server))
+        while (found := next(self._next(), None)) is not None:
+            other, where = found
+            turn = self._waiting[other][where][0]
+            self._leave(where, other, turn)
+            if turn.done():
+                continue  # cancelled, and has not heard of it
+            self._take(where, other)
+            turn.set_result(None)
+            if where in self._waiting.get(other, {}):
+                self._waiting[other][where] = self._waiting[other].pop(where)  # the others first
+
+    def _next(self) -> Iterator[tuple[str, S]]:
+        """Who may have a place now. Servers without one are few, since their places are taken."""
+        if self._taken >= self._in_all:
+            return
+        for tenant in sorted(self._waiting, key=self._of_tenants.__getitem__):
+            if self._of_tenants[tenant] < self._of_a_tenant:
+                yield from ((tenant, server) for server in self._waiting[tenant] if self._may(server, tenant))
+
+    def _leave(self, server: S, tenant: str, turn: asyncio.Future[None]) -> None:
+        servers = self._waiting.get(tenant, {})
+        if turn not in servers.get(server, ()):
+            return  # somebody has seen before that it was cancelled
+        servers[server].remove(turn)
+        if not servers[server]:
+            del servers[server]
+        if not servers:
+            del self._waiting[tenant]
+
+
+K = TypeVar("K", bound=Hashable)
+
+
+def _count_down(counter: Counter[K], key: K) -> None:
+    counter[key] -= 1
+    if not counter[key]:
+        del counter[key]

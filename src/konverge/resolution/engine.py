@@ -49,8 +49,8 @@ OF_THE_ENGINE = (CACHE, CONFIG_KEY)
 
 _BACKOFF = Backoff(first_seconds=0.5, cap_seconds=10.0)
 _LONGEST_PAUSE_SECONDS = 60.0
-_AT_ONCE = 64
-_AT_ONCE_OF_A_REMOTE = 4
+_AT_ONCE_OF_A_REMOTE, _AT_ONCE = 8, 64
+_AT_ONCE_OF_A_NAMESPACE = (4, 32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +130,22 @@ class _Plan:
     is_pinned: bool
     keeps: bool
     keeps_pinned: bool
-    tenant: str
     rewritten_from: str
 
     def key(self, params: Parameters) -> CacheKey:
+        """What an answer is kept under: that of a public source for everybody."""
+        return self._key(params, "") if self.admission.is_public else self.own_key(params)
+
+    def own_key(self, params: Parameters) -> CacheKey:
+        """What fetches and failures are known by: nobody waits for another tenant's, nor fails by its credential."""
+        return self._key(params, f"{self.fetch.namespace}/{self.fetch.user}")
+
+    def _key(self, params: Parameters, tenant: str) -> CacheKey:
         return cache_key(
             self.installed.resolver.name,
             params,
             self.fetch.settings,
-            tenant=self.tenant,
+            tenant=tenant,
             has_signatures=self.fetch.wants_signatures,
         )
 
@@ -163,7 +170,7 @@ class Engine:
         policies: What may be fetched.
         source_map: Which addresses stand for others.
         cache: What was fetched before.
-        bounds: How much is fetched at once, by remote.
+        bounds: How much is fetched at once, by remote and namespace.
         verifier: Looks at signatures; None refuses what has to be signed.
     """
 
@@ -189,7 +196,9 @@ class Engine:
         self._services_for = services_for
         self._clock = clock
         self._entropy = entropy
-        self._bounds = Bounds(_AT_ONCE_OF_A_REMOTE, _AT_ONCE) if bounds is None else bounds
+        if bounds is None:
+            bounds = Bounds(_AT_ONCE_OF_A_REMOTE, _AT_ONCE, of_a_tenant=_AT_ONCE_OF_A_NAMESPACE)
+        self._bounds = bounds
         self._verifier = verifier
         self._flights: Flights[CacheKey, _Answer] = Flights()
 
@@ -278,7 +287,6 @@ class Engine:
             is_pinned=is_pinned,
             keeps=keeps,
             keeps_pinned=keeps_pinned,
-            tenant="" if admission.is_public else f"{requester.namespace}/{requester.user}",
             rewritten_from=rewritten_from,
         )
 
@@ -328,47 +336,49 @@ class Engine:
     async def _answer(self, plan: _Plan) -> _Answer:
         """The content, from the cache or from its remote; who wants the same at the same time gets the same."""
         params = plan.fetch.params
-        key = plan.key(params)
-        if plan.keeps and (kept := self._kept(key)) is not None:
+        if plan.keeps and (kept := self._kept(plan, params)) is not None:
             return kept
-        return await self._flights.join(key, lambda: self._flown(plan, key))
+        return await self._flights.join(plan.own_key(params), lambda: self._flown(plan))
 
-    async def _flown(self, plan: _Plan, key: CacheKey) -> _Answer:
+    async def _flown(self, plan: _Plan) -> _Answer:
         try:
             answer = await self._fetched(plan)
         except ResolutionError as error:
             if plan.keeps:
-                self.cache.put(key, Failed(error), self._clock.now())
+                self.cache.put(plan.own_key(plan.fetch.params), Failed(error), self._clock.now())
             raise
         if plan.keeps:
-            self.cache.put(key, answer.resolved, self._clock.now())
+            self.cache.put(plan.key(plan.fetch.params), answer.resolved, self._clock.now())
         return answer
 
     async def _fetched(self, plan: _Plan) -> _Answer:
         resolver, fetch = plan.installed.resolver, plan.fetch
         if plan.is_pinned:
-            return await self._asked(plan, fetch)
+            return await self._asked(plan, fetch, keeps=plan.keeps)
         pinned, _ = await self._attempted(plan, lambda: resolver.pin(fetch))
         if pinned is None:
-            return await self._asked(plan, fetch)
+            return await self._asked(plan, fetch, keeps=plan.keeps)
         # What it names now is fetched under that name: the branch may move on meanwhile, and the next one who asks
         # for the branch pays only for finding out where it is.
         settled = replace(fetch, params=pinned)
-        key = plan.key(settled.params)
-        if plan.keeps_pinned and (kept := self._kept(key)) is not None:
+        if plan.keeps_pinned and (kept := self._kept(plan, settled.params)) is not None:
             return kept
-        answer = await self._asked(plan, settled)
+        answer = await self._asked(plan, settled, keeps=plan.keeps_pinned)
         if plan.keeps_pinned:
-            self.cache.put(key, answer.resolved, self._clock.now())
+            self.cache.put(plan.key(settled.params), answer.resolved, self._clock.now())
         return answer
 
-    async def _asked(self, plan: _Plan, fetch: Fetch) -> _Answer:
+    async def _asked(self, plan: _Plan, fetch: Fetch, *, keeps: bool) -> _Answer:
         resolver = plan.installed.resolver
 
         async def ask() -> object:
-            return await resolver.resolve(fetch)
+            # It may have waited for its place, and another tenant may have got what is public in the meantime.
+            kept = self.cache.get(plan.key(fetch.params), self._clock.now()) if keeps else None
+            return _Answer(kept, 0) if isinstance(kept, Resolved) else await resolver.resolve(fetch)
 
         resolved, attempts = await self._attempted(plan, ask)
+        if isinstance(resolved, _Answer):
+            return resolved
         # Before it is kept: a resolver is anybody's code, and may end without an answer.
         if not isinstance(resolved, Resolved):
             told = f"resolver {resolver.name!r} failed: it answered with no Resolved"
@@ -381,7 +391,7 @@ class Engine:
         while True:
             attempts += 1
             try:
-                async with self._bounds.place(_remote(plan.uri)):
+                async with self._bounds.place(_remote(plan.uri), plan.fetch.namespace):
                     with _contained(plan.installed.resolver.name):
                         return await ask(), attempts
             except ResolutionError as error:
@@ -392,8 +402,9 @@ class Engine:
                     pause = max(pause, min(error.retry_after_seconds, _LONGEST_PAUSE_SECONDS))
             await self._clock.sleep(pause)
 
-    def _kept(self, key: CacheKey) -> _Answer | None:
-        kept = self.cache.get(key, self._clock.now())
+    def _kept(self, plan: _Plan, params: Parameters) -> _Answer | None:
+        now = self._clock.now()
+        kept = self.cache.get(plan.key(params), now) or self.cache.get(plan.own_key(params), now)
         if isinstance(kept, Failed):
             raise ResolutionError(kept.error.reason, kept.error.message)
         return None if kept is None else _Answer(kept, 0)

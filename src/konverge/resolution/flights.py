@@ -48,7 +48,7 @@ class Flights(Generic[K, V]):
                     return await take_off()
                 finally:
                     # At once, so that who comes after the end starts anew.
-                    del self._flights[key]
+                    self._drop(key, asyncio.current_task())
 
             flight = self._flights[key] = _Flight(asyncio.create_task(fly()))
         flight.passengers += 1
@@ -57,6 +57,13 @@ class Flights(Generic[K, V]):
         finally:
             flight.passengers -= 1
             if not flight.passengers and not flight.task.done():
+                # Before it has ended, which may take a while: who comes now must not be cancelled with it.
+                self._drop(key, flight.task)
                 flight.task.cancel()
                 # Its processes and connections are gone before this returns; what it ends with is nobody's business.
                 await asyncio.wait([flight.task])
+
+    def _drop(self, key: K, task: asyncio.Task[V] | None) -> None:
+        flight = self._flights.get(key)
+        if flight is not None and flight.task is task:
+            del self._flights[key]
