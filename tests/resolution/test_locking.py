@@ -73,7 +73,10 @@ async def test_a_lock_file_has_digest_pin_and_source_of_the_whole_tree_sorted(tm
         pinned={"path": "ci/p.yaml", "version": "1"},
         source=Source(ROOT, {"sha256": Digest.of(PIPELINE).hex}, "ci/p.yaml"),
     )
-    assert [each.params["path"] for each in lock] == ["ci/p.yaml", "ci/p.yaml", "other.yaml", "tasks/t.yaml"]
+    assert [each.params["path"] for each in lock] == ["ci/p.yaml", "other.yaml", "tasks/t.yaml"]
+    other = lock.find(Reference("library", {"path": "other.yaml"}))
+    assert other is not None
+    assert (other.params, other.defaults) == ({"path": "other.yaml"}, {"version": "main"})
 
 
 async def test_what_is_locked_stays_when_its_branch_moves(tmp_path: Path) -> None:
@@ -110,7 +113,7 @@ async def test_offline_says_what_is_not_here_and_asks_nobody(tmp_path: Path) -> 
 async def test_a_source_that_changes_what_is_pinned_is_found_out() -> None:
     library = a_library()
     engine = engine_of(library)
-    entry = LockEntry.of(asked("other.yaml"), await engine.resolve(asked("other.yaml"), WEB))
+    entry = LockEntry.of(asked("other.yaml"), await engine.resolve(asked("other.yaml"), WEB), {})
     library.versions["1"]["other.yaml"] = TASK
     with pytest.raises(ResolutionError, match="other content now than the sha256:.* of the lock file") as caught:
         await LockedDefinitions(engine_of(library), Lock([entry])).resolve(asked("other.yaml"), WEB)
@@ -133,6 +136,50 @@ async def test_what_has_no_entry_is_refused_or_added() -> None:
     await adding.resolve(asked("other.yaml"), WEB)
     assert len(adding.lock) == 1
     assert adding.used == adding.lock
+
+
+async def test_a_default_that_is_written_out_is_the_same_reference_whichever_was_locked() -> None:
+    written, left_out = asked("other.yaml"), Reference("library", {"path": "other.yaml"})
+    for first, second in ((written, left_out), (left_out, written)):
+        library = a_library()
+        source = LockedDefinitions(engine_of(library), Lock(), may_add=True)
+        await source.resolve(first, WEB)
+        library.heads["main"] = "2"
+        again = LockedDefinitions(engine_of(library), Lock.read(source.lock.text().encode(), file="l"))
+        assert (await again.resolve(second, WEB)).resolved.data == OTHER
+        assert len(again.lock) == len(again.used) == 1
+
+
+async def test_a_default_counts_as_it_was_when_it_was_locked() -> None:
+    left_out = Reference("library", {"path": "other.yaml"})
+    outcome = await engine_of(a_library()).resolve(left_out, WEB)
+    source = LockedDefinitions(engine_of(a_library()), Lock([LockEntry.of(left_out, outcome, {"version": "dev"})]))
+    with pytest.raises(ResolutionError, match="differs in 'version'; lock it first"):
+        await source.resolve(asked("other.yaml"), WEB)
+    assert (await source.resolve(left_out, WEB)).resolved.data == OTHER
+
+
+@pytest.mark.parametrize(
+    ("reference", "told"),
+    [
+        (
+            asked("other.yaml", "v2"),
+            f"to resolver 'library'; the nearest, for {ROOT}, differs in 'version'; lock it first",
+        ),
+        (asked("x.yaml", "main", token="hunter2"), "differs in 'path', 'token'; lock it first"),
+        (asked("x.yaml", "v2"), "for this reference to resolver 'library'; lock it first"),
+        (asked("other.yaml", resolver="shelf"), "for this reference to resolver 'shelf'; lock it first"),
+    ],
+)
+async def test_what_has_no_entry_is_told_with_what_the_nearest_has_otherwise(reference: Reference, told: str) -> None:
+    engine = engine_of(a_library())
+    source = LockedDefinitions(engine, Lock(), may_add=True)
+    await source.resolve(asked("other.yaml"), WEB)
+    await source.resolve(Reference("library", {"path": "tasks/t.yaml"}), WEB)
+    with pytest.raises(ResolutionError) as caught:
+        await LockedDefinitions(engine, source.lock).resolve(reference, WEB)
+    assert str(caught.value).endswith(told)
+    assert "hunter2" not in str(caught.value)
 
 
 async def test_how_it_is_cached_makes_no_other_entry() -> None:

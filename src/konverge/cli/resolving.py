@@ -240,12 +240,12 @@ async def resolve_one(flags: Flags) -> bytes:
         if flags.is_update:
             # What other roots need stays as it was; what nobody needs any more goes.
             others = LockedDefinitions(engine, lock, contents)
-            this = lock.find(flags.reference)
+            this = others.find(flags.reference)
             roots = [WrittenReference((entry.asked,)) for entry in lock if entry.root and entry is not this]
             if roots:
                 await _tree(flags, engine, others, roots)
             found = Lock([*others.used, *source.used])
-    found = found.with_root(flags.reference)
+    found = _with_roots(found, source, [flags.reference])
     if not flags.is_offline:
         _write(flags.lock_file, found, before=lock)
     _tell(nodes)
@@ -279,8 +279,7 @@ async def fetch_all(flags: Flags) -> bytes:
         written = [WrittenReference((each,)) for each in roots]
         nodes = await _tree(flags, engine, updating, written)
     found = updating.lock
-    for root in roots:
-        found = found.with_root(root)
+    found = _with_roots(found, updating, roots)
     _write(flags.lock_file, found, before=lock)
     _tell(nodes)
     return b""
@@ -301,12 +300,19 @@ async def lock_roots(flags: Flags, roots: Sequence[WrittenReference]) -> None:
         )
         nodes = await _tree(flags, engine, source, roots)
     found = source.used
-    for node in nodes:
-        if node.parent is None:
-            found = found.with_root(node.reference)
+    found = _with_roots(found, source, [node.reference for node in nodes if node.parent is None])
     if not flags.is_offline:
         _write(flags.lock_file, found, before=lock)
     _tell(nodes)
+
+
+def _with_roots(lock: Lock, source: LockedDefinitions, roots: Sequence[Reference]) -> Lock:
+    """The same, where these were asked for by themselves; of two that mean the same one is there."""
+    for root in roots:
+        entry = source.find(root)
+        assert entry is not None, "a root is locked before it is marked"
+        lock = lock.with_root(entry.asked)
+    return lock
 
 
 def _lock(file: Path, *, may_be_absent: bool) -> Lock:

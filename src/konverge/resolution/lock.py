@@ -22,7 +22,7 @@ from konverge.resolution.reference import DIGEST_PATTERN, Digest, Parameters, Re
 from konverge.resolution.relative import Container
 from konverge.resolution.result import Source
 
-__all__ = ["MAX_LOCK_BYTES", "MAX_LOCK_ENTRIES", "Lock", "LockEntry"]
+__all__ = ["MAX_LOCK_BYTES", "MAX_LOCK_ENTRIES", "Lock", "LockEntry", "named"]
 
 MAX_LOCK_BYTES = 4 << 20
 """Of a lock file."""
@@ -46,6 +46,7 @@ class LockEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
         digest: Of the content.
         source: Where it came from.
         params: What was asked for.
+        defaults: What its resolver took for the parameters that were not given.
         pinned: Parameters that name this very content for ever; empty when the source has no such names.
         root: It was asked for by itself, and not because another definition refers to it.
     """
@@ -55,17 +56,25 @@ class LockEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
     source: Source
     root: bool = False
     params: Mapping[str, Value] = {}
+    defaults: Mapping[str, Value] = {}
     pinned: Mapping[str, Value] = {}
 
     @classmethod
-    def of(cls, reference: Reference, outcome: Outcome) -> LockEntry:
-        """What a reference has come to."""
+    def of(cls, reference: Reference, outcome: Outcome, defaults: Mapping[str, Value]) -> LockEntry:
+        """What a reference has come to.
+
+        Args:
+            reference: The reference.
+            outcome: What came.
+            defaults: What its resolver took for the parameters that it does not have.
+        """
         resolved = outcome.resolved
         return cls(
             resolver=reference.resolver,
-            params=_named(reference.params),
+            params=named(reference.params),
             digest=str(Digest.of(resolved.data)),
-            pinned=_named(Container(reference, resolved).settled.params) if resolved.pinned else {},
+            defaults=dict(defaults),
+            pinned=named(Container(reference, resolved).settled.params) if resolved.pinned else {},
             source=resolved.source,
         )
 
@@ -118,7 +127,7 @@ class Lock:
 
     def find(self, reference: Reference) -> LockEntry | None:
         """What a reference came to; None when it is not locked."""
-        return self._entries.get(canonical_json([reference.resolver, _named(reference.params)]))
+        return self._entries.get(canonical_json([reference.resolver, named(reference.params)]))
 
     def having(self, *entries: LockEntry) -> Lock:
         """The same with more entries, in place of those for the same references."""
@@ -177,6 +186,6 @@ class Lock:
         return lock
 
 
-def _named(params: Parameters) -> dict[str, Value]:
-    """The parameters that say what, without the one that says how."""
+def named(params: Parameters) -> dict[str, Value]:
+    """The parameters that say what, without the one that says how (`CACHE`)."""
     return {name: value for name, value in params.items() if name != CACHE}

@@ -18,6 +18,7 @@ from konverge.resolution.engine import OF_THE_ENGINE, Engine, Outcome, Requester
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.failover import Answer, Resolves, resolve_first
 from konverge.resolution.lock import MAX_LOCK_ENTRIES, Lock, LockEntry
+from konverge.resolution.lock_lookup import LockLookup, defaults_of
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest, Reference, canonical_json
 from konverge.resolution.registry import Registry
@@ -41,7 +42,6 @@ class LockedDefinitions:
         may_add: Resolve what has no entry, and add one.
 
     Attributes:
-        lock: With what was added.
         used: What was asked for; a lock file with these entries has nothing that nobody needs.
     """
 
@@ -54,12 +54,21 @@ class LockedDefinitions:
         is_offline: bool = False,
         may_add: bool = False,
     ) -> None:
-        self.lock = lock
         self.used = Lock()
+        self._lookup = LockLookup(lock, engine.registry)
         self._engine = engine
         self._contents = contents
         self._is_offline = is_offline
         self._may_add = may_add and not is_offline
+
+    @property
+    def lock(self) -> Lock:
+        """The lock file with what was added."""
+        return self._lookup.lock
+
+    def find(self, reference: Reference) -> LockEntry | None:
+        """The entry of a reference, its resolver's defaults counting as written; None when it is not locked."""
+        return self._lookup.find(reference)
 
     async def resolve(self, reference: Reference, requester: Requester, *, seconds: float | None = None) -> Outcome:
         """Get what the lock file says that a reference names.
@@ -74,11 +83,11 @@ class LockedDefinitions:
                 the reference wants something else; ``Unreachable``: nothing may be asked, and the content is not here.
         """
         reference.check()
-        entry = self.lock.find(reference)
+        entry = self.find(reference)
         if entry is None:
             outcome = await self._added(reference, requester, seconds)
-            entry = LockEntry.of(reference, outcome)
-            self.lock = self.lock.having(entry)
+            entry = LockEntry.of(reference, outcome, defaults_of(reference, self._engine.registry))
+            self._lookup.add(entry)
         else:
             outcome = await self._locked(reference, entry, requester, seconds)
         self.used = self.used.having(entry)
@@ -86,8 +95,7 @@ class LockedDefinitions:
 
     async def _added(self, reference: Reference, requester: Requester, seconds: float | None) -> Outcome:
         if not self._may_add:
-            told = f"the lock file has no entry for this reference to resolver {reference.resolver!r}; lock it first"
-            raise ResolutionError(Reason.NOT_FOUND, told)
+            raise ResolutionError(Reason.NOT_FOUND, f"{self._lookup.missing(reference)}; lock it first")
         if len(self.lock) >= MAX_LOCK_ENTRIES:
             raise ResolutionError(Reason.TOO_LARGE, f"a lock file has at most {MAX_LOCK_ENTRIES} entries")
         outcome = await self._engine.resolve(reference, requester, seconds=seconds)

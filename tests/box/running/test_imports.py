@@ -157,7 +157,7 @@ def test_an_import_that_is_not_locked_is_refused_with_its_place(shop: Shop) -> N
     shop.write(imports=[{"resolver": "git", "params": {"url": "https://other.example/x", "pathInRepo": "a"}}])
     (mistake,) = shop.mistakes()
     assert "spec.imports[0]" in mistake
-    assert "it is not in the lock file" in mistake
+    assert "the lock file has no entry for this reference to resolver" in mistake
 
 
 @pytest.mark.parametrize(

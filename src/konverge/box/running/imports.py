@@ -18,6 +18,7 @@ from konverge.errors import ConfigurationError
 from konverge.resolution.content_folder import ContentFolder
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.lock import MAX_LOCK_BYTES, Lock, LockEntry
+from konverge.resolution.lock_lookup import LockLookup
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest
 from konverge.resolution.registry import Registry
@@ -96,11 +97,12 @@ def locked_imports(text: str | bytes, file: str) -> tuple[Imported, ...] | None:
     except OSError as error:
         raise ConfigurationError(f"{lock_file}: {error.strerror}") from error
     contents, registry = ContentFolder(content_folder_of(lock_file)), Registry.of(standard_resolvers())
+    lookup = LockLookup(lock, registry)
     found: dict[bytes, Imported] = {}
     while wanted:
         each = wanted.pop(0)
         try:
-            entry = _entry(each, lock, registry)
+            entry = _entry(each, lookup, registry)
             if entry.key in found:
                 continue
             if len(found) >= _MAX_IMPORTS:
@@ -129,7 +131,7 @@ def _wanted(text: str | bytes, file: str) -> list[_Wanted]:
     return [_Wanted(sources[0], ("spec", "imports", index), each) for index, each in enumerate(listed)]
 
 
-def _entry(wanted: _Wanted, lock: Lock, registry: Registry) -> LockEntry:
+def _entry(wanted: _Wanted, lookup: LockLookup, registry: Registry) -> LockEntry:
     written = read_reference(wanted.value, where=format_path(wanted.path))
     choices = written.choices
     if not choices:
@@ -138,14 +140,15 @@ def _entry(wanted: _Wanted, lock: Lock, registry: Registry) -> LockEntry:
             raise ResolutionError(Reason.INVALID_PARAMETERS, told)
         choices = (relative_reference(registry, wanted.container, written.path, digest=written.digest),)
     for reference in choices:
-        entry = lock.find(reference)
+        entry = lookup.find(reference)
         if entry is None:
             continue
         if reference.digest is not None and str(reference.digest) != entry.digest:
             told = f"expected {reference.digest}, and the lock file has {entry.digest}"
             raise ResolutionError(Reason.DIGEST_MISMATCH, told)
         return entry
-    raise ResolutionError(Reason.NOT_FOUND, "it is not in the lock file; lock it with konverge box lock")
+    told = f"{lookup.missing(choices[0])}; lock it with konverge box lock"
+    raise ResolutionError(Reason.NOT_FOUND, told)
 
 
 def _mistake(wanted: _Wanted, message: str) -> BoxFileError:
