@@ -149,7 +149,8 @@ def test_a_policy_counts_as_it_does_in_a_cluster(asking: Asking, server: GitServ
     file.write_text(yaml.safe_dump(policy))
     done = asking("--policy", file)
     assert (done.returncode, server.seen) == (3, [])
-    assert "no policy lets namespace default fetch this by resolver git (those that were asked: ours)" in done.stderr
+    told = f"no policy lets namespace default fetch git+{asking.url} by resolver git; those for it are: ours (it names "
+    assert told in done.stderr
 
     policy["spec"] = {"privateNetworks": ["127.0.0.0/8"], "sources": [f"git+{asking.url}"]}
     file.write_text(yaml.safe_dump(policy))

@@ -88,7 +88,7 @@ def test_without_a_policy_everything_may_be_fetched() -> None:
 def test_with_one_only_what_it_names_may() -> None:
     policy = Policy("team", sources=(GOOD,))
     assert decided(policy)
-    with pytest.raises(ResolutionError, match="asked: team") as caught:
+    with pytest.raises(ResolutionError, match="those for it are: team") as caught:
         admit([policy], resolver="git", uri="https://evil.example/a", params={}, namespace="web")
     assert caught.value.reason is Reason.DENIED
 
@@ -119,3 +119,30 @@ def test_what_every_naming_policy_asks_for_has_to_be_met() -> None:
     found = admit(policies, resolver="git", uri="https://good.example.com/team", params={}, namespace="web")
     assert (found.policies, found.requires_digest, found.signatures) == (("a", "b", "c"), True, (rule,))
     assert not found.is_public
+
+
+def refusal(uri: str, *policies: Policy, **params: str) -> str:
+    with pytest.raises(ResolutionError) as caught:
+        admit(policies, resolver="git", uri=uri, params=params, namespace="web")
+    return str(caught.value)
+
+
+def test_a_refusal_names_what_was_compared_and_each_policy_with_what_speaks_against_it() -> None:
+    other = Policy("other", resolvers=("http",))
+    releases = Policy("releases", parameters={"revision": ("v*",), "path": ("boxes/*",)})
+    told = refusal("git+https://evil.example/x", Policy("ours", sources=(GOOD,)), releases, other, revision="main")
+    assert told == (
+        "no policy lets namespace web fetch git+https://evil.example/x by resolver git; those for it are: "
+        "ours (it names other sources), releases (it allows other values of parameter 'revision')"
+    )
+
+
+def test_a_refusal_says_nothing_of_what_policies_allow_and_no_credential() -> None:
+    policies = [Policy(f"p{number}", sources=(GOOD,)) for number in range(8)]
+    told = refusal("https://user:hunter2@evil.example/x?token=hunter2#hunter2", *policies)
+    assert "fetch https://evil.example/x by" in told
+    assert told.endswith("p4 (it names other sources), 3 more")
+    for word in ("hunter2", "good.example"):
+        assert word not in told
+    for strange in ("", "https://a.example/\x1b[2J", "https://[x"):
+        assert "fetch this by resolver git" in refusal(strange, *policies)

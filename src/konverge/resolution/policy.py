@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
@@ -20,6 +20,8 @@ from konverge.resolution.reference import Parameters
 
 __all__ = ["Admission", "Policy", "SignatureMode", "SignatureRule", "SourcePrefix", "admit", "parse_networks"]
 
+_MOST_TOLD = 5
+_MOST_SHOWN = 400
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 
 
@@ -132,12 +134,17 @@ class Policy:
 
     def names(self, uri: str, params: Parameters) -> bool:
         """Tell whether it lets this be fetched."""
+        return not self.refusal(uri, params)
+
+    def refusal(self, uri: str, params: Parameters) -> str:
+        """Why it does not let this be fetched; empty when it does. What it allows instead is not said."""
         if self.sources and not any(prefix.covers(uri) for prefix in self.sources):
-            return False
-        return all(
-            isinstance(value := params.get(name, ""), str) and _is_one_of(value, allowed)
-            for name, allowed in self.parameters.items()
-        )
+            return "it names other sources"
+        for name, allowed in self.parameters.items():
+            value = params.get(name, "")
+            if not isinstance(value, str) or not _is_one_of(value, allowed):
+                return f"it allows other values of parameter {name[:80]!r}"
+        return ""
 
 
 def _is_one_of(text: str, allowed: Sequence[str]) -> bool:
@@ -181,11 +188,7 @@ def admit(policies: Iterable[Policy], *, resolver: str, uri: str, params: Parame
     concerned = [policy for policy in policies if policy.concerns(resolver, namespace)]
     naming = [policy for policy in concerned if policy.names(uri, params)]
     if concerned and not naming:
-        names = ", ".join(sorted(policy.name for policy in concerned)[:5])
-        told = (
-            f"no policy lets namespace {namespace} fetch this by resolver {resolver} (those that were asked: {names})"
-        )
-        raise ResolutionError(Reason.DENIED, told)
+        raise ResolutionError(Reason.DENIED, _denied(concerned, resolver, uri, params, namespace))
     networks = dict.fromkeys(network for policy in naming for network in policy.private_networks)
     return Admission(
         policies=tuple(policy.name for policy in naming),
@@ -194,6 +197,27 @@ def admit(policies: Iterable[Policy], *, resolver: str, uri: str, params: Parame
         private_networks=tuple(networks),
         is_public=bool(naming) and all(policy.is_public for policy in naming),
     )
+
+
+def _denied(policies: Sequence[Policy], resolver: str, uri: str, params: Parameters, namespace: str) -> str:
+    """Whoever reads this may know what was compared, and with which policies; what these allow is not said."""
+    asked = sorted((policy.name, policy.refusal(uri, params)) for policy in policies)
+    told = [f"{name} ({why})" for name, why in asked[:_MOST_TOLD]]
+    told += [f"{len(asked) - _MOST_TOLD} more"] if len(asked) > _MOST_TOLD else []
+    return (
+        f"no policy lets namespace {namespace} fetch {_shown(uri)} by resolver {resolver}; "
+        f"those for it are: {', '.join(told)}"
+    )
+
+
+def _shown(uri: str) -> str:
+    """An address as messages have it: without a user, a query or what no terminal should see."""
+    try:
+        found = urlsplit(uri)
+    except ValueError:
+        return "this"
+    shown = urlunsplit(found._replace(netloc=found.netloc.rpartition("@")[2], query="", fragment=""))
+    return shown[:_MOST_SHOWN] if shown.isprintable() and shown else "this"
 
 
 def parse_networks(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
