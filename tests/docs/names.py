@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from functools import cache
 from typing import Any
 
 import konverge
@@ -19,7 +20,8 @@ __all__ = ["is_known", "known_names"]
 PACKAGES = [f"konverge.{found.name}" for found in pkgutil.iter_modules(konverge.__path__) if found.name != "__main__"]
 
 
-def known_names() -> set[str]:
+@cache
+def known_names() -> frozenset[str]:
     """What konverge's packages export, and the attributes and parameters of that."""
     names = set(dir(konverge.Operator("any")))
     for exported in (konverge, *map(importlib.import_module, PACKAGES)):
@@ -31,7 +33,7 @@ def known_names() -> set[str]:
                 names.update(*(parameters(member) for _, member in inspect.getmembers(found, inspect.isroutine)))
             if callable(found):
                 names.update(parameters(found))
-    return names | {family.name for family in vars(families).values() if isinstance(family, families.Family)}
+    return frozenset(names | {family.name for family in vars(families).values() if isinstance(family, families.Family)})
 
 
 def parameters(function: Any) -> set[str]:
@@ -41,7 +43,7 @@ def parameters(function: Any) -> set[str]:
         return set()
 
 
-def is_known(code: str, names: set[str]) -> bool:
+def is_known(code: str, names: frozenset[str]) -> bool:
     """Whether what konverge calls so exists: a command, an option, or each name in it."""
     if code.startswith("konverge "):
         return code.split()[1] in program.list_commands(None)  # type: ignore[arg-type]
