@@ -35,7 +35,7 @@ def at(value: Any, path: Path) -> Any:
 
 
 def outcome(katalog: Any) -> tuple[str, tuple[tuple[str, str], ...], tuple[str, ...]]:
-    found = imported(yaml.dump(katalog, Dumper=yaml.CSafeDumper, sort_keys=False))  # by the dumper in C: hundreds of files
+    found = imported(yaml.dump(katalog, Dumper=yaml.CSafeDumper, sort_keys=False))
     listed = tuple((each.path, each.why) for each in found.listed)
     return found.text, listed, tuple(f"{each.path} {each.text}" for each in found.decisions)
 
