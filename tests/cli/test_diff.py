@@ -277,6 +277,9 @@ def test_long_values_and_many_fields_are_shortened() -> None:
     assert len(lines) == 102
     assert max(map(len, lines)) < 400
     assert lines[-1].endswith("… and 50 fields more")
+    assert list(change_lines(Change("update", "v1/ConfigMap/default/big", fields[:101])))[-1].endswith(
+        "… and 1 field more"
+    )
     assert value_text("x" * 5000).endswith("… (5002 characters)")
 
 

@@ -16,6 +16,12 @@ from tests.resolution.servers.git import GitServer, git, git_server
 
 TASK = "apiVersion: v1\nkind: Task\nmetadata: {name: t}\n"
 PIPELINE = "apiVersion: v1\nkind: Pipeline\nmetadata: {name: p}\nspec:\n  taskRef: {path: ../tasks/t.yaml}\n"
+WRONG = """apiVersion: v1
+kind: Pipeline
+metadata: {name: wrong}
+spec:
+  taskRef: {resolver: git, params: {url: "https://git.example.com/a", pathInRepo: ../x}}
+"""
 TOKEN = "hunter2-hunter2"
 
 
@@ -23,7 +29,8 @@ TOKEN = "hunter2-hunter2"
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
     root = tmp_path_factory.mktemp("git")
     work = root / "work"
-    for name, text in {"ci/p.yaml": PIPELINE, "tasks/t.yaml": TASK, "text": "hello\n"}.items():
+    files = {"ci/p.yaml": PIPELINE, "ci/wrong.yaml": WRONG, "tasks/t.yaml": TASK, "text": "hello\n"}
+    for name, text in files.items():
         (work / name).parent.mkdir(parents=True, exist_ok=True)
         (work / name).write_text(text)
     git("init", "--quiet", folder=work)
@@ -90,11 +97,13 @@ def test_every_resolver_is_a_command_whose_options_are_its_parameters(konverge: 
     [
         (["--path", "missing.yaml"], 1, "missing.yaml"),
         (["--path", "text"], 1, "the content is no definition"),
-        (["--revision", "-x"], 1, "parameter 'revision'"),
+        (["--revision", "-x"], 1, "konverge: --revision: "),
+        (["--path", "../x"], 1, "konverge: --path: "),
+        (["--param", "gitTokenKey=/"], 1, "konverge: --git-token-key: "),
         (["--param", "banana=1"], 1, "banana"),
-        (["--digest", str(Digest.of(b""))], 7, "the content is not what its digest says"),
+        (["--digest", str(Digest.of(b""))], 7, f"expected {Digest.of(b'')}, found {Digest.of(PIPELINE.encode())}"),
         (["--digest", "md5:1"], 2, "expected sha256:"),
-        (["--param", "url=x"], 2, "parameter url is given twice"),
+        (["--param", "url=x"], 2, "--param url is given by an option of its own, too"),
         (["--param", "x"], 2, "expected NAME=VALUE"),
         (["--setting", "fetch-timeout=banana"], 3, "fetch-timeout: expected a duration"),
         (["--policy", "missing.yaml"], 3, "missing.yaml: No such file"),
@@ -102,7 +111,7 @@ def test_every_resolver_is_a_command_whose_options_are_its_parameters(konverge: 
         (["--allow-network", "banana"], 3, "banana"),
         (["--offline"], 2, "--offline goes with --lock FILE"),
         (["--credential", "a/token=hunter2-hunter2"], 2, "expected NAME/KEY=env:VARIABLE or NAME/KEY=file:PATH"),
-        (["--git-token", "hunter2-hunter2"], 1, "nobody has said where it is"),
+        (["--git-token", "hunter2-hunter2"], 1, "nobody has said where it is: --credential NAME/KEY=env:VARIABLE or f"),
         (["--setting", "allow-plain-http-credentials=true", "--git-token", "a", "--credential", "a/token=env:NONE"],
          1, "environment variable NONE is not set"),
     ],
@@ -115,10 +124,43 @@ def test_each_failure_has_its_code_and_says_what_to_do(asking: Asking, more: lis
     assert "Traceback" not in done.stderr
 
 
+def test_of_a_definition_a_mistake_is_told_with_the_parameter_that_stands_there(asking: Asking, tmp_path: Path) -> None:
+    done = asking("--lock", tmp_path / "lock.yaml", path="ci/wrong.yaml")
+    assert done.returncode == 1
+    assert "konverge: spec.taskRef of git+" in done.stderr
+    assert "parameter 'pathInRepo': " in done.stderr
+
+
+def test_a_server_that_asks_for_a_credential_has_the_option_named(asking: Asking, server: GitServer) -> None:
+    server.credentials["boxes.git"] = ("git", TOKEN)
+    done = asking()
+    assert done.returncode == 1
+    assert "name a Secret with --git-token, or with --git-ssh-secret for ssh; " in done.stderr
+    assert done.stderr.endswith("--credential NAME/KEY=env:VARIABLE or file:PATH\n")
+
+
+def test_every_refused_network_has_the_option_named(konverge: Konverge) -> None:
+    done = konverge("resolve", "http", "--url", "http://127.0.0.1:9/a.yaml")
+    assert done.returncode == 3
+    assert done.stderr.endswith("its network is loopback; --allow-network CIDR allows one\n")
+
+
+def test_a_locked_reference_that_is_asked_for_otherwise_is_told_what_is_other(asking: Asking, tmp_path: Path) -> None:
+    lock = tmp_path / "lock.yaml"
+    assert f"{lock}: 1 entry, 1 added, 0 changed" in asking("--lock", lock, path="tasks/t.yaml").stderr
+    (entry,) = yaml.safe_load(lock.read_text())["entries"]
+    same = ["--lock", lock, "--offline", "--revision", entry["defaults"]["revision"]]
+    assert asking(*same, path="tasks/t.yaml").stdout == TASK
+    done = asking("--lock", lock, "--offline", "--revision", "v2", path="tasks/t.yaml")
+    assert done.returncode == 1
+    assert "; the nearest, for git+" in done.stderr
+    assert "differs in 'revision'; lock it first" in done.stderr
+
+
 def test_a_private_address_is_reached_only_when_it_is_allowed(asking: Asking, server: GitServer) -> None:
     done = asking(network="")
     assert (done.returncode, server.seen) == (3, [])
-    assert "may not be connected to" in done.stderr
+    assert "may not be connected to: its network is loopback; --allow-network CIDR allows one" in done.stderr
 
 
 def test_a_remote_that_does_not_answer_may_do_so_later(asking: Asking, server: GitServer) -> None:

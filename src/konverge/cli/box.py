@@ -13,6 +13,7 @@ import msgspec
 
 from konverge.box.file import Mistake
 from konverge.box.file.source import MAX_BYTES
+from konverge.cli.counted import counted
 from konverge.cli.failures import ExitCode
 from konverge.cli.program import verbose_option
 from konverge.cli.yaml_documents import STDIN
@@ -73,7 +74,7 @@ def lint(ctx: click.Context, files: tuple[Path, ...], output: Literal["text", "j
     else:
         for mistake in found:
             click.echo(str(mistake))
-        click.echo(f"{_counted(len(files), 'file')}, {_counted(len(found), 'mistake')}", err=True)
+        click.echo(f"{counted(len(files), 'file')}, {counted(len(found), 'mistake')}", err=True)
     if found:
         ctx.exit(ExitCode.FAILED)
 
@@ -91,7 +92,3 @@ def read_box(file: Path) -> bytes:
             return opened.read(MAX_BYTES + 1)
     except OSError as error:
         raise ConfigurationError(f"{file}: {error.strerror}") from error
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from konverge.apply import HIDDEN
+from konverge.cli.counted import counted
 from konverge.component.rehearsal import Change, FieldChange, Rehearsal, Writer
 from konverge.operator.rehearsing import OwnerRehearsal
 
@@ -57,7 +58,7 @@ def change_lines(change: Change) -> Iterator[str]:
     for field in change.fields[:_MOST_FIELDS]:
         yield f"    {_field_line(field, is_new=change.action == 'create')}"
     if len(change.fields) > _MOST_FIELDS:
-        yield f"    … and {len(change.fields) - _MOST_FIELDS} fields more"
+        yield f"    … and {counted(len(change.fields) - _MOST_FIELDS, 'field')} more"
 
 
 def _field_line(field: FieldChange, *, is_new: bool) -> str:

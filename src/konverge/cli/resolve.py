@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,18 @@ from konverge.cli.failures import ExitCode
 from konverge.cli.program import fails_with, verbose_option
 
 if TYPE_CHECKING:
+    from konverge.resolution.errors import ResolutionError
     from konverge.resolution.resolver import Resolver
 
 __all__ = ["ended_by_reason", "resolve", "shared_options"]
 
 _NAMES = {"pathInRepo": "path"}
 """What a parameter is called on the command line, where that is not its own name with dashes."""
+
+
+# In quotes where one is wrong; by itself, where it tells what to give instead, only what can be no other word.
+_PARAMETER = re.compile(r"parameter '(?P<quoted>[^']+)'|(?P<before>\b(?:with|expected) )(?P<bare>[a-z]+[A-Z]\w*)")
+_CREDENTIAL = "what the reference names as a Secret is given with --credential NAME/KEY=env:VARIABLE or file:PATH"
 
 
 def shared_options() -> list[click.Option]:
@@ -120,10 +126,13 @@ def _command_of(resolver: Resolver) -> click.Command:
     taken = {option.removeprefix("--") for each in common for option in each.opts}
     options: list[click.Parameter] = []
     names: dict[str, str] = {}
+    told_as: dict[str, str] = {}
     for name, parameter in resolver.parameters.items():
         option = _NAMES.get(name, _dashed(name))
         if option in taken:
-            continue  # there is --param for it
+            told_as[name] = f"--param {name}"
+            continue
+        told_as[name] = f"--{option}"
         variable = f"parameter_{len(names)}"
         names[variable] = name
         default = f"  [default: {parameter.default}]" if parameter.default else ""
@@ -135,7 +144,7 @@ def _command_of(resolver: Resolver) -> click.Command:
         from konverge.cli.resolving import Flags, resolve_one
 
         params = {name: given.pop(variable) for variable, name in names.items()}
-        _run(ctx, resolve_one(Flags.of(ctx, given, resolver.name, params)))
+        _run(ctx, resolve_one(Flags.of(ctx, given, resolver.name, params)), told_as)
 
     about = f"{(type(resolver).__doc__ or 'A resolver.').strip().partition(chr(10))[0]}"
     command = click.Command(resolver.name, callback=called, help=about, params=[*options, *common])
@@ -147,24 +156,46 @@ def _dashed(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
 
 
-def _run(ctx: click.Context, work: Coroutine[Any, Any, bytes]) -> None:
+def _run(ctx: click.Context, work: Coroutine[Any, Any, bytes], told_as: Mapping[str, str] | None = None) -> None:
     """Print what it comes to, or end with the code of its reason."""
-    with ended_by_reason(ctx):
+    with ended_by_reason(ctx, told_as):
         told = asyncio.run(work)
     sys.stdout.buffer.write(told)
     sys.stdout.buffer.flush()
 
 
 @contextmanager
-def ended_by_reason(ctx: click.Context) -> Iterator[None]:
-    """Have the command end with the code of a failed resolution's reason."""
+def ended_by_reason(ctx: click.Context, told_as: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Have the command end with the code of a failed resolution's reason, and say what is wrong in its own words.
+
+    Args:
+        ctx: The command.
+        told_as: By parameter of the reference, the option that gives it; empty where none does.
+    """
     from konverge.resolution.errors import ResolutionError
 
     try:
         yield
     except ResolutionError as error:
         fails_with(ctx, _code(error))
-        raise
+        raise ResolutionError(error.reason, _told(error, ctx, told_as or {})) from error
+
+
+def _told(error: ResolutionError, ctx: click.Context, told_as: Mapping[str, str]) -> str:
+    """A failure in the words of the command line, whose options have other names than parameters."""
+    from konverge.resolution.reasons import Reason
+
+    message = error.message
+    if not error.where:  # of a definition it is the definition's parameter
+
+        def option(found: re.Match[str]) -> str:
+            told = told_as.get(found["quoted"] or found["bare"])
+            return found[0] if told is None else f"{found['before'] or ''}{told}"
+
+        message = _PARAMETER.sub(option, message)
+    if error.reason is Reason.AUTHENTICATION_REQUIRED and not ctx.params.get("credentials"):
+        message += f"; {_CREDENTIAL}" if "--credential" not in message else ""
+    return message
 
 
 def _code(error: Any) -> ExitCode:

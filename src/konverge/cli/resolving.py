@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import click
 
+from konverge.cli.counted import counted
 from konverge.cli.yaml_documents import read_objects
 from konverge.client.connect import connect
 from konverge.clock import SystemClock
@@ -25,7 +26,7 @@ from konverge.kube import Object
 from konverge.resolution.content_folder import ContentFolder
 from konverge.resolution.engine import Engine, EngineOptions, Outcome, Requester
 from konverge.resolution.failover import Resolves
-from konverge.resolution.local import CredentialPlace, LocalSetup, local_engine
+from konverge.resolution.local import CredentialPlace, LocalHints, LocalSetup, local_engine
 from konverge.resolution.lock import MAX_LOCK_BYTES, Lock
 from konverge.resolution.locking import LockedDefinitions, Node, resolve_tree
 from konverge.resolution.policy import Policy
@@ -40,6 +41,10 @@ from konverge.resolution.written import WrittenReference
 __all__ = ["Flags", "fetch_all", "lock_roots", "resolve_one"]
 
 _MAX_CERTIFICATES = 1 << 20
+_HINTS = LocalHints(
+    networks="--allow-network CIDR allows one",
+    credentials="--credential NAME/KEY=env:VARIABLE or file:PATH",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +126,7 @@ class Flags:
                 certificates=_certificates(given["certificates"]),
                 options=EngineOptions(timeout=timedelta(seconds=given["seconds"])),
                 verifier=SignatureVerifier(given["trusted_root"]),
+                hints=_HINTS,
             ),
             kubeconfig=(given["kubeconfig_file"], given["context"]) if needs_cluster else None,
         )
@@ -132,7 +138,7 @@ def _reference(
     found: dict[str, Value] = {name: value for name, value in params.items() if value is not None}
     for name, value in _pairs(ctx, "--param", given["parameters"]).items():
         if name in found:
-            raise click.UsageError(f"parameter {name} is given twice", ctx)
+            raise click.UsageError(f"--param {name} is given by an option of its own, too: give one of them", ctx)
         found[name] = value
     try:
         digest = None if given["digest"] is None else Digest.parse(given["digest"])
@@ -272,7 +278,7 @@ async def fetch_all(flags: Flags) -> bytes:
                 click.echo(f"konverge: {failure}", err=True)
             if failures:
                 raise failures[0]
-            click.echo(f"{flags.lock_file}: {len(lock)} entries, all of them in {flags.content}", err=True)
+            click.echo(f"{flags.lock_file}: {_entries(lock)}, all in {flags.content}", err=True)
             return b""
         updating = LockedDefinitions(engine, Lock(), contents, may_add=True)
         roots = [entry.asked for entry in lock if entry.root]
@@ -336,7 +342,11 @@ def _write(file: Path, lock: Lock, *, before: Lock) -> None:
     known = {entry.key: entry.digest for entry in before}
     added = sum(entry.key not in known for entry in lock)
     changed = sum(known.get(entry.key, entry.digest) != entry.digest for entry in lock)
-    click.echo(f"{file}: {len(lock)} entries, {added} added, {changed} changed", err=True)
+    click.echo(f"{file}: {_entries(lock)}, {added} added, {changed} changed", err=True)
+
+
+def _entries(lock: Lock) -> str:
+    return counted(len(lock), "entry", "entries")
 
 
 def _tell(nodes: list[Node]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Protocol
 
+from konverge.cli.counted import counted
 from konverge.cli.screen import Screen
 from konverge.cli.story import Apply, Delete, Progress, StayQuiet, Step, World
 from konverge.client import Client
@@ -164,8 +165,8 @@ class Stage:
         sent = [request for request in requests if request.time >= since and request.verb != "watch"]
         if sent:
             raise StoryError(
-                f"the operator sent {len(sent)} requests in {seconds:g} s in which nothing happened, "
+                f"the operator sent {counted(len(sent), 'request')} in {seconds:g} s in which nothing happened, "
                 f"the first one {sent[0].verb} {sent[0].path}"
             )
         watches = {request.path for request in requests if request.verb == "watch"}
-        return f"the operator has {len(watches)} watches open and sent 0 requests in {seconds:g} s"
+        return f"the operator has {counted(len(watches), 'watch', 'watches')} open and sent 0 requests in {seconds:g} s"

@@ -58,15 +58,17 @@ class Networks:
 
     Args:
         allowed: Such as ``10.0.0.0/8`` or ``fd00::/8``.
+        opened_by: What a refusal says about how one more is allowed, as the end of a sentence; empty for nothing.
 
     Raises:
         ValueError: One of them is no network.
     """
 
-    __slots__ = ("_allowed", "names")
+    __slots__ = ("_allowed", "names", "opened_by")
 
-    def __init__(self, allowed: Iterable[str] = ()) -> None:
+    def __init__(self, allowed: Iterable[str] = (), *, opened_by: str = "") -> None:
         self.names = tuple(sorted(allowed))
+        self.opened_by = opened_by
         self._allowed = tuple(ipaddress.ip_network(name) for name in self.names)
 
     def refusal(self, address: str) -> str:

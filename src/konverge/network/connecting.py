@@ -128,7 +128,7 @@ class CheckedSockets(Sockets):
         reached = str(address[4][0])
         kind = self._networks.refusal(reached)
         if kind:
-            raise RefusedAddressError(reached, reached, kind)
+            raise RefusedAddressError(reached, reached, kind, self._networks.opened_by)
         return super().__call__(address)
 
 
@@ -147,7 +147,7 @@ async def permitted(host: str, port: int, lookup: Lookup, networks: Networks) ->
     if not kinds:
         raise OSError("no address")
     address, kind = next(iter(kinds.items()))
-    raise RefusedAddressError(host, address, kind)
+    raise RefusedAddressError(host, address, kind, networks.opened_by)
 
 
 async def connected(host: str, port: int, lookup: Lookup, networks: Networks) -> socket.socket:

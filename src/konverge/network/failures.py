@@ -53,10 +53,11 @@ class RefusedAddressError(NetworkError):
         host: As it was asked for.
         address: What it resolves to.
         kind: What the address's network is, for example ``link-local``.
+        opened_by: How it would be allowed; empty when nobody has said so.
     """
 
-    def __init__(self, host: str, address: str, kind: str) -> None:
-        problem = f"may not be reached: its network is {kind}"
+    def __init__(self, host: str, address: str, kind: str, opened_by: str = "") -> None:
+        problem = f"may not be reached: its network is {kind}{'; ' if opened_by else ''}{opened_by}"
         super().__init__(address if host == address else f"{host} ({address})", problem)
         self.kind = kind
 

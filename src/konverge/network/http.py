@@ -377,7 +377,7 @@ class GuardedHttp:
         """How aiohttp gets to a URL: with which certificates, by which proxy."""
         host = url.raw_host or ""
         if is_address(host) and (kind := self._networks.refusal(host)):
-            raise RefusedAddressError(host, host, kind)
+            raise RefusedAddressError(host, host, kind, self._networks.opened_by)
         proxy = self._proxy if self._proxy is not None and not self._proxy.leaves_out(host) else None
         way: dict[str, Any] = {}
         if proxy is not None:

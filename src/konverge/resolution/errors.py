@@ -16,13 +16,17 @@ class ResolutionError(KonvergeError):
         message: One sentence: what was expected, what was found, where, and what to do. It is shown to whoever may read
             the request, so it has no credential, no name of a Secret and no address that the user did not give.
         retry_after_seconds: How long the remote asks to be left alone; None when it does not say.
+        where: Of what a definition refers to, the field that does; empty for what was asked for by itself.
     """
 
-    def __init__(self, reason: Reason, message: str, *, retry_after_seconds: float | None = None) -> None:
+    def __init__(
+        self, reason: Reason, message: str, *, retry_after_seconds: float | None = None, where: str = ""
+    ) -> None:
         super().__init__(message)
         self.reason = reason
         self.message = message
         self.retry_after_seconds = retry_after_seconds
+        self.where = where
 
     @property
     def facts(self) -> Facts:

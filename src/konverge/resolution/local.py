@@ -24,9 +24,10 @@ from konverge.resolution.registry import Registry
 from konverge.resolution.resolver import ClusterReader, Resolver, Services
 from konverge.resolution.workspaces import Folders
 
-__all__ = ["CredentialPlace", "LocalSecrets", "LocalSetup", "local_engine"]
+__all__ = ["CredentialPlace", "LocalHints", "LocalSecrets", "LocalSetup", "local_engine"]
 
 _MAX_CREDENTIAL_BYTES = 64 * 1024
+_PLACE = "NAME/KEY=env:VARIABLE or file:PATH"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +87,12 @@ class LocalSecrets:
 
     Args:
         places: Where their values are; each is read when it is needed.
+        said_by: What a failure says about how one more is named.
     """
 
-    def __init__(self, places: Iterable[CredentialPlace] = ()) -> None:
+    def __init__(self, places: Iterable[CredentialPlace] = (), said_by: str = _PLACE) -> None:
         self._places = tuple(places)
+        self._said_by = said_by
 
     async def value(self, name: str, key: str) -> str:
         """One value.
@@ -100,7 +103,7 @@ class LocalSecrets:
         for place in self._places:
             if (place.secret, place.key) == (name, key):
                 return place.read().decode("utf-8", "replace")
-        raise _unknown()
+        raise self._unknown()
 
     async def data(self, name: str) -> Mapping[str, bytes]:
         """All values of one.
@@ -110,18 +113,30 @@ class LocalSecrets:
         """
         found = {place.key: place.read() for place in self._places if place.secret == name}
         if not found:
-            raise _unknown()
+            raise self._unknown()
         return found
 
     async def pull_secrets(self, service_account: str) -> tuple[str, ...]:
         """None: there are no ServiceAccounts."""
         return ()
 
+    def _unknown(self) -> ResolutionError:
+        # Without the name: whoever takes the parameter for the credential itself has written that there.
+        told = f"the reference names a credential, and nobody has said where it is: {self._said_by}"
+        return ResolutionError(Reason.AUTHENTICATION_REQUIRED, told)
 
-def _unknown() -> ResolutionError:
-    # Without the name: whoever takes the parameter for the credential itself has written that there.
-    told = "the reference names a credential, and nobody has said where it is: NAME/KEY=env:VARIABLE or file:PATH"
-    return ResolutionError(Reason.AUTHENTICATION_REQUIRED, told)
+
+@dataclass(frozen=True, slots=True)
+class LocalHints:
+    """What failures say about how something is allowed or given: whoever sets an engine up knows how that is done.
+
+    Args:
+        networks: How a private network is allowed, as the end of a sentence.
+        credentials: How the place of a credential is named.
+    """
+
+    networks: str = "privateNetworks of a policy or networks of LocalSetup allow one"
+    credentials: str = _PLACE
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +152,7 @@ class LocalSetup:
         options: What holds for all.
         cluster: Where the resolver ``cluster`` reads; None lets it fail.
         verifier: Looks at signatures; None refuses what a policy wants to be signed.
+        hints: What failures say about how something is allowed or given.
     """
 
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -147,6 +163,7 @@ class LocalSetup:
     options: EngineOptions = field(default_factory=EngineOptions)
     cluster: ClusterReader | None = None
     verifier: Verifier | None = None
+    hints: LocalHints = field(default_factory=LocalHints)
 
 
 @asynccontextmanager
@@ -178,10 +195,11 @@ async def local_engine(
     names, folders = Names(), Folders(time)
 
     def services_for(requester: Requester, admission: Admission) -> Services:
-        networks = Networks((*setup.networks, *(str(each) for each in admission.private_networks)))
+        allowed = (*setup.networks, *(str(each) for each in admission.private_networks))
+        networks = Networks(allowed, opened_by=setup.hints.networks)
         return Services(
             http=GuardedHttp(names, tls=trust, networks=networks),
-            secrets=LocalSecrets(setup.credentials),
+            secrets=LocalSecrets(setup.credentials, setup.hints.credentials),
             workspaces=folders,
             clock=time,
             cluster=setup.cluster,

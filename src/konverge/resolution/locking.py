@@ -244,7 +244,7 @@ def _placed(where: str, parent: int | None, found: Sequence[Node]) -> Iterator[N
         if parent is None:
             raise
         told = f"{where} of {_named(found[parent])}: {error.message}"
-        raise ResolutionError(error.reason, told, retry_after_seconds=error.retry_after_seconds) from None
+        raise ResolutionError(error.reason, told, retry_after_seconds=error.retry_after_seconds, where=where) from None
 
 
 def _named(node: Node) -> str:

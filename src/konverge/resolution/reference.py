@@ -58,6 +58,10 @@ class Digest(msgspec.Struct, frozen=True):
         """Tell whether these are the bytes."""
         return hmac.compare_digest(hashlib.new(self.algorithm, data).hexdigest(), self.hex)
 
+    def mismatch(self, data: bytes) -> str:
+        """What is told of bytes that it does not fit."""
+        return f"the content is not what its digest says: expected {self}, found {Digest.of(data, self.algorithm)}"
+
     def __str__(self) -> str:
         return f"{self.algorithm}:{self.hex}"
 

@@ -213,4 +213,5 @@ class ClusterServices:
 
 
 def _networks(admission: Admission) -> Networks:
-    return Networks(str(network) for network in admission.private_networks)
+    opened_by = "spec.privateNetworks of a ResolutionPolicy allows one"
+    return Networks((str(network) for network in admission.private_networks), opened_by=opened_by)

@@ -196,7 +196,7 @@ async def _pinned(fetch: Fetch, session: HttpSession, hub: str) -> Parameters:
     best = best_version(versions, _range(str(params["version"])))
     if best is None:
         told = f"hub {hub} has no version {params['version']} of {package.kind} {package.name!r}"
-        raise ResolutionError(Reason.NOT_FOUND, f"{told} ({len(versions)} others that are no pre-releases)")
+        raise ResolutionError(Reason.NOT_FOUND, f"{told} (others that are no pre-releases: {len(versions)})")
     return {**params, "version": best, "url": hub}
 
 

@@ -168,7 +168,7 @@ def chosen(index: Index, *, what: str) -> Descriptor:
     ):
         if len(among) == 1:
             return among[0]
-    found = f"{len(entries)} of {len(index.manifests)} entries that could be meant; name one by its digest"
+    found = f"{len(entries)} of {len(index.manifests)} that could be meant; name one by its digest"
     raise unsupported(what, "an index with one manifest, one without a platform, or one for linux/amd64", found)
 
 

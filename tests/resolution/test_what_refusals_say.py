@@ -1,0 +1,78 @@
+"""What a refusal says about how it would be allowed: in a cluster another thing than in a process of one's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from konverge.clock import SimulatedClock
+from konverge.network import Networks, RefusedAddressError
+from konverge.resolution import Digest, Reference, ResolutionError, Services
+from konverge.resolution.engine import Requester
+from konverge.resolution.local import CredentialPlace, LocalHints, LocalSecrets, LocalSetup, local_engine
+from konverge.resolution.policy import Admission
+from konverge.resolution.resolvers import standard_resolvers
+from konverge.resolution.services import ClusterServices
+
+pytestmark = pytest.mark.anyio
+
+LOOPBACK = "http://127.0.0.1:9/a.yaml"
+WEB = Requester("web")
+
+
+async def refusals(services: Services) -> list[str]:
+    """What is said to a resolver that connects by itself, and to one that asks over HTTP."""
+    addresses: Any = services.addresses
+    with pytest.raises(ResolutionError) as refused:
+        await addresses.resolve_checked("127.0.0.1", 9)
+    with pytest.raises(RefusedAddressError) as not_asked:
+        await services.http.get(LOOPBACK, max_bytes=1)
+    return [str(refused.value), str(not_asked.value)]
+
+
+async def test_in_a_cluster_a_refused_network_names_the_field_of_a_policy() -> None:
+    nobody: Any = None
+    services = ClusterServices(nobody, clock=SimulatedClock())
+    try:
+        told = await refusals(services(WEB, Admission()))
+    finally:
+        services.close()
+    assert [each.partition("; ")[2] for each in told] == ["spec.privateNetworks of a ResolutionPolicy allows one"] * 2
+
+
+@pytest.mark.parametrize(
+    ("hints", "told"),
+    [
+        (LocalHints(), "privateNetworks of a policy or networks of LocalSetup allow one"),
+        (LocalHints(networks="--allow it"), "--allow it"),
+    ],
+)
+async def test_elsewhere_it_says_what_whoever_set_it_up_wants_to_be_said(hints: LocalHints, told: str) -> None:
+    async with local_engine(standard_resolvers(["http"]), LocalSetup(hints=hints)) as engine:
+        with pytest.raises(ResolutionError) as caught:
+            await engine.resolve(Reference("http", {"url": LOOPBACK}), WEB)
+    assert str(caught.value).endswith(f"its network is loopback; {told}")
+
+
+def test_where_nobody_has_said_how_nothing_is_said() -> None:
+    assert str(RefusedAddressError("a", "10.0.0.1", "private")) == (
+        "a (10.0.0.1) may not be reached: its network is private"
+    )
+    assert Networks().opened_by == ""
+
+
+async def test_a_credential_that_nobody_has_named_is_told_with_how_that_is_done_and_without_its_name() -> None:
+    secrets = LocalSecrets([CredentialPlace("other", "token", "X")], "--credential so")
+    for asked in (secrets.value("hunter2", "token"), secrets.data("hunter2")):
+        with pytest.raises(ResolutionError, match="nobody has said where it is: --credential so") as caught:
+            await asked
+        assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("algorithm", ["sha256", "sha512"])
+def test_a_digest_that_does_not_fit_is_told_with_the_one_that_was_found(algorithm: str) -> None:
+    expected = Digest.of(b"expected", algorithm)
+    assert expected.mismatch(b"found") == (
+        f"the content is not what its digest says: expected {expected}, found {Digest.of(b'found', algorithm)}"
+    )
