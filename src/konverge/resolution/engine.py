@@ -293,8 +293,7 @@ class Engine:
     async def _judged(self, plan: _Plan, reference: Reference, answer: _Answer) -> Outcome:
         resolved = answer.resolved
         if reference.digest is not None and not reference.digest.fits(resolved.data):
-            told = f"the content is not what its digest says: expected {reference.digest}"
-            raise ResolutionError(Reason.DIGEST_MISMATCH, told)
+            raise ResolutionError(Reason.DIGEST_MISMATCH, reference.digest.mismatch(resolved.data))
         found = check_content(resolved.data, self.options.kinds)
         admission = self._admitted_there(plan, reference, resolved)
         return Outcome(
