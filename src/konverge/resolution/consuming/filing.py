@@ -94,8 +94,7 @@ class Requests:
             return None
         data = content_of(request, config_map)
         if reference.digest is not None and not reference.digest.fits(data):
-            told = f"the content is not what its digest says: expected {reference.digest}"
-            raise ResolutionError(Reason.DIGEST_MISMATCH, told)
+            raise ResolutionError(Reason.DIGEST_MISMATCH, reference.digest.mismatch(data))
         return Fetched(data, source_of(request), str(status_of(request).get("resolver") or reference.resolver))
 
     async def _again(self, request: Object, reason: str, ctx: OwnerContext) -> None:
