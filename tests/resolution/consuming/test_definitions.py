@@ -8,9 +8,11 @@ import pytest
 
 from konverge.errors import ConflictError
 from konverge.kube import Object, ObjectKey
+from konverge.kube.times import format_time
 from konverge.resolution import Digest, Fetch, Reason, ResolutionError
 from konverge.resolution.requests import REQUEST
-from tests.resolution.consuming.readers import READER, Readers, key_of_page, recorded
+from konverge.resolution.requests.kinds import request_for
+from tests.resolution.consuming.readers import READER, Readers, ReaderSpec, key_of_page, recorded, written
 from tests.resolution.requests.desk import CONFIG_MAP
 from tests.resolution.shelf import BOX, Shelf
 
@@ -237,6 +239,49 @@ async def test_content_of_a_request_that_was_changed_is_refused(requesting: Read
         condition = await requesting.until(reason="DigestMismatch")
     assert "was changed after it was written" in condition.message
     assert await copies(requesting) == []
+
+
+async def test_a_request_that_somebody_has_filed_in_advance_under_its_name_is_not_taken_for_ours(
+    requesting: Readers,
+) -> None:
+    client = requesting.desk.cluster.client
+    owner = await requesting.create("a", reads={"one": "1"})
+    (reference,) = written(ReaderSpec(), "one", "1").choices
+    forged = request_for(reference, owner)
+    forged["spec"]["params"] |= {"url": "https://elsewhere.example/one"}
+    await client.create(forged)
+    async with requesting.running(Shelf()):
+        condition = await requesting.until(reason="Denied")
+        await client.delete(REQUEST, ObjectKey.of(forged))
+        await requesting.until(reason="Resolved")
+    assert "asks for something else" in condition.message
+    assert recorded(await requesting.get())["one"]["uri"] == "https://a.example/one"
+
+
+@in_simulated_time
+async def test_content_that_was_kept_apart_and_is_gone_is_asked_for_again_and_not_looked_for_at_once(
+    requesting: Readers,
+) -> None:
+    async with requesting.running(serves=False):
+        await requesting.create("a", reads={"one": "1"})
+        await requesting.until(reason="Resolving")
+        (request,) = await requests_of(requesting)
+        now = format_time(requesting.desk.cluster.clock.now())
+        succeeded = {"type": "Succeeded", "status": "True", "reason": "Resolved", "message": ""}
+        status = {
+            "dataRef": {"name": "gone", "key": "content"},
+            "dataDigest": str(Digest.of(BOX)),
+            "finishedAt": now,
+            "conditions": [{**succeeded, "lastTransitionTime": now}],
+        }
+        client, key = requesting.desk.cluster.client, ObjectKey.of(request)
+        await client.patch(REQUEST, key, {"status": status}, patch_type="merge", subresource="status")
+        await requesting.until(reason="Unreachable")
+        passes = requesting.passes
+        await requesting.until(reason="Resolving", within=200)
+        (anew,) = await requests_of(requesting)
+    assert anew["metadata"]["uid"] != request["metadata"]["uid"]
+    assert requesting.passes - passes < 8
 
 
 @in_simulated_time

@@ -21,7 +21,14 @@ OWNER: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "
 def request(status: str, reason: str) -> Object:
     condition = {"type": "Succeeded", "status": status, "reason": reason, "message": "it is not there"}
     return {
-        "metadata": {"name": "r", "namespace": "n", "uid": "v", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "metadata": {
+            "name": "r",
+            "namespace": "n",
+            "uid": "v",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "ownerReferences": [{"uid": "u"}],
+        },
+        "spec": {"resolver": "git"},
         "status": {"conditions": [condition], "deadline": format_micro_time(CREATED + timedelta(seconds=60))},
     }
 

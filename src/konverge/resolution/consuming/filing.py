@@ -12,8 +12,8 @@ from konverge.resolution.consuming.copies import CONFIG_MAP, Fetched
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import FACTS, Reason
 from konverge.resolution.reference import Reference
-from konverge.resolution.requests.dialect import SUCCEEDED, moment, status_of
-from konverge.resolution.requests.kinds import REQUEST, content_of, request_for, source_of
+from konverge.resolution.requests.dialect import SUCCEEDED, moment, service_account, status_of
+from konverge.resolution.requests.kinds import REQUEST, OwnRequests, content_of, request_for, source_of
 
 __all__ = ["Requests"]
 
@@ -57,6 +57,7 @@ class Requests:
             except NotFoundError:
                 await self._file(wanted, ctx)
                 return None
+        self._check(request, reference, ctx)
         if _is_open(request):
             due, now = _look_at(request), ctx.clock.now()
             ctx.request_wake(due if due > now else now + _AGAIN)
@@ -74,6 +75,19 @@ class Requests:
             request = await ctx.cluster.get(REQUEST, ObjectKey.of(request_for(reference, ctx.owner)))
             await ctx.cluster.delete(REQUEST, ObjectKey.of(request), uid=request["metadata"]["uid"])
 
+    def _check(self, request: Object, reference: Reference, ctx: OwnerContext) -> None:
+        """Refuse what is called as the request for this reference is, and is not: names can be known in advance.
+
+        Raises:
+            ResolutionError: ``Denied``.
+        """
+        found = OwnRequests().asked(request, reference.resolver)
+        wanted = service_account(ctx.owner["metadata"]["namespace"], self._service_account_name)
+        owners = [each.get("uid") for each in request["metadata"].get("ownerReferences") or []]
+        if (found.reference, found.user, owners) != (reference, wanted, [ctx.owner["metadata"]["uid"]]):
+            told = f"ResolutionRequest {request['metadata']['name']} asks for something else than what is called so"
+            raise ResolutionError(Reason.DENIED, f"{told}, or for somebody else; delete it, and it is filed anew")
+
     async def _file(self, wanted: Object, ctx: OwnerContext) -> None:
         try:
             filed = await ctx.cluster.create(wanted)
@@ -85,13 +99,19 @@ class Requests:
         try:
             # What is held in memory has no content.
             request = await ctx.cluster.live.get(REQUEST, key)
-            config_map = None
-            if found := status_of(request).get("dataRef"):
-                name = str(found.get("name") or "")
-                config_map = await ctx.cluster.live.get(CONFIG_MAP, ObjectKey(key.namespace, name))
         except NotFoundError:
             ctx.request_wake(ctx.clock.now())
             return None
+        config_map = None
+        if found := status_of(request).get("dataRef"):
+            try:
+                name = str(found.get("name") or "")
+                config_map = await ctx.cluster.live.get(CONFIG_MAP, ObjectKey(key.namespace, name))
+            except NotFoundError:
+                # Somebody has deleted it. Looked for again and again, it would not come back.
+                await self._again(request, Reason.UNREACHABLE, ctx)
+                told = f"ConfigMap {name[:253]}, which has the content of the request, is gone"
+                raise ResolutionError(Reason.UNREACHABLE, f"{told}; it is asked for again") from None
         data = content_of(request, config_map)
         if reference.digest is not None and not reference.digest.fits(data):
             raise ResolutionError(Reason.DIGEST_MISMATCH, reference.digest.mismatch(data))
