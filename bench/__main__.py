@@ -22,6 +22,7 @@ _MEASUREMENTS = (
     "cold_sync",
     "resolution",
     "resolution_git",
+    "resolution_hostile",
     "resolution_http",
     "resolution_oci",
     "resolution_requests",

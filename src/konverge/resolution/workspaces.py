@@ -18,6 +18,7 @@ from pathlib import Path
 from konverge.clock import Clock
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
+from konverge.resolution.sharing import Shared
 
 __all__ = ["Folders"]
 
@@ -25,6 +26,8 @@ _PREFIX = "konverge-resolution-"
 _LOCK = "lock"
 _LOOK_SECONDS = 0.5
 _MAX_ENTRIES = 100_000
+_IN_ALL_BYTES = 3 << 30
+"""Of all folders; a Pod of resolvers may have 4 GiB, and this is seen only when somebody looks."""
 
 
 class Folders:
@@ -34,10 +37,13 @@ class Folders:
         clock: Times the looks at how large a folder is.
         parent: Where they are; the machine's folder for temporary files by default. Folders there of processes that
             have ended are removed.
+        max_bytes: How much may be in all of them together.
     """
 
-    def __init__(self, clock: Clock, parent: Path | None = None) -> None:
+    def __init__(self, clock: Clock, parent: Path | None = None, *, max_bytes: int = _IN_ALL_BYTES) -> None:
         self._clock = clock
+        self._max_bytes = max_bytes
+        self._shared: Shared[Path] = Shared()
         self._parent = parent or Path(tempfile.gettempdir())
         self._parent.mkdir(parents=True, exist_ok=True)
         remove_left_behind(self._parent)
@@ -52,7 +58,8 @@ class Folders:
         """An empty private folder that is gone after the block, whatever happens in it.
 
         Args:
-            max_bytes: How much may be in it. The block is cancelled when there is more.
+            max_bytes: How much may be in it. The block is cancelled when there is more, and when it has the most of
+                what all folders may have together and that is used up.
 
         Raises:
             ResolutionError: ``TooLarge``: it was cancelled for that.
@@ -60,29 +67,33 @@ class Folders:
         made = Path(tempfile.mkdtemp(dir=self._own))
         inside = asyncio.current_task()
         assert inside is not None
-        is_too_large = False
+        excess = ""
 
         async def watch() -> None:
-            nonlocal is_too_large
-            while await asyncio.to_thread(_size, made) <= max_bytes:
+            nonlocal excess
+            while not excess:
                 await self._clock.sleep(_LOOK_SECONDS)
-            is_too_large = True
+                size = await asyncio.to_thread(_size, made)
+                if size > max_bytes:
+                    excess = f"more than {max_bytes} bytes on disk"
+                elif self._shared.is_too_much(made, size, max_bytes=self._max_bytes):
+                    excess = f"the most of the {self._max_bytes} bytes on disk for all that is fetched now"
             inside.cancel()
 
         watching = asyncio.create_task(watch())
         try:
             yield made
-            if is_too_large:
+            if excess:
                 await self._clock.sleep(0)  # takes the cancellation that is on its way
         except asyncio.CancelledError:
-            if is_too_large and inside.uncancel() == 0:
-                told = f"the source takes more than {max_bytes} bytes on disk"
-                raise ResolutionError(Reason.TOO_LARGE, told) from None
+            if excess and inside.uncancel() == 0:
+                raise ResolutionError(Reason.TOO_LARGE, f"the source takes {excess}") from None
             raise
         finally:
             watching.cancel()
             # Not in a thread, as making it: a cancellation in the meantime would leave it behind.
             shutil.rmtree(made, ignore_errors=True)
+            self._shared.let_go(made)
 
     def close(self) -> None:
         """Remove everything that was made here."""

@@ -152,7 +152,7 @@ async def test_what_does_not_exist_is_told_apart_and_asked_for_once(
         "path 'deep' is a directory at C; expected a file",
         "path 'box.yaml/x': a part before the last is a file at C",
         "path 'nowhere' at C leads through a symbolic link to a file that does not exist",
-        "file 'module' does not exist at C",
+        "path 'module' is of the submodule 'module' at C; name that repository in its place",
     ]
     info = [seen for seen in server.seen if "/none.git/info/refs" in seen.path]
     assert len(info) == 1

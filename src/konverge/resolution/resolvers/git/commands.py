@@ -25,6 +25,7 @@ __all__ = [
     "fetch",
     "git_version",
     "ls_remote",
+    "ls_tree",
     "program_path",
     "repository_files",
     "ssh_command",
@@ -195,6 +196,13 @@ def ls_remote(references: Sequence[str]) -> list[str]:
     """Ask for references, those that annotated tags lead to with them."""
     asked = [each for name in references for each in (name, f"{name}^{{}}")]
     return ["git", "ls-remote", "--quiet", "--", "origin", *asked]
+
+
+def ls_tree(commit: str, path: str) -> list[str]:
+    """List a path and the folders that lead to it."""
+    parts = path.split("/")
+    leading = ["/".join(parts[:number]) for number in range(1, len(parts) + 1)]
+    return ["git", "ls-tree", "-z", "--full-tree", commit, "--", *leading]
 
 
 def fetch(commit: str, *, is_filtered: bool) -> list[str]:

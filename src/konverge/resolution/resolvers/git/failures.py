@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 
-__all__ = ["failure_of", "is_refusing_objects"]
+__all__ = ["failure_of", "is_no_server", "is_refusing_objects"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +25,34 @@ def _rule(words: str, reason: Reason, told: str) -> _Rule:
     return _Rule(re.compile(words, re.IGNORECASE), reason, told)
 
 
-_NO_CREDENTIAL = "asks for a credential, and none was given; name a Secret with gitToken, or with gitSSHSecret for ssh"
+_NO_CREDENTIAL = (
+    "is not read without a credential, and none was given; name a Secret with gitToken, or with gitSSHSecret for ssh"
+)
 _BAD_CREDENTIAL = "refuses the credential that was given"
 _TOO_LARGE = "sends more than may be fetched of one repository (max-repository-bytes)"
 _UNPACKING = "sends what takes more memory to unpack than there is for it"
+_COMPUTING = "sends what takes more time to unpack than there is for it"
 _BROKEN = "broke off in the middle of its answer"
+_NO_SERVER = (
+    "is a page or a folder of files to its web server, which does not speak git's own protocol; expected what can be "
+    "cloned from a git server, or git http-backend behind that web server"
+)
+_OTHER_PROTOCOL = (
+    "answers in no version of git's protocol that is known here; expected upload-pack of version 0, 1 or 2"
+)
+_OTHER_OBJECTS = "does not send what it was asked for"
+_TOO_DEEP = "has folders too deep in each other for git"
 
 _RULES = (
+    _rule(r"died of signal 24|cpu time limit", Reason.TOO_LARGE, _COMPUTING),
+    _rule(r"died of signal 9", Reason.TOO_LARGE, _UNPACKING),  # by the kernel, when the machine has no more memory
     _rule(r"died of signal 25|file too large|disk quota exceeded", Reason.TOO_LARGE, _TOO_LARGE),
     _rule(r"no space left on device", Reason.INTERNAL, "could not be fetched: there is no space left here"),
     _rule(r"out of memory|malloc failed|mmap failed|cannot allocate", Reason.TOO_LARGE, _UNPACKING),
+    _rule(r"maximum allowed tree depth|died of signal 11", Reason.TOO_LARGE, _TOO_DEEP),
     _rule(r"host key verification failed", Reason.DENIED, "has no host key that the Secret's known_hosts names"),
+    _rule(r"dumb http transport", Reason.NOT_FOUND, _NO_SERVER),
+    _rule(r"unknown protocol|invalid server response", Reason.NOT_FOUND, _OTHER_PROTOCOL),
     _rule(
         r"couldn't find remote ref|not our ref|unadvertised object|no such ref|shallow file has changed",
         Reason.NOT_FOUND,
@@ -60,6 +77,7 @@ _RULES = (
         Reason.UNREACHABLE,
         "cannot be connected to",
     ),
+    _rule(r"did not send all necessary objects|bad object", Reason.UNREACHABLE, _OTHER_OBJECTS),
     _rule(
         r"early eof|transfer closed|unexpected disconnect|hung up|rpc failed|empty reply|connection reset|recv failure"
         r"|closed by remote"
@@ -72,6 +90,7 @@ _RULES = (
 _REFUSED = re.compile(
     r"could not read (username|password)|authentication failed|error: 40[13]\b|permission denied", re.IGNORECASE
 )
+_DUMB = re.compile(r"dumb http transport", re.IGNORECASE)
 _REFUSING_OBJECTS = re.compile(r"unadvertised object", re.IGNORECASE)
 
 
@@ -92,6 +111,11 @@ def failure_of(errors: str, *, uri: str, has_credential: bool) -> ResolutionErro
         if rule.words.search(own):
             return ResolutionError(rule.reason, f"repository {uri} {rule.told}")
     return ResolutionError(Reason.INTERNAL, f"repository {uri} could not be read: git failed without a known cause")
+
+
+def is_no_server(errors: str) -> bool:
+    """Tell whether what answers is a web server that gives out files, or pages."""
+    return _DUMB.search(errors) is not None
 
 
 def is_refusing_objects(errors: str) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 
-__all__ = ["COMMIT_BYTES", "File", "batch_input", "parse_batch"]
+__all__ = ["COMMIT_BYTES", "File", "batch_input", "parse_batch", "submodule_in"]
 
 COMMIT_BYTES = 256 * 1024
 """Of a commit with its message, which comes before the file."""
@@ -66,7 +66,8 @@ def parse_batch(output: bytes, *, commit: str, path: str, max_bytes: int) -> Fil
     if head is None:
         return None
     if head.kind != "commit":
-        raise ResolutionError(Reason.NOT_FOUND, f"parameter 'revision': {commit} is not a commit of the repository")
+        told = f"expected a commit, or a tag of one; {commit} is none in the repository"
+        raise ResolutionError(Reason.NOT_FOUND, f"parameter 'revision': {told}")
     if head.size > COMMIT_BYTES:
         raise ResolutionError(Reason.TOO_LARGE, f"commit {commit} has more than {COMMIT_BYTES} bytes")
     found = _record(head.rest[head.size + 1 :])
@@ -79,6 +80,15 @@ def parse_batch(output: bytes, *, commit: str, path: str, max_bytes: int) -> Fil
         raise ResolutionError(Reason.TOO_LARGE, told)
     data = found.rest[: found.size]
     return File(head.id, data) if len(data) == found.size else None
+
+
+def submodule_in(output: bytes) -> str | None:
+    """The first submodule in what ``git ls-tree -z`` prints; None where there is none."""
+    for line in output.split(b"\0"):
+        what, tab, name = line.partition(b"\t")
+        if tab and what.startswith(b"160000 commit "):
+            return name.decode("utf-8", "replace")
+    return None
 
 
 def _record(output: bytes) -> _Record | None:

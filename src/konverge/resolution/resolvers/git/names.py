@@ -13,7 +13,7 @@ __all__ = ["candidates", "checked_path", "checked_revision", "commit_of", "is_co
 
 _MAX_LENGTH = 1024
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_SHORT = re.compile(r"[0-9a-f]{4,63}")
+_SHORT = re.compile(r"[0-9a-f]{4,63}", re.IGNORECASE)
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//")
 _ENCODED = re.compile(r"%(?:2e|2f|5c|00|0a)", re.IGNORECASE)
 
@@ -24,7 +24,7 @@ def is_commit(revision: str) -> bool:
 
 
 def checked_revision(text: str) -> str:
-    """A branch, a tag, a reference such as ``refs/tags/v1``, ``HEAD`` or a commit's full id.
+    """A branch, a tag, a reference such as ``refs/tags/v1``, ``HEAD`` or a commit's full id, that in small letters.
 
     The rules are those of ``git check-ref-format``, and no leading dash: git would take it for an option
     (CVE-2026-40938). Expressions such as ``HEAD~1``, ``main:file`` and ``a..b`` are no names.
@@ -44,7 +44,7 @@ def checked_revision(text: str) -> str:
     if not is_name or not text.isprintable():
         told = "expected the name of a branch or a tag, a full reference, or a commit's id of 40 or 64 digits"
         raise invalid("revision", f"{told}, found {text[:80]!r}")
-    return text
+    return text.lower() if is_commit(text.lower()) else text
 
 
 def checked_path(text: str) -> str:

@@ -22,6 +22,7 @@ __all__ = [
     "ApiSource",
     "Wanted",
     "checked",
+    "max_memory_bytes",
     "max_repository_bytes",
     "wanted",
 ]
@@ -72,6 +73,11 @@ SETTINGS: dict[str, Setting] = {
     **CREDENTIAL_SETTINGS,
     **CONNECTION_SETTINGS,
     "max-repository-bytes": Setting("How much may be fetched of one repository", "integer", str(256 << 20)),
+    "max-memory-bytes": Setting(
+        "How much memory git may have: each of its processes, and all that run at the same time",
+        "integer",
+        str(768 << 20),
+    ),
 }
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
@@ -208,3 +214,8 @@ def _server(text: str, name: str) -> Remote:
 def max_repository_bytes(settings: Mapping[str, str]) -> int:
     """How much may be fetched of one repository."""
     return int(settings.get("max-repository-bytes") or SETTINGS["max-repository-bytes"].default)
+
+
+def max_memory_bytes(settings: Mapping[str, str]) -> int:
+    """How much memory git may have."""
+    return int(settings.get("max-memory-bytes") or SETTINGS["max-memory-bytes"].default)

@@ -1,4 +1,4 @@
-"""Runs one program that may not be trusted to end: bounded in memory, files and output, and gone when we are.
+"""Runs one program that may not be trusted to end: bounded in memory, time, files and output, gone when we are.
 
 A process group of its own, led by a shell that sets the limits and becomes the program. Beside it waits one reader at
 the other end of its standard input, which is our lifeline: when that closes, because the work is done, was cancelled,
@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from asyncio.subprocess import PIPE
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
@@ -21,9 +22,9 @@ __all__ = ["Finished", "Limits", "run"]
 
 _SHELL = "/bin/sh"
 _LAUNCH = """
-ulimit -c 0 && ulimit -v "$1" && ulimit -f "$2" || exit 125
-input=$3
-shift 3
+ulimit -c 0 && ulimit -v "$1" && ulimit -f "$2" && ulimit -S -t "$3" || exit 125
+input=$4
+shift 4
 trap '' XFSZ
 exec 9<&0
 (read -r _ <&9; kill -KILL 0) >/dev/null &
@@ -31,6 +32,7 @@ exec "$@" <"$input" 9<&-
 """
 _BLOCK = 512  # bytes, in which POSIX counts the size of files
 _MAX_ERRORS = 16 * 1024
+_ENDLESS_ERRORS = 1 << 20  # what a server says goes there, and it may have no end
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +44,13 @@ class Limits:
         file_bytes: How long any file may become that it writes; writing beyond that is an error to it ("File too
             large"), not its end by a signal, of which nobody above it would learn.
         output_bytes: How much it may print; it is killed when it prints more.
+        cpu_seconds: How long it may compute, each process of the group for itself; waiting does not count.
     """
 
     memory_bytes: int
     file_bytes: int
     output_bytes: int
+    cpu_seconds: int = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +62,14 @@ class Finished:
         output: What it printed, up to the limit.
         errors: The beginning of its standard error.
         is_cut: Whether it was killed for printing too much.
+        is_starved: Whether it was killed because `run` was told so.
     """
 
     status: int
     output: bytes
     errors: str
     is_cut: bool
+    is_starved: bool = False
 
 
 async def run(
@@ -73,6 +79,7 @@ async def run(
     folder: Path,
     limits: Limits,
     input_path: str = "/dev/null",
+    until_too_much: Callable[[int], Coroutine[Any, Any, None]] | None = None,
 ) -> Finished:
     """Run a program to its end. Cancelled, it ends the program and all that it has started before it returns.
 
@@ -82,29 +89,34 @@ async def run(
         folder: Where it runs.
         limits: What it may have.
         input_path: What it reads.
+        until_too_much: Given its number, returns when it has to end for what it takes; cancelled when it has ended.
 
     Raises:
         ResolutionError: ``Internal``: it cannot be started.
     """
-    bounds = (str(limits.memory_bytes // 1024), str(-(-limits.file_bytes // _BLOCK)))
+    bounds = (limits.memory_bytes // 1024, -(-limits.file_bytes // _BLOCK), limits.cpu_seconds)
     watched = _Watched(limits.output_bytes)
     try:
         transport, _ = await asyncio.get_running_loop().subprocess_exec(
-            lambda: watched, _SHELL, "-c", _LAUNCH, _SHELL, *bounds, input_path, *arguments,
+            lambda: watched, _SHELL, "-c", _LAUNCH, _SHELL, *map(str, bounds), input_path, *arguments,
             env=dict(environment), cwd=folder, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True,
         )  # fmt: skip
     except OSError as error:
         told = f"{arguments[0]} cannot be started: {error.strerror or type(error).__name__}"
         raise ResolutionError(Reason.INTERNAL, told) from None
+    watching = [] if until_too_much is None else [asyncio.create_task(until_too_much(transport.get_pid()))]
     try:
-        await asyncio.shield(watched.gone)
+        await asyncio.wait([watched.gone, *watching], return_when=asyncio.FIRST_COMPLETED)
+        is_starved = not watched.gone.done()
     finally:
+        for each in watching:
+            each.cancel()
         watched.let_go()
         await _until_gone(watched)
         transport.close()
     status = transport.get_returncode()
     errors = watched.errors.decode("utf-8", "replace")
-    return Finished(-1 if status is None else status, bytes(watched.output), errors, watched.is_cut)
+    return Finished(-1 if status is None else status, bytes(watched.output), errors, watched.is_cut, is_starved)
 
 
 class _Watched(asyncio.SubprocessProtocol):
@@ -114,7 +126,7 @@ class _Watched(asyncio.SubprocessProtocol):
     left running would never close them.
 
     Args:
-        limit: How many bytes of output are kept; more ends the program.
+        limit: How many bytes of output are kept; more ends the program, as do errors without end.
     """
 
     def __init__(self, limit: int) -> None:
@@ -123,6 +135,7 @@ class _Watched(asyncio.SubprocessProtocol):
         self.is_cut = False
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._limit = limit
+        self._errors_bytes = 0
         self._lifeline: asyncio.BaseTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -130,13 +143,16 @@ class _Watched(asyncio.SubprocessProtocol):
         self._lifeline = transport.get_pipe_transport(0)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        kept, limit = (self.output, self._limit) if fd == 1 else (self.errors, _MAX_ERRORS)
-        kept += data[: limit - len(kept) + 1]
-        if len(kept) > limit:
-            del kept[limit:]
-            if fd == 1:
-                self.is_cut = True
-                self.let_go()
+        if fd == 1:
+            self.output += data[: self._limit - len(self.output) + 1]
+            if len(self.output) > self._limit:
+                del self.output[self._limit :]
+                self._cut()
+        else:
+            self.errors += data[: _MAX_ERRORS - len(self.errors)]
+            self._errors_bytes += len(data)
+            if self._errors_bytes > _ENDLESS_ERRORS:
+                self._cut()
 
     def process_exited(self) -> None:
         self.let_go()  # what it has started and left behind ends too
@@ -145,6 +161,10 @@ class _Watched(asyncio.SubprocessProtocol):
         # The program has ended and nobody has our pipes any more. All of the group had them, the reader too.
         if not self.gone.done():
             self.gone.set_result(None)
+
+    def _cut(self) -> None:
+        self.is_cut = True
+        self.let_go()
 
     def let_go(self) -> None:
         """Close the lifeline."""

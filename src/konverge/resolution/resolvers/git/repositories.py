@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.resolvers.git import commands
 from konverge.resolution.resolvers.git.commands import Connection
-from konverge.resolution.resolvers.git.failures import failure_of, is_refusing_objects
-from konverge.resolution.resolvers.git.files import COMMIT_BYTES, File, batch_input, parse_batch
+from konverge.resolution.resolvers.git.failures import failure_of, is_no_server, is_refusing_objects
+from konverge.resolution.resolvers.git.files import (
+    COMMIT_BYTES,
+    File,
+    batch_input,
+    parse_batch,
+    submodule_in,
+)
 from konverge.resolution.resolvers.git.names import candidates, commit_of, parse_references
 from konverge.resolution.resolvers.git.processes import Finished, Limits, run
 
-__all__ = ["Repository", "check_git"]
+__all__ = ["Bounds", "Repository", "check_git"]
 
-_MEMORY = 768 << 20
+_MEMORY_FOR_REFERENCES = 256 << 20  # a million of them take 150 MB
+_MEMORY_FOR_VERSION = 256 << 20
 _REFERENCES_BYTES = 64 * 1024
 _HEADERS_BYTES = 4 * 1024
 _ONE_FILE_FACTOR = 4  # what a file may take packed, besides: its index, and links on the way to it
@@ -26,6 +35,7 @@ _SMALL_FILES = 4 << 20
 _OLDEST = (2, 37)
 _VERSION = re.compile(r"git version (\d+)\.(\d+)")
 _NO_SHELL_LIMIT, _NO_PROGRAM = 125, 127
+_NO_COMMIT = "f" * 40
 
 
 async def check_git(folder: Path) -> None:
@@ -34,7 +44,7 @@ async def check_git(folder: Path) -> None:
     Raises:
         ResolutionError: ``Internal``: there is no git, or it is too old.
     """
-    limits = Limits(_MEMORY, _SMALL_FILES, _HEADERS_BYTES)
+    limits = Limits(_MEMORY_FOR_VERSION, _SMALL_FILES, _HEADERS_BYTES)
     nothing = {"PATH": commands.program_path()}
     finished = await run(commands.git_version(), environment=nothing, folder=folder, limits=limits)
     found = _VERSION.match(finished.output.decode("utf-8", "replace"))
@@ -43,19 +53,34 @@ async def check_git(folder: Path) -> None:
         raise ResolutionError(Reason.INTERNAL, f"expected git {_OLDEST[0]}.{_OLDEST[1]} or newer here, found {what}")
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What git may take for one repository.
+
+    Args:
+        repository_bytes: How much may be fetched.
+        memory_bytes: How much memory each of its processes may have.
+        until_too_much: Given a process, returns when there is too little left for all that run; see `run`.
+    """
+
+    repository_bytes: int
+    memory_bytes: int
+    until_too_much: Callable[[int], Coroutine[Any, Any, None]]
+
+
 class Repository:
     """One repository elsewhere, and what was fetched of it into one folder.
 
     Args:
         connection: How it is reached.
         folder: A private folder, made ready with `prepare`.
-        max_bytes: How much may be fetched.
+        bounds: What git may take for it.
     """
 
-    def __init__(self, connection: Connection, folder: Path, max_bytes: int) -> None:
+    def __init__(self, connection: Connection, folder: Path, bounds: Bounds) -> None:
         self._connection = connection
         self._folder = folder
-        self._max_bytes = max_bytes
+        self._bounds = bounds
 
     async def prepare(self, certificates: str) -> None:
         """Write what git reads from files: keys and authorities, for its owner only."""
@@ -73,12 +98,18 @@ class Repository:
         Raises:
             ResolutionError: There is none, or the repository cannot be asked.
         """
-        finished = await self._run(commands.ls_remote(candidates(revision)), _REFERENCES_BYTES, _SMALL_FILES)
-        if finished.is_cut:
-            raise ResolutionError(Reason.TOO_LARGE, f"repository {self._uri} answers with too many references")
+        finished = await self._run(
+            commands.ls_remote(candidates(revision)),
+            _REFERENCES_BYTES,
+            _SMALL_FILES,
+            memory_bytes=_MEMORY_FOR_REFERENCES,
+        )
         if finished.status:
             raise self._failure(finished)
-        return commit_of(revision, parse_references(finished.output))
+        references = parse_references(finished.output)
+        if not references:
+            await self._check_protocol()
+        return commit_of(revision, references)
 
     async def file(self, commit: str, path: str, *, max_bytes: int) -> File:
         """A file of a commit, as it is stored: no filter, no conversion of line ends.
@@ -96,18 +127,30 @@ class Repository:
             raise self._failure(finished, path)
         return found
 
+    async def _check_protocol(self) -> None:
+        """Refuse what is no server of git's, once it has no reference that is asked for.
+
+        To ``ls-remote`` a page of HTML is a list of references with none in it; to ``fetch`` it is not.
+        """
+        finished = await self._fetched(_NO_COMMIT, is_filtered=True)
+        if is_no_server(finished.errors):
+            raise self._failure(finished)
+
     async def _fetch(self, commit: str, *, is_filtered: bool) -> None:
+        finished = await self._fetched(commit, is_filtered=is_filtered)
+        if finished.status:
+            raise self._failure(finished)
+
+    async def _fetched(self, commit: str, *, is_filtered: bool) -> Finished:
         files = commands.repository_files(commit, is_filtered=is_filtered)
         await asyncio.to_thread(_make_repository, self._folder / commands.REPOSITORY, files)
         arguments = commands.fetch(commit, is_filtered=is_filtered)
-        finished = await self._run(arguments, _HEADERS_BYTES, self._max_bytes, is_filtered=is_filtered)
-        if finished.status:
-            raise self._failure(finished)
+        return await self._run(arguments, _HEADERS_BYTES, self._bounds.repository_bytes, is_filtered=is_filtered)
 
     async def _read(self, commit: str, path: str, max_bytes: int, *, is_filtered: bool) -> tuple[Finished, File | None]:
         asked = self._folder / commands.INPUT
         await asyncio.to_thread(asked.write_bytes, batch_input(commit, path))
-        file_bytes = min(self._max_bytes, max(_SMALL_FILES, _ONE_FILE_FACTOR * max_bytes))
+        file_bytes = min(self._bounds.repository_bytes, max(_SMALL_FILES, _ONE_FILE_FACTOR * max_bytes))
         finished = await self._run(
             commands.cat_file(),
             COMMIT_BYTES + max_bytes + _HEADERS_BYTES,
@@ -115,7 +158,19 @@ class Repository:
             is_filtered=is_filtered,
             input_path=str(asked),
         )
-        return finished, parse_batch(finished.output, commit=commit, path=path, max_bytes=max_bytes)
+        try:
+            return finished, parse_batch(finished.output, commit=commit, path=path, max_bytes=max_bytes)
+        except ResolutionError as error:
+            if error.reason is Reason.NOT_FOUND:
+                await self._check_submodules(commit, path)
+            raise
+
+    async def _check_submodules(self, commit: str, path: str) -> None:
+        """Say so when a file is missing because its folder is another repository's: git does not tell them apart."""
+        finished = await self._run(commands.ls_tree(commit, path), _HEADERS_BYTES, _SMALL_FILES)
+        if (submodule := submodule_in(finished.output)) is not None:
+            told = f"path {path!r} is of the submodule {submodule!r} at {commit}; name that repository in its place"
+            raise ResolutionError(Reason.NOT_FOUND, told)
 
     async def _run(
         self,
@@ -125,13 +180,16 @@ class Repository:
         *,
         is_filtered: bool = True,
         input_path: str = "/dev/null",
+        memory_bytes: int | None = None,
     ) -> Finished:
+        memory = self._bounds.memory_bytes
         return await run(
             arguments,
             environment=commands.environment(self._connection, self._folder, is_filtered=is_filtered),
             folder=self._folder,
-            limits=Limits(_MEMORY, file_bytes, output_bytes),
+            limits=Limits(min(memory, memory_bytes or memory), file_bytes, output_bytes),
             input_path=input_path,
+            until_too_much=self._bounds.until_too_much,
         )
 
     @property
@@ -142,6 +200,13 @@ class Repository:
         if finished.status in (_NO_SHELL_LIMIT, _NO_PROGRAM):
             told = "git cannot be started with the limits it has to have here"
             return ResolutionError(Reason.INTERNAL, told)
+        if finished.is_starved:
+            told = "takes the most of the memory that all of git may have here, which is used up (max-memory-bytes)"
+            return ResolutionError(Reason.TOO_LARGE, f"repository {self._uri} {told}")
+        if finished.is_cut:
+            return ResolutionError(
+                Reason.TOO_LARGE, f"repository {self._uri} says more than anybody can have asked for"
+            )
         failure = failure_of(finished.errors, uri=self._uri, has_credential=bool(self._connection.credential))
         if path and failure.reason is Reason.TOO_LARGE:
             return ResolutionError(Reason.TOO_LARGE, f"file {path!r} is larger than a definition may be")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from konverge.resolution.credential_hosts import check_host, check_tls
@@ -18,17 +19,19 @@ from konverge.resolution.resolver import Fetch, Parameter, Setting
 from konverge.resolution.resolvers.git import scm
 from konverge.resolution.resolvers.git.commands import Connection
 from konverge.resolution.resolvers.git.credentials import Credential, ssh_credential, token_credential
+from konverge.resolution.resolvers.git.memory import Memory
 from konverge.resolution.resolvers.git.names import is_commit
 from konverge.resolution.resolvers.git.parameters import (
     PARAMETERS,
     SETTINGS,
     ApiSource,
     checked,
+    max_memory_bytes,
     max_repository_bytes,
     wanted,
 )
 from konverge.resolution.resolvers.git.remotes import Remote
-from konverge.resolution.resolvers.git.repositories import Repository, check_git
+from konverge.resolution.resolvers.git.repositories import Bounds, Repository, check_git
 from konverge.resolution.result import Resolved, Source
 
 __all__ = ["GitResolver"]
@@ -51,6 +54,7 @@ class GitResolver:
 
     def __init__(self) -> None:
         self._has_git = False
+        self._memory = Memory()
 
     def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
         """The parameters with their defaults, each in its one spelling.
@@ -129,13 +133,14 @@ class GitResolver:
         places = [(remote.host, remote.port)] if proxy is None or remote.is_address else []
         places += [proxy.place] if proxy is not None else []  # names are the proxy's business, addresses are not
         addresses = [await fetch.services.addresses.resolve_checked(*place) for place in places][-1]
-        max_bytes = max_repository_bytes(fetch.settings)
+        max_bytes, max_memory = max_repository_bytes(fetch.settings), max_memory_bytes(fetch.settings)
+        watch = partial(self._memory.until_too_much, max_bytes=max_memory)
         # The limit of each file is the first bound; that of the folder counts what is beside the one large pack.
         async with fetch.services.workspaces.folder(max_bytes=2 * max_bytes) as folder:
             await self._check_git(folder)
             certificates = fetch.settings.get("ca-certificates", "")
             connection = Connection(remote, tuple(addresses), credential, bool(certificates), proxy)
-            repository = Repository(connection, folder, max_bytes)
+            repository = Repository(connection, folder, Bounds(max_bytes, max_memory, watch))
             await repository.prepare(certificates)
             yield repository
 

@@ -1,0 +1,257 @@
+"""What a hostile git server costs: memory of this process and of git's, disk, and the time until it is given up.
+
+Each attack is made once, by a server that makes up its packs as it sends them. Looked at every few milliseconds: the
+memory of the processes that run in the resolver's folder, of the largest and of all, and what is in the folder. In MB.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, repeat
+from pathlib import Path
+
+from tests.resolution.git.samples import fetch_of
+from tests.resolution.servers.git_packs import (
+    BLOB,
+    COMMIT,
+    TREE,
+    Hostile,
+    commit,
+    delta,
+    object_id,
+    pack,
+    pack_server,
+    stored,
+    tree,
+)
+
+from bench.resolution_http import resident_bytes
+from konverge.resolution import Fetch, ResolutionError, Resolved
+from konverge.resolution.resolvers.git import GitResolver
+
+_GIGABYTE = 1 << 30
+_MEGABYTE = 1 << 20
+_LOOK_SECONDS = 0.01
+_GIVEN_UP_SECONDS = 60
+_FILE = b"100644"
+_FOLDER = b"40000"
+_MANY = 1_000_000
+_DEEP = 10_000
+
+
+@dataclass
+class _Cost:
+    """What was seen at most, in bytes; of `outcome`, what the resolver said."""
+
+    own: int = 0
+    one_child: int = 0
+    children: int = 0
+    disk: int = 0
+    seconds: float = 0
+    sent: int = 0
+    outcome: str = ""
+
+    def look(self, folder: Path, before: int) -> None:
+        self.own = max(self.own, resident_bytes() - before)
+        found = _resident_below(folder)
+        self.one_child = max([self.one_child, *found])
+        self.children = max(self.children, sum(found))
+        self.disk = max(self.disk, _on_disk(folder))
+
+
+def _resident_below(folder: Path) -> list[int]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(process / "cwd").startswith(str(folder)):
+                found.append(int((process / "statm").read_text().split()[1]) * resource.getpagesize())
+        except OSError:
+            continue  # somebody else's, or it has ended
+    return found
+
+
+def _on_disk(folder: Path) -> int:
+    size = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                size += (Path(path) / name).lstat().st_blocks * 512
+    return size
+
+
+async def _attacked(hostile: Hostile, at_once: int) -> _Cost:
+    cost = _Cost()
+    resolver = GitResolver()
+    with tempfile.TemporaryDirectory(prefix="konverge-bench-") as name, pack_server(hostile):
+        folder = Path(name)
+        fetch = fetch_of(folder, {"url": hostile.url, "pathInRepo": "box.yaml"})
+        before = resident_bytes()
+        began = time.perf_counter()
+        resolving = [asyncio.create_task(_resolved(resolver, fetch)) for _ in range(at_once)]
+        while not all(each.done() for each in resolving):
+            await asyncio.wait(resolving, timeout=_LOOK_SECONDS)
+            cost.look(folder, before)
+            if time.perf_counter() - began > _GIVEN_UP_SECONDS:
+                for each in resolving:
+                    each.cancel()
+        cost.seconds = time.perf_counter() - began
+        cost.sent = hostile.bytes_sent
+        try:
+            cost.outcome = f"{len(resolving[0].result().data)} bytes"
+        except ResolutionError as error:
+            cost.outcome = f"{error.reason.value}: {error.message.partition('.git ')[2] or error.message}"
+        except asyncio.CancelledError:
+            cost.outcome = "the deadline"
+    return cost
+
+
+async def _resolved(resolver: GitResolver, fetch: Fetch) -> Resolved:
+    pinned = await resolver.pin(fetch)
+    assert pinned is not None
+    return await resolver.resolve(replace(fetch, params=pinned))
+
+
+def _of_file(file: str, answer: Callable[[], Iterator[bytes]], *more: bytes) -> Hostile:
+    """A repository whose file is that object, given out when it is asked for."""
+    root = tree((_FILE, b"box.yaml", file))
+    root_id = object_id(TREE, [root])
+    text = commit(root_id)
+    first = [stored(COMMIT, [text]), stored(TREE, [root])]
+    return Hostile(object_id(COMMIT, [text]), [lambda: pack(first, len(first)), answer])
+
+
+def _huge(pieces: Sequence[bytes]) -> Hostile:
+    return _of_file(object_id(BLOB, pieces), lambda: pack([stored(BLOB, pieces)], 1))
+
+
+def _zeros() -> Hostile:
+    return _huge([bytes(_MEGABYTE)] * 1024)
+
+
+def _noise() -> Hostile:
+    return _huge([hashlib.shake_256(b"a").digest(_MEGABYTE)] * 1024)
+
+
+def _references() -> Hostile:
+    lines = (b"%040x refs/heads/main%0900d\n" % (number + 1, number) for number in count())
+    return Hostile("0" * 40, [], lambda: lines)
+
+
+def _progress() -> Hostile:
+    return Hostile("1" * 40, [tuple], progress=lambda: repeat(b"counting objects\n"))
+
+
+def _endless_file() -> Hostile:
+    entry = [b"\xb0" + b"\xff" * 4 + b"\x7f"]  # the head of a blob of gigabytes
+
+    def noise() -> Iterator[bytes]:
+        yield from entry
+        yield b"\x78\x01"
+        for number in count():
+            data = hashlib.shake_256(b"%d" % (number % 16)).digest(60_000)
+            yield b"\0" + len(data).to_bytes(2, "little") + (len(data) ^ 0xFFFF).to_bytes(2, "little") + data
+
+    return Hostile("1" * 40, [lambda: pack([noise()], 1)])
+
+
+def _endless_objects() -> Hostile:
+    def objects() -> Iterator[bytes]:
+        for number in count():
+            data = b"%08d" % number
+            yield b"".join(stored(BLOB, [data]))
+
+    return Hostile("1" * 40, [lambda: pack([objects()], 0x7FFFFFFF)])
+
+
+def _many_objects(number: int = 8_000_000) -> Hostile:
+    def objects() -> Iterator[bytes]:
+        same = b"".join(stored(BLOB, [b"a"])) * 1000
+        yield from repeat(same, number // 1000)
+
+    return Hostile("1" * 40, [lambda: pack([objects()], number)])
+
+
+def _wide() -> Hostile:
+    file = object_id(BLOB, [b"a"])
+    entries = [(_FILE, b"%07d" % number, file) for number in range(_MANY)]
+    root = tree(*entries, (_FILE, b"box.yaml", file))
+    root_id = object_id(TREE, [root])
+    text = commit(root_id)
+    first = [stored(COMMIT, [text]), stored(TREE, [root])]
+    return Hostile(
+        object_id(COMMIT, [text]), [lambda: pack(first, len(first)), lambda: pack([stored(BLOB, [b"a"])], 1)]
+    )
+
+
+def _deep() -> Hostile:
+    entries: list[Iterable[bytes]] = []
+    file = inner = object_id(BLOB, [b"a"])
+    mode, name = _FILE, b"box.yaml"
+    for _ in range(_DEEP):
+        each = tree((mode, name, inner)) if mode == _FILE else tree((_FILE, b"box.yaml", file), (mode, name, inner))
+        entries.append(stored(TREE, [each]))
+        inner, mode, name = object_id(TREE, [each]), _FOLDER, b"d"
+    text = commit(inner)
+    entries.append(stored(COMMIT, [text]))
+    return Hostile(
+        object_id(COMMIT, [text]), [lambda: pack(entries, len(entries)), lambda: pack([stored(BLOB, [b"a"])], 1)]
+    )
+
+
+def _large_tree() -> Hostile:
+    pieces = [bytes(_MEGABYTE)] * 1024
+    text = commit(object_id(TREE, pieces))
+    return Hostile(object_id(COMMIT, [text]), [lambda: pack([stored(COMMIT, [text]), stored(TREE, pieces)], 2)])
+
+
+def _large_commit() -> Hostile:
+    return Hostile("1" * 40, [lambda: pack([stored(COMMIT, [bytes(_MEGABYTE)] * 1024)], 1)])
+
+
+def _inflating(copies: int, times: int) -> Hostile:
+    """Deltas of a file of 15 MB that repeat it."""
+    base = [bytes(15 << 20)]
+    file = object_id(BLOB, base)
+    large = object_id(BLOB, base * copies)
+    made = [delta(file, 15 << 20, copies - number % 2) for number in range(times)]
+    entries = [stored(BLOB, base), *([each] for each in made)]
+    return _of_file(large, lambda: pack(entries, len(entries)))
+
+
+_ATTACKS: Sequence[tuple[str, Callable[[], Hostile], int]] = (
+    ("a file of 1 GB of zeros", _zeros, 1),
+    ("a file of 1 GB that cannot be packed", _noise, 1),
+    ("references without end", _references, 1),
+    ("progress without end", _progress, 1),
+    ("a pack without end: one file", _endless_file, 1),
+    ("a pack without end: small files", _endless_objects, 1),
+    ("a pack of 8,000,000 times the same", _many_objects, 1),
+    ("the same, four at once", _many_objects, 4),
+    ("a folder of 1,000,000 files", _wide, 1),
+    ("10,000 folders in each other", _deep, 1),
+    ("a folder's list of 1 GB", _large_tree, 1),
+    ("a commit of 1 GB", _large_commit, 1),
+    ("a delta that makes 15 MB to 2 GB", lambda: _inflating(136, 1), 1),
+    ("200 deltas that make 15 MB to 300 MB", lambda: _inflating(20, 200), 1),
+)
+
+
+def measure() -> Iterator[str]:
+    """A line for each attack."""
+    yield f"{'a hostile git server':40} {'sent':>8} {'we':>7} {'a child':>8} {'all':>7} {'disk':>7} {'s':>6}"
+    for name, make, at_once in _ATTACKS:
+        cost = asyncio.run(_attacked(make(), at_once))
+        figures = [cost.sent, cost.own, cost.one_child, cost.children, cost.disk]
+        sent, own, child, children, disk = (each / 1e6 for each in figures)
+        yield (
+            f"{name:40} {sent:8.1f} {own:7.1f} {child:8.1f} {children:7.1f} {disk:7.1f} {cost.seconds:6.2f}  "
+            f"{cost.outcome}"
+        )

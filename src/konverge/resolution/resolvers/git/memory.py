@@ -1,0 +1,63 @@
+"""How much memory git has: all of it that runs at the same time, not only each process for itself.
+
+The limit of a process says nothing of many: whoever names a hostile server in a few references at once would otherwise
+have the resolvers' own process ended, which is in the same group of the kernel's (a Pod's).
+"""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+from konverge.clock import Clock, SystemClock
+from konverge.resolution.sharing import Shared
+
+__all__ = ["Memory", "held_bytes"]
+
+_LOOK_SECONDS = 0.25
+_PROCESSES = Path("/proc")
+
+
+class Memory:
+    """What all programs hold that are watched here; one for a resolver.
+
+    Args:
+        clock: Times the looks. That of the machine by default: programs grow by no other.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._shared: Shared[int] = Shared()
+
+    async def until_too_much(self, process: int, *, max_bytes: int) -> None:
+        """Return as soon as all together hold too much, and this one the most of it; otherwise never.
+
+        Args:
+            process: Its number; what it has started counts with it.
+            max_bytes: How much all may hold together.
+        """
+        try:
+            while True:
+                await self._clock.sleep(_LOOK_SECONDS)
+                if self._shared.is_too_much(process, held_bytes(process), max_bytes=max_bytes):
+                    return
+        finally:
+            self._shared.let_go(process)
+
+
+def held_bytes(process: int) -> int:
+    """What a process and all that it has started hold of memory for themselves; what they share with others not.
+
+    It takes some 100 µs. Where the kernel does not tell, it is nothing, and the limit of each process is all there is.
+    """
+    held, waiting = 0, [process]
+    while waiting:
+        of_one = _PROCESSES / str(waiting.pop())
+        try:
+            _, resident, shared, *_ = (of_one / "statm").read_text().split()
+            for thread in (of_one / "task").iterdir():
+                waiting += map(int, (thread / "children").read_text().split())
+        except (OSError, ValueError):
+            continue  # it has ended
+        held += (int(resident) - int(shared)) * resource.getpagesize()
+    return held

@@ -1,0 +1,154 @@
+"""What a server can send to take what we have: memory, disk, time. What the real sizes take is measured in `bench`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from konverge.clock import SystemClock
+from konverge.resolution import Reason, ResolutionError
+from konverge.resolution.resolvers.git.memory import Memory, held_bytes
+from konverge.resolution.resolvers.git.processes import Finished, Limits, run
+from konverge.resolution.sharing import Shared
+from konverge.resolution.workspaces import Folders
+from tests.resolution.git.samples import fetch_of, files_in, resolve
+from tests.resolution.git.test_ending import LIMITS, PATH
+from tests.resolution.servers.git_packs import (
+    BLOB,
+    COMMIT,
+    TREE,
+    Hostile,
+    commit,
+    growing,
+    object_id,
+    pack,
+    pack_server,
+    stored,
+    tree,
+)
+
+pytestmark = pytest.mark.anyio
+
+SMALL = {"max-memory-bytes": str(32 << 20), "max-repository-bytes": "1000000"}
+HOLDS = "import signal, sys; held = bytearray(b'x') * (int(sys.argv[1]) << 20); signal.pause()"
+
+
+async def refused(hostile: Hostile, folder: Path) -> ResolutionError:
+    with pack_server(hostile), pytest.raises(ResolutionError) as caught:
+        await resolve(fetch_of(folder, {"url": hostile.url, "pathInRepo": "box.yaml"}, settings=SMALL))
+    assert files_in(folder) == ["lock"]
+    return caught.value
+
+
+async def cancelled(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def test_a_small_delta_that_makes_a_large_file_meets_the_limit_of_memory(folder: Path) -> None:
+    entries, of_all = growing(1 << 20, 64)
+    error = await refused(Hostile(of_all, [lambda: pack(entries, len(entries))]), folder)
+    assert (error.reason, "memory to unpack" in error.message) == (Reason.TOO_LARGE, True)
+
+
+async def test_the_list_of_a_folder_that_is_packed_zeros_meets_the_limit_of_memory(folder: Path) -> None:
+    zeros = [bytes(64 << 20)]
+    text = commit(object_id(TREE, zeros))
+    answer = [stored(COMMIT, [text]), stored(TREE, zeros)]
+    error = await refused(Hostile(object_id(COMMIT, [text]), [lambda: pack(answer, 2)]), folder)
+    assert (error.reason, "memory to unpack" in error.message) == (Reason.TOO_LARGE, True)
+
+
+async def test_a_pack_without_end_meets_the_limit_of_the_repository(folder: Path) -> None:
+    def noise() -> Iterator[bytes]:
+        yield b"\xb0\xff\xff\xff\xff\x7f\x78\x01"  # the head of a file of gigabytes, which is not packed
+        yield from repeat(b"\0\x10\x27\xef\xd8" + bytes(10_000))
+
+    error = await refused(Hostile("1" * 40, [lambda: pack([noise()], 1)]), folder)
+    assert (error.reason, "max-repository-bytes" in error.message) == (Reason.TOO_LARGE, True)
+
+
+async def test_progress_without_end_is_ended(folder: Path) -> None:
+    error = await refused(Hostile("1" * 40, [tuple], progress=lambda: repeat(b"counting\n" * 100)), folder)
+    assert (error.reason, "says more" in error.message) == (Reason.TOO_LARGE, True)
+
+
+async def test_other_objects_than_were_asked_for_are_no_answer(folder: Path) -> None:
+    error = await refused(Hostile("1" * 40, [lambda: pack([stored(BLOB, [b"a"])], 1)]), folder)
+    assert (error.reason, "does not send what it was asked for" in error.message) == (Reason.UNREACHABLE, True)
+
+
+async def test_folders_deep_in_each_other_and_a_wide_one_do_no_harm(folder: Path) -> None:
+    file = object_id(BLOB, [b"kind: A\n"])
+    inner, entries = tree(*((b"100644", b"%06d" % number, file) for number in range(10_000))), []
+    for _ in range(1_000):
+        entries.append(stored(TREE, [inner]))
+        inner = tree((b"100644", b"box.yaml", file), (b"40000", b"d", object_id(TREE, [inner])))
+    text = commit(object_id(TREE, [inner]))
+    entries += [stored(TREE, [inner]), stored(COMMIT, [text])]
+    answers = [lambda: pack(entries, len(entries)), lambda: pack([stored(BLOB, [b"kind: A\n"])], 1)]
+    with pack_server(Hostile(object_id(COMMIT, [text]), answers)) as hostile:
+        resolved = await resolve(fetch_of(folder, {"url": hostile.url, "pathInRepo": "box.yaml"}, settings=SMALL))
+    assert resolved.data == b"kind: A\n"
+
+
+async def test_of_what_takes_too_much_memory_together_the_largest_is_ended(tmp_path: Path) -> None:
+    memory = Memory()
+    watched = partial(memory.until_too_much, max_bytes=60 << 20)
+
+    async def holding(megabytes: int) -> Finished:
+        program = [sys.executable, "-c", HOLDS, str(megabytes)]
+        return await run(program, environment=PATH, folder=tmp_path, limits=LIMITS, until_too_much=watched)
+
+    small, large = (asyncio.create_task(holding(megabytes)) for megabytes in (10, 80))
+    async with asyncio.timeout(10):
+        assert (await large).is_starved
+    assert not small.done()
+    await cancelled(small)
+
+
+async def test_a_program_that_computes_without_end_is_ended(tmp_path: Path) -> None:
+    limits = Limits(memory_bytes=1 << 30, file_bytes=1 << 20, output_bytes=1 << 16, cpu_seconds=1)
+    finished = await run(["sh", "-c", "while :; do :; done"], environment=PATH, folder=tmp_path, limits=limits)
+    assert finished.status < 0
+
+
+async def test_of_what_takes_too_much_disk_together_the_largest_is_ended(folder: Path) -> None:
+    folders = Folders(SystemClock(), folder, max_bytes=3 << 20)
+
+    async def holding(bytes_: int) -> None:
+        async with folders.folder(max_bytes=8 << 20) as mine, asyncio.timeout(10):
+            (mine / "file").write_bytes(b"x" * bytes_)
+            await asyncio.Event().wait()
+
+    small = asyncio.create_task(holding(1 << 20))
+    with pytest.raises(ResolutionError) as caught:
+        await holding(4 << 20)
+    assert (caught.value.reason, "for all that is fetched" in caught.value.message) == (Reason.TOO_LARGE, True)
+    assert not small.done()
+    await cancelled(small)
+
+
+def test_only_whoever_holds_most_gives_up_and_only_when_it_is_too_much() -> None:
+    shared: Shared[str] = Shared()
+    assert not shared.is_too_much("a", 6, max_bytes=10)
+    assert not shared.is_too_much("b", 4, max_bytes=10)
+    assert not shared.is_too_much("b", 5, max_bytes=10)
+    assert shared.is_too_much("a", 6, max_bytes=10)
+    shared.let_go("a")
+    assert not shared.is_too_much("b", 10, max_bytes=10)
+
+
+def test_what_a_process_holds_counts_what_it_has_started() -> None:
+    assert held_bytes(os.getpid()) > 10 << 20
+    assert held_bytes(0) == 0
