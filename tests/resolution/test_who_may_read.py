@@ -14,6 +14,7 @@ import yaml
 from konverge.clock import SeededEntropy, SimulatedClock, SystemEntropy
 from konverge.kube import Object
 from konverge.localcluster import LocalCluster
+from konverge.resolution.requests import REQUEST
 from konverge.resolution.requests.packaging import ResolverPackaging, package_resolvers
 from konverge.resolution.resolvers import STANDARD, standard_resolvers
 from konverge.testing import Cluster
@@ -35,6 +36,7 @@ CONTENT = {
     "bad": f"not: a definition, but {SECRETIVE}\n".encode(),
 }
 RBAC = "rbac.authorization.k8s.io"
+READERS, REQUESTS = f"readers.{READER.group}", f"resolutionrequests.{REQUEST.group}"  # Tekton's have the same plural
 
 
 @pytest.fixture
@@ -101,20 +103,22 @@ class Person:
         return answer.status, json.loads(answer.body)
 
     async def shown(self) -> dict[str, str]:
-        """By kind of the namespace that it may list, everything that it is shown; contents in the clear."""
+        """By resource of the namespace that it may list, everything that it is shown; contents in the clear."""
         found = {}
         for mapping in await self._cluster.client.mappings():
             if mapping.namespaced and "list" in mapping.verbs:
                 status, body = await self.asks("GET", mapping.path(namespace=self._cluster.namespace))
                 if status == 200:
-                    found[mapping.plural] = str(body) + str([decoded(each) for each in body["items"]])
+                    found[f"{mapping.plural}.{mapping.gvk.group}".rstrip(".")] = str(body) + str(
+                        [decoded(each) for each in body["items"]]
+                    )
         return found
 
-    async def until_it_may_list(self, kind: str) -> None:
+    async def until_it_may_list(self, resource: str) -> None:
         async def may() -> bool:
-            return kind in await self.shown()
+            return resource in await self.shown()
 
-        await self._cluster.eventually(may, describe=f"{self._name} may list {kind}")
+        await self._cluster.eventually(may, describe=f"{self._name} may list {resource}")
 
 
 def decoded(obj: Object) -> list[bytes]:
@@ -135,8 +139,8 @@ async def test_who_may_create_owners_but_not_read_requests_sees_no_content_anywh
     author, reader, administrator = Person(cluster, "author"), Person(cluster, "reader"), Person(cluster, "")
     await author.gets(role_of_the_page("author"))
     await reader.gets(role_of_the_page("resolution-requests-view"))
-    await author.until_it_may_list("readers")
-    await reader.until_it_may_list("resolutionrequests")
+    await author.until_it_may_list(READERS)
+    await reader.until_it_may_list(REQUESTS)
     await desk.configure("konverge-resolution", inline_max_bytes="1000")
     async with readers.running(Shelf(lambda fetch, calls: CONTENT[str(fetch.params["url"]).rpartition("/")[2]])):
         for name in CONTENT:
@@ -147,15 +151,15 @@ async def test_who_may_create_owners_but_not_read_requests_sees_no_content_anywh
         await desk.until_events("bad-request", "UnsupportedContent")
         shown, read, everything = await author.shown(), await reader.shown(), await administrator.shown()
 
-    assert sorted(shown) == ["events", "readers"]
-    assert "https://a.example/small" in shown["readers"]
+    assert sorted(shown) == ["events", "events.events.k8s.io", READERS]
+    assert "https://a.example/small" in shown[READERS]
     assert "bad-request" in shown["events"]
     assert SECRETIVE not in str(shown)
     # It is where rights of their own lead to, and nowhere else: of what is large, ConfigMaps have it alone.
-    assert {kind for kind, text in everything.items() if SECRETIVE in text} == {"configmaps", "resolutionrequests"}
-    assert sorted(read) == ["resolutionrequests"]
-    assert SECRETIVE in read["resolutionrequests"]
-    assert OF_THE_LARGE not in read["resolutionrequests"]
+    assert {kind for kind, text in everything.items() if SECRETIVE in text} == {"configmaps", REQUESTS}
+    assert sorted(read) == [REQUESTS]
+    assert SECRETIVE in read[REQUESTS]
+    assert OF_THE_LARGE not in read[REQUESTS]
     assert OF_THE_LARGE in everything["configmaps"]
 
 
@@ -166,7 +170,7 @@ async def test_the_roles_that_every_cluster_has_do_not_read_requests_by_themselv
     for name, person in people.items():
         await person.gets({"metadata": {"name": name}})
         await person.until_it_may_list("configmaps")
-    assert [name for name, person in people.items() if "resolutionrequests" in await person.shown()] == []
+    assert [name for name, person in people.items() if REQUESTS in await person.shown()] == []
 
 
 @pytest.mark.parametrize("serves_tekton", [False, True])
