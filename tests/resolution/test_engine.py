@@ -226,7 +226,7 @@ async def test_a_namespace_whose_remotes_hang_leaves_places_for_the_others() -> 
     hung = [
         asyncio.create_task(engine.resolve(ref(f"https://{at}.example/{number}", seconds="50"), Requester("greedy")))
         for number in range(40)
-        for at in ("shared", *(f"host-{each}" for each in range(20)))
+        for at in ("shared", *(f"host-{each}" for each in range(30)))
     ]
     await CLOCK.sleep(0.1)
     async with asyncio.timeout(2):
@@ -364,6 +364,23 @@ async def test_a_policy_that_asks_for_a_digest_takes_a_pin_too() -> None:
     assert (await refused(engine, ref())).reason is Reason.DENIED
     for reference in (ref(version="7"), ref(digest=Digest.of(BOX))):
         assert (await engine.resolve(reference, WEB)).policies == ("strict",)
+
+
+async def test_others_go_on_while_large_content_is_read() -> None:
+    large = BOX + b"spec: [" + b"a," * 90_000 + b"]"
+    turns = 0
+
+    async def go_on() -> None:
+        nonlocal turns
+        while True:
+            await CLOCK.sleep(0)
+            turns += 1
+
+    async with asyncio.TaskGroup() as group:
+        going = group.create_task(go_on())
+        await engine_of(Shelf(lambda fetch, calls: large)).resolve(ref(), WEB)
+        going.cancel()
+    assert turns > 100
 
 
 async def test_what_is_no_definition_does_not_come_out() -> None:

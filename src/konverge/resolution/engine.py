@@ -49,8 +49,9 @@ OF_THE_ENGINE = (CACHE, CONFIG_KEY)
 
 _BACKOFF = Backoff(first_seconds=0.5, cap_seconds=10.0)
 _LONGEST_PAUSE_SECONDS = 60.0
-_AT_ONCE_OF_A_REMOTE, _AT_ONCE = 8, 64
-_AT_ONCE_OF_A_NAMESPACE = (4, 32)
+_AT_ONCE_OF_A_REMOTE, _AT_ONCE = 8, 96
+_AT_ONCE_OF_A_NAMESPACE = (4, 64)
+_SMALL_BYTES, _READ_AT_ONCE = 16 * 1024, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +201,7 @@ class Engine:
             bounds = Bounds(_AT_ONCE_OF_A_REMOTE, _AT_ONCE, of_a_tenant=_AT_ONCE_OF_A_NAMESPACE)
         self._bounds = bounds
         self._verifier = verifier
+        self._reading: Bounds[str] = Bounds(_READ_AT_ONCE, _READ_AT_ONCE, of_a_tenant=(1, 1))
         self._flights: Flights[CacheKey, _Answer] = Flights()
 
     async def resolve(self, reference: Reference, requester: Requester, *, seconds: float | None = None) -> Outcome:
@@ -294,7 +296,7 @@ class Engine:
         resolved = answer.resolved
         if reference.digest is not None and not reference.digest.fits(resolved.data):
             raise ResolutionError(Reason.DIGEST_MISMATCH, reference.digest.mismatch(resolved.data))
-        found = check_content(resolved.data, self.options.kinds)
+        found = await self._object_of(resolved.data, plan.fetch.namespace)
         admission = self._admitted_there(plan, reference, resolved)
         return Outcome(
             resolved=resolved,
@@ -306,6 +308,21 @@ class Engine:
             warnings=await self._verified(admission, resolved, found),
             rewritten_from=plan.rewritten_from,
         )
+
+    async def _object_of(self, data: bytes, namespace: str) -> Object:
+        """The content as an object, which of a large one takes half a second: others go on meanwhile.
+
+        Raises:
+            ResolutionError: It is none that may be fetched.
+        """
+        if len(data) <= _SMALL_BYTES:
+            return check_content(data, self.options.kinds)
+        async with self._reading.place("", namespace):
+            reading = asyncio.get_running_loop().run_in_executor(None, check_content, data, self.options.kinds)
+            try:
+                return await asyncio.shield(reading)
+            finally:
+                await asyncio.wait([reading])  # a thread cannot be cancelled; its place is free when it has ended
 
     def _admitted_there(self, plan: _Plan, reference: Reference, resolved: Resolved) -> Admission:
         """What policies ask for of content from where it came in the end: of a list of hubs, not the first one's."""

@@ -104,8 +104,8 @@ class Requests:
             return None
         config_map = None
         if found := status_of(request).get("dataRef"):
+            name = str(found.get("name") or "")
             try:
-                name = str(found.get("name") or "")
                 config_map = await ctx.cluster.live.get(CONFIG_MAP, ObjectKey(key.namespace, name))
             except NotFoundError:
                 # Somebody has deleted it. Looked for again and again, it would not come back.
