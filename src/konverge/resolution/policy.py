@@ -96,10 +96,15 @@ def _parts(uri: str) -> tuple[str, str, int | None, tuple[str, ...]]:
     if not found.scheme or not found.hostname or found.username is not None or any(not 32 < ord(c) < 127 for c in uri):
         raise ValueError(f"expected an address such as https://example.com/team, found {uri[:120]!r}")
     segments = tuple(segment for segment in path.split("/") if segment)
-    if any(unquote(segment) in (".", "..") or "%2f" in segment.lower() or "\\" in segment for segment in segments):
+    if any(_leads_elsewhere(unquote(segment)) for segment in segments):
         raise ValueError(f"expected an address without . and .. in its path, found {uri[:120]!r}")
     port = found.port if found.port is not None else _DEFAULT_PORTS.get(found.scheme.rpartition("+")[2])
     return found.scheme, found.hostname.rstrip("."), port, segments
+
+
+def _leads_elsewhere(segment: str) -> bool:
+    """Tell whether some server takes a part of a path for several, or for the way up (``..;a`` is ``..`` to some)."""
+    return "/" in segment or "\\" in segment or segment.partition(";")[0] in (".", "..")
 
 
 @dataclass(frozen=True, slots=True)

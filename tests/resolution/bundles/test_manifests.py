@@ -80,6 +80,7 @@ def test_without_a_type_from_the_registry_the_document_says_it() -> None:
         (changed(layers=[{"mediaType": "a", "digest": digest_of(b""), "size": -1}]), MANIFEST, "a negative one"),
         (changed(layers=[{"mediaType": "a", "size": 1}]), MANIFEST, "found something else"),
         (b"[" * 100_000, MANIFEST, "found something else"),
+        (b'{"a":' + b"[" * 100_000, MANIFEST, "found something else"),
     ],
 )
 def test_a_document_that_is_not_clearly_one_of_the_two_is_refused(data: bytes, content_type: str, told: str) -> None:

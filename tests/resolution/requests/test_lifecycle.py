@@ -107,3 +107,11 @@ def test_content_is_not_held_in_memory_and_that_there_is_some_is() -> None:
     held = without_content({"metadata": metadata, "status": {"data": "a" * 1000}})
     assert len(str(held)) < 200
     assert OwnRequests().state(held).has_result
+
+
+def test_times_at_the_end_of_time_are_none_whoever_has_written_them() -> None:
+    for text in ("9999-12-31T23:59:59Z", "9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"):
+        status = {"deadline": text, "finishedAt": text, "conditions": [{"type": "Succeeded", "status": "True"}]}
+        metadata = {"name": "a", "creationTimestamp": "2026-01-01T00:00:00Z"}
+        state = OwnRequests().state({"metadata": metadata, "status": status})
+        assert (state.deadline, state.finished) == (None, None)

@@ -247,6 +247,19 @@ async def test_content_above_the_operators_limit_is_kept_in_a_configmap_of_the_r
 
 
 @EMBEDDED
+async def test_each_request_has_a_configmap_of_its_own_whose_name_is_one_however_long_that_of_the_request(
+    desk: Desk,
+) -> None:
+    await desk.configure("konverge-resolution", inline_max_bytes="10")
+    names = [f"{'a' * 199}.{end}" for end in ("b", "c")]
+    async with desk.served_by(Shelf()):
+        for name in names:
+            await desk.ask(name)
+        found = [(await desk.ended(name))["status"]["dataRef"]["name"] for name in names]
+    assert len(set(found)) == 2
+
+
+@EMBEDDED
 async def test_who_reads_content_that_was_changed_afterwards_is_told(desk: Desk) -> None:
     async with desk.served_by(Shelf()):
         await desk.ask("a")

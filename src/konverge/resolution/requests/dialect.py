@@ -38,6 +38,8 @@ SUCCEEDED = "Succeeded"
 IN_PROGRESS = "ResolutionInProgress"
 """The condition's reason until the end."""
 
+_END_OF_TIME = 9000
+
 KEPT_APART = "-"
 """What stands for the content of a request in this process's memory: it has some."""
 
@@ -111,13 +113,17 @@ def status_of(obj: Object) -> dict[str, Any]:
 
 
 def moment(text: object) -> datetime | None:
-    """A time as the API writes it; None for anything else."""
+    """A time as the API writes it; None for anything else, and for the end of time, behind which nothing is reckoned.
+
+    Whoever may write a status may write any: it must not end those who look after all requests.
+    """
     if not isinstance(text, str):
         return None
     try:
-        return parse_time(text)
-    except ValueError:
+        found = parse_time(text)
+    except (ValueError, OverflowError):
         return None
+    return found if found.year < _END_OF_TIME else None
 
 
 def request_state(obj: Object, *, deadline: object, finished: object) -> RequestState:

@@ -266,7 +266,9 @@ class ResolutionRun:
     async def _keep_apart(self, ctx: OwnerContext, outcome: Outcome) -> str:
         """Put content into a ConfigMap that goes with the request; its name tells the content, so twice is once."""
         data = outcome.resolved.data
-        name = f"{ctx.owner_key.name[:200]}-{Digest.of(data).hex[:16]}"
+        # With the request's identity: the name of another one may begin as its does, and go with that one.
+        told = f"{ctx.owner_uid} {Digest.of(data).hex}".encode()
+        name = f"{ctx.owner_key.name[:200].rstrip('.-')}-{Digest.of(told).hex[:32]}"
         config_map = {
             "apiVersion": "v1",
             "kind": "ConfigMap",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from konverge.client.decoding import UNREADABLE
 from konverge.resolution.result import Attached
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def is_signed_by(keys: Iterable[PublicKey], found: Attached) -> bool:
         return any(key.has_signed(signature, found.payload) for key in keys) and is_for(found.payload, found.subject)
     try:
         envelope = msgspec.json.decode(found.payload, type=_Bundle).envelope
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return False
     if envelope is None or len(envelope.signatures) != 1:
         return False
@@ -115,7 +116,7 @@ def _decoded(text: str) -> bytes:
 def _json(data: bytes) -> Any:
     try:
         return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return None
 
 

@@ -14,6 +14,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
+from konverge.client.decoding import UNREADABLE
 from konverge.resolution.resolvers.bundles.failures import unsupported
 
 __all__ = [
@@ -121,7 +122,7 @@ def read_token(body: bytes, *, what: str) -> str:
     """
     try:
         found: Any = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         found = None
     token = (found.get("token") or found.get("access_token")) if isinstance(found, dict) else None
     if not isinstance(token, str) or not token or not all(32 < ord(letter) < 127 for letter in token):

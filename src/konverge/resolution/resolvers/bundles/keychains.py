@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from konverge.client.decoding import UNREADABLE
 from konverge.resolution.resolvers.bundles.images import Image, registry_name
 
 __all__ = ["Login", "login_for"]
@@ -47,7 +48,7 @@ def _entries(secret: Mapping[str, bytes]) -> list[tuple[str, Any]]:
             continue
         try:
             document: Any = msgspec.json.decode(secret[key])
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             continue  # told as a Secret without an entry: its content is nobody's business
         listed = document.get("auths") if isinstance(document, dict) and key != ".dockercfg" else document
         if isinstance(listed, dict):

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from konverge.client.decoding import UNREADABLE
 from konverge.resolution.reference import Digest
 from konverge.resolution.resolvers.bundles.failures import unsupported
 
@@ -114,7 +115,7 @@ def parse_manifest(data: bytes, content_type: str, *, what: str) -> Manifest | I
     media_type = content_type.partition(";")[0].strip().lower()
     try:
         found = _decoder.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         raise unsupported(what, "a manifest or an index", "something else") from None
     if media_type in ("", "application/json", "application/octet-stream"):
         media_type = found.media_type
