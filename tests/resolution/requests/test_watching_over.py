@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -204,8 +205,33 @@ async def test_a_fetch_that_is_forgotten_is_cancelled_and_what_came_of_it_is_not
         fetches.start(request, clock.now(), hang)
         fetches.start(RequestId(REQUEST, ObjectKey("web", "b"), "2"), clock.now(), hang)
         await clock.sleep(0)
-        assert not fetches.has_room
+        assert not fetches.has_room("web")
         fetches.forget("1")
         await cancelled.wait()
-        assert fetches.has_room
+        assert fetches.has_room("web")
     assert woken == []
+
+
+async def test_a_namespace_with_all_its_fetches_under_way_waits_for_its_own_to_end_and_is_not_asked_meanwhile() -> None:
+    clock = SystemClock()
+    woken: list[RequestId] = []
+    fetches = Fetches(clock, woken.append, limit=10, of_a_namespace=2)
+    greedy = [RequestId(REQUEST, ObjectKey("greedy", str(number)), f"g{number}") for number in range(5)]
+    modest = RequestId(REQUEST, ObjectKey("modest", "a"), "m")
+
+    async def hang() -> Any:
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(5), fetches.at_work():
+        for request in greedy[:2]:
+            fetches.start(request, clock.now() + timedelta(minutes=1), hang)
+        assert (fetches.has_room("greedy"), fetches.has_room("modest")) == (False, True)
+        for request in greedy[2:]:
+            fetches.wait_for_room(request)
+        fetches.sift({(REQUEST, request.key) for request in (*greedy, modest)})
+        assert woken == []
+        fetches.forget("g2")  # was deleted while it waited
+        fetches.forget("g0")
+        assert woken == [greedy[3]]
+        fetches.sift({(REQUEST, request.key) for request in (*greedy, modest)})
+        assert woken == [greedy[3], greedy[4]]  # nobody has taken the room

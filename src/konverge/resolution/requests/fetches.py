@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
 from contextvars import Context
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 
 from konverge.clock import Clock
 from konverge.kube import GroupVersionKind, ObjectKey
@@ -70,19 +72,30 @@ class Fetches:
         clock: The time.
         wake: Asks for a pass over a request.
         limit: How many at once; further requests wait for their turn. Most of them wait for a place at their remote.
+        of_a_namespace: How many of these one namespace may have: who files more waits for himself.
         held_bytes: How much content may wait to be written, when the API server is slow, before nothing more is
             started.
     """
 
     def __init__(
-        self, clock: Clock, wake: Callable[[RequestId], None], *, limit: int = 5000, held_bytes: int = 64 << 20
+        self,
+        clock: Clock,
+        wake: Callable[[RequestId], None],
+        *,
+        limit: int = 5000,
+        of_a_namespace: int = 1000,
+        held_bytes: int = 64 << 20,
     ) -> None:
         self._clock = clock
         self._wake = wake
         self._limit = limit
+        self._of_a_namespace = of_a_namespace
         self._held_limit = held_bytes
         self._held_bytes = 0
         self._fetches: dict[str, _Fetch] = {}
+        self._of_namespaces: Counter[str] = Counter()
+        self._waiting: dict[str, dict[str, RequestId]] = {}
+        self._namespaces: dict[str, str] = {}
         self._group: asyncio.TaskGroup | None = None
 
     @property
@@ -90,10 +103,16 @@ class Fetches:
         """How many are under way."""
         return sum(fetch.ended is None for fetch in self._fetches.values())
 
-    @property
-    def has_room(self) -> bool:
-        """Tell whether another one may start."""
-        return len(self._fetches) < self._limit and self._held_bytes <= self._held_limit
+    def has_room(self, namespace: str) -> bool:
+        """Tell whether another one of a namespace may start."""
+        is_full = len(self._fetches) >= self._limit or self._held_bytes > self._held_limit
+        return not is_full and self._of_namespaces[namespace] < self._of_a_namespace
+
+    def wait_for_room(self, request: RequestId) -> None:
+        """Wake a request when there is room for it; until then nothing has to be asked again and again."""
+        namespace = request.key.namespace
+        self._namespaces[request.uid] = namespace
+        self._waiting.setdefault(namespace, {})[request.uid] = request
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
@@ -133,17 +152,40 @@ class Fetches:
         """
         assert self._group is not None, "fetches are started while they are at work"
         fetch = self._fetches[request.uid] = _Fetch(request, self._clock.now(), deadline)
+        self._of_namespaces[request.key.namespace] += 1
         # Not in the context of the pass that happens to start it: it goes on after that has ended.
         fetch.task = self._group.create_task(self._run(fetch, work), name=f"fetch for {request.key}", context=Context())
 
     def forget(self, uid: str) -> None:
         """A request is finished or gone: cancel its fetch, if it runs, and drop what came of it."""
+        self._wait_no_more(uid)
         fetch = self._fetches.pop(uid, None)
         if fetch is None:
             return
+        namespace = fetch.request.key.namespace
+        self._of_namespaces[namespace] -= 1
+        if not self._of_namespaces[namespace]:
+            del self._of_namespaces[namespace]
         if fetch.ended is None and fetch.task is not None:
             fetch.task.cancel()
         self._held_bytes -= _size(fetch.ended)
+        self._wake_waiting(at_most=1)
+
+    def _wait_no_more(self, uid: str) -> None:
+        namespace = self._namespaces.pop(uid, None)
+        if namespace is not None:
+            del self._waiting[namespace][uid]
+            if not self._waiting[namespace]:
+                del self._waiting[namespace]
+
+    def _wake_waiting(self, *, at_most: int) -> None:
+        """Wake some that wait and have room, those of namespaces with the fewest fetches first."""
+        for namespace in sorted(self._waiting, key=self._of_namespaces.__getitem__):
+            room = self._of_a_namespace - self._of_namespaces[namespace] if self.has_room(namespace) else 0
+            for request in list(islice(self._waiting[namespace].values(), min(room, at_most))):
+                at_most -= 1
+                self._wait_no_more(request.uid)
+                self._wake(request)
 
     def sift(self, ours: Collection[tuple[GroupVersionKind, ObjectKey]]) -> None:
         """Forget what is not among this process's requests any more, and what nobody has written in a long time."""
@@ -151,6 +193,8 @@ class Fetches:
         for uid, fetch in list(self._fetches.items()):
             if now >= fetch.deadline + _UNWRITTEN or (fetch.request.gvk, fetch.request.key) not in ours:
                 self.forget(uid)
+        # Those that were woken need not have begun; what room there still is now is for others.
+        self._wake_waiting(at_most=max(0, self._limit - len(self._fetches)))
 
     def requests(self) -> Iterable[RequestId]:
         """The requests that something is done for."""

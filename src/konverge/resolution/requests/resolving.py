@@ -197,9 +197,11 @@ class ResolutionRun:
             begun = dialect.begun(ctx.owner, asked.resolver, decision.deadline, self._clock.now())
             if not await self._written(dialect, ctx, begun):
                 return Again(requeue_after=_SOON)
-        elif not await self._is_still_pending(ctx):
-            return Again(requeue_after=_SOON)
-        if not self.fetches.has_room:
+        request = RequestId(dialect.gvk, ctx.owner_key, ctx.owner_uid)
+        if not self.fetches.has_room(namespace):
+            self.fetches.wait_for_room(request)
+            return self._at(decision)
+        if not decision.begins and not await self._is_still_pending(ctx):
             return Again(requeue_after=_SOON)
         seconds = (decision.deadline - self._clock.now()).total_seconds()
         assert asked.reference is not None, "what is no reference has been refused"
@@ -208,7 +210,6 @@ class ResolutionRun:
         def work() -> Awaitable[Outcome]:
             return self.engine.resolve(reference, requester, seconds=max(0.0, seconds))
 
-        request = RequestId(dialect.gvk, ctx.owner_key, ctx.owner_uid)
         self.fetches.start(request, decision.deadline, work)
         return self._at(decision)
 
