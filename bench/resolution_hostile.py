@@ -104,13 +104,17 @@ async def _attacked(hostile: Hostile, at_once: int) -> _Cost:
                     each.cancel()
         cost.seconds = time.perf_counter() - began
         cost.sent = hostile.bytes_sent
-        try:
-            cost.outcome = f"{len(resolving[0].result().data)} bytes"
-        except ResolutionError as error:
-            cost.outcome = f"{error.reason.value}: {error.message.partition('.git ')[2] or error.message}"
-        except asyncio.CancelledError:
-            cost.outcome = "the deadline"
+        outcomes = await asyncio.gather(*resolving, return_exceptions=True)
+        cost.outcome = _told(outcomes[0])
     return cost
+
+
+def _told(outcome: Resolved | BaseException) -> str:
+    if isinstance(outcome, Resolved):
+        return f"{len(outcome.data)} bytes"
+    if isinstance(outcome, ResolutionError):
+        return f"{outcome.reason.value}: {outcome.message.partition('.git ')[2] or outcome.message}"
+    return "the deadline"
 
 
 async def _resolved(resolver: GitResolver, fetch: Fetch) -> Resolved:

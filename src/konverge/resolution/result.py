@@ -51,7 +51,9 @@ class Resolved(msgspec.Struct, frozen=True):
         data: At most `MAX_CONTENT_BYTES`.
         source: Where it came from.
         annotations: What else the resolver tells of it; no secrets.
-        pinned: Parameters that name this very content for ever; empty when the source has no such names.
+        pinned: Parameters that name this very content as closely as the source can; empty when it has no closer name.
+            Whether they do so for ever, `konverge.resolution.Resolver.is_pinned` says of them: the version of a hub
+            does not, and is of use beside a digest only.
         attached: The signatures beside it, when `konverge.resolution.Fetch.wants_signatures`.
     """
 

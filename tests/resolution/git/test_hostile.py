@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -16,6 +17,7 @@ import pytest
 
 from konverge.clock import SystemClock
 from konverge.resolution import Reason, ResolutionError
+from konverge.resolution.resolvers.git import GitResolver
 from konverge.resolution.resolvers.git.memory import Memory, held_bytes
 from konverge.resolution.resolvers.git.processes import Finished, Limits, run
 from konverge.resolution.sharing import Shared
@@ -100,6 +102,26 @@ async def test_folders_deep_in_each_other_and_a_wide_one_do_no_harm(folder: Path
     with pack_server(Hostile(object_id(COMMIT, [text]), answers)) as hostile:
         resolved = await resolve(fetch_of(folder, {"url": hostile.url, "pathInRepo": "box.yaml"}, settings=SMALL))
     assert resolved.data == b"kind: A\n"
+
+
+async def test_several_fetches_share_the_memory_that_git_may_have(folder: Path) -> None:
+    ending, resolver = threading.Event(), GitResolver()
+
+    def references() -> Iterator[bytes]:
+        yield from (b"%040x refs/heads/%d\n" % (number + 1, number) for number in range(100_000))
+        ending.wait()  # none of them is too large by itself
+
+    with pack_server(Hostile("1" * 40, [], references)) as hostile:
+        params = {"url": hostile.url, "pathInRepo": "box.yaml"}
+        fetch = fetch_of(folder, params, settings={"max-memory-bytes": str(40 << 20)})
+        asked = [asyncio.create_task(resolver.pin(fetch)) for _ in range(3)]
+        async with asyncio.timeout(10):
+            (first, *_), others = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+        assert "takes the most of the memory that all of git may have" in str(first.exception())
+        assert others
+        for each in others:
+            await cancelled(each)
+        ending.set()
 
 
 async def test_of_what_takes_too_much_memory_together_the_largest_is_ended(tmp_path: Path) -> None:

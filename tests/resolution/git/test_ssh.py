@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -28,6 +29,13 @@ async def got(ssh: SshServer, samples: Samples, folder: Path, secret: Mapping[st
     return await resolve(fetch_of(folder, given, settings={"allow-ssh": "true"}, secrets={"key": secret}))
 
 
+def new_key(folder: Path, passphrase: str = "", *options: str) -> bytes:
+    """A private key that no server knows."""
+    made = ["ssh-keygen", "-q", "-t", "ed25519", *options, "-N", passphrase, "-f", str(folder / "new-key")]
+    subprocess.run(made, check=True, capture_output=True)
+    return (folder / "new-key").read_bytes()
+
+
 async def test_a_file_is_read_with_a_key_from_a_host_that_is_known(
     ssh: SshServer, samples: Samples, folder: Path
 ) -> None:
@@ -46,10 +54,27 @@ async def test_a_host_that_is_not_known_is_refused(ssh: SshServer, samples: Samp
 
 
 async def test_a_key_that_is_not_accepted_is_refused(ssh: SshServer, samples: Samples, folder: Path) -> None:
-    secret = {"ssh-privatekey": b"no key", "known_hosts": ssh.known_hosts(HOST)}
+    secret = {"ssh-privatekey": new_key(folder.parent), "known_hosts": ssh.known_hosts(HOST)}
     with pytest.raises(ResolutionError) as caught:
         await got(ssh, samples, folder, secret)
     assert (caught.value.reason, "refuses the credential" in caught.value.message) == (Reason.DENIED, True)
+
+
+async def test_a_key_that_ssh_cannot_read_is_told_apart_from_one_that_is_not_accepted(
+    ssh: SshServer, samples: Samples, folder: Path
+) -> None:
+    locked = new_key(folder.parent, "sesame")
+    (folder.parent / "pem").mkdir()
+    locked_pem = new_key(folder.parent / "pem", "sesame", "-m", "PKCS8", "-t", "rsa")
+    for key, told in [
+        (b"no key", "found something else"),
+        (locked, "found one with a passphrase"),
+        (locked_pem, "found one with a passphrase"),
+        (ssh.private_key.replace(b"\nb", b"\n").replace(b"AA", b"A", 1), "damaged"),
+    ]:
+        with pytest.raises(ResolutionError) as caught:
+            await got(ssh, samples, folder, {"ssh-privatekey": key, "known_hosts": ssh.known_hosts(HOST)})
+        assert (caught.value.reason, told in caught.value.message) == (Reason.INVALID_PARAMETERS, True)
 
 
 async def test_a_repository_that_does_not_exist_is_not_found(ssh: SshServer, samples: Samples, folder: Path) -> None:

@@ -104,14 +104,29 @@ async def test_a_range_without_a_version_in_it_is_not_found(versions: list[str])
 async def test_a_range_is_pinned_to_the_version_and_the_hub_that_satisfied_it() -> None:
     down, hub = Hub(status=503), Hub()
     async with hubs(down, hub) as urls:
-        fetch = fetch_of(HUB, {**NAMED, "version": "^1"}, listed(urls))
-        pinned = await HUB.pin(fetch)
-        assert pinned is not None
+        pinned = (await resolve(HUB, {**NAMED, "version": "^1"}, listed(urls))).pinned
         assert (pinned["version"], pinned["url"]) == ("1.1.0", urls[1])
-        down.status = 200  # and up again: it is not asked for the rest
+        down.status = 200  # and up again: it is not asked for what was pinned
         await resolve(HUB, pinned, listed(urls))
-        assert await HUB.pin(fetch_of(HUB, NAMED, listed(urls))) is None
-    assert (len(down.asked), len(hub.asked)) == (1, 2)
+    assert (len(down.asked), len(hub.asked)) == (1, 3)
+
+
+@pytest.mark.parametrize("version", ["1.1.0", "^1"])
+async def test_a_version_that_is_published_again_is_not_hidden_by_the_first_one(version: str) -> None:
+    # A hub's version is a name: neither it nor a range that comes to it is kept unless somebody asks for that.
+    hub = Hub()
+    async with hubs(hub) as urls:
+        engine = engine_of(HUB, QuickClock(), listed(urls))
+        reference = Reference("hub", {**NAMED, "version": version})
+        first = await engine.resolve(reference, Requester("web"))
+        assert not HUB.is_pinned(first.resolved.pinned)
+        hub.answer = lambda path: (
+            msgspec.json.encode({"available_versions": [{"version": "1.1.0", "prerelease": False, "ts": 1}]})
+            if path == PATH
+            else msgspec.json.encode({"data": {"manifestRaw": definition("again").decode()}})
+        )
+        again = await engine.resolve(reference, Requester("web"))
+    assert (first.resolved.data, again.resolved.data) == (definition("1.1.0"), definition("again"))
 
 
 # Lists of hubs.

@@ -111,21 +111,18 @@ class HubResolver:
         return _package(params).list_url(hubs_of(params, settings)[0])
 
     def is_pinned(self, params: Parameters) -> bool:
-        """Never: a hub's version has a name, and no digest."""
+        """Never: a hub's version has a name and no digest, and whoever publishes it can do so again."""
         return False
 
     async def pin(self, fetch: Fetch) -> Parameters | None:
-        """For a range the highest version in it, and the hub that has it; for a version there is nothing to find out.
-
-        Raises:
-            ResolutionError: There is no such version, or no hub answers.
-        """
-        if exact_version(str(fetch.params["version"]), str(fetch.params["type"])) is not None:
-            return None
-        return await _asked_in_turn(fetch, lambda session, hub: _pinned(fetch, session, hub))
+        """None: what a range is now would be kept under the version's name, as if that never changed."""
+        return None
 
     async def resolve(self, fetch: Fetch) -> Resolved:
         """Get the definition: for a version in one call, for a range in two to the same hub.
+
+        What it answers as pinned is that version on that hub. It is the closest name there is, and no promise: a lock
+        file has a digest beside it.
 
         Raises:
             ResolutionError: There is none, or no hub answers.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import binascii
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -10,6 +12,9 @@ from konverge.resolution.parameters import invalid
 
 __all__ = ["Credential", "ssh_credential", "token_credential"]
 
+_PEM = re.compile(rb"-----BEGIN (?P<kind>[A-Z ]*)PRIVATE KEY-----\s(?P<body>.*?)-----END ", re.DOTALL)
+_OPENSSH = b"openssh-key-v1\0"
+_NO_CIPHER = b"\0\0\0\x04none"
 _KNOWN_HOSTS = "known_hosts"
 _PRIVATE_KEY = "ssh-privatekey"
 
@@ -49,9 +54,27 @@ def ssh_credential(secret: Mapping[str, bytes]) -> Credential:
     """The key in a Secret of type ``kubernetes.io/ssh-auth`` with ``known_hosts`` beside it.
 
     Raises:
-        ResolutionError: ``InvalidParams``: it lacks one of the two.
+        ResolutionError: ``InvalidParams``: it lacks one of the two, or the key is none that ssh can read by itself.
     """
     private_key, known_hosts = secret.get(_PRIVATE_KEY, b""), secret.get(_KNOWN_HOSTS, b"")
     if not private_key.strip() or not known_hosts.strip():
         raise invalid("gitSSHSecret", f"expected a Secret with {_PRIVATE_KEY} and {_KNOWN_HOSTS}")
+    if (problem := _problem(private_key)) is not None:
+        raise invalid("gitSSHSecret", f"expected in {_PRIVATE_KEY} {problem}")
     return Credential(private_key=private_key.rstrip() + b"\n", known_hosts=known_hosts.rstrip() + b"\n")
+
+
+def _problem(private_key: bytes) -> str | None:
+    """What is wrong with a key. To ssh, one that it cannot read is one that the server does not accept."""
+    found = _PEM.search(private_key)
+    if found is None:
+        return "a private key in the form of OpenSSH or PEM, found something else"
+    is_locked = b"ENCRYPTED" in found["kind"] or b"Proc-Type: 4,ENCRYPTED" in found["body"]
+    if found["kind"] == b"OPENSSH ":
+        try:
+            data = binascii.a2b_base64(found["body"])
+        except binascii.Error:
+            return "a private key of OpenSSH, found one that is damaged"
+        is_locked = data.startswith(_OPENSSH) and not data.startswith(_OPENSSH + _NO_CIPHER)
+    told = "a key without a passphrase, as nobody is here to type it; found one with a passphrase"
+    return told if is_locked else None

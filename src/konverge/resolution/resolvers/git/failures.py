@@ -31,7 +31,7 @@ _NO_CREDENTIAL = (
 _BAD_CREDENTIAL = "refuses the credential that was given"
 _TOO_LARGE = "sends more than may be fetched of one repository (max-repository-bytes)"
 _UNPACKING = "sends what takes more memory to unpack than there is for it"
-_COMPUTING = "sends what takes more time to unpack than there is for it"
+_COMPUTING = "sends what takes more time or memory to unpack than there is for it"
 _BROKEN = "broke off in the middle of its answer"
 _NO_SERVER = (
     "is a page or a folder of files to its web server, which does not speak git's own protocol; expected what can be "
@@ -77,14 +77,16 @@ _RULES = (
         Reason.UNREACHABLE,
         "cannot be connected to",
     ),
-    _rule(r"did not send all necessary objects|bad object", Reason.UNREACHABLE, _OTHER_OBJECTS),
+    _rule(r"did not send all necessary objects", Reason.UNREACHABLE, _OTHER_OBJECTS),
     _rule(
         r"early eof|transfer closed|unexpected disconnect|hung up|rpc failed|empty reply|connection reset|recv failure"
         r"|closed by remote"
-        r"|bad line|expected|invalid index-pack output|index-pack failed|pack |inflate|unpack|protocol error",
+        r"|bad line|expected|index-pack failed|(?<!-)pack |inflate|unpack|protocol error",
         Reason.UNREACHABLE,
         _BROKEN,
     ),
+    # With nothing said by index-pack itself: it was killed, and to git that is no matter worth a word.
+    _rule(r"invalid index-pack output", Reason.TOO_LARGE, _COMPUTING),
     _rule(r"remote error", Reason.UNREACHABLE, "answers with an error of its own"),
 )
 _REFUSED = re.compile(
