@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import resource
 import socket
+import threading
 import zlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from konverge.network import (
     TooLargeError,
     UnreachableError,
 )
+from konverge.network import Names as MachineNames
 from tests.network.stands import Names, Talk, certificate, guarded, saying, server, silent, site
 
 pytestmark = pytest.mark.anyio
@@ -199,6 +201,31 @@ async def test_the_resolution_of_a_name_ends_with_the_deadline() -> None:
         async with asyncio.timeout(0.05):
             await guarded(Never()).get("http://slow.example/", max_bytes=MANY)
     assert asyncio.all_tasks() == before
+
+
+async def test_names_that_nobody_answers_for_hold_up_only_who_asks_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = threading.Event()
+
+    def addresses(host: str, port: int) -> list[str]:
+        if host.startswith("hangs"):
+            answered.wait(10)
+        return ["192.0.2.1"]
+
+    monkeypatch.setattr("konverge.network.connecting._addresses", addresses)
+    names = MachineNames()
+    greedy = [asyncio.ensure_future(names.of("greedy")(f"hangs-{number}", 80)) for number in range(100)]
+    try:
+        await SystemClock().sleep(0.01)
+        for task in greedy[:50]:
+            task.cancel()  # which ends no thread
+        async with asyncio.timeout(5):
+            assert await names.of("modest")("answers", 80) == ["192.0.2.1"]
+            answered.set()
+            assert await asyncio.gather(*greedy[50:]) == [["192.0.2.1"]] * 50
+    finally:
+        answered.set()
+        await asyncio.wait(greedy)
+        names.close()
 
 
 async def test_a_request_is_sent_once_even_when_its_kept_connection_breaks() -> None:

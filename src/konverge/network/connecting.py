@@ -29,6 +29,7 @@ It raises `OSError` if it cannot.
 
 _MOST_ADDRESSES = 32
 _LOOKUPS = 32
+_LOOKUPS_OF_ONE = 8
 _MOST_LOOKUPS = 1024
 _ADDRESS_SECONDS = 5.0
 
@@ -36,15 +37,30 @@ _ADDRESS_SECONDS = 5.0
 class Names:
     """Resolves with the machine's own resolver, each name once at a time.
 
-    That blocks a thread for as long as the name's servers do not answer. So the threads are its own, many, and one name
-    has one of them at most.
+    That blocks a thread for as long as the name's servers do not answer, also when nobody waits for it any more. So the
+    threads are its own, many, and one name has one of them at most. Where several ask, each has some (`of`).
     """
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="konverge-names")
         self._under_way: dict[tuple[str, int], asyncio.Future[list[str]]] = {}
+        self._of: dict[str, set[asyncio.Future[list[str]]]] = {}
 
-    async def __call__(self, host: str, port: int) -> list[str]:
+    def of(self, asker: str) -> Lookup:
+        """The same for one of several who ask: names that nobody answers for hold up only those who ask for them.
+
+        Args:
+            asker: Who.
+        """
+
+        async def lookup(host: str, port: int) -> list[str]:
+            while (host, port) not in self._under_way and len(own := self._of.get(asker, set())) >= _LOOKUPS_OF_ONE:
+                await asyncio.wait(own, return_when=asyncio.FIRST_COMPLETED)
+            return await self(host, port, asker)
+
+        return lookup
+
+    async def __call__(self, host: str, port: int, asker: str = "") -> list[str]:
         """The addresses of a host. Cancelled, it leaves the thread to end by itself.
 
         Raises:
@@ -57,7 +73,8 @@ class Names:
                 raise OSError("too many names wait for their servers")
             loop = asyncio.get_running_loop()
             found = self._under_way[key] = loop.run_in_executor(self._threads, _addresses, host, port)
-            found.add_done_callback(lambda done: self._ended(key, done))
+            self._of.setdefault(asker, set()).add(found)
+            found.add_done_callback(lambda done: self._ended(key, asker, done))
         return await asyncio.shield(found)
 
     def close(self) -> None:
@@ -66,8 +83,11 @@ class Names:
             waiting.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _ended(self, key: tuple[str, int], done: asyncio.Future[list[str]]) -> None:
+    def _ended(self, key: tuple[str, int], asker: str, done: asyncio.Future[list[str]]) -> None:
         self._under_way.pop(key, None)
+        self._of[asker].discard(done)
+        if not self._of[asker]:
+            del self._of[asker]
         if not done.cancelled():
             done.exception()  # looked at: whoever waited for it may be gone
 

@@ -200,10 +200,10 @@ class ClusterServices:
         )
 
     def _guarded(self, requester: Requester, admission: Admission) -> GuardedHttp:
-        return GuardedHttp(self._names, tls=self._trust, networks=_networks(admission))
+        return GuardedHttp(self._names.of(requester.namespace), tls=self._trust, networks=_networks(admission))
 
     def _checked(self, requester: Requester, admission: Admission) -> CheckedAddresses:
-        return CheckedAddresses(self._names, _networks(admission))
+        return CheckedAddresses(self._names.of(requester.namespace), _networks(admission))
 
     def close(self) -> None:
         """Remove the folders, and let go of what resolves names."""
