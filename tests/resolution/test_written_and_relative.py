@@ -65,6 +65,13 @@ def test_what_is_no_reference_is_refused_with_its_place(value: Any, told: str) -
     assert told in caught.value.message
 
 
+def test_the_place_of_a_reference_shows_no_name_of_a_field_that_a_terminal_would_obey() -> None:
+    reference = {"resolver": "git"}
+    ((odd, _), (long, _)) = references_in({"a\x1b[31m\n": {"ref": reference}, "b" * 1000: {"ref": reference}})
+    assert odd.isprintable()
+    assert (odd, len(long)) == (r"'a\x1b[31m\n'.ref", 63 + len("''.ref"))
+
+
 def test_references_are_found_by_their_field_and_their_form_alone() -> None:
     git = {"resolver": "git", "params": []}
     definition = {

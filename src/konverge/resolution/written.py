@@ -28,6 +28,7 @@ MAX_CHOICES = 8
 """How many sources one reference may name."""
 
 _MAX_DEPTH = 100
+_LONGEST_SHOWN = 63
 _FIELDS = frozenset({"resolver", "params", "digest", "orElse"})
 _RELATIVE_FIELDS = frozenset({"path", "digest"})
 
@@ -169,13 +170,18 @@ def _found(path: str, value: object, depth: int) -> Iterator[tuple[str, object]]
             yield from _found(f"{path}[{index}]", each, depth + 1)
     elif isinstance(value, dict):
         for name, each in value.items():
-            at = f"{path}.{name}".lstrip(".")
+            at = f"{path}.{_named(str(name))}".lstrip(".")
             if (name == "ref" or str(name).endswith("Ref")) and _is_reference(each):
                 yield at, each
             elif name == "imports" and isinstance(each, list):
                 yield from ((f"{at}[{index}]", one) for index, one in enumerate(each) if _is_reference(one))
             else:
                 yield from _found(at, each, depth + 1)
+
+
+def _named(name: str) -> str:
+    """A field in a place that messages show: somebody else's name for it may have what a terminal obeys, or no end."""
+    return name if len(name) <= _LONGEST_SHOWN and name.isprintable() else repr(name[:_LONGEST_SHOWN])
 
 
 def _is_reference(value: object) -> bool:
