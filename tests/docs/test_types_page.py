@@ -13,8 +13,6 @@ import konverge.types
 from tests.docs.pages import blocks, commands, text_of
 
 PAGE = "docs/types.md"
-MYPY = [sys.executable, "-m", "mypy", "--strict"]
-PYRIGHT = [sys.executable, "-m", "pyright", f"--pythonpath={sys.executable}"]
 
 
 def printed(command: list[str], folder: Path, exit_code: int = 0) -> str:
@@ -22,12 +20,6 @@ def printed(command: list[str], folder: Path, exit_code: int = 0) -> str:
     ended = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=100)
     assert ended.returncode == exit_code, ended.stdout + ended.stderr
     return ended.stdout
-
-
-@pytest.fixture(scope="module")
-def mypy(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Its command, which reads konverge and the standard library once."""
-    return [*MYPY, f"--cache-dir={tmp_path_factory.mktemp('mypy')}"]
 
 
 @pytest.fixture
@@ -41,18 +33,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_python_of_the_page_runs_and_has_the_types_that_it_says(folder: Path, mypy: list[str]) -> None:
+def test_the_python_of_the_page_runs_and_has_the_types_that_it_says(
+    folder: Path, type_checkers: dict[str, list[str]]
+) -> None:
     for file in ("sites.py", "boxed.py"):
         assert printed([sys.executable, file], folder) == ""
-    printed([*mypy, "sites.py", "boxed.py"], folder)
-    printed([*PYRIGHT, "sites.py", "boxed.py"], folder)
+    for command in type_checkers.values():
+        printed([*command, "sites.py", "boxed.py"], folder)
 
 
-def test_mypy_says_what_the_page_shows(folder: Path, mypy: list[str]) -> None:
+def test_mypy_says_what_the_page_shows(folder: Path, type_checkers: dict[str, list[str]]) -> None:
     sites = folder / "sites.py"
     sites.write_text(sites.read_text().replace('"replicas": 2', '"replica": 2'))
 
-    assert blocks(PAGE, "text")[0] in printed([*mypy, "sites.py"], folder, exit_code=1)
+    assert blocks(PAGE, "text")[0] in printed([*type_checkers["mypy"], "sites.py"], folder, exit_code=1)
 
 
 def test_the_classes_of_the_page_are_those_that_the_command_writes(folder: Path) -> None:

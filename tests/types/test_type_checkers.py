@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -74,26 +72,19 @@ Secret(["no", "object"])  # mistake
 """.lstrip()
 
 
-def lines_that_mypy_reports(file: Path) -> set[int]:
-    command = [sys.executable, "-m", "mypy", "--strict", "--python-version=3.11", "--cache-dir=cache", file.name]
-    return lines_in(command, file, r"^sample\.py:(\d+): error")
+REPORTED = {"mypy": r"^sample\.py:(\d+): error", "pyright": r"sample\.py:(\d+):\d+ - error"}
 
 
-def lines_that_pyright_reports(file: Path) -> set[int]:
-    command = [sys.executable, "-m", "pyright", "--pythonversion=3.11", f"--pythonpath={sys.executable}", file.name]
-    return lines_in(command, file, r"sample\.py:(\d+):\d+ - error")
+@pytest.mark.parametrize("checker", REPORTED)
+def test_each_mistake_is_reported_and_nothing_else(
+    checker: str, type_checkers: dict[str, list[str]], tmp_path: Path
+) -> None:
+    (tmp_path / "sample.py").write_text(SAMPLE)
+    command = [*type_checkers[checker], "sample.py"]
 
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100)
 
-def lines_in(command: list[str], file: Path, pattern: str) -> set[int]:
-    done = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, check=False, timeout=100)
     assert done.returncode == 1, done.stdout + done.stderr
-    return {int(line) for line in re.findall(pattern, done.stdout, re.MULTILINE)}
-
-
-@pytest.mark.parametrize("lines_reported", [lines_that_mypy_reports, lines_that_pyright_reports])
-def test_each_mistake_is_reported_and_nothing_else(lines_reported: Callable[[Path], set[int]], tmp_path: Path) -> None:
-    file = tmp_path / "sample.py"
-    file.write_text(SAMPLE)
     lines = enumerate(SAMPLE.splitlines(), start=1)
-
-    assert lines_reported(file) == {number for number, line in lines if line.endswith("# mistake")}
+    mistakes = {number for number, line in lines if line.endswith("# mistake")}
+    assert {int(line) for line in re.findall(REPORTED[checker], done.stdout, re.MULTILINE)} == mistakes
