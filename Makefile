@@ -8,6 +8,9 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 RESULTS := build/tests
 
+# Else each process that tests start would compile what it imports, and each of pytest's the assertions of all tests.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := test
 .PHONY: demo test check bench control-plane servers clean
 
@@ -18,7 +21,7 @@ demo: $(INSTALLED)  ## See an operator at work on the embedded cluster.
 # need little more than half of it. Whoever is done takes over half of what the other one has left.
 test: $(INSTALLED)  ## All tests: what is fast, then what runs on the real cluster.
 	@rm -rf $(RESULTS)
-	$(BIN)/pytest -m "not real" --numprocesses auto --junitxml=$(RESULTS)/fast.xml
+	$(BIN)/pytest -m "not real" --numprocesses auto --dist worksteal --junitxml=$(RESULTS)/fast.xml
 	@if command -v go > /dev/null || [ -n "$$KUBEBUILDER_ASSETS$$KONVERGE_REQUIRE_REAL" ]; \
 	then $(BIN)/python tools/controlplane/build.py; fi
 	$(BIN)/pytest -m real --numprocesses 2 --dist worksteal --junitxml=$(RESULTS)/real.xml
