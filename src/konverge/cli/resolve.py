@@ -24,9 +24,7 @@ __all__ = ["ended_by_reason", "resolve", "shared_options"]
 _NAMES = {"pathInRepo": "path"}
 """What a parameter is called on the command line, where that is not its own name with dashes."""
 
-
-# In quotes where one is wrong; by itself, where it tells what to give instead, only what can be no other word.
-_PARAMETER = re.compile(r"parameter '(?P<quoted>[^']+)'|(?P<before>\b(?:with|expected) )(?P<bare>[a-z]+[A-Z]\w*)")
+_PARAMETER = re.compile(r"parameter '([^']+)'")
 _CREDENTIAL = "what the reference names as a Secret is given with --credential NAME/KEY=env:VARIABLE or file:PATH"
 
 
@@ -146,7 +144,7 @@ def _command_of(resolver: Resolver) -> click.Command:
         params = {name: given.pop(variable) for variable, name in names.items()}
         _run(ctx, resolve_one(Flags.of(ctx, given, resolver.name, params)), told_as)
 
-    about = f"{(type(resolver).__doc__ or 'A resolver.').strip().partition(chr(10))[0]}"
+    about = (type(resolver).__doc__ or "A resolver.").strip().partition("\n")[0]
     command = click.Command(resolver.name, callback=called, help=about, params=[*options, *common])
     return verbose_option(command)
 
@@ -187,12 +185,7 @@ def _told(error: ResolutionError, ctx: click.Context, told_as: Mapping[str, str]
 
     message = error.message
     if not error.where:  # of a definition it is the definition's parameter
-
-        def option(found: re.Match[str]) -> str:
-            told = told_as.get(found["quoted"] or found["bare"])
-            return found[0] if told is None else f"{found['before'] or ''}{told}"
-
-        message = _PARAMETER.sub(option, message)
+        message = _PARAMETER.sub(lambda found: told_as.get(found[1], found[0]), message)
     if error.reason is Reason.AUTHENTICATION_REQUIRED and not ctx.params.get("credentials"):
         message += f"; {_CREDENTIAL}" if "--credential" not in message else ""
     return message

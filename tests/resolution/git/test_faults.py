@@ -126,7 +126,9 @@ async def test_a_server_that_refuses_asks_for_a_credential(server: GitServer, fo
     server.statuses["boxes.git"] = status
     error = await refused(folder, {"url": server.url("boxes.git")})
     assert error.reason is Reason.AUTHENTICATION_REQUIRED
-    assert "is not read without a credential, and none was given; name a Secret with gitToken" in error.message
+    assert (
+        "is not read without a credential, and none was given; name a Secret with parameter 'gitToken'" in error.message
+    )
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_a_path_has_one_spelling(path: str, spelled: str) -> None:
         ({**OK, "org": "a"}, "parameter 'org': without repo, git is used"),
         ({**OK, "gitToken": "../x"}, "parameter 'gitToken': expected the name of a Secret"),
         ({**OK, "gitToken": "a", "gitTokenKey": "a/b"}, "parameter 'gitTokenKey': expected a key"),
-        ({**OK, "gitSSHSecret": "a"}, "parameter 'gitSSHSecret': expected gitToken for https"),
+        ({**OK, "gitSSHSecret": "a"}, "parameter 'gitSSHSecret': expected parameter 'gitToken' for https"),
         ({"repo": "a", "pathInRepo": "a"}, "parameter 'org': expected whose repository"),
         ({"repo": "a/b", "org": "a", "pathInRepo": "a"}, "parameter 'repo': expected letters"),
         ({"repo": "..", "org": "a", "pathInRepo": "a"}, "parameter 'repo': expected letters"),

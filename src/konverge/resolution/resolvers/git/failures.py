@@ -26,7 +26,8 @@ def _rule(words: str, reason: Reason, told: str) -> _Rule:
 
 
 _NO_CREDENTIAL = (
-    "is not read without a credential, and none was given; name a Secret with gitToken, or with gitSSHSecret for ssh"
+    "is not read without a credential, and none was given; name a Secret with parameter 'gitToken', or with parameter "
+    "'gitSSHSecret' for ssh"
 )
 _BAD_CREDENTIAL = "refuses the credential that was given"
 _TOO_LARGE = "sends more than may be fetched of one repository (max-repository-bytes)"

@@ -163,7 +163,7 @@ def checked(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
         found["url"] = source.url
         given, other = ("gitSSHSecret", "gitToken") if source.scheme == "ssh" else ("gitToken", "gitSSHSecret")
         if other in found:
-            raise invalid(other, f"expected {given} for {source.scheme}")
+            raise invalid(other, f"expected parameter {given!r} for {source.scheme}")
     return found
 
 

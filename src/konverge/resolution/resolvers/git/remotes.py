@@ -100,7 +100,7 @@ def parse_remote(text: str, *, allows_ssh: bool = False, parameter: str = "url")
             raise invalid(parameter, "expected a host, perhaps with a port, after ://")
         user, host, port, path = authority["user"], authority["host"], authority["port"], found["path"]
     if user is not None and scheme != "ssh":
-        raise invalid(parameter, "expected no user and no password in it; name a Secret with gitToken")
+        raise invalid(parameter, "expected no user and no password in it; name a Secret with parameter 'gitToken'")
     if user is not None and not _USER.fullmatch(user):
         raise invalid(parameter, "expected a user name of letters, digits, '.', '_' and '-', and no password")
     return Remote(
