@@ -1,20 +1,23 @@
-"""Lock files: what they have, what a locked reference comes to, with its source, without it, and when it lies."""
+"""Lock files and trees: what they have, what a locked reference comes to, and what when its source lies."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from konverge.errors import ConfigurationError
 from konverge.resolution import Digest, Reason, Reference, ResolutionError, Source
 from konverge.resolution.content_folder import ContentFolder
 from konverge.resolution.engine import Engine
-from konverge.resolution.lock import Lock, LockEntry
-from konverge.resolution.locking import LockedDefinitions, Node, resolve_tree
+from konverge.resolution.lock import MAX_LOCK_ENTRIES, Lock, LockEntry
+from konverge.resolution.locking import LockedDefinitions
 from konverge.resolution.policy import Policy, SourcePrefix
+from konverge.resolution.tree import Node, resolve_tree
 from konverge.resolution.written import WrittenReference, read_reference
 from tests.resolution.library import CLOCK, ROOT, WEB, Library, asked, document, engine_of
 from tests.resolution.shelf import Shelf
@@ -136,6 +139,17 @@ async def test_what_has_no_entry_is_refused_or_added() -> None:
     await adding.resolve(asked("other.yaml"), WEB)
     assert len(adding.lock) == 1
     assert adding.used == adding.lock
+
+
+async def test_a_lock_file_has_so_many_entries_also_when_they_come_at_once() -> None:
+    entry = LockEntry(resolver="shelf", digest=str(Digest.of(b"")), source=Source(ROOT, {}))
+    full = Lock(msgspec.structs.replace(entry, params={"url": str(number)}) for number in range(MAX_LOCK_ENTRIES - 1))
+    source = LockedDefinitions(engine_of(a_library()), full, may_add=True)
+    both = (source.resolve(asked(path), WEB) for path in ("other.yaml", "ci/p.yaml"))
+    answers = await asyncio.gather(*both, return_exceptions=True)
+    (refusal,) = (each for each in answers if isinstance(each, ResolutionError))
+    assert (refusal.reason, refusal.message) == (Reason.TOO_LARGE, "a lock file has at most 1000 entries")
+    assert len(Lock.read(source.lock.text().encode(), file="l")) == MAX_LOCK_ENTRIES
 
 
 async def test_a_default_that_is_written_out_is_the_same_reference_whichever_was_locked() -> None:

@@ -28,7 +28,7 @@ from konverge.resolution.engine import Engine, EngineOptions, Outcome, Requester
 from konverge.resolution.failover import Resolves
 from konverge.resolution.local import CredentialPlace, LocalHints, LocalSetup, local_engine
 from konverge.resolution.lock import MAX_LOCK_BYTES, Lock
-from konverge.resolution.locking import LockedDefinitions, Node, resolve_tree
+from konverge.resolution.locking import LockedDefinitions
 from konverge.resolution.policy import Policy
 from konverge.resolution.reference import Digest, Reference, Value
 from konverge.resolution.requests.kinds import ResolutionPolicy
@@ -36,6 +36,7 @@ from konverge.resolution.requests.policies import read_policy
 from konverge.resolution.resolvers import standard_resolvers
 from konverge.resolution.services import ClusterObjects
 from konverge.resolution.signatures import SignatureVerifier
+from konverge.resolution.tree import Node, resolve_tree
 from konverge.resolution.written import WrittenReference
 
 __all__ = ["Flags", "fetch_all", "lock_roots", "resolve_one"]

@@ -27,6 +27,9 @@ class Source(msgspec.Struct, frozen=True, rename="camel"):
     digest: Mapping[str, str]
     entry_point: str = ""
 
+    def __str__(self) -> str:
+        return f"{self.uri}#{self.entry_point}" if self.entry_point else self.uri
+
 
 class Attached(msgspec.Struct, frozen=True):
     """A signature that a source keeps beside its content. Nobody has looked yet at whether it is right.

@@ -113,10 +113,9 @@ def locked_imports(text: str | bytes, file: str) -> tuple[Imported, ...] | None:
                 raise ResolutionError(Reason.UNREACHABLE, told)
         except ResolutionError as error:
             raise _mistake(each, error.message) from None
-        source = entry.source
-        label = f"{source.uri}#{source.entry_point}" if source.entry_point else source.uri
+        label = str(entry.source)
         found[entry.key] = Imported(label, data)
-        container = Container(entry.asked, Resolved(data, source, pinned=entry.pinned))
+        container = Container(entry.asked, Resolved(data, entry.source, pinned=entry.pinned))
         wanted += [_Wanted(inner.source, inner.path, inner.value, container) for inner in _wanted(data, label)]
     return tuple(found.values())
 
