@@ -196,14 +196,14 @@ async def local_engine(
 
     def services_for(requester: Requester, admission: Admission) -> Services:
         allowed = (*setup.networks, *(str(each) for each in admission.private_networks))
-        networks = Networks(allowed, opened_by=setup.hints.networks)
+        networks, lookup = Networks(allowed, opened_by=setup.hints.networks), names.of(requester.namespace)
         return Services(
-            http=GuardedHttp(names, tls=trust, networks=networks),
+            http=GuardedHttp(lookup, tls=trust, networks=networks),
             secrets=LocalSecrets(setup.credentials, setup.hints.credentials),
             workspaces=folders,
             clock=time,
             cluster=setup.cluster,
-            addresses=CheckedAddresses(names, networks),
+            addresses=CheckedAddresses(lookup, networks),
         )
 
     try:

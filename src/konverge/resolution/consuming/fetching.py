@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import Context
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -22,7 +23,7 @@ from konverge.runtime import Process
 
 __all__ = ["Fetches", "fetches_beside"]
 
-_MAX_FETCHES = 1000
+_AT_ONCE, _AT_ONCE_OF_A_NAMESPACE = 1000, 200
 _KEPT = timedelta(minutes=10)
 
 
@@ -31,6 +32,7 @@ class _Fetch:
     """One fetch, and what came of it."""
 
     owner_uid: str
+    namespace: str
     task: asyncio.Task[Fetched]
     ended: datetime | None = None
 
@@ -101,13 +103,15 @@ class Fetches:
 
     def _begin(self, name: str, reference: Reference, ctx: OwnerContext) -> None:
         self._forget_old()
-        if len(self._found) >= _MAX_FETCHES:
+        namespace = ctx.owner_key.namespace
+        of_namespace = sum(each.namespace == namespace for each in self._found.values())
+        if len(self._found) >= _AT_ONCE or of_namespace >= _AT_ONCE_OF_A_NAMESPACE:
             ctx.request_wake(self._clock.now() + self._retry)
             return
-        namespace = ctx.owner_key.namespace
         requester = Requester(namespace, service_account(namespace, self._service_account_name))
-        task = asyncio.create_task(self._fetched(reference, requester))
-        made = self._found[name] = _Fetch(ctx.owner_uid, task)
+        # Not in the context of the pass that happens to start it: it goes on after that has ended.
+        task = asyncio.create_task(self._fetched(reference, requester), context=Context())
+        made = self._found[name] = _Fetch(ctx.owner_uid, namespace, task)
         gvk, key = ctx.owner_gvk, ctx.owner_key
 
         def ended(done: asyncio.Task[Fetched]) -> None:
