@@ -16,7 +16,7 @@ from konverge.errors import InvalidError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.resolution.requests import REQUEST, TEKTON_REQUEST
 from konverge.resolution.requests.admission import admission_manifests
-from konverge.resolution.requests.kinds import request_for
+from konverge.resolution.requests.own import request_for
 from konverge.resolution.requests.packaging import ResolverPackaging, package_resolvers
 from konverge.resolution.resolvers import STANDARD, standard_resolvers
 from konverge.resolution.written import read_reference

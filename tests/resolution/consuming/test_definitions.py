@@ -11,7 +11,7 @@ from konverge.kube import Object, ObjectKey
 from konverge.kube.times import format_time
 from konverge.resolution import Digest, Fetch, Reason, ResolutionError
 from konverge.resolution.requests import REQUEST
-from konverge.resolution.requests.kinds import request_for
+from konverge.resolution.requests.own import request_for
 from tests.resolution.consuming.readers import READER, Readers, ReaderSpec, key_of_page, recorded, written
 from tests.resolution.requests.desk import CONFIG_MAP
 from tests.resolution.shelf import BOX, Shelf

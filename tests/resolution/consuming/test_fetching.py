@@ -24,8 +24,6 @@ class Pass:
 
     def __init__(self, namespace: str, name: str) -> None:
         self.owner_key, self.owner_uid = ObjectKey(namespace, name), f"uid-of-{name}"
-        metadata = {"namespace": namespace, "name": name, "uid": self.owner_uid}
-        self.owner = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
         self.wakes: list[object] = []
 
     def request_wake(self, at: object) -> None:

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from konverge.resolution.requests.dialect import without_content
-from konverge.resolution.requests.kinds import OwnRequests
 from konverge.resolution.requests.lifecycle import (
     Act,
     FetchPhase,
@@ -18,6 +17,7 @@ from konverge.resolution.requests.lifecycle import (
     deadline_of,
     decide,
 )
+from konverge.resolution.requests.own import OwnRequests
 
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)
 RULES = Rules(timeout=timedelta(seconds=60))

@@ -18,7 +18,7 @@ from konverge.resolution.policy import Policy, SignatureMode
 from konverge.resolution.requests import request_for, resolution_operator
 from konverge.resolution.requests.announcements import Announcements, announcement
 from konverge.resolution.requests.configuration import read_configuration
-from konverge.resolution.requests.kinds import OwnRequests
+from konverge.resolution.requests.own import OwnRequests
 from konverge.resolution.requests.policies import UnreadablePolicy, read_policies, read_policy
 from konverge.resolution.resolvers.bundles import BundlesResolver
 from konverge.resolution.resolvers.cluster import ClusterResolver

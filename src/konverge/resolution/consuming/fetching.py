@@ -16,9 +16,8 @@ from konverge.operator.context import OwnerContext
 from konverge.resolution.consuming.copies import Fetched
 from konverge.resolution.engine import Engine, Requester
 from konverge.resolution.errors import ResolutionError
-from konverge.resolution.reference import Reference
+from konverge.resolution.reference import Reference, request_name
 from konverge.resolution.requests.dialect import service_account
-from konverge.resolution.requests.kinds import request_for
 from konverge.runtime import Process
 
 __all__ = ["Fetches", "fetches_beside"]
@@ -134,7 +133,7 @@ class Fetches:
 
 
 def _name(reference: Reference, ctx: OwnerContext) -> str:
-    return str(request_for(reference, ctx.owner)["metadata"]["name"]) + ctx.owner_uid
+    return request_name(reference, namespace=ctx.owner_key.namespace, owner_uid=ctx.owner_uid)
 
 
 @asynccontextmanager

@@ -13,7 +13,8 @@ from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import FACTS, Reason
 from konverge.resolution.reference import Reference
 from konverge.resolution.requests.dialect import SUCCEEDED, moment, service_account, status_of
-from konverge.resolution.requests.kinds import REQUEST, OwnRequests, content_of, request_for, source_of
+from konverge.resolution.requests.kinds import REQUEST
+from konverge.resolution.requests.own import OwnRequests, content_of, request_for, source_of
 
 __all__ = ["Requests"]
 

@@ -13,11 +13,9 @@ from konverge.resolution.requests.kinds import (
     REQUEST,
     ResolutionPolicy,
     ResolutionRequest,
-    content_of,
-    request_for,
-    source_of,
 )
 from konverge.resolution.requests.operator import resolution_operator
+from konverge.resolution.requests.own import content_of, request_for, source_of
 from konverge.resolution.requests.tekton import TEKTON_REQUEST, TektonRequest
 
 __all__ = [

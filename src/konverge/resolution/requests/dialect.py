@@ -1,6 +1,6 @@
 """How a kind of request is read and written: what the lifecycle needs of it, and nothing of its fields.
 
-There are two: konverge's own kind (`konverge.resolution.requests.kinds`) and Tekton's (`.tekton`). Everything that is
+There are two: konverge's own kind (`konverge.resolution.requests.own`) and Tekton's (`.tekton`). Everything that is
 written is a merge patch of the status. Pure.
 """
 

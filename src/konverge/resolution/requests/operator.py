@@ -19,7 +19,8 @@ from konverge.resolution.engine import ServicesFor, Verifier
 from konverge.resolution.policy import Policy
 from konverge.resolution.requests.configuration import GENERAL, resolver_config_name
 from konverge.resolution.requests.dialect import Dialect, without_content
-from konverge.resolution.requests.kinds import POLICY, OwnRequests, ResolutionPolicy, ResolutionRequest
+from konverge.resolution.requests.kinds import POLICY, ResolutionPolicy, ResolutionRequest
+from konverge.resolution.requests.own import OwnRequests
 from konverge.resolution.requests.policies import read_policy
 from konverge.resolution.requests.resolving import ResolutionRun
 from konverge.resolution.requests.surroundings import Announcing, Surroundings

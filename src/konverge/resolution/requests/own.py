@@ -1,0 +1,187 @@
+"""konverge's own requests: filed, read and written; whose fields are `konverge.resolution.requests.kinds`.
+
+A request's name tells whose it is and what it asks for (`konverge.resolution.request_name`), so that asking twice is
+one request. Its spec never changes. Who has copied the content deletes the request; who has not finds it for an hour.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from datetime import datetime
+from typing import Any
+
+from konverge.kube import Condition, Object, format_micro_time, owner_reference
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.reference import Digest, Reference, Value, request_name
+from konverge.resolution.requests.dialect import (
+    IN_PROGRESS,
+    SUCCEEDED,
+    Asked,
+    Result,
+    conditions_with,
+    request_state,
+    service_account,
+    status_of,
+)
+from konverge.resolution.requests.kinds import CONTENT_KEY, REQUEST
+from konverge.resolution.requests.lifecycle import RequestState
+from konverge.resolution.result import MAX_CONTENT_BYTES, Source
+
+__all__ = ["OwnRequests", "content_of", "request_for", "source_of"]
+
+_RESOLVED = "Resolved"
+
+
+def request_for(reference: Reference, owner: Object, *, service_account_name: str = "default") -> Object:
+    """The request for a reference of an owner, to be created by whoever consumes it; that there is one already is fine.
+
+    Args:
+        reference: The reference.
+        owner: Whose it is, as the server has it; the request goes with it.
+        service_account_name: For whom.
+    """
+    namespace = str(owner["metadata"]["namespace"])
+    spec: Object = {"resolver": reference.resolver, "params": {}, "listParams": {}, "mapParams": {}}
+    for name, value in reference.params.items():
+        where = "params" if isinstance(value, str) else "listParams" if isinstance(value, list) else "mapParams"
+        spec[where][name] = value
+    spec = {name: value for name, value in spec.items() if value}
+    if reference.digest is not None:
+        spec["digest"] = str(reference.digest)
+    if service_account_name != "default":
+        spec["serviceAccountName"] = service_account_name
+    return {
+        "apiVersion": REQUEST.api_version,
+        "kind": REQUEST.kind,
+        "metadata": {
+            "name": request_name(reference, namespace=namespace, owner_uid=str(owner["metadata"]["uid"])),
+            "namespace": namespace,
+            "ownerReferences": [owner_reference(owner)],
+        },
+        "spec": spec,
+    }
+
+
+def content_of(request: Object, config_map: Object | None = None) -> bytes:
+    """The content of a resolved request, compared with the digest that was recorded when it was written.
+
+    Args:
+        request: The request, as the server has it.
+        config_map: The ConfigMap that ``status.dataRef`` names; None when the request has the content itself.
+
+    Raises:
+        ResolutionError: ``DigestMismatch``: there is no content, or it is not what was written.
+    """
+    status = status_of(request)
+    encoded: Any = status.get("data")
+    if config_map is not None:
+        encoded = (config_map.get("binaryData") or {}).get(CONTENT_KEY)
+    try:
+        data = base64.b64decode(encoded, validate=True)
+        digest = Digest.parse(status.get("dataDigest") or "")
+    except (TypeError, ValueError, binascii.Error):
+        raise ResolutionError(Reason.DIGEST_MISMATCH, "the request has no content that can be checked") from None
+    if len(data) > MAX_CONTENT_BYTES or not digest.fits(data):
+        raise ResolutionError(Reason.DIGEST_MISMATCH, "the content of the request was changed after it was written")
+    return data
+
+
+def source_of(request: Object) -> Source:
+    """Where the content of a resolved request came from."""
+    found = status_of(request).get("source") or {}
+    return Source(
+        uri=str(found.get("uri") or ""),
+        digest={str(name): str(value) for name, value in (found.get("digest") or {}).items()},
+        entry_point=str(found.get("entryPoint") or ""),
+    )
+
+
+class OwnRequests:
+    """How a `ResolutionRequest` is read and written (`konverge.resolution.requests.dialect.Dialect`)."""
+
+    gvk = REQUEST
+    keeps_content_apart = True
+
+    def asked(self, obj: Object, default_resolver: str) -> Asked:
+        """What it asks for."""
+        spec = obj.get("spec") or {}
+        resolver = spec.get("resolver") or default_resolver
+        params: dict[str, Value] = {}
+        for where in ("params", "listParams", "mapParams"):
+            given = spec.get(where) or {}
+            if twice := sorted(set(given) & set(params)):
+                told = f"parameter {twice[0][:80]!r}: expected once, found in {where} and before"
+                return Asked(resolver, mistake=ResolutionError(Reason.INVALID_PARAMETERS, told))
+            params |= given
+        if not resolver:
+            told = "spec.resolver: expected the name of a resolver, found none, and the operator has no default"
+            return Asked("", mistake=ResolutionError(Reason.INVALID_PARAMETERS, told))
+        try:
+            digest = Digest.parse(spec["digest"]) if spec.get("digest") else None
+        except ValueError as error:
+            mistake = ResolutionError(Reason.INVALID_PARAMETERS, f"spec.digest: {error}")
+            return Asked(resolver, mistake=mistake)
+        user = service_account(obj["metadata"]["namespace"], spec.get("serviceAccountName") or "default")
+        return Asked(resolver, Reference(resolver, params, digest), user)
+
+    def state(self, obj: Object) -> RequestState:
+        """How far it is."""
+        status = status_of(obj)
+        return request_state(obj, deadline=status.get("deadline"), finished=status.get("finishedAt"))
+
+    def begun(self, obj: Object, resolver: str, deadline: datetime, now: datetime) -> Object:
+        """The status of one that has begun."""
+        return {
+            "conditions": self._conditions(obj, "Unknown", IN_PROGRESS, f"resolver {resolver!r} is asked", now),
+            "resolver": resolver,
+            "deadline": format_micro_time(deadline),
+        }
+
+    def resolved(self, obj: Object, result: Result, now: datetime) -> Object:
+        """The status of one with its result."""
+        outcome = result.outcome
+        found = outcome.resolved
+        status: Object = {
+            "conditions": self._conditions(obj, "True", _RESOLVED, f"fetched from {found.source.uri}", now),
+            "dataDigest": str(Digest.of(found.data)),
+            "source": {"uri": found.source.uri, "digest": dict(found.source.digest)},
+            "resolver": outcome.resolver,
+            "fetchedFrom": outcome.fetched_from,
+            "attempts": outcome.attempts,
+            "startedAt": format_micro_time(result.started),
+            "finishedAt": format_micro_time(now),
+        }
+        if found.source.entry_point:
+            status["source"]["entryPoint"] = found.source.entry_point
+        if result.content_in:
+            status["dataRef"] = {"name": result.content_in, "key": CONTENT_KEY}
+        else:
+            status["data"] = base64.b64encode(found.data).decode("ascii")
+        further = {
+            "annotations": dict(found.annotations),
+            "policies": list(outcome.policies),
+            "warnings": list(outcome.warnings),
+            "rewrittenFrom": outcome.rewritten_from,
+        }
+        return status | {name: value for name, value in further.items() if value}
+
+    def failed(self, obj: Object, error: ResolutionError, started: datetime | None, now: datetime) -> Object:
+        """The status of one without a result."""
+        status: Object = {
+            "conditions": self._conditions(obj, "False", error.reason.value, error.message, now),
+            "finishedAt": format_micro_time(now),
+        }
+        return status if started is None else status | {"startedAt": format_micro_time(started)}
+
+    def settled(self, obj: Object, now: datetime) -> Object:
+        """The status of one that has content and does not say so yet."""
+        return {
+            "conditions": self._conditions(obj, "True", _RESOLVED, "the content is there", now),
+            "finishedAt": format_micro_time(now),
+        }
+
+    def _conditions(self, obj: Object, status: str, reason: str, message: str, now: datetime) -> list[Any]:
+        generation = obj["metadata"].get("generation")
+        return conditions_with(obj, Condition(SUCCEEDED, status, reason, message[:4096], generation), now)
