@@ -47,10 +47,10 @@ def test_doubled_keys_are_found(body: bytes, paths: list[str]) -> None:
         ("a: 2026-01-31", {"a": "2026-01-31"}),
         ("a: 2026-01-31T08:00:00Z", {"a": "2026-01-31T08:00:00Z"}),
         ("a: =", {"a": "="}),
-        ("2: x\ntrue: y\nnull: z\n1.5: w", {"2": "x", "true": "y", "null": "z", "1.5": "w"}),
+        ("2: x\ntrue: v\n1.5: w", {"2": "x", "true": "v", "1.5": "w"}),
         ("a: &x {b: 1}\nc: *x", {"a": {"b": 1}, "c": {"b": 1}}),
         ("a: &x {b: 1}\nc: {<<: *x, d: 2}", {"a": {"b": 1}, "c": {"b": 1, "d": 2}}),
-        ("a: 010\nb: 1e3\nc: '1'", {"a": 8, "b": "1e3", "c": "1"}),
+        ("a: 010\nb: 1e3\nc: '1'", {"a": 8, "b": 1000, "c": "1"}),
     ],
 )
 def test_yaml_becomes_what_json_would_be(text: str, value: Any) -> None:
@@ -58,7 +58,7 @@ def test_yaml_becomes_what_json_would_be(text: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a: [", "a: !!python/object:os.system {}", "a: .nan", "a: .inf", "? [a]\n: b", "a: !!binary eA=="]
+    "text", ["a: [", "a: !!python/object:os.system {}", "a: .nan", "a: .inf", "? [a]\n: b", "~: b", "a: !!binary eA=="]
 )
 def test_yaml_that_json_cannot_say_is_refused(text: str) -> None:
     with pytest.raises(BadRequestError, match="error converting YAML to JSON"):

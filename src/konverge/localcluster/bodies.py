@@ -89,7 +89,7 @@ def _located(value: Any, path: str, doubled: dict[int, list[str]]) -> Any:
 
 
 def decode_yaml(body: bytes) -> Any:
-    """The value of YAML text, with string keys and dates as strings, as its JSON form would have them.
+    """The value of YAML text, as its JSON form would have it.
 
     Raises:
         BadRequestError: It is no YAML, nests too deeply, or expands to too much.
@@ -104,40 +104,12 @@ def decode_yaml(body: bytes) -> Any:
     except RecursionError:
         raise _too_deep() from None
     check_shape(value)
-    return _as_json(value)
+    return value
 
 
 class _Loader(ObjectLoader):
     max_depth = _MAXIMUM_DEPTH
     max_nodes = 2 * _MAXIMUM_VALUES
-
-
-def _as_json(value: Any) -> Any:
-    match value:
-        case dict():
-            return {_key(key): _as_json(item) for key, item in value.items()}
-        case list() | tuple() | set():
-            return [_as_json(item) for item in value]
-        case bytes():
-            raise BadRequestError("error converting YAML to JSON: binary values have no form in JSON")
-        case float() if value != value or value in (float("inf"), float("-inf")):
-            raise BadRequestError(f"error converting YAML to JSON: {value} has no form in JSON")
-        case _:
-            return value
-
-
-def _key(key: Any) -> str:
-    match key:
-        case str():
-            return key
-        case bool():
-            return "true" if key else "false"
-        case None:
-            return "null"
-        case int() | float():
-            return str(key)
-        case _:
-            raise BadRequestError("error converting YAML to JSON: a mapping's key is a scalar")
 
 
 def check_shape(value: Any) -> None:

@@ -128,11 +128,17 @@ def decode_body(content_type: str, body: bytes, strictness: Strictness, *, kind:
     try:
         if media_type == protobuf.MEDIA_TYPE:
             return Body(protobuf.decode_protobuf(body))
-        if media_type in ("application/yaml", *APPLY_TYPES) and not body.lstrip().startswith(b"{"):
-            return Body(decode_yaml(body))
         if media_type not in (*_BODY_TYPES, *APPLY_TYPES, *PATCH_TYPES):
             raise failures.unsupported_media_type(*_BODY_TYPES)
-        value = decode_json(body)
+        is_yaml = media_type in ("application/yaml", *APPLY_TYPES)
+        if is_yaml and not body.lstrip().startswith(b"{"):
+            return Body(decode_yaml(body))
+        try:
+            value = decode_json(body)
+        except BadRequestError:
+            if not is_yaml:
+                raise
+            return Body(decode_yaml(body))  # which has braces, too
     except BadRequestError as mistake:
         if subject:
             raise BadRequestError(f"{subject}: {mistake.message.removeprefix('json parse error: ')}") from None

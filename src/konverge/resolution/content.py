@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 
 import yaml
@@ -25,9 +24,7 @@ __all__ = ["ANY_KIND", "AllowedKinds", "StrictLoader", "check_content"]
 _MAX_NODES = 100_000
 _MAX_DEPTH = 100
 _NEVER = frozenset({"Secret", "SecretList", "List"})
-_MAX_BITS = 64  # of a number: an API server has no larger ones
-_MERGE, _INT, _FLOAT = (f"tag:yaml.org,2002:{name}" for name in ("merge", "int", "float"))
-_NOT_OF_JSON = frozenset(f"tag:yaml.org,2002:{name}" for name in ("binary", "omap", "pairs", "set", "timestamp"))
+_MERGE = "tag:yaml.org,2002:merge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +67,13 @@ ANY_KIND = AllowedKinds()
 
 
 class StrictLoader(ObjectLoader):
-    """Loads YAML whose fields stand once each, and that says what JSON can say, within the limits of a definition.
-
-    What else YAML has would be another value to somebody else, and have the signature of this one: ``.nan`` is null
-    as JSON.
-    """
+    """Loads YAML whose fields stand once each, within the limits of a definition."""
 
     max_depth = _MAX_DEPTH
     max_nodes = _MAX_NODES
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """A mapping. Names that are numbers or truth values become texts, as an API server takes them.
+        """A mapping.
 
         Raises:
             yaml.MarkedYAMLError: A field stands twice, or its name is none.
@@ -88,45 +81,11 @@ class StrictLoader(ObjectLoader):
         seen: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
-                name = key.value if key.tag == _MERGE else _name(self.construct_object(key), key)
+                name = key.value if key.tag == _MERGE else self.field_name(key)
                 if name in seen:
                     raise yaml.MarkedYAMLError(problem="a field stands twice", problem_mark=key.start_mark)
                 seen.add(name)
-        found = {_name(name, node): value for name, value in super().construct_mapping(node, deep).items()}
-        if len(found) < len(seen - {"<<"}):  # true and 1 are one name to Python
-            raise yaml.MarkedYAMLError(problem="a field stands twice", problem_mark=node.start_mark)
-        return found
-
-
-def _name(key: Any, node: yaml.Node) -> str:
-    if isinstance(key, str):
-        return key
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    if isinstance(key, int | float):
-        return str(key)
-    raise yaml.MarkedYAMLError(problem="the name of a field is no text", problem_mark=node.start_mark)
-
-
-def _finite(loader: StrictLoader, node: yaml.ScalarNode) -> float:
-    found = ObjectLoader.yaml_constructors[_FLOAT](loader, node)
-    if isinstance(found, float) and isfinite(found):
-        return found
-    raise yaml.MarkedYAMLError(problem="a number has no end", problem_mark=node.start_mark)
-
-
-def _int64(loader: StrictLoader, node: yaml.ScalarNode) -> int:
-    found = ObjectLoader.yaml_constructors[_INT](loader, node)
-    if isinstance(found, int) and found.bit_length() <= _MAX_BITS:
-        return found
-    raise yaml.MarkedYAMLError(problem="a number is too large", problem_mark=node.start_mark)
-
-
-StrictLoader.yaml_constructors = {
-    tag: constructor for tag, constructor in ObjectLoader.yaml_constructors.items() if tag not in _NOT_OF_JSON
-}
-StrictLoader.add_constructor(_FLOAT, _finite)
-StrictLoader.add_constructor(_INT, _int64)
+        return super().construct_mapping(node, deep)
 
 
 def check_content(data: bytes, allowed: AllowedKinds = ANY_KIND) -> Object:
@@ -188,7 +147,6 @@ def _document(data: bytes) -> Any:
 _HARMLESS = (
     "a field stands twice",
     "a number has no end",
-    "a number is too large",
     "it has more than",
     "it is no value of its type",
     "it nests deeper",
