@@ -147,6 +147,16 @@ class _Resolution:
                     raise KonvergeError("policies are not watched yet")
                 return informer.list()
 
+            names = frozenset({GENERAL, *(resolver_config_name(resolver.name) for resolver in self._resolvers)})
+            names |= TEKTON_CONFIG_MAPS if self._serves_tekton else frozenset()
+            surroundings = Surroundings(
+                process.client,
+                self._home,
+                names,
+                watches_others=self._keeps_lifecycle,
+                clock=run.clock,
+                entropy=run.entropy,
+            )
             found = ResolutionRun(
                 self._resolvers,
                 run,
@@ -156,28 +166,17 @@ class _Resolution:
                 keeps_lifecycle=self._keeps_lifecycle,
                 has_tektons=self._serves_tekton,
                 policies=policies,
+                others=surroundings.others,
             )
             self._runs[run] = found
             stack.callback(self._runs.pop, run, None)
 
             def heard(gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
                 if gvk == POLICY:
-                    found.policies_changed()
+                    found.setup.policies_changed()
 
             stack.callback(process.informers.subscribe(heard))
-            names = frozenset({GENERAL, *(resolver_config_name(resolver.name) for resolver in self._resolvers)})
-            names |= TEKTON_CONFIG_MAPS if self._serves_tekton else frozenset()
-            surroundings = Surroundings(
-                process.client,
-                self._home,
-                names,
-                found.configured,
-                watches_others=self._keeps_lifecycle,
-                clock=run.clock,
-                entropy=run.entropy,
-            )
-            found.others = surroundings.others
-            await stack.enter_async_context(surroundings.watched())
+            await stack.enter_async_context(surroundings.watched(found.configured))
             if not self._keeps_lifecycle:
                 served = frozenset(resolver.name for resolver in self._resolvers)
                 announcing = Announcing(process.client, self.operator.name, self._home, served, clock=run.clock)

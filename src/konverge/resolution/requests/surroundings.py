@@ -34,7 +34,6 @@ class Surroundings:
         client: The cluster.
         home: The namespace.
         names: The ConfigMaps that matter.
-        changed: Is told that one of them is another one, or gone, with their data by name.
         watches_others: Whether it matters what other processes serve.
         clock: The time.
         entropy: The randomness.
@@ -45,18 +44,16 @@ class Surroundings:
         client: Client,
         home: str,
         names: frozenset[str],
-        changed: Callable[[Mapping[str, Object]], None],
         *,
         watches_others: bool,
         clock: Clock,
         entropy: Entropy,
     ) -> None:
         self._names = names
-        self._changed = changed
         self._clock = clock
         self._kinds = (_CONFIG_MAP, _LEASE) if watches_others else (_CONFIG_MAP,)
         self._announcements = Announcements()
-        self._is_told = asyncio.Event()
+        self._has_changed = asyncio.Event()
         self._informers = Informers(
             client,
             namespaces=(home,),
@@ -73,8 +70,11 @@ class Surroundings:
         return self._announcements.live(self._clock.monotonic())
 
     @asynccontextmanager
-    async def watched(self) -> AsyncIterator[None]:
+    async def watched(self, configured: Callable[[Mapping[str, Object]], None]) -> AsyncIterator[None]:
         """Watch within the block; what is there already has been told when it begins.
+
+        Args:
+            configured: Is given the ConfigMaps by name, at first and whenever one of them is another one, or gone.
 
         Raises:
             konverge.errors.KonvergeError: It may not be watched.
@@ -85,8 +85,8 @@ class Surroundings:
                 informer = await self._informers.started(gvk)
                 for meta in informer.store.all_metadata():
                     self._heard(gvk, None, meta)
-            self._tell()
-            telling = asyncio.create_task(self._keep_telling(), name="configuration of resolution")
+            self._tell(configured)
+            telling = asyncio.create_task(self._keep_telling(configured), name="configuration of resolution")
             try:
                 yield
             finally:
@@ -98,17 +98,17 @@ class Surroundings:
         if gvk == _LEASE:
             self._announcements.changed(old, new, self._clock.monotonic())
         elif meta is not None and meta.name in self._names:
-            self._is_told.set()
+            self._has_changed.set()
 
-    async def _keep_telling(self) -> None:
+    async def _keep_telling(self, configured: Callable[[Mapping[str, Object]], None]) -> None:
         while True:
-            await self._is_told.wait()
-            self._tell()
+            await self._has_changed.wait()
+            self._tell(configured)
 
-    def _tell(self) -> None:
-        self._is_told.clear()
+    def _tell(self, configured: Callable[[Mapping[str, Object]], None]) -> None:
+        self._has_changed.clear()
         held = self._informers.running[_CONFIG_MAP].list()
-        self._changed({obj["metadata"]["name"]: obj for obj in held if obj["metadata"]["name"] in self._names})
+        configured({obj["metadata"]["name"]: obj for obj in held if obj["metadata"]["name"] in self._names})
 
     def _only_what_matters(self, obj: Object) -> Object:
         """Of the other ConfigMaps of the namespace nothing is held but their metadata."""
