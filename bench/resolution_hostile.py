@@ -26,6 +26,7 @@ from tests.resolution.servers.git_packs import (
     Hostile,
     commit,
     delta,
+    lazy,
     object_id,
     pack,
     pack_server,
@@ -37,7 +38,6 @@ from bench.resolution_http import resident_bytes
 from konverge.resolution import Fetch, ResolutionError, Resolved
 from konverge.resolution.resolvers.git import GitResolver
 
-_GIGABYTE = 1 << 30
 _MEGABYTE = 1 << 20
 _LOOK_SECONDS = 0.01
 _GIVEN_UP_SECONDS = 60
@@ -123,17 +123,8 @@ async def _resolved(resolver: GitResolver, fetch: Fetch) -> Resolved:
     return await resolver.resolve(replace(fetch, params=pinned))
 
 
-def _of_file(file: str, answer: Callable[[], Iterator[bytes]], *more: bytes) -> Hostile:
-    """A repository whose file is that object, given out when it is asked for."""
-    root = tree((_FILE, b"box.yaml", file))
-    root_id = object_id(TREE, [root])
-    text = commit(root_id)
-    first = [stored(COMMIT, [text]), stored(TREE, [root])]
-    return Hostile(object_id(COMMIT, [text]), [lambda: pack(first, len(first)), answer])
-
-
 def _huge(pieces: Sequence[bytes]) -> Hostile:
-    return _of_file(object_id(BLOB, pieces), lambda: pack([stored(BLOB, pieces)], 1))
+    return lazy(object_id(BLOB, pieces), lambda: pack([stored(BLOB, pieces)], 1))
 
 
 def _zeros() -> Hostile:
@@ -227,7 +218,7 @@ def _inflating(copies: int, times: int) -> Hostile:
     large = object_id(BLOB, base * copies)
     made = [delta(file, 15 << 20, copies - number % 2) for number in range(times)]
     entries = [stored(BLOB, base), *([each] for each in made)]
-    return _of_file(large, lambda: pack(entries, len(entries)))
+    return lazy(large, lambda: pack(entries, len(entries)))
 
 
 _ATTACKS: Sequence[tuple[str, Callable[[], Hostile], int]] = (

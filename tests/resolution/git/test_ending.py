@@ -76,7 +76,7 @@ async def test_a_process_that_is_killed_leaves_no_git_and_its_folder_to_the_next
         resolver.kill()
         await resolver.wait()
     await until(lambda: not processes_in(folder))
-    assert "config" in files_in(folder) or "lock" in files_in(folder)
+    assert "lock" in files_in(folder)
     Folders(SystemClock(), folder).close()
     assert files_in(folder) == []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from konverge.resolution import Reason, ResolutionError
-from konverge.resolution.resolvers.git.failures import failure_of
+from konverge.resolution.resolvers.git.failures import failure_of, is_no_server, is_refusing_objects
 from tests.resolution.git.samples import Samples, fetch_of, resolve
 from tests.resolution.servers.git import GitServer, git
 from tests.resolution.servers.git_faults import FaultServer, fault_server
@@ -151,3 +151,9 @@ async def test_a_server_that_refuses_asks_for_a_credential(server: GitServer, fo
 def test_what_git_says_has_a_reason(said: str, reason: Reason, told: str) -> None:
     error = failure_of(said, uri=URI, has_credential=False)
     assert (error.reason, told in error.message) == (reason, True)
+
+
+@pytest.mark.parametrize("decides", [is_no_server, is_refusing_objects])
+def test_what_a_server_says_in_gits_words_decides_nothing(decides: Callable[[str], bool]) -> None:
+    words = "dumb http transport; unadvertised object"
+    assert (decides(f"fatal: {words}"), decides(f"remote: {words}")) == (True, False)

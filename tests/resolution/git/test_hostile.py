@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ import pytest
 from konverge.clock import SystemClock
 from konverge.resolution import Reason, ResolutionError
 from konverge.resolution.resolvers.git import GitResolver
+from konverge.resolution.resolvers.git.failures import failure_of
 from konverge.resolution.resolvers.git.memory import Memory, held_bytes
 from konverge.resolution.resolvers.git.processes import Finished, Limits, run
 from konverge.resolution.sharing import Shared
@@ -30,7 +32,9 @@ from tests.resolution.servers.git_packs import (
     TREE,
     Hostile,
     commit,
+    delta,
     growing,
+    lazy,
     object_id,
     pack,
     pack_server,
@@ -60,6 +64,13 @@ async def cancelled(task: asyncio.Task[Any]) -> None:
 async def test_a_small_delta_that_makes_a_large_file_meets_the_limit_of_memory(folder: Path) -> None:
     entries, of_all = growing(1 << 20, 64)
     error = await refused(Hostile(of_all, [lambda: pack(entries, len(entries))]), folder)
+    assert (error.reason, "memory to unpack" in error.message) == (Reason.TOO_LARGE, True)
+
+
+async def test_a_file_that_is_too_much_to_unpack_is_not_called_too_large_a_definition(folder: Path) -> None:
+    base = [bytes(1 << 20)]
+    entries = [stored(BLOB, base), [delta(object_id(BLOB, base), 1 << 20, 64)]]
+    error = await refused(lazy(object_id(BLOB, base * 64), lambda: pack(entries, 2)), folder)
     assert (error.reason, "memory to unpack" in error.message) == (Reason.TOO_LARGE, True)
 
 
@@ -142,7 +153,9 @@ async def test_of_what_takes_too_much_memory_together_the_largest_is_ended(tmp_p
 async def test_a_program_that_computes_without_end_is_ended(tmp_path: Path) -> None:
     limits = Limits(memory_bytes=1 << 30, file_bytes=1 << 20, output_bytes=1 << 16, cpu_seconds=1)
     finished = await run(["sh", "-c", "while :; do :; done"], environment=PATH, folder=tmp_path, limits=limits)
-    assert finished.status < 0
+    assert finished.status == -signal.SIGXCPU
+    error = failure_of(finished.errors, uri="git+http://git.test", has_credential=False, status=finished.status)
+    assert (error.reason, "more time or memory to unpack" in error.message) == (Reason.TOO_LARGE, True)
 
 
 async def test_of_what_takes_too_much_disk_together_the_largest_is_ended(folder: Path) -> None:

@@ -15,6 +15,7 @@ __all__ = [
     "commit",
     "delta",
     "growing",
+    "lazy",
     "object_id",
     "pack",
     "pack_server",
@@ -133,6 +134,14 @@ class Hostile:
     @property
     def url(self) -> str:
         return f"http://git.test:{self.port}/boxes.git"
+
+
+def lazy(file: str, answer: Callable[[], Iterable[bytes]]) -> Hostile:
+    """A repository of one file, ``box.yaml``; the pack with it is the answer when git asks for that object alone."""
+    root = tree((b"100644", b"box.yaml", file))
+    text = commit(object_id(TREE, [root]))
+    first = [list(stored(COMMIT, [text])), list(stored(TREE, [root]))]
+    return Hostile(object_id(COMMIT, [text]), [lambda: pack(first, len(first)), answer])
 
 
 @contextmanager

@@ -97,30 +97,42 @@ _DUMB = re.compile(r"dumb http transport", re.IGNORECASE)
 _REFUSING_OBJECTS = re.compile(r"unadvertised object", re.IGNORECASE)
 
 
-def failure_of(errors: str, *, uri: str, has_credential: bool) -> ResolutionError:
+def failure_of(
+    errors: str, *, uri: str, has_credential: bool, status: int | None = None, path: str = ""
+) -> ResolutionError:
     """The failure that git's standard error tells of.
 
     Args:
         errors: Its standard error.
         uri: The repository, as records name it.
         has_credential: Whether one was sent.
+        status: Its exit status; negative for a signal, which git itself cannot tell of.
+        path: The file that was fetched alone; empty when it was more than one file.
     """
-    # What the server says comes with a mark before it; it decides nothing.
-    own = "\n".join(line for line in errors.splitlines() if not line.startswith("remote:"))
+    own = _own_words(errors)
+    if status is not None and status < 0:
+        own += f"\ngit died of signal {-status}"  # as git says it of the programs that it starts
     if _REFUSED.search(own):
         reason = Reason.DENIED if has_credential else Reason.AUTHENTICATION_REQUIRED
         return ResolutionError(reason, f"repository {uri} {_BAD_CREDENTIAL if has_credential else _NO_CREDENTIAL}")
     for rule in _RULES:
         if rule.words.search(own):
+            if path and rule.told is _TOO_LARGE:
+                return ResolutionError(rule.reason, f"file {path!r} is larger than a definition may be")
             return ResolutionError(rule.reason, f"repository {uri} {rule.told}")
     return ResolutionError(Reason.INTERNAL, f"repository {uri} could not be read: git failed without a known cause")
 
 
 def is_no_server(errors: str) -> bool:
     """Tell whether what answers is a web server that gives out files, or pages."""
-    return _DUMB.search(errors) is not None
+    return _DUMB.search(_own_words(errors)) is not None
 
 
 def is_refusing_objects(errors: str) -> bool:
     """Tell whether a server filters, but then does not give what it has left out (protocol 0)."""
-    return _REFUSING_OBJECTS.search(errors) is not None
+    return _REFUSING_OBJECTS.search(_own_words(errors)) is not None
+
+
+def _own_words(errors: str) -> str:
+    """Without what the server says: git puts a mark before that, and it decides nothing."""
+    return "\n".join(line for line in errors.splitlines() if not line.startswith("remote:"))

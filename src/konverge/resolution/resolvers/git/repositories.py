@@ -207,10 +207,13 @@ class Repository:
             return ResolutionError(
                 Reason.TOO_LARGE, f"repository {self._uri} says more than anybody can have asked for"
             )
-        failure = failure_of(finished.errors, uri=self._uri, has_credential=bool(self._connection.credential))
-        if path and failure.reason is Reason.TOO_LARGE:
-            return ResolutionError(Reason.TOO_LARGE, f"file {path!r} is larger than a definition may be")
-        return failure
+        return failure_of(
+            finished.errors,
+            uri=self._uri,
+            has_credential=bool(self._connection.credential),
+            status=finished.status,
+            path=path,
+        )
 
 
 def _write_private(folder: Path, files: dict[str, bytes]) -> None:
