@@ -57,11 +57,6 @@ class Image:
         """The repository as a reference writes it."""
         return f"{self.registry}/{self.repository}"
 
-    @property
-    def asked(self) -> str:
-        """What a registry is asked for: the digest, or the tag."""
-        return str(self.digest) if self.digest is not None else self.tag
-
     def at(self, digest: Digest) -> Image:
         """The same repository's image of that digest."""
         return replace(self, tag="", digest=digest)
