@@ -11,7 +11,7 @@ from konverge.box.calls import Calls
 from konverge.box.calls.answers import LARGEST_BODY, Answer, result_of
 from konverge.box.calls.caller import CALLS_TO_A_HOST
 from konverge.box.file import ExternalCall
-from konverge.network.http import MOST_REDIRECTS
+from konverge.network.redirects import MOST_REDIRECTS
 from tests.docs.pages import blocks, text_of
 
 PAGE = "docs/box-calls.md"

@@ -8,6 +8,7 @@ asks over HTTP in that way. Whatever comes of it that is no answer is a `Network
 from konverge.network.addresses import Networks
 from konverge.network.bounds import Bounds
 from konverge.network.connecting import Lookup, Names, connected, permitted
+from konverge.network.credentials import Credential
 from konverge.network.failures import (
     BrokenConnectionError,
     InvalidRequestError,
@@ -19,7 +20,7 @@ from konverge.network.failures import (
     UnreachableError,
     UntrustedError,
 )
-from konverge.network.http import Credential, GuardedHttp, HttpAnswer, HttpSession, HttpStream
+from konverge.network.http import GuardedHttp, HttpAnswer, HttpSession, HttpStream
 from konverge.network.pauses import wanted_pause
 from konverge.network.proxies import Proxy
 from konverge.network.trust import Trust

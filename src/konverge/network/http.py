@@ -8,60 +8,35 @@ environment, and no time-outs: whoever asks has a deadline and cancels, which cl
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 from yarl import URL
 
 from konverge.network.addresses import Networks, is_address
+from konverge.network.aiohttp_errors import AIOHTTP_ERRORS, failure_of, sent_once
 from konverge.network.connecting import CheckedSockets, Lookup, connector
+from konverge.network.credentials import Credential
 from konverge.network.failures import (
-    BrokenConnectionError,
     InvalidRequestError,
     MalformedAnswerError,
     NetworkError,
     RefusedAddressError,
-    RefusedRedirectError,
     TooLargeError,
-    UnreachableError,
-    UntrustedError,
 )
 from konverge.network.proxies import Proxy
+from konverge.network.redirects import MOST_REDIRECTS, REDIRECTS, Hop, redirected
 from konverge.network.trust import Trust
 from konverge.network.unpacking import UnpackingError, unpacker
 from konverge.network.urls import parsed_url, shown
 
-__all__ = ["MOST_REDIRECTS", "Credential", "GuardedHttp", "HttpAnswer", "HttpSession", "HttpStream"]
+__all__ = ["GuardedHttp", "HttpAnswer", "HttpSession", "HttpStream"]
 
-MOST_REDIRECTS = 5
-
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_HARMLESS = frozenset({"accept", "accept-language", "content-type", "user-agent"})
-"""Headers that another server may see, too, when one redirects to it."""
 _CONNECTIONS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Credential:
-    """A header for one origin alone.
-
-    Args:
-        value: The header's value, with its scheme: ``Bearer …``.
-        origin: Who may see it, for example ``https://example.com``; a path is left out.
-        header: The header.
-    """
-
-    value: str = field(repr=False)
-    origin: str
-    header: str = "Authorization"
-
-    def is_for(self, url: URL) -> bool:
-        """Tell whether a URL's server may see it."""
-        return URL(self.origin).origin() == url.origin()
+"""Of one session, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,19 +124,8 @@ class HttpStream:
     async def _read_some(self, host: str) -> bytes:
         try:
             return await self._found.content.readany()
-        except (aiohttp.ClientError, OSError) as error:
-            raise _failure(host, error) from None
-
-
-@dataclass(frozen=True, slots=True)
-class _Sent:
-    """One hop of a request."""
-
-    method: str
-    url: URL
-    headers: Mapping[str, str]
-    body: bytes | None
-    credential: Credential | None
+        except AIOHTTP_ERRORS as error:
+            raise failure_of(host, error) from None
 
 
 class HttpSession:
@@ -193,7 +157,7 @@ class HttpSession:
     async def head(
         self, url: str, *, headers: Mapping[str, str] = {}, credential: Credential | None = None
     ) -> HttpAnswer:
-        """The same without the body."""
+        """Ask as `get` does, for an answer without its body."""
         return await self.request("HEAD", url, headers=headers, max_bytes=0, credential=credential)
 
     async def request(
@@ -207,7 +171,7 @@ class HttpSession:
         credential: Credential | None = None,
         unfollowed: Collection[int] = (),
     ) -> HttpAnswer:
-        """The same with any method.
+        """Ask as `get` does, by any method.
 
         Args:
             method: In capital letters.
@@ -245,52 +209,55 @@ class HttpSession:
         credential: Credential | None = None,
         unfollowed: Collection[int] = (),
     ) -> AsyncIterator[HttpStream]:
-        """The same for a body that is read while it comes, or not at all; what is not read goes with the block."""
+        """Ask as `request` does, which says what the arguments are, for an answer whose body is still to come.
+
+        It is read within the block as far as anybody wants; the rest of it is lost with the block.
+
+        Raises:
+            NetworkError: As for `get`. A body is told of where it is read: `HttpStream.chunks`.
+        """
         target = parsed_url(url)
         if not any(name.lower() == "user-agent" for name in headers):
             headers = {"User-Agent": "konverge", **headers}
-        sent = _Sent(method, target, headers, body, credential)
+        hop = Hop(method, target, headers, body, credential)
         is_redirected = False
         for _ in range(MOST_REDIRECTS + 1):
             try:
-                found = await self._exchanged(sent)
+                found = await self._exchanged(hop)
             except NetworkError as error:
                 raise (error.after_redirect() if is_redirected else error) from None
             try:
                 location = found.headers.get("location", "")
-                if found.status not in _REDIRECTS or found.status in unfollowed or not location:
+                if found.status not in REDIRECTS or found.status in unfollowed or not location:
                     yield HttpStream(found, max_bytes=max_bytes, is_redirected=is_redirected)
                     return
-                sent = _redirected(sent, found.status, location)
+                hop = redirected(hop, found.status, location)
             finally:
                 found.close()  # of an answer that was read to its end the connection is free by now, and stays
             is_redirected = True
         raise MalformedAnswerError(shown(target), f"redirects more than {MOST_REDIRECTS} times")
 
-    async def _exchanged(self, sent: _Sent) -> aiohttp.ClientResponse:
-        host = shown(sent.url)
+    async def _exchanged(self, hop: Hop) -> aiohttp.ClientResponse:
+        host = shown(hop.url)
         # Packed answers can be bombs; these are asked for by nobody, and read with care all the same.
-        headers = {**sent.headers, "Accept-Encoding": "identity"}
-        if sent.credential is not None and sent.credential.is_for(sent.url):
-            name = sent.credential.header
-            headers = {each: value for each, value in headers.items() if each.lower() != name.lower()}
-            headers[name] = sent.credential.value
-        way = self._way(sent.url)
-        if sent.url.scheme == "http":
+        headers = {**hop.headers, "Accept-Encoding": "identity"}
+        if hop.credential is not None and hop.credential.is_for(hop.url):
+            headers = hop.credential.among(headers)
+        way = self._way(hop.url)
+        if hop.url.scheme == "http":
             # Here the proxy reads the request itself; there is no CONNECT that aiohttp would put its headers in.
             headers |= way.get("proxy_headers", {})
         try:
             return await self._session.request(
-                sent.method,
-                sent.url,
+                hop.method,
+                hop.url,
                 headers=headers,
-                data=sent.body,
+                data=hop.body,
                 allow_redirects=False,
                 **way,
             )
-        except (_BrokenError, aiohttp.ClientError, OSError) as error:
-            # Not chained: their texts have URLs and headers.
-            raise _failure(host, error) from None
+        except AIOHTTP_ERRORS as error:
+            raise failure_of(host, error) from None
         except ValueError as error:
             raise InvalidRequestError(host, f"cannot be sent the request ({type(error).__name__})") from None
 
@@ -325,6 +292,10 @@ class GuardedHttp:
     def adapted(self, *, authorities: str = "", proxy: Proxy | None = None) -> GuardedHttp:
         """The same with more certificates trusted, or by a proxy; what may be reached stays as it is.
 
+        Args:
+            authorities: More certificates that are trusted, in PEM.
+            proxy: Who connects; the same as here when not given.
+
         Raises:
             ValueError: These are no certificates.
         """
@@ -339,7 +310,7 @@ class GuardedHttp:
             connector=connector(self._lookup, self._networks, sockets, limit=_CONNECTIONS),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
-            middlewares=(_once,),
+            middlewares=(sent_once,),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
         )
         try:
@@ -385,68 +356,3 @@ class GuardedHttp:
         if url.scheme == "https" or (proxy is not None and proxy.url.startswith("https:")):
             way["ssl"] = self._tls.context()
         return way
-
-
-class _BrokenError(Exception):
-    """A connection broke. Not one of aiohttp's errors, after which it would send some requests once more by itself."""
-
-
-async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    try:
-        return await send(request)
-    except aiohttp.ClientConnectorError:
-        raise
-    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise _BrokenError(error) from error
-
-
-def _redirected(sent: _Sent, status: int, location: str) -> _Sent:
-    here = shown(sent.url)
-    try:
-        url = parsed_url(str(sent.url.join(URL(location))))
-    except (InvalidRequestError, ValueError, UnicodeError) as error:
-        told = error.problem if isinstance(error, InvalidRequestError) else "cannot be used: it is none"
-        raise RefusedRedirectError(here, f"redirects to a URL that {told}") from None
-    if sent.url.scheme == "https" and url.scheme != "https":
-        raise RefusedRedirectError(here, "redirects from https to http, which is not followed")
-    is_changed = status == 303 or (status in (301, 302) and sent.method == "POST")
-    following = replace(sent, url=url)
-    if is_changed and sent.method != "HEAD":
-        following = replace(following, method="GET", body=None)
-    if url.origin() != sent.url.origin():
-        # What was meant for one server is not shown to another, whoever says so; nor does it come back to the first.
-        if following.body is not None:
-            raise RefusedRedirectError(here, "redirects a request with a body to another server; expected none")
-        headers = {name: value for name, value in following.headers.items() if name.lower() in _HARMLESS}
-        following = replace(following, headers=headers, credential=None)
-    if following.body is None:
-        headers = {name: value for name, value in following.headers.items() if name.lower() != "content-type"}
-        following = replace(following, headers=headers)
-    return following
-
-
-def _failure(host: str, error: Exception) -> NetworkError:
-    match error:
-        case aiohttp.ClientConnectorDNSError():
-            return UnreachableError(host, "has a name that cannot be resolved")
-        case aiohttp.ClientConnectorCertificateError():
-            return UntrustedError(host, "has a certificate that is not trusted")
-        case aiohttp.ClientSSLError():
-            return UntrustedError(host, "does not speak TLS with us")
-        case aiohttp.ClientProxyConnectionError():
-            return UnreachableError(host, "is reached by a proxy, which cannot be connected to")
-        case aiohttp.ClientHttpProxyError():
-            return UnreachableError(host, f"is reached by a proxy, which refuses it with status {error.status}")
-        case aiohttp.ClientConnectorError():
-            # By its number: the text has the address, which is nobody's business but the resolver's.
-            number = error.os_error.errno
-            return UnreachableError(
-                host, f"cannot be connected to: {os.strerror(number).lower() if number else 'nothing answers'}"
-            )
-        case aiohttp.InvalidURL():
-            return InvalidRequestError(host, "has a host that is neither a name nor an address")
-        case aiohttp.ClientPayloadError():
-            return BrokenConnectionError(host, "broke off in the middle of its answer")
-        case _BrokenError() | aiohttp.ClientOSError() | OSError():
-            return BrokenConnectionError(host, "hung up without an answer")
-    return MalformedAnswerError(host, f"gave an answer that is no HTTP ({type(error).__name__})")
