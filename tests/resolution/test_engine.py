@@ -86,6 +86,15 @@ async def test_what_the_engine_itself_reads_is_checked(name: str, value: str) ->
     assert f"parameter '{name}'" in error.message
 
 
+async def test_a_mode_of_the_cache_that_is_none_is_told_to_who_has_set_it() -> None:
+    shelf = Shelf()
+    error = await refused(
+        engine_of(shelf, registry=Registry.of([shelf], {"shelf": {"default-cache-mode": "x"}})), ref()
+    )
+    assert (error.reason, shelf.calls) == (Reason.INVALID_CONFIGURATION, [])
+    assert error.message == "setting 'default-cache-mode': expected auto, always or never, found 'x'"
+
+
 async def test_what_no_policy_names_is_refused_before_anybody_is_asked() -> None:
     shelf = Shelf(latest="7")
     policy = Policy("only-b", sources=(SourcePrefix.parse("https://b.example"),))
@@ -164,6 +173,12 @@ async def test_what_a_resolver_raises_by_mistake_is_told_by_type_alone() -> None
     assert error.reason is Reason.INTERNAL
     assert "ValueError" in error.message
     assert "hunter2" not in error.message
+
+
+@pytest.mark.parametrize("params", [{"url": "https://[x"}, {"from": "https://[x"}])
+async def test_a_resolver_whose_address_is_none_is_at_fault(params: dict[str, str]) -> None:
+    error = await refused(engine_of(Shelf()), ref(**params))
+    assert (error.reason, error.message) == (Reason.INTERNAL, "resolver 'shelf' failed: ValueError")
 
 
 @pytest.mark.parametrize("version", ["7", "main"])

@@ -3,96 +3,44 @@
     reference -> source map -> resolver and its settings -> parameters -> policy -> cache -> pin -> fetch, a few per
     remote, with deadline and retries -> digest -> content -> signatures -> outcome
 
-Everything before the cache is decided without a connection. The controllers of requests, the command line and operator
-boxes all come this way.
+Everything before the cache is decided without a connection (`.planning`). The controllers of requests, the command line
+and operator boxes all come this way.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import timedelta
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, TypeVar
 from urllib.parse import urlsplit
 
-from konverge.client.retries import Backoff
 from konverge.clock import Clock, Entropy
 from konverge.kube import Object
 from konverge.network import Bounds
-from konverge.resolution.cache import Cache, CacheKey, CacheMode, Failed, cache_key, is_kept
-from konverge.resolution.content import ANY_KIND, AllowedKinds, check_content
+from konverge.resolution.asking import Asking, contained, remote_of
+from konverge.resolution.cache import Cache, CacheKey, Failed
+from konverge.resolution.content import check_content
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.flights import Flights
+from konverge.resolution.planning import EngineOptions, Plan, Requester, ServicesFor, planned
 from konverge.resolution.policy import Admission, Policy, SignatureMode, SignatureRule, admit
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters, Reference
-from konverge.resolution.registry import Installed, Registry
-from konverge.resolution.resolver import Fetch, Services
+from konverge.resolution.registry import Registry
+from konverge.resolution.resolver import Fetch
 from konverge.resolution.result import Resolved
-from konverge.resolution.settings import CONFIG_KEY, as_duration
 from konverge.resolution.source_map import SourceMap
 
-__all__ = ["CACHE", "OF_THE_ENGINE", "Engine", "EngineOptions", "Outcome", "Requester", "ServicesFor", "Verifier"]
+__all__ = ["Engine", "EngineOptions", "Outcome", "Requester", "ServicesFor", "Verifier"]
 
 T = TypeVar("T")
 
-_log = logging.getLogger("konverge.resolution")
-
-CACHE = "cache"
-"""The parameter that asks for a mode of the cache."""
-
-OF_THE_ENGINE = (CACHE, CONFIG_KEY)
-"""Parameters that no resolver sees; what is pinned does not have them."""
-
-_BACKOFF = Backoff(first_seconds=0.5, cap_seconds=10.0)
-_LONGEST_PAUSE_SECONDS = 60.0
-_AT_ONCE_OF_A_REMOTE, _AT_ONCE = 8, 96
-_AT_ONCE_OF_A_NAMESPACE = (4, 64)
 _SMALL_BYTES, _READ_AT_ONCE = 16 * 1024, 2
-
-
-@dataclass(frozen=True, slots=True)
-class Requester:
-    """Who asks.
-
-    Args:
-        namespace: Whose Secrets may be used, and which policies count.
-        user: As Kubernetes names users; empty when nobody knows.
-    """
-
-    namespace: str
-    user: str = ""
-
-
-class ServicesFor(Protocol):
-    """Makes the services for one request."""
-
-    def __call__(self, requester: Requester, admission: Admission) -> Services:
-        """What a resolver may use for it: Secrets of that namespace, connections that those policies allow."""
 
 
 Verifier = Callable[[Resolved, Object, SignatureRule], Awaitable[str]]
 """Tells what is wrong with the signature of content under one rule; empty for nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class EngineOptions:
-    """What holds for all resolvers.
-
-    Args:
-        kinds: Which kinds may be fetched.
-        cache_mode: What the operator says of the cache; None leaves it to who asks.
-        attempts: How often a remote is asked in all, when it may answer later.
-        timeout: How long one resolution may take; that of the resolver, if shorter.
-    """
-
-    kinds: AllowedKinds = ANY_KIND
-    cache_mode: CacheMode | None = None
-    attempts: int = 3
-    timeout: timedelta = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,37 +66,6 @@ class Outcome:
     policies: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     rewritten_from: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What is decided of a reference before anybody is asked."""
-
-    installed: Installed
-    fetch: Fetch
-    uri: str
-    admission: Admission
-    is_pinned: bool
-    keeps: bool
-    keeps_pinned: bool
-    rewritten_from: str
-
-    def key(self, params: Parameters) -> CacheKey:
-        """What an answer is kept under: that of a public source for everybody."""
-        return self._key(params, "") if self.admission.is_public else self.own_key(params)
-
-    def own_key(self, params: Parameters) -> CacheKey:
-        """What fetches and failures are known by: nobody waits for another tenant's, nor fails by its credential."""
-        return self._key(params, f"{self.fetch.namespace}/{self.fetch.user}")
-
-    def _key(self, params: Parameters, tenant: str) -> CacheKey:
-        return cache_key(
-            self.installed.resolver.name,
-            params,
-            self.fetch.settings,
-            tenant=tenant,
-            has_signatures=self.fetch.wants_signatures,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +113,7 @@ class Engine:
         self.cache = Cache() if cache is None else cache  # an empty one is false
         self._services_for = services_for
         self._clock = clock
-        self._entropy = entropy
-        if bounds is None:
-            bounds = Bounds(_AT_ONCE_OF_A_REMOTE, _AT_ONCE, of_a_tenant=_AT_ONCE_OF_A_NAMESPACE)
-        self._bounds = bounds
+        self._asking = Asking(clock, entropy, bounds)
         self._verifier = verifier
         self._reading: Bounds[str] = Bounds(_READ_AT_ONCE, _READ_AT_ONCE, of_a_tenant=(1, 1))
         self._flights: Flights[CacheKey, _Answer] = Flights()
@@ -246,53 +160,18 @@ class Engine:
         """
         self._plan(reference, requester)
 
-    def _plan(self, reference: Reference, requester: Requester) -> _Plan:
-        reference.check()
-        installed = self.registry.get(reference.resolver)
-        given = dict(reference.params)
-        asked = _cache_mode(given.pop(CACHE, None))
-        config_key = given.pop(CONFIG_KEY, "")
-        if not isinstance(config_key, str):
-            raise ResolutionError(Reason.INVALID_PARAMETERS, f"parameter {CONFIG_KEY!r}: expected text")
-        settings = installed.settings.chosen(config_key)
-        resolver = installed.resolver
-        params, rewritten_from = self.source_map.rewritten(given)
-        with _contained(resolver.name):
-            checked = resolver.validate(params, settings)
-            uri = resolver.source_uri(checked, settings)
-            is_pinned = resolver.is_pinned(checked)
-        admission = admit(self.policies, resolver=resolver.name, uri=uri, params=checked, namespace=requester.namespace)
-        if admission.requires_digest and reference.digest is None and not is_pinned:
-            told = "a policy asks for a digest: give one, or parameters that name one content for ever"
-            raise ResolutionError(Reason.DENIED, told)
-        asked = asked or _cache_mode(settings.get("default-cache-mode"))
-        keeps, keeps_pinned = (
-            is_kept(operator=self.options.cache_mode, asked=asked, is_pinned=pinned) for pinned in (is_pinned, True)
-        )
-        timeout = self.options.timeout
-        if own := settings.get("fetch-timeout"):
-            timeout = min(timeout, as_duration(own))
-        services = self._services_for(requester, admission)
-        return _Plan(
-            installed=installed,
-            fetch=Fetch(
-                checked,
-                settings,
-                requester.namespace,
-                requester.user,
-                timeout.total_seconds(),
-                services,
-                wants_signatures=bool(admission.signatures),
-            ),
-            uri=uri,
-            admission=admission,
-            is_pinned=is_pinned,
-            keeps=keeps,
-            keeps_pinned=keeps_pinned,
-            rewritten_from=rewritten_from,
+    def _plan(self, reference: Reference, requester: Requester) -> Plan:
+        return planned(
+            reference,
+            requester,
+            registry=self.registry,
+            options=self.options,
+            policies=self.policies,
+            source_map=self.source_map,
+            services_for=self._services_for,
         )
 
-    async def _judged(self, plan: _Plan, reference: Reference, answer: _Answer) -> Outcome:
+    async def _judged(self, plan: Plan, reference: Reference, answer: _Answer) -> Outcome:
         resolved = answer.resolved
         if reference.digest is not None and not reference.digest.fits(resolved.data):
             raise ResolutionError(Reason.DIGEST_MISMATCH, reference.digest.mismatch(resolved.data))
@@ -324,10 +203,11 @@ class Engine:
             finally:
                 await asyncio.wait([reading])  # a thread cannot be cancelled; its place is free when it has ended
 
-    def _admitted_there(self, plan: _Plan, reference: Reference, resolved: Resolved) -> Admission:
+    def _admitted_there(self, plan: Plan, reference: Reference, resolved: Resolved) -> Admission:
         """What policies ask for of content from where it came in the end: of a list of hubs, not the first one's."""
-        if not _is_elsewhere(resolved.source.uri, plan.uri):
-            return plan.admission
+        with contained(reference.resolver):
+            if not _is_elsewhere(resolved.source.uri, plan.uri):
+                return plan.admission
         params, namespace = plan.fetch.params, plan.fetch.namespace
         uri = resolved.source.uri
         there = admit(self.policies, resolver=reference.resolver, uri=uri, params=params, namespace=namespace)
@@ -349,14 +229,14 @@ class Engine:
                 warnings.append(problem)
         return tuple(warnings)
 
-    async def _answer(self, plan: _Plan) -> _Answer:
+    async def _answer(self, plan: Plan) -> _Answer:
         """The content, from the cache or from its remote; who wants the same at the same time gets the same."""
         params = plan.fetch.params
         if plan.keeps and (kept := self._kept(plan, params)) is not None:
             return kept
         return await self._flights.join(plan.own_key(params), lambda: self._flown(plan))
 
-    async def _flown(self, plan: _Plan) -> _Answer:
+    async def _flown(self, plan: Plan) -> _Answer:
         try:
             answer = await self._fetched(plan)
         except ResolutionError as error:
@@ -367,7 +247,7 @@ class Engine:
             self.cache.put(plan.key(plan.fetch.params), answer.resolved, self._clock.now())
         return answer
 
-    async def _fetched(self, plan: _Plan) -> _Answer:
+    async def _fetched(self, plan: Plan) -> _Answer:
         resolver, fetch = plan.installed.resolver, plan.fetch
         if plan.is_pinned:
             return await self._asked(plan, fetch, keeps=plan.keeps)
@@ -384,7 +264,7 @@ class Engine:
             self.cache.put(plan.key(settled.params), answer.resolved, self._clock.now())
         return answer
 
-    async def _asked(self, plan: _Plan, fetch: Fetch, *, keeps: bool) -> _Answer:
+    async def _asked(self, plan: Plan, fetch: Fetch, *, keeps: bool) -> _Answer:
         resolver = plan.installed.resolver
 
         async def ask() -> object:
@@ -401,62 +281,26 @@ class Engine:
             raise ResolutionError(Reason.INTERNAL, told)
         return _Answer(resolved, attempts)
 
-    async def _attempted(self, plan: _Plan, ask: Callable[[], Awaitable[T]]) -> tuple[T, int]:
-        """Ask a remote, again where it may answer later; within the places that it has."""
-        attempts = 0
-        while True:
-            attempts += 1
-            try:
-                async with self._bounds.place(_remote(plan.uri), plan.fetch.namespace):
-                    with _contained(plan.installed.resolver.name):
-                        return await ask(), attempts
-            except ResolutionError as error:
-                if not error.facts.may_pass or attempts >= self.options.attempts:
-                    raise
-                pause = _BACKOFF.pause(attempts, self._entropy)
-                if error.retry_after_seconds is not None:
-                    pause = max(pause, min(error.retry_after_seconds, _LONGEST_PAUSE_SECONDS))
-            await self._clock.sleep(pause)
+    async def _attempted(self, plan: Plan, work: Callable[[], Awaitable[T]]) -> tuple[T, int]:
+        return await self._asking.ask(
+            work,
+            resolver=plan.installed.resolver.name,
+            remote=plan.remote,
+            namespace=plan.fetch.namespace,
+            attempts=self.options.attempts,
+        )
 
-    def _kept(self, plan: _Plan, params: Parameters) -> _Answer | None:
+    def _kept(self, plan: Plan, params: Parameters) -> _Answer | None:
         now = self._clock.now()
-        kept = self.cache.get(plan.key(params), now) or self.cache.get(plan.own_key(params), now)
+        kept = self.cache.get(plan.key(params), now)
+        if kept is None and plan.admission.is_public:
+            kept = self.cache.get(plan.own_key(params), now)  # a failure is nobody else's
         if isinstance(kept, Failed):
             raise ResolutionError(kept.error.reason, kept.error.message)
         return None if kept is None else _Answer(kept, 0)
 
 
-@contextmanager
-def _contained(resolver: str) -> Iterator[None]:
-    """Make of whatever a resolver raises a `ResolutionError`.
-
-    Told by type alone, in the log too: its text can have what the resolver was given.
-    """
-    try:
-        yield
-    except ResolutionError:
-        raise
-    except Exception as error:  # anybody's code, and the error goes on as one of ours
-        _log.error("resolver %s failed: %s", resolver, type(error).__name__)
-        raise ResolutionError(Reason.INTERNAL, f"resolver {resolver!r} failed: {type(error).__name__}") from error
-
-
-def _cache_mode(text: object) -> CacheMode | None:
-    if text is None or text == "":
-        return None
-    if isinstance(text, str) and text in {mode.value for mode in CacheMode}:
-        return CacheMode(text)
-    told = f"parameter {CACHE!r}: expected auto, always or never, found {str(text)[:40]!r}"
-    raise ResolutionError(Reason.INVALID_PARAMETERS, told)
-
-
 def _is_elsewhere(found: str, asked: str) -> bool:
     """Tell whether an address is on another server than the one that was asked for; both have to be HTTP's."""
     is_http = urlsplit(found).scheme in ("http", "https") and urlsplit(asked).scheme in ("http", "https")
-    return is_http and _remote(found) != _remote(asked)
-
-
-def _remote(uri: str) -> str:
-    """What shares one remote's places: scheme, host and port."""
-    found = urlsplit(uri)
-    return f"{found.scheme}://{found.netloc}"
+    return is_http and remote_of(found) != remote_of(asked)

@@ -17,7 +17,8 @@ import yaml
 from konverge.errors import ConfigurationError
 from konverge.kube.yaml_depth import check_yaml_depth
 from konverge.resolution.content import StrictLoader
-from konverge.resolution.engine import CACHE, Outcome
+from konverge.resolution.engine import Outcome
+from konverge.resolution.planning import CACHE
 from konverge.resolution.reference import DIGEST_PATTERN, Digest, Parameters, Reference, Value, canonical_json
 from konverge.resolution.relative import Container
 from konverge.resolution.result import Source

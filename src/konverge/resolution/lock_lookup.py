@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from konverge.resolution.asking import contained
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.lock import Lock, LockEntry, named
 from konverge.resolution.reasons import Reason
@@ -32,12 +33,12 @@ def defaults_of(reference: Reference, registry: Registry) -> dict[str, Value]:
     try:
         installed = registry.get(reference.resolver)
         settings = installed.settings.chosen(config_key if isinstance(config_key, str) else "")
-        taken = installed.resolver.validate(given, settings)
-    except ResolutionError:
+        with contained(reference.resolver):
+            taken = installed.resolver.validate(given, settings)
+    except ResolutionError as error:
+        if error.reason is Reason.INTERNAL:
+            raise
         return {}  # whoever asks for it is told why
-    except Exception as error:  # anybody's code, as for an engine
-        told = f"resolver {reference.resolver!r} failed: {type(error).__name__}"
-        raise ResolutionError(Reason.INTERNAL, told) from error
     return {name: value for name, value in sorted(taken.items()) if name not in given and value not in ("", [], {})}
 
 

@@ -10,10 +10,11 @@ import asyncio
 
 from konverge.errors import ConfigurationError
 from konverge.resolution.content_folder import ContentFolder
-from konverge.resolution.engine import OF_THE_ENGINE, Engine, Outcome, Requester
+from konverge.resolution.engine import Engine, Outcome, Requester
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.lock import MAX_LOCK_ENTRIES, Lock, LockEntry
 from konverge.resolution.lock_lookup import LockLookup, defaults_of
+from konverge.resolution.planning import OF_THE_ENGINE
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest, Reference
 from konverge.resolution.result import Resolved

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 from urllib.parse import unquote
 
-from konverge.resolution.engine import OF_THE_ENGINE
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.planning import OF_THE_ENGINE
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest, Parameters, Reference
 from konverge.resolution.registry import Registry

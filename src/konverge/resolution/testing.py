@@ -24,8 +24,9 @@ import pytest
 
 from konverge.clock import Clock, SeededEntropy
 from konverge.kube.names import dns_label_mistakes
-from konverge.resolution.engine import CACHE, Engine, EngineOptions, Requester
+from konverge.resolution.engine import Engine, EngineOptions, Requester
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.planning import CACHE
 from konverge.resolution.policy import Admission, SourcePrefix
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters, Reference
