@@ -1,4 +1,7 @@
-"""Gets the signatures that a registry keeps beside an image: by its list of referrers, and by cosign's tag."""
+"""Gets the signatures that a registry keeps beside an image: by its list of referrers, and by cosign's tag.
+
+A registry that has no such list may have a tag that stands for it, as OCI's distribution specification has it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Iterable
 
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reference import Digest
-from konverge.resolution.resolvers.bundles.manifests import Manifest
+from konverge.resolution.resolvers.bundles.manifests import Descriptor, Index, Manifest
 from konverge.resolution.resolvers.bundles.pulling import Registry
 from konverge.resolution.result import Attached
 from konverge.resolution.signatures.attached import SIGSTORE_BUNDLE, SIMPLE_SIGNING, is_attached_signature
@@ -23,6 +26,10 @@ _ANNOTATION = "dev.cosignproject.cosign/signature"
 
 async def attached_signatures(registry: Registry, digests: Iterable[Digest]) -> tuple[Attached, ...]:
     """The signatures of what has one of these digests. What cannot be read is no signature.
+
+    Args:
+        registry: Where the image is.
+        digests: Of the manifest, and of the index that led to it.
 
     Raises:
         ResolutionError: The registry does not answer.
@@ -45,11 +52,20 @@ async def attached_signatures(registry: Registry, digests: Iterable[Digest]) -> 
 
 
 async def _manifests(registry: Registry, digest: Digest) -> list[Manifest]:
+    tag = f"{digest.algorithm}-{digest.hex}"
     asked: list[Digest | str] = [
         entry.parsed_digest
-        for entry in await registry.referrers(digest)
+        for entry in await _referrers(registry, digest, tag)
         if entry.artifact_type in (_ARTIFACT, SIMPLE_SIGNING) or (entry.artifact_type or "").startswith(SIGSTORE_BUNDLE)
     ]
-    asked = [*asked[:MAX_SIGNATURES], f"{digest.algorithm}-{digest.hex}.sig"]
+    asked = [*asked[:MAX_SIGNATURES], f"{tag}.sig"]
     found = [await registry.optional_manifest(each) for each in asked]
     return [each.document for each in found if each is not None and isinstance(each.document, Manifest)]
+
+
+async def _referrers(registry: Registry, digest: Digest, tag: str) -> tuple[Descriptor, ...]:
+    index = await registry.referrers(digest)
+    if index is not None:
+        return index.manifests
+    found = await registry.optional_manifest(tag)
+    return found.document.manifests if found is not None and isinstance(found.document, Index) else ()

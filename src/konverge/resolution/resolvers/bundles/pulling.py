@@ -1,32 +1,22 @@
 """Asks a registry for manifests and blobs, and takes only bytes that are what their digest says.
 
-One `Registry` is for one image and one resolution: it holds the connections, and what the registry wants to see before
-it answers, which is shown to nobody else. It only ever reads.
+One `Registry` is for one image and one resolution, as are its connections. It only ever reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from konverge.clock import Clock
-from konverge.network import Credential, GuardedHttp, HttpAnswer, HttpSession
-from konverge.resolution.credential_hosts import basic
+from konverge.network import HttpAnswer, HttpSession
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest
 from konverge.resolution.remote import failures_of, status_failure
-from konverge.resolution.resolvers.bundles.challenges import (
-    MAX_TOKEN_BYTES,
-    BearerChallenge,
-    may_see_password,
-    parse_challenges,
-    read_token,
-)
+from konverge.resolution.resolvers.bundles.authorizing import Access, Authorization
 from konverge.resolution.resolvers.bundles.failures import too_large
 from konverge.resolution.resolvers.bundles.images import Image
-from konverge.resolution.resolvers.bundles.keychains import Login
 from konverge.resolution.resolvers.bundles.manifests import (
     ACCEPTED,
     MAX_MANIFEST_BYTES,
@@ -37,28 +27,9 @@ from konverge.resolution.resolvers.bundles.manifests import (
     parse_manifest,
 )
 
-__all__ = ["Access", "Pulled", "Registry", "connected"]
+__all__ = ["Pulled", "Registry", "connected"]
 
 _DIGEST_HEADER = "docker-content-digest"
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """How a registry is asked.
-
-    Args:
-        http: Who asks.
-        clock: The time.
-        login: Finds the user and password for it, when it wants to see some.
-        realms: Which hosts may see them for its tokens, besides its own: ``registry=host``.
-        is_plain_http: Whether it is spoken to without TLS.
-    """
-
-    http: GuardedHttp
-    clock: Clock
-    login: Callable[[], Awaitable[Login | None]]
-    realms: Sequence[str] = ()
-    is_plain_http: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +54,8 @@ class Registry:
         self.image = image
         self._access = access
         self._session = session
-        self._origin = f"{'http' if access.is_plain_http else 'https'}://{image.host}"
-        self._base = f"{self._origin}/v2/{image.repository}"
-        self._who = f"registry {image.registry}"
-        self._authorization = ""
-        self._has_login = False
+        self._authorization = Authorization(access, session, image)
+        self._base = f"{access.origin(image)}/v2/{image.repository}"
 
     async def digest_of(self, tag: str) -> Digest | None:
         """What a tag names now, by one request without a body; None when the registry does not say.
@@ -147,13 +115,11 @@ class Registry:
         _check(answer.body, descriptor.parsed_digest, descriptor.size, what)
         return answer.body
 
-    async def referrers(self, digest: Digest) -> tuple[Descriptor, ...]:
-        """What says that it is about the manifest of that digest.
-
-        By the registry's own list, else by the tag that stands for it where a registry has none.
+    async def referrers(self, digest: Digest) -> Index | None:
+        """The registry's list of what says that it is about the manifest of that digest; None if it has no such list.
 
         Raises:
-            ResolutionError: There is no answer. That there is no such list is none of these.
+            ResolutionError: There is no answer.
         """
         what = f"list of what refers to {digest}"
         try:
@@ -164,11 +130,8 @@ class Registry:
         except ResolutionError as error:
             if error.facts.may_pass:
                 raise
-            found = await self.optional_manifest(f"{digest.algorithm}-{digest.hex}")
-            if found is None:
-                return ()
-            document = found.document
-        return document.manifests if isinstance(document, Index) else ()
+            return None
+        return document if isinstance(document, Index) else Index(())
 
     async def optional_manifest(self, asked: Digest | str) -> Pulled | None:
         """The manifest of a digest or a tag; None when there is none, or none that can be read.
@@ -187,58 +150,22 @@ class Registry:
         self, url: str, what: str, *, accept: Sequence[str] = ("*/*",), max_bytes: int | None
     ) -> HttpAnswer:
         """Ask, once more with what the registry wants to see if it says so; HEAD when there is to be no body."""
-        source = f"{self._who}, asked for {what},"
+        source = f"registry {self.image.registry}, asked for {what},"
         with failures_of(source):
             answer = await self._sent(url, accept, max_bytes)
-            if answer.status == 401 and await self._authorized(answer):
+            if answer.status == 401 and await self._authorization.answer(answer):
                 answer = await self._sent(url, accept, max_bytes)
         if answer.status == 200:
             return answer
-        raise status_failure(answer, source, has_credential=self._has_login, now=self._access.clock.now())
+        has_login, now = self._authorization.has_login, self._access.clock.now()
+        raise status_failure(answer, source, has_credential=has_login, now=now)
 
     async def _sent(self, url: str, accept: Sequence[str], max_bytes: int | None) -> HttpAnswer:
-        credential = Credential(self._authorization, self._origin) if self._authorization else None
+        credential = self._authorization.credential
         headers = {"Accept": ", ".join(accept)}
         if max_bytes is None:
             return await self._session.head(url, headers=headers, credential=credential)
         return await self._session.get(url, headers=headers, max_bytes=max_bytes, credential=credential)
-
-    async def _authorized(self, answer: HttpAnswer) -> bool:
-        """Find what the registry wants to see; tells whether there is anything that it has not seen yet."""
-        before = self._authorization
-        challenge = parse_challenges(answer.headers.get("www-authenticate", ""))
-        if challenge is None:
-            return False
-        login = await self._access.login()
-        self._has_login = login is not None
-        if isinstance(challenge, BearerChallenge):
-            self._authorization = await self._token(challenge, login)
-        elif login is not None:
-            self._authorization = basic(login.user, login.password)
-        return self._authorization != before
-
-    async def _token(self, challenge: BearerChallenge, login: Login | None) -> str:
-        who = f"{self._who}: {challenge.host}, which gives its tokens,"
-        if not challenge.realm.startswith("https://") and not self._access.is_plain_http:
-            raise ResolutionError(Reason.DENIED, f"{who} is to be asked without TLS, while the registry has it")
-        is_seen = may_see_password(
-            challenge, self.image.host, self._access.realms, is_plain_http=self._access.is_plain_http
-        )
-        if login is not None and not is_seen:
-            told = f"{who} may not see the password; the resolver's token-realms does not name it for this registry"
-            raise ResolutionError(Reason.DENIED, told)
-        shown = None if login is None else Credential(basic(login.user, login.password), challenge.origin)
-        with failures_of(who):
-            answer = await self._session.get(
-                challenge.url(self.image.repository),
-                headers={"Accept": "application/json"},
-                max_bytes=MAX_TOKEN_BYTES,
-                credential=shown,
-            )
-        if answer.status != 200:
-            now = self._access.clock.now()
-            raise status_failure(answer, who, has_credential=login is not None, now=now)
-        return read_token(answer.body, what=who)
 
 
 def _claimed(answer: HttpAnswer, what: str) -> Digest:

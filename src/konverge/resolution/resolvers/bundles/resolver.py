@@ -11,6 +11,7 @@ from konverge.resolution.relative import beside
 from konverge.resolution.remote import http_of
 from konverge.resolution.resolver import Fetch, Parameter, Setting
 from konverge.resolution.resolvers.bundles.attached import attached_signatures
+from konverge.resolution.resolvers.bundles.authorizing import Access
 from konverge.resolution.resolvers.bundles.failures import unsupported
 from konverge.resolution.resolvers.bundles.images import Image
 from konverge.resolution.resolvers.bundles.keychains import Login, login_for
@@ -18,7 +19,7 @@ from konverge.resolution.resolvers.bundles.layers import PACKING_BYTES, unpack
 from konverge.resolution.resolvers.bundles.layouts import API_VERSION, KIND, NAME, is_bundle, layer_of
 from konverge.resolution.resolvers.bundles.manifests import Index, Manifest, chosen
 from konverge.resolution.resolvers.bundles.parameters import PARAMETERS, SETTINGS, checked, image_of, is_plain_http
-from konverge.resolution.resolvers.bundles.pulling import Access, Pulled, Registry, connected
+from konverge.resolution.resolvers.bundles.pulling import Pulled, Registry, connected
 from konverge.resolution.result import Resolved, Source
 from konverge.resolution.settings import as_list
 

@@ -1,0 +1,120 @@
+"""Shows a registry what it wants to see before it answers: a password, or a token that is given for one.
+
+An `Authorization` is for one image and one resolution, and what it has found goes to that registry alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from konverge.clock import Clock
+from konverge.network import Credential, GuardedHttp, HttpAnswer, HttpSession
+from konverge.resolution.credential_hosts import basic
+from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reasons import Reason
+from konverge.resolution.remote import failures_of, status_failure
+from konverge.resolution.resolvers.bundles.challenges import (
+    MAX_TOKEN_BYTES,
+    BearerChallenge,
+    may_see_password,
+    parse_challenges,
+    read_token,
+)
+from konverge.resolution.resolvers.bundles.images import Image
+from konverge.resolution.resolvers.bundles.keychains import Login
+
+__all__ = ["Access", "Authorization"]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a registry is asked.
+
+    Args:
+        http: Who asks.
+        clock: The time.
+        login: Finds the user and password for it, when it wants to see some.
+        realms: Which hosts may see them for its tokens, besides its own: ``registry=host``.
+        is_plain_http: Whether it is spoken to without TLS.
+    """
+
+    http: GuardedHttp
+    clock: Clock
+    login: Callable[[], Awaitable[Login | None]]
+    realms: Sequence[str] = ()
+    is_plain_http: bool = False
+
+    def origin(self, image: Image) -> str:
+        """Scheme, host and port of an image's registry."""
+        return f"{'http' if self.is_plain_http else 'https'}://{image.host}"
+
+
+class Authorization:
+    """What a registry is shown for an image; nothing until it wants to see something.
+
+    Args:
+        access: How the registry is asked.
+        session: Its connections.
+        image: Which image.
+
+    Attributes:
+        credential: What the registry is shown now; None for nothing.
+        has_login: Whether there was a user and a password to show.
+    """
+
+    def __init__(self, access: Access, session: HttpSession, image: Image) -> None:
+        self.credential: Credential | None = None
+        self.has_login = False
+        self._access = access
+        self._session = session
+        self._image = image
+
+    async def answer(self, refused: HttpAnswer) -> bool:
+        """Find what a registry wants to see that has answered 401.
+
+        Args:
+            refused: The answer.
+
+        Returns:
+            Whether there is anything to show that it has not seen yet.
+
+        Raises:
+            ResolutionError: It wants a token that is not given, or for which nobody may be asked.
+        """
+        before = self.credential
+        challenge = parse_challenges(refused.headers.get("www-authenticate", ""))
+        if challenge is None:
+            return False
+        login = await self._access.login()
+        self.has_login = login is not None
+        if isinstance(challenge, BearerChallenge):
+            self._show(await self._token(challenge, login))
+        elif login is not None:
+            self._show(basic(login.user, login.password))
+        return self.credential != before
+
+    def _show(self, value: str) -> None:
+        self.credential = Credential(value, self._access.origin(self._image))
+
+    async def _token(self, challenge: BearerChallenge, login: Login | None) -> str:
+        is_plain_http = self._access.is_plain_http
+        who = f"registry {self._image.registry}: {challenge.host}, which gives its tokens,"
+        if not challenge.realm.startswith("https://") and not is_plain_http:
+            raise ResolutionError(Reason.DENIED, f"{who} is to be asked without TLS, while the registry has it")
+        realms = self._access.realms
+        if login is not None and not may_see_password(challenge, self._image.host, realms, is_plain_http=is_plain_http):
+            told = f"{who} may not see the password; the resolver's token-realms does not name it for this registry"
+            raise ResolutionError(Reason.DENIED, told)
+        shown = None if login is None else Credential(basic(login.user, login.password), challenge.origin)
+        with failures_of(who):
+            answer = await self._session.get(
+                challenge.url(self._image.repository),
+                headers={"Accept": "application/json"},
+                max_bytes=MAX_TOKEN_BYTES,
+                credential=shown,
+            )
+        if answer.status != 200:
+            now = self._access.clock.now()
+            raise status_failure(answer, who, has_credential=login is not None, now=now)
+        return read_token(answer.body, what=who)
