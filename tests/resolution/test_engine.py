@@ -176,7 +176,7 @@ async def test_what_a_resolver_raises_by_mistake_is_told_by_type_alone() -> None
 
 
 @pytest.mark.parametrize("params", [{"url": "https://[x"}, {"from": "https://[x"}])
-async def test_a_resolver_whose_address_is_none_is_at_fault(params: dict[str, str]) -> None:
+async def test_a_resolver_whose_address_is_none_is_at_fault(params: dict[str, Any]) -> None:
     error = await refused(engine_of(Shelf()), ref(**params))
     assert (error.reason, error.message) == (Reason.INTERNAL, "resolver 'shelf' failed: ValueError")
 
