@@ -1,25 +1,19 @@
-"""``hub``: a definition from a catalogue, by its name and a version or a range of versions.
-
-Hubs stand in a list. One that cannot be asked is passed over; one that answers has the last word, also when it says
-that there is no such version: a hub that is down must not decide which version one gets, one that is up may.
-"""
+"""``hub``: what a reference to a hub may say, and how one hub is asked for it."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
 
 from konverge.errors import KonvergeError
 from konverge.feature import VersionRange
-from konverge.network import HttpSession, InvalidRequestError, parsed_url
+from konverge.network import HttpSession, InvalidRequestError
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.parameters import check_names, invalid, text_of
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest, Parameters
-from konverge.resolution.remote import CONNECTION_SETTINGS, failures_of, http_of, status_failure
+from konverge.resolution.remote import CONNECTION_SETTINGS, failures_of, status_failure
 from konverge.resolution.resolver import Fetch, Parameter, Setting
-from konverge.resolution.resolvers.hub_protocols import (
+from konverge.resolution.resolvers.hub.protocols import (
     ARTIFACT,
     TEKTON,
     TYPES,
@@ -29,19 +23,15 @@ from konverge.resolution.resolvers.hub_protocols import (
     read_content,
     read_versions,
 )
+from konverge.resolution.resolvers.hub.turns import asked_in_turn, hub_url, hubs_of
 from konverge.resolution.result import Resolved, Source
-from konverge.resolution.settings import as_list
 
 __all__ = ["HubResolver"]
 
-T = TypeVar("T")
-
 _KINDS = ("task", "pipeline", "stepaction")
 _LONGEST = 253
-_MOST_HUBS = 10
 _ENVELOPE_BYTES = 1 << 20
 """What an answer may have besides the definition: a readme, the other versions."""
-_PASSED_OVER = frozenset({Reason.UNREACHABLE, Reason.RATE_LIMITED, Reason.TIMED_OUT})
 
 
 class HubResolver:
@@ -101,7 +91,7 @@ class HubResolver:
         version = _segment(params, "version", "")
         found["version"] = exact_version(version, found["type"]) or _range(version).text
         if "url" in params:
-            found["url"] = _hub(_text(params, "url", ""))
+            found["url"] = _url(_text(params, "url", ""))
         else:
             hubs_of(found, settings)
         return found
@@ -127,64 +117,12 @@ class HubResolver:
         Raises:
             ResolutionError: There is none, or no hub answers.
         """
-        return await _asked_in_turn(fetch, lambda session, hub: _resolved(fetch, session, hub))
+        return await asked_in_turn(fetch, lambda session, hub: _resolved(fetch, session, hub))
 
 
-def hubs_of(params: Parameters, settings: Mapping[str, str]) -> Sequence[str]:
-    """The hubs that are asked, in order.
-
-    Raises:
-        ResolutionError: ``InvalidConfiguration``: the operator's list is empty, or has what is no URL.
-    """
-    if "url" in params:
-        return (str(params["url"]),)
-    setting = f"{params['type']}-hub-urls"
-    # A YAML list, as Tekton has it, is one of ours with a dash before each line.
-    listed = [each.removeprefix("- ").strip().strip("'\"") for each in as_list(settings.get(setting, ""))]
-    if not listed:
-        told = f"setting {setting!r}: expected the address of a hub, found none; give one with parameter 'url'"
-        raise ResolutionError(Reason.INVALID_CONFIGURATION, told)
-    try:
-        return tuple(dict.fromkeys(_base(each) for each in listed))[:_MOST_HUBS]
-    except InvalidRequestError as error:
-        raise ResolutionError(Reason.INVALID_CONFIGURATION, f"setting {setting!r}: a URL {error.problem}") from None
-
-
-async def _asked_in_turn(fetch: Fetch, ask: Callable[[HttpSession, str], Awaitable[T]]) -> T:
-    """What the first hub says that can be asked at all."""
-    hubs = hubs_of(fetch.params, fetch.settings)
-    failures: list[ResolutionError] = []
-    # One that hangs must leave time for the others; the last tenth is for whoever asked to be told.
-    share = fetch.seconds * 0.9 / len(hubs) if len(hubs) > 1 else None
-    async with http_of(fetch).session() as session:
-        for hub in hubs:
-            try:
-                async with asyncio.timeout(share):
-                    return await ask(session, hub)
-            except TimeoutError:
-                failures.append(ResolutionError(Reason.TIMED_OUT, f"hub {hub} did not answer within {share:g} s"))
-            except ResolutionError as error:
-                if error.reason not in _PASSED_OVER:
-                    raise
-                failures.append(error)
-    raise _combined(failures)
-
-
-def _combined(failures: Sequence[ResolutionError]) -> ResolutionError:
-    if len(failures) == 1:
-        return failures[0]
-    reasons = {failure.reason for failure in failures}
-    pauses = [each.retry_after_seconds for each in failures if each.retry_after_seconds is not None]
-    return ResolutionError(
-        reasons.pop() if len(reasons) == 1 else Reason.UNREACHABLE,
-        f"none of {len(failures)} hubs could be asked: " + "; ".join(failure.message for failure in failures),
-        retry_after_seconds=min(pauses, default=None),
-    )
-
-
-async def _pinned(fetch: Fetch, session: HttpSession, hub: str) -> Parameters:
-    params = fetch.params
-    package = _package(params)
+async def _with_best_version(fetch: Fetch, session: HttpSession, hub: str) -> Parameters:
+    """The parameters with a version in place of a range: the highest one in it that the hub has."""
+    params, package = fetch.params, _package(fetch.params)
     body = await _got(fetch, session, hub, package.list_url(hub), f"{package.kind} {package.name!r}")
     try:
         versions = read_versions(body, package.type)
@@ -194,13 +132,13 @@ async def _pinned(fetch: Fetch, session: HttpSession, hub: str) -> Parameters:
     if best is None:
         told = f"hub {hub} has no version {params['version']} of {package.kind} {package.name!r}"
         raise ResolutionError(Reason.NOT_FOUND, f"{told} (others that are no pre-releases: {len(versions)})")
-    return {**params, "version": best, "url": hub}
+    return {**params, "version": best}
 
 
 async def _resolved(fetch: Fetch, session: HttpSession, hub: str) -> Resolved:
     params = fetch.params
     if exact_version(str(params["version"]), str(params["type"])) is None:
-        params = await _pinned(fetch, session, hub)
+        params = await _with_best_version(fetch, session, hub)
     package, version = _package(params), str(params["version"])
     url = package.version_url(hub, version)
     body = await _got(fetch, session, hub, url, f"version {version} of {package.kind} {package.name!r}")
@@ -271,18 +209,11 @@ def _range(text: str) -> VersionRange:
         raise invalid("version", f"expected a version or a range of versions; {error}") from None
 
 
-def _hub(text: str) -> str:
+def _url(text: str) -> str:
     try:
-        return _base(text)
+        return hub_url(text)
     except InvalidRequestError as error:
         raise ResolutionError(Reason.INVALID_PARAMETERS, f"parameter 'url' {error.problem}") from None
-
-
-def _base(text: str) -> str:
-    url = parsed_url(text)
-    if url.query_string:
-        raise InvalidRequestError("the URL", "cannot be used: expected no query")
-    return str(url).rstrip("/")
 
 
 def _no_hub(hub: str, error: ValueError) -> ResolutionError:
