@@ -24,7 +24,7 @@ BOX = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 class Shelf:
     """A resolver of the test, with ``url`` and ``version``; versions of digits name one content for ever.
 
-    What it brings is from ``from``, where that is another place.
+    What it brings is from ``from``, where that is another place, and was redirected to ``to``.
     """
 
     answer: Callable[[Fetch, int], bytes] = lambda fetch, calls: BOX
@@ -64,4 +64,5 @@ class Shelf:
             self.running -= 1
         data = self.answer(fetch, len(self.calls))
         found = str(fetch.params.get("from", fetch.params["url"]))
-        return Resolved(data, Source(found, {"sha256": Digest.of(data).hex}))
+        source = Source(found, {"sha256": Digest.of(data).hex})
+        return Resolved(data, source, redirected_to=str(fetch.params.get("to", "")))

@@ -374,6 +374,26 @@ async def test_policies_hold_for_the_place_that_it_came_from_in_the_end() -> Non
     assert (await refused(engine_of(Shelf(), policies=[allowed, strict]), there)).reason is Reason.DENIED
 
 
+async def test_policies_hold_for_another_path_of_the_same_server() -> None:
+    there = Reference("shelf", {"url": "https://a.example/hub/box", "from": "https://a.example/other/box"})
+    allowed = Policy("only-hub", sources=(SourcePrefix.parse("https://a.example/hub"),))
+    assert (await refused(engine_of(Shelf(), policies=[allowed]), there)).reason is Reason.DENIED
+    below = Reference("shelf", {"url": "https://a.example/hub/box", "from": "https://a.example/hub/box/1"})
+    assert (await engine_of(Shelf(), policies=[allowed]).resolve(below, WEB)).policies == ("only-hub",)
+
+
+async def test_policies_hold_for_where_a_redirect_leads() -> None:
+    led = Reference("shelf", {"url": "https://a.example/box", "to": "https://b.example/box"})
+    allowed = Policy("a", sources=(SourcePrefix.parse("https://a.example"),))
+    error = await refused(engine_of(Shelf(), policies=[allowed]), led)
+    assert error.reason is Reason.DENIED
+    assert "https://a.example/box redirects: no policy lets namespace web fetch https://b.example/box" in error.message
+    also = Policy("b", sources=(SourcePrefix.parse("https://b.example"),), requires_digest=True)
+    assert (await refused(engine_of(Shelf(), policies=[allowed, also]), led)).reason is Reason.DENIED
+    led = Reference(led.resolver, led.params, digest=Digest.of(BOX))
+    assert (await engine_of(Shelf(), policies=[allowed, also]).resolve(led, WEB)).policies == ("a", "b")
+
+
 async def test_a_policy_that_asks_for_a_digest_takes_a_pin_too() -> None:
     engine = engine_of(Shelf(), policies=[Policy("strict", requires_digest=True)])
     assert (await refused(engine, ref())).reason is Reason.DENIED

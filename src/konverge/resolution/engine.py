@@ -18,13 +18,13 @@ from urllib.parse import urlsplit
 from konverge.clock import Clock, Entropy
 from konverge.kube import Object
 from konverge.network import Bounds
-from konverge.resolution.asking import Asking, contained, remote_of
+from konverge.resolution.asking import Asking, contained
 from konverge.resolution.cache import Cache, CacheKey, Failed
 from konverge.resolution.content import check_content
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.flights import Flights
 from konverge.resolution.planning import EngineOptions, Plan, Requester, ServicesFor, planned
-from konverge.resolution.policy import Admission, Policy, SignatureMode, SignatureRule, admit
+from konverge.resolution.policy import Admission, Policy, SignatureMode, SignatureRule, SourcePrefix, admit
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters, Reference
 from konverge.resolution.registry import Registry
@@ -204,16 +204,25 @@ class Engine:
                 await asyncio.wait([reading])  # a thread cannot be cancelled; its place is free when it has ended
 
     def _admitted_there(self, plan: Plan, reference: Reference, resolved: Resolved) -> Admission:
-        """What policies ask for of content from where it came in the end: of a list of hubs, not the first one's."""
+        """What policies ask for of content from where it came in the end: another one of its hubs, or a redirect."""
+        admission, source = plan.admission, resolved.source.uri
         with contained(reference.resolver):
-            if not _is_elsewhere(resolved.source.uri, plan.uri):
-                return plan.admission
-        params, namespace = plan.fetch.params, plan.fetch.namespace
-        uri = resolved.source.uri
-        there = admit(self.policies, resolver=reference.resolver, uri=uri, params=params, namespace=namespace)
-        if there.requires_digest and reference.digest is None and not plan.is_pinned:
+            is_elsewhere = not _is_within(source, plan.uri)
+            is_redirected = bool(resolved.redirected_to) and not _is_within(resolved.redirected_to, source)
+        if is_elsewhere:
+            admission = self._admitted(plan, source)
+        if is_redirected:
+            try:
+                admission = admission.with_those_of(self._admitted(plan, resolved.redirected_to))
+            except ResolutionError as error:
+                raise ResolutionError(error.reason, f"{source} redirects: {error.message}") from None
+        if admission.requires_digest and reference.digest is None and not plan.is_pinned:
             raise ResolutionError(Reason.DENIED, "a policy asks for a digest of what comes from there: give one")
-        return there
+        return admission
+
+    def _admitted(self, plan: Plan, uri: str) -> Admission:
+        name, fetch = plan.installed.resolver.name, plan.fetch
+        return admit(self.policies, resolver=name, uri=uri, params=fetch.params, namespace=fetch.namespace)
 
     async def _verified(self, admission: Admission, resolved: Resolved, found: Object) -> tuple[str, ...]:
         """Look at the signatures that policies ask for; answers what those that only warn have found."""
@@ -300,7 +309,11 @@ class Engine:
         return None if kept is None else _Answer(kept, 0)
 
 
-def _is_elsewhere(found: str, asked: str) -> bool:
-    """Tell whether an address is on another server than the one that was asked for; both have to be HTTP's."""
-    is_http = urlsplit(found).scheme in ("http", "https") and urlsplit(asked).scheme in ("http", "https")
-    return is_http and remote_of(found) != remote_of(asked)
+def _is_within(found: str, asked: str) -> bool:
+    """Tell whether an address begins with the one that was asked for. Only over HTTP there is another one."""
+    if not all(urlsplit(each).scheme in ("http", "https") for each in (found, asked)):
+        return True
+    try:
+        return SourcePrefix.parse(asked).covers(found)
+    except ValueError:
+        return False

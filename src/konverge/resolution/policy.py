@@ -176,6 +176,16 @@ class Admission:
     private_networks: tuple[IPv4Network | IPv6Network, ...] = ()
     is_public: bool = False
 
+    def with_those_of(self, other: Admission) -> Admission:
+        """Both, for content that went by two places: what either asks for, and what both allow."""
+        return Admission(
+            policies=tuple(dict.fromkeys((*self.policies, *other.policies))),
+            requires_digest=self.requires_digest or other.requires_digest,
+            signatures=tuple(dict.fromkeys((*self.signatures, *other.signatures))),
+            private_networks=tuple(each for each in self.private_networks if each in other.private_networks),
+            is_public=self.is_public and other.is_public,
+        )
+
 
 def admit(policies: Iterable[Policy], *, resolver: str, uri: str, params: Parameters, namespace: str) -> Admission:
     """Decide whether something may be fetched, before anything is connected to.

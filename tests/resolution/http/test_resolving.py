@@ -291,6 +291,12 @@ async def test_a_credential_does_not_follow_a_redirect_to_another_host() -> None
     assert "Authorization" not in seen.requests[0].headers
 
 
+async def test_where_a_redirect_led_is_told_without_its_query() -> None:
+    async with site(Seen(TASK)) as other, site(to(f"{other}/b?token=hunter2")) as url:
+        found = await resolve(HTTP, {"url": url}, PLAIN)
+    assert (found.source.uri, found.redirected_to) == (f"{url}/", f"{other}/b")
+
+
 async def test_a_redirect_to_what_may_not_be_reached_is_denied_without_its_place() -> None:
     async with site(to("http://169.254.169.254/latest")) as url:
         error = await refused(HTTP, {"url": url})
