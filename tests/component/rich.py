@@ -19,7 +19,11 @@ _NETWORKS = {"embedded": "10.96.213", "real": "10.0.213"}
 
 
 def _loaded(text: str) -> dict[str, dict[str, Object]]:
-    return {kind: variants for kind, variants in yaml.load(text, Loader=yaml.CSafeLoader).items() if not kind.startswith(".")}
+    return {
+        kind: variants
+        for kind, variants in yaml.load(text, Loader=yaml.CSafeLoader).items()
+        if not kind.startswith(".")
+    }
 
 
 KINDS, WORKLOADS = ([(kind, variant) for kind, found in _loaded(text).items() for variant in found] for text in _TEXTS)
