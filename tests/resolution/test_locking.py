@@ -14,7 +14,7 @@ from konverge.errors import ConfigurationError
 from konverge.resolution import Digest, Reason, Reference, ResolutionError, Source
 from konverge.resolution.content_folder import ContentFolder
 from konverge.resolution.engine import Engine
-from konverge.resolution.lock import MAX_LOCK_ENTRIES, Lock, LockEntry
+from konverge.resolution.lock import MAX_LOCK_BYTES, MAX_LOCK_ENTRIES, Lock, LockEntry
 from konverge.resolution.locking import LockedDefinitions
 from konverge.resolution.policy import Policy, SourcePrefix
 from konverge.resolution.tree import Node, resolve_tree
@@ -150,6 +150,15 @@ async def test_a_lock_file_has_so_many_entries_also_when_they_come_at_once() -> 
     (refusal,) = (each for each in answers if isinstance(each, ResolutionError))
     assert (refusal.reason, refusal.message) == (Reason.TOO_LARGE, "a lock file has at most 1000 entries")
     assert len(Lock.read(source.lock.text().encode(), file="l")) == MAX_LOCK_ENTRIES
+
+
+def test_a_lock_file_that_could_not_be_read_again_is_not_written() -> None:
+    entry = LockEntry(resolver="shelf", digest=str(Digest.of(b"")), source=Source(ROOT, {}))
+    many = Lock(msgspec.structs.replace(entry, params={"url": str(number)}) for number in range(MAX_LOCK_ENTRIES + 1))
+    large = Lock([msgspec.structs.replace(entry, params={"url": "x" * MAX_LOCK_BYTES})])
+    for lock in (many, large):
+        with pytest.raises(ConfigurationError, match="expected a lock file of at most 1000 entries and 4 MiB, found"):
+            lock.text()
 
 
 async def test_a_default_that_is_written_out_is_the_same_reference_whichever_was_locked() -> None:

@@ -12,7 +12,8 @@ from konverge.box.running.imports import content_folder_of, imports_in, lock_fil
 from konverge.cli.box import read_box
 from konverge.cli.program import verbose_option
 from konverge.cli.resolve import ended_by_reason, shared_options
-from konverge.cli.resolving import Flags, lock_roots
+from konverge.cli.resolve_flags import Flags
+from konverge.cli.resolving import lock_roots
 
 __all__ = ["box_lock"]
 

@@ -99,7 +99,8 @@ def resolve(ctx: click.Context, /, **given: Any) -> None:
     Exit code 0: it is there; 1: the reference is wrong, or there is no such thing; 3: policy or configuration does not
     allow it; 6: it may be there later; 7: it is not what its digest, its signature or the lock file says.
     """
-    from konverge.cli.resolving import Flags, fetch_all
+    from konverge.cli.resolve_flags import Flags
+    from konverge.cli.resolving import fetch_all
 
     if ctx.invoked_subcommand is not None:
         if any(_is_given(ctx, name) for name in given):
@@ -139,7 +140,8 @@ def _command_of(resolver: Resolver) -> click.Command:
 
     @click.pass_context
     def called(ctx: click.Context, /, **given: Any) -> None:
-        from konverge.cli.resolving import Flags, resolve_one
+        from konverge.cli.resolve_flags import Flags
+        from konverge.cli.resolving import resolve_one
 
         params = {name: given.pop(variable) for variable, name in names.items()}
         _run(ctx, resolve_one(Flags.of(ctx, given, resolver.name, params)), told_as)

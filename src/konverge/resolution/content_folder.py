@@ -16,7 +16,7 @@ from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest
 from konverge.resolution.result import MAX_CONTENT_BYTES
 
-__all__ = ["ContentFolder"]
+__all__ = ["ContentFolder", "replace_file"]
 
 
 class ContentFolder:
@@ -63,17 +63,7 @@ class ContentFolder:
         """
         digest = Digest.of(data)
         self.folder.mkdir(parents=True, exist_ok=True)
-        handle, made = tempfile.mkstemp(prefix=".", dir=self.folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            os.chmod(made, 0o644)
-            # At once: whoever reads meanwhile finds the whole of it or nothing.
-            os.replace(made, self._path(digest))
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(made)
-            raise
+        replace_file(self._path(digest), data)
         self._shrink(self._path(digest))
         return digest
 
@@ -93,6 +83,24 @@ class ContentFolder:
             if index and (index >= self._max_files or size_bytes > self._max_bytes):
                 with contextlib.suppress(OSError):
                     path.unlink()
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file at once: who reads meanwhile, or is left with it when this is interrupted, has the old one or this.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    handle, made = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(made, 0o644)
+        os.replace(made, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(made)
+        raise
 
 
 def _unfit(path: Path, why: str) -> ResolutionError:

@@ -141,13 +141,21 @@ class Lock:
         return self.having(msgspec.structs.replace(entry, root=True))
 
     def text(self) -> str:
-        """The lock file: the same bytes for the same entries."""
+        """The lock file: the same bytes for the same entries.
+
+        Raises:
+            konverge.errors.ConfigurationError: It would be larger than one that can be read.
+        """
         told = {
             "apiVersion": _API_VERSION,
             "kind": _KIND,
             "entries": [msgspec.to_builtins(entry, order="sorted") for entry in self],
         }
-        return _HEADER + yaml.safe_dump(told, sort_keys=False, width=1 << 16, allow_unicode=True)
+        text = _HEADER + yaml.safe_dump(told, sort_keys=False, width=1 << 16, allow_unicode=True)
+        if len(self) > MAX_LOCK_ENTRIES or len(text.encode()) > MAX_LOCK_BYTES:
+            expected = f"at most {MAX_LOCK_ENTRIES} entries and {MAX_LOCK_BYTES >> 20} MiB"
+            raise ConfigurationError(f"expected a lock file of {expected}, found {len(self)}; divide it into several")
+        return text
 
     @classmethod
     def read(cls, text: bytes, *, file: str) -> Lock:

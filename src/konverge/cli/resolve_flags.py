@@ -1,0 +1,194 @@
+"""What the options of ``konverge resolve`` say: a reference, policies, what an engine is set up with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from konverge.cli.yaml_documents import read_objects
+from konverge.crd import crd_manifest
+from konverge.errors import ConfigurationError
+from konverge.kube import Object
+from konverge.resolution.engine import EngineOptions
+from konverge.resolution.local import CredentialPlace, LocalHints, LocalSetup
+from konverge.resolution.policy import Policy
+from konverge.resolution.reference import Digest, Reference, Value
+from konverge.resolution.requests.kinds import ResolutionPolicy
+from konverge.resolution.requests.policies import read_policy
+from konverge.resolution.signatures import SignatureVerifier
+
+__all__ = ["Flags", "read_file"]
+
+_MAX_CERTIFICATES = 1 << 20
+_HINTS = LocalHints(
+    networks="--allow-network CIDR allows one",
+    credentials="--credential NAME/KEY=env:VARIABLE or file:PATH",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What the options say; made by `of`.
+
+    Args:
+        reference: What to get; None when there is a lock file alone.
+        output: What to print of it.
+        namespace: For which namespace policies are asked.
+        seconds: How long everything may take.
+        lock_file: The lock file; None for none.
+        content: Its folder of content.
+        is_offline: Ask nobody.
+        is_update: Lock what is there now.
+        setup: What the engine is set up with.
+        kubeconfig: The kubeconfig file and its context, for a cluster; None where none is needed.
+    """
+
+    reference: Reference | None
+    output: Literal["content", "json"]
+    namespace: str
+    seconds: float
+    lock_file: Path | None
+    content: Path
+    is_offline: bool
+    is_update: bool
+    setup: LocalSetup
+    kubeconfig: tuple[Path | None, str | None] | None
+
+    @classmethod
+    def of(
+        cls,
+        ctx: click.Context,
+        given: Mapping[str, Any],
+        resolver: str = "",
+        params: Mapping[str, str | None] | None = None,
+    ) -> Flags:
+        """Read the options.
+
+        Args:
+            ctx: The command.
+            given: The options of all resolvers.
+            resolver: The resolver; empty for none.
+            params: Its parameters, None where an option was not given.
+
+        Raises:
+            click.UsageError: They do not go together, or one cannot be read.
+            konverge.errors.ConfigurationError: A file cannot be used.
+        """
+        lock_file: Path | None = given["lock_file"]
+        for name in ("is_offline", "is_update", "content"):
+            if given[name] and lock_file is None:
+                raise click.UsageError(f"--{name.removeprefix('is_')} goes with --lock FILE", ctx)
+        if given["is_offline"] and given["is_update"]:
+            raise click.UsageError("--offline asks nobody, and --update asks what is there now: give one of them", ctx)
+        try:
+            credentials = tuple(CredentialPlace.parse(each) for each in given["credentials"])
+        except ValueError as error:
+            raise click.BadParameter(str(error), ctx, param_hint="--credential") from None
+        settings = _pairs(ctx, "--setting", given["settings"])
+        if settings and not resolver:
+            raise click.UsageError("--setting is for one resolver: name it", ctx)
+        needs_cluster = resolver == "cluster" or given["kubeconfig_file"] or given["context"]
+        return cls(
+            reference=_reference(ctx, resolver, params or {}, given) if resolver else None,
+            output=given.get("output", "content"),
+            namespace=given["namespace"],
+            seconds=given["seconds"],
+            lock_file=lock_file,
+            content=given["content"] or Path(f"{lock_file or ''}.d"),
+            is_offline=given["is_offline"],
+            is_update=given["is_update"],
+            setup=LocalSetup(
+                settings={resolver: settings} if settings else {},
+                policies=tuple(policy for file in given["policy_files"] for policy in _policies(file)),
+                credentials=credentials,
+                networks=given["networks"],
+                certificates=_certificates(given["certificates"]),
+                options=EngineOptions(timeout=timedelta(seconds=given["seconds"])),
+                verifier=SignatureVerifier(given["trusted_root"]),
+                hints=_HINTS,
+            ),
+            kubeconfig=(given["kubeconfig_file"], given["context"]) if needs_cluster else None,
+        )
+
+
+def _reference(
+    ctx: click.Context, resolver: str, params: Mapping[str, str | None], given: Mapping[str, Any]
+) -> Reference:
+    found: dict[str, Value] = {name: value for name, value in params.items() if value is not None}
+    for name, value in _pairs(ctx, "--param", given["parameters"]).items():
+        if name in found:
+            raise click.UsageError(f"--param {name} is given by an option of its own, too: give one of them", ctx)
+        found[name] = value
+    try:
+        digest = None if given["digest"] is None else Digest.parse(given["digest"])
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param_hint="--digest") from None
+    return Reference(resolver, found, digest)
+
+
+def _pairs(ctx: click.Context, option: str, given: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not name or not equals or name in found:
+            raise click.BadParameter(
+                f"expected NAME=VALUE, each name once, found {name[:40]!r}", ctx, param_hint=option
+            )
+        found[name] = value
+    return found
+
+
+def _policies(file: Path) -> list[Policy]:
+    found = []
+    for obj in read_objects(file):
+        if obj.get("kind") != "ResolutionPolicy":
+            raise ConfigurationError(f"{file}: expected ResolutionPolicy objects, found {str(obj.get('kind'))[:80]}")
+        if not isinstance(obj.get("metadata"), dict) or not obj["metadata"].get("name"):
+            raise ConfigurationError(f"{file}: a ResolutionPolicy has no metadata.name")
+        # A server would refuse a field that it does not know; what is misspelt must not be a policy that asks for less.
+        if unknown := sorted(_unknown(obj, crd_manifest(ResolutionPolicy)["spec"]["versions"][0]["schema"])):
+            raise ConfigurationError(f"{file}: ResolutionPolicy {obj['metadata']['name']}: unknown field {unknown[0]}")
+        policy = read_policy(obj)
+        if not isinstance(policy, Policy):
+            raise ConfigurationError(f"{file}: ResolutionPolicy {policy.scope.name}: {'; '.join(policy.mistakes)}")
+        found.append(policy)
+    if not found:
+        raise ConfigurationError(f"{file}: expected ResolutionPolicy objects, found none")
+    return found
+
+
+def _unknown(obj: Object, schema: Object) -> Iterator[str]:
+    """The paths of fields that a definition's schema does not have; of metadata everything is known."""
+    pending = [("spec", obj.get("spec"), schema["openAPIV3Schema"]["properties"]["spec"])]
+    yield from (name for name in obj if name not in schema["openAPIV3Schema"]["properties"])
+    while pending:
+        path, value, below = pending.pop()
+        if isinstance(value, list) and "items" in below:
+            pending += [(f"{path}[{place}]", each, below["items"]) for place, each in enumerate(value)]
+        elif isinstance(value, dict) and "properties" in below:
+            yield from (f"{path}.{name}" for name in value if name not in below["properties"])
+            pending += [
+                (f"{path}.{name}", value[name], each) for name, each in below["properties"].items() if name in value
+            ]
+
+
+def _certificates(file: Path | None) -> str:
+    return "" if file is None else read_file(file, _MAX_CERTIFICATES).decode("utf-8", "replace")
+
+
+def read_file(file: Path, max_bytes: int) -> bytes:
+    """A file that an option names, and of a longer one no more than tells that it is longer.
+
+    Raises:
+        konverge.errors.ConfigurationError: It cannot be read.
+    """
+    try:
+        with file.open("rb") as opened:
+            return opened.read(max_bytes + 1)
+    except OSError as error:
+        raise ConfigurationError(f"{file}: {error.strerror}") from error
