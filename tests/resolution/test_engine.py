@@ -418,6 +418,12 @@ async def test_others_go_on_while_large_content_is_read() -> None:
     assert turns > 100
 
 
+async def test_what_is_recorded_of_content_is_bounded() -> None:
+    error = await refused(engine_of(Shelf()), Reference("shelf", {"url": "https://a.example", "from": "x" * 40_000}))
+    assert error.reason is Reason.TOO_LARGE
+    assert "expected at most 32768 bytes, found 40" in error.message
+
+
 async def test_what_is_no_definition_does_not_come_out() -> None:
     shelf = Shelf(lambda fetch, calls: b"root:x:0:0\n")
     assert (await refused(engine_of(shelf), ref())).reason is Reason.UNSUPPORTED_CONTENT

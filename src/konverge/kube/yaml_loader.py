@@ -29,7 +29,7 @@ _NUMBERS_BEGIN = frozenset("-+.0123456789")
 _TRUTHS_BEGIN = frozenset("yYnNtTfFoO")
 _BASES = (10, 8, 16, 2)  # in the order of the groups above
 _MOST_DIGITS = 64  # of a whole number of 64 bits
-_WHOLE = 1e21  # from here on, JSON's usual form has an exponent
+_WHOLE = 2.0**63  # what is larger has digits that nobody has written
 
 
 class TooManyValuesError(yaml.MarkedYAMLError):

@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 from urllib.parse import urlsplit
 
+import msgspec
+
 from konverge.clock import Clock, Entropy
 from konverge.kube import Object
 from konverge.network import Bounds
@@ -36,8 +38,9 @@ __all__ = ["Engine", "EngineOptions", "Outcome", "Requester", "ServicesFor", "Ve
 
 T = TypeVar("T")
 
+_MOST_RECORDED = 32 * 1024
+"""Bytes of a record. Whoever made an image says what its layers are called, and the record goes into a status."""
 _SMALL_BYTES, _READ_AT_ONCE = 16 * 1024, 2
-
 
 Verifier = Callable[[Resolved, Object, SignatureRule], Awaitable[str]]
 """Tells what is wrong with the signature of content under one rule; empty for nothing."""
@@ -288,6 +291,11 @@ class Engine:
         if not isinstance(resolved, Resolved):
             told = f"resolver {resolver.name!r} failed: it answered with no Resolved"
             raise ResolutionError(Reason.INTERNAL, told)
+        with contained(resolver.name):
+            size = len(msgspec.json.encode((resolved.source, resolved.annotations, resolved.pinned)))
+        if size > _MOST_RECORDED:
+            told = f"what is to be recorded of the content is too large: expected at most {_MOST_RECORDED} bytes"
+            raise ResolutionError(Reason.TOO_LARGE, f"{told}, found {size}")
         return _Answer(resolved, attempts)
 
     async def _attempted(self, plan: Plan, work: Callable[[], Awaitable[T]]) -> tuple[T, int]:
