@@ -16,10 +16,16 @@ from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.resolver import Setting
 
-__all__ = ["CONFIG_KEY", "ResolverSettings", "as_boolean", "as_duration", "as_list", "parse_settings"]
+__all__ = ["CONFIG_KEY", "FETCH_SETTINGS", "ResolverSettings", "as_boolean", "as_duration", "as_list", "parse_settings"]
 
 CONFIG_KEY = "configKey"
 """The parameter that chooses a set."""
+
+FETCH_SETTINGS: dict[str, Setting] = {
+    "fetch-timeout": Setting("How long one resolution may take", "duration", "1m"),
+    "default-cache-mode": Setting("`auto`, `always` or `never`, for references that do not say it", default="auto"),
+}
+"""What the engine itself looks at; of every resolver."""
 
 _MAX_ENTRIES = 500
 

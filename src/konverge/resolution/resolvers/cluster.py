@@ -20,7 +20,7 @@ from konverge.resolution.reference import Digest, Parameters, canonical_json
 from konverge.resolution.relative import beside
 from konverge.resolution.resolver import Fetch, Parameter, Setting
 from konverge.resolution.result import Resolved, Source
-from konverge.resolution.settings import as_boolean, as_list
+from konverge.resolution.settings import FETCH_SETTINGS, as_boolean, as_list
 
 __all__ = ["ClusterResolver", "clean", "may_be_read"]
 
@@ -65,11 +65,16 @@ class ClusterResolver:
         "as-requester": Setting(
             "Refuse what the ServiceAccount for which is asked may not read by itself", "boolean", "false"
         ),
-        "fetch-timeout": Setting("How long one resolution may take", "duration", "1m"),
+        "fetch-timeout": FETCH_SETTINGS["fetch-timeout"],
     }
 
     def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
-        """Check the parameters, and whether the namespace may be read at all."""
+        """The parameters with their defaults.
+
+        Raises:
+            ResolutionError: ``InvalidParams``, naming the parameter; ``Denied``: the namespace, or the kind, is never
+                read.
+        """
         check_names(params, self.parameters)
         kind = _text(params, "kind", settings.get("default-kind", ""))
         name = _text(params, "name", "")
@@ -118,7 +123,11 @@ class ClusterResolver:
         return None
 
     async def resolve(self, fetch: Fetch) -> Resolved:
-        """Read the object."""
+        """Read the object.
+
+        Raises:
+            ResolutionError: There is none, it may not be read, or the cluster does not answer.
+        """
         cluster = fetch.services.cluster
         if cluster is None:
             raise ResolutionError(

@@ -17,6 +17,7 @@ from konverge.resolution.relative import beside
 from konverge.resolution.remote import CONNECTION_SETTINGS, failures_of, http_of, status_failure
 from konverge.resolution.resolver import Fetch, Parameter, Setting
 from konverge.resolution.result import Resolved, Source
+from konverge.resolution.settings import FETCH_SETTINGS
 
 __all__ = ["HttpResolver"]
 
@@ -51,8 +52,7 @@ class HttpResolver:
         "digest": Parameter("What the content has to be: sha256: or sha512: and hexadecimal digits"),
     }
     settings: Mapping[str, Setting] = {
-        "fetch-timeout": Setting("How long one resolution may take", "duration", "1m"),
-        "default-cache-mode": Setting("`auto`, `always` or `never`, for references that do not say it", default="auto"),
+        **FETCH_SETTINGS,
         **CREDENTIAL_SETTINGS,
         **CONNECTION_SETTINGS,
     }

@@ -13,7 +13,7 @@ from konverge.resolution.reference import Parameters
 from konverge.resolution.remote import CONNECTION_SETTINGS
 from konverge.resolution.resolver import Parameter, Setting
 from konverge.resolution.resolvers.bundles.images import Image, parse_image, registry_name
-from konverge.resolution.settings import as_list
+from konverge.resolution.settings import FETCH_SETTINGS, as_list
 
 __all__ = ["PARAMETERS", "SETTINGS", "checked", "image_of", "is_plain_http"]
 
@@ -32,8 +32,7 @@ PARAMETERS: dict[str, Parameter] = {
 """By name, in the order of the documentation."""
 
 SETTINGS: dict[str, Setting] = {
-    "fetch-timeout": Setting("How long one resolution may take", "duration", "1m"),
-    "default-cache-mode": Setting("`auto`, `always` or `never`, for references that do not say it", default="auto"),
+    **FETCH_SETTINGS,
     "default-kind": Setting("The kind of references without one", default="task"),
     "default-service-account": Setting(
         "The ServiceAccount of references without one; empty for none", default="default"

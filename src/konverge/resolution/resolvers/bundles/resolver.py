@@ -32,7 +32,14 @@ _MAX_PULL_SECRETS = 20
 
 
 class BundlesResolver:
-    """Gets one layer of an image."""
+    """Gets one layer of an image.
+
+    Attributes:
+        name: ``bundles``.
+        parameters: Its parameters.
+        settings: Its settings.
+        reads: Secrets, and the ServiceAccounts that name some.
+    """
 
     name = "bundles"
     parameters: Mapping[str, Parameter] = PARAMETERS
@@ -40,7 +47,11 @@ class BundlesResolver:
     reads = ("secrets", "serviceaccounts")
 
     def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
-        """The parameters with their defaults, the image in its one spelling."""
+        """The parameters with their defaults, the image in its one spelling.
+
+        Raises:
+            ResolutionError: ``InvalidParams``, naming the parameter; ``Denied``: the registry may not be asked.
+        """
         return checked(params, settings)
 
     def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
@@ -68,6 +79,9 @@ class BundlesResolver:
         """The parameters with the digest that the tag is now: one request without a body.
 
         A registry that does not say it there is believed nothing: None, and the manifest tells.
+
+        Raises:
+            ResolutionError: There is no such image, or the registry cannot be asked.
         """
         image = image_of(fetch.params)
         if image.digest is not None:
@@ -77,7 +91,11 @@ class BundlesResolver:
         return None if digest is None else {**fetch.params, "bundle": str(image.at(digest))}
 
     async def resolve(self, fetch: Fetch) -> Resolved:
-        """Get the manifest and the one layer."""
+        """Get the manifest and the one layer.
+
+        Raises:
+            ResolutionError: There is none, or it cannot be had.
+        """
         image = image_of(fetch.params)
         async with connected(_access(fetch, image), image) as registry:
             named = await registry.manifest(image.digest if image.digest is not None else image.tag)

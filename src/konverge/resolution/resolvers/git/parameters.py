@@ -13,7 +13,7 @@ from konverge.resolution.remote import CONNECTION_SETTINGS
 from konverge.resolution.resolver import Parameter, Setting
 from konverge.resolution.resolvers.git.names import checked_path, checked_revision
 from konverge.resolution.resolvers.git.remotes import Remote, parse_remote
-from konverge.resolution.settings import as_boolean
+from konverge.resolution.settings import FETCH_SETTINGS, as_boolean
 
 __all__ = [
     "PARAMETERS",
@@ -60,8 +60,7 @@ PARAMETERS: dict[str, Parameter] = {
 """By name, in the order of the documentation."""
 
 SETTINGS: dict[str, Setting] = {
-    "fetch-timeout": Setting("How long one resolution may take", "duration", "1m"),
-    "default-cache-mode": Setting("`auto`, `always` or `never`, for references that do not say it", default="auto"),
+    **FETCH_SETTINGS,
     "default-url": Setting("The repository of references with neither `url` nor `repo`"),
     "default-revision": Setting("The revision of references without one", default="main"),
     "default-org": Setting("The `org` of references with a `repo` and without an `org`"),

@@ -25,6 +25,7 @@ from konverge.resolution.resolvers.hub.protocols import (
 )
 from konverge.resolution.resolvers.hub.turns import asked_in_turn, hub_url, hubs_of
 from konverge.resolution.result import Resolved, Source
+from konverge.resolution.settings import FETCH_SETTINGS
 
 __all__ = ["HubResolver"]
 
@@ -70,8 +71,8 @@ class HubResolver:
             "Artifact Hubs, in the order in which they are asked", "list", "https://artifacthub.io"
         ),
         "tekton-hub-urls": Setting("Tekton Hubs, in the order in which they are asked", "list"),
+        **FETCH_SETTINGS,
         "fetch-timeout": Setting("How long one resolution may take, all hubs together", "duration", "1m"),
-        "default-cache-mode": Setting("`auto`, `always` or `never`, for references that do not say it", default="auto"),
         **CONNECTION_SETTINGS,
     }
 
