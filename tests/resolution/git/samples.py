@@ -12,12 +12,15 @@ from typing import Any
 from konverge.clock import SystemClock
 from konverge.resolution import Fetch, Reason, ResolutionError, Resolved, Services
 from konverge.resolution.resolvers.git import GitResolver
+from konverge.resolution.resolvers.git.processes import Limits
 from konverge.resolution.settings import parse_settings
 from konverge.resolution.workspaces import Folders
 from tests.resolution.servers.git import git
 
 __all__ = [
     "BOX",
+    "LIMITS",
+    "PATH",
     "Loopback",
     "Samples",
     "Secrets",
@@ -29,6 +32,8 @@ __all__ = [
     "texts_in",
 ]
 
+LIMITS = Limits(memory_bytes=1 << 30, file_bytes=1 << 20, output_bytes=1 << 16)
+PATH = {"PATH": os.environ["PATH"]}
 BOX = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 
 

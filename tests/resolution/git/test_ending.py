@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,16 +11,13 @@ import pytest
 
 from konverge.clock import SystemClock
 from konverge.resolution import Reason, ResolutionError
-from konverge.resolution.resolvers.git.processes import Limits, run
+from konverge.resolution.resolvers.git.processes import run
 from konverge.resolution.workspaces import Folders
-from tests.resolution.git.samples import fetch_of, files_in, processes_in, resolve
+from tests.resolution.git.samples import LIMITS, PATH, fetch_of, files_in, processes_in, resolve
 from tests.resolution.servers.git import GitServer
 from tests.resolution.servers.git_faults import FaultServer, fault_server
 
 pytestmark = pytest.mark.anyio
-
-LIMITS = Limits(memory_bytes=1 << 30, file_bytes=1 << 20, output_bytes=1 << 16)
-PATH = {"PATH": os.environ["PATH"]}
 
 KILLED = """
 import asyncio, sys

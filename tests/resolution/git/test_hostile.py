@@ -24,8 +24,7 @@ from konverge.resolution.resolvers.git.memory import Memory, held_bytes
 from konverge.resolution.resolvers.git.processes import Finished, Limits, run
 from konverge.resolution.sharing import Shared
 from konverge.resolution.workspaces import Folders
-from tests.resolution.git.samples import fetch_of, files_in, resolve
-from tests.resolution.git.test_ending import LIMITS, PATH
+from tests.resolution.git.samples import LIMITS, PATH, fetch_of, files_in, resolve
 from tests.resolution.servers.git_packs import (
     BLOB,
     COMMIT,

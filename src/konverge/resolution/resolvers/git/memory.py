@@ -1,7 +1,7 @@
 """How much memory git has: all of it that runs at the same time, not only each process for itself.
 
-The limit of a process says nothing of many: whoever names a hostile server in a few references at once would otherwise
-have the resolvers' own process ended, which is in the same group of the kernel's (a Pod's).
+The limit of a process says nothing of many. With a few references at once to a hostile server, somebody could use up
+the memory of the Pod, and the kernel might end the resolvers' own process, which has the same memory.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 
-from konverge.clock import Clock, SystemClock
+from konverge.clock import SystemClock
 from konverge.resolution.sharing import Shared
 
 __all__ = ["Memory", "held_bytes"]
@@ -19,14 +19,10 @@ _PROCESSES = Path("/proc")
 
 
 class Memory:
-    """What all programs hold that are watched here; one for a resolver.
+    """The memory of all programs that are watched here; a resolver has one for all that it runs."""
 
-    Args:
-        clock: Times the looks. That of the machine by default: programs grow by no other.
-    """
-
-    def __init__(self, clock: Clock | None = None) -> None:
-        self._clock = clock or SystemClock()
+    def __init__(self) -> None:
+        self._clock = SystemClock()  # programs grow in real time, whatever a resolution's clock says
         self._shared: Shared[int] = Shared()
 
     async def until_too_much(self, process: int, *, max_bytes: int) -> None:
@@ -46,9 +42,12 @@ class Memory:
 
 
 def held_bytes(process: int) -> int:
-    """What a process and all that it has started hold of memory for themselves; what they share with others not.
+    """How much memory a process and all that it has started have for themselves, without what they share with others.
 
     It takes some 100 µs. Where the kernel does not tell, it is nothing, and the limit of each process is all there is.
+
+    Args:
+        process: Its number.
     """
     held, waiting = 0, [process]
     while waiting:

@@ -62,7 +62,7 @@ class Finished:
         output: What it printed, up to the limit.
         errors: The beginning of its standard error.
         is_cut: Whether it was killed for printing too much.
-        is_starved: Whether it was killed because `run` was told so.
+        is_starved: Whether it was killed because `until_too_much` returned (see `run`).
     """
 
     status: int

@@ -60,7 +60,7 @@ class Bounds:
     Args:
         repository_bytes: How much may be fetched.
         memory_bytes: How much memory each of its processes may have.
-        until_too_much: Given a process, returns when there is too little left for all that run; see `run`.
+        until_too_much: Given a process, returns when all that run have too much together and it has to end; see `run`.
     """
 
     repository_bytes: int
@@ -113,6 +113,11 @@ class Repository:
 
     async def file(self, commit: str, path: str, *, max_bytes: int) -> File:
         """A file of a commit, as it is stored: no filter, no conversion of line ends.
+
+        Args:
+            commit: The commit's id, or that of a tag of it.
+            path: Which file.
+            max_bytes: How large it may be.
 
         Raises:
             ResolutionError: There is none, or it cannot be had.
