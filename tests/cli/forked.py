@@ -23,7 +23,8 @@ from typing import Self
 # Each command's module imports what it needs when it is called; some of that is late imports.
 _IMPORTED = (
     *(f"konverge.cli.{name}" for name in ("box", "crd", "diff", "explain", "local", "preview", "rbac", "run", "types")),
-    *("konverge.cli.resolve", "konverge.cli.resolve_flags", "konverge.cli.resolving", "konverge.resolution.resolvers.git"),
+    *("konverge.cli.resolve", "konverge.cli.resolve_flags", "konverge.cli.resolving"),
+    "konverge.resolution.resolvers.git",
     *("konverge.cli.webhooks", "konverge.client.connect", "konverge.client.http", "konverge.localcluster"),
     *("aiohttp", "jinja2", "nodesemver", "yaml"),
 )

@@ -14,7 +14,7 @@ from konverge.errors import ConfigurationError
 from konverge.resolution import Digest, Reason, Reference, ResolutionError, Source
 from konverge.resolution.content_folder import ContentFolder
 from konverge.resolution.engine import Engine
-from konverge.resolution.lock import MAX_LOCK_BYTES, MAX_LOCK_ENTRIES, Lock, LockEntry
+from konverge.resolution.lock import MAX_LOCK_ENTRIES, Lock, LockEntry
 from konverge.resolution.locking import LockedDefinitions
 from konverge.resolution.policy import Policy, SourcePrefix
 from konverge.resolution.tree import Node, resolve_tree
@@ -152,12 +152,14 @@ async def test_a_lock_file_has_so_many_entries_also_when_they_come_at_once() -> 
     assert len(Lock.read(source.lock.text().encode(), file="l")) == MAX_LOCK_ENTRIES
 
 
-def test_a_lock_file_that_could_not_be_read_again_is_not_written() -> None:
+def test_a_lock_file_that_could_not_be_read_again_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("konverge.resolution.lock.MAX_LOCK_ENTRIES", 3)
+    monkeypatch.setattr("konverge.resolution.lock.MAX_LOCK_BYTES", 1 << 20)
     entry = LockEntry(resolver="shelf", digest=str(Digest.of(b"")), source=Source(ROOT, {}))
-    many = Lock(msgspec.structs.replace(entry, params={"url": str(number)}) for number in range(MAX_LOCK_ENTRIES + 1))
-    large = Lock([msgspec.structs.replace(entry, params={"url": "x" * MAX_LOCK_BYTES})])
+    many = Lock(msgspec.structs.replace(entry, params={"url": str(number)}) for number in range(4))
+    large = Lock([msgspec.structs.replace(entry, params={"url": "x" * (1 << 20)})])
     for lock in (many, large):
-        with pytest.raises(ConfigurationError, match="expected a lock file of at most 1000 entries and 4 MiB, found"):
+        with pytest.raises(ConfigurationError, match="expected a lock file of at most 3 entries and 1 MiB, found"):
             lock.text()
 
 

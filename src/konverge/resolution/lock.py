@@ -151,7 +151,7 @@ class Lock:
             "kind": _KIND,
             "entries": [msgspec.to_builtins(entry, order="sorted") for entry in self],
         }
-        text = _HEADER + yaml.safe_dump(told, sort_keys=False, width=1 << 16, allow_unicode=True)
+        text = _HEADER + yaml.dump(told, Dumper=yaml.CSafeDumper, sort_keys=False, width=1 << 16, allow_unicode=True)
         if len(self) > MAX_LOCK_ENTRIES or len(text.encode()) > MAX_LOCK_BYTES:
             expected = f"at most {MAX_LOCK_ENTRIES} entries and {MAX_LOCK_BYTES >> 20} MiB"
             raise ConfigurationError(f"expected a lock file of {expected}, found {len(self)}; divide it into several")
