@@ -4,9 +4,10 @@ r"""What any resolver has to do, as tests: a class to inherit from, and a specim
 
     class TestFolderResolver(ResolverConformance):
         @pytest.fixture
-        def specimen(self, tmp_path: Path) -> Specimen:
+        def specimen(self, tmp_path: Path) -> Iterator[Specimen]:
             (tmp_path / "a.yaml").write_text("apiVersion: v1\nkind: ConfigMap\n")
-            return Specimen(FolderResolver(), services(), settings=..., good={...}, missing={...})
+            with loopback_services() as services:
+                yield Specimen(FolderResolver(), services, settings=..., good={...}, missing={...})
 
 The tests are coroutines for anyio's plugin of pytest, which the test's module has to ask for
 (``pytestmark = pytest.mark.anyio``). With ``pytest.register_assert_rewrite("konverge.resolution.testing")`` in a
@@ -16,14 +17,17 @@ The tests are coroutines for anyio's plugin of pytest, which the test's module h
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from konverge.clock import Clock, SeededEntropy
+from konverge.clock import Clock, SeededEntropy, SystemClock
 from konverge.kube.names import dns_label_mistakes
+from konverge.network import GuardedHttp, Names, Networks, Trust
+from konverge.resolution.addresses import CheckedAddresses
 from konverge.resolution.engine import Engine, EngineOptions, Requester
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.planning import CACHE
@@ -35,11 +39,70 @@ from konverge.resolution.relative import Relative
 from konverge.resolution.resolver import Fetch, Parameter, Resolver, Services, Setting
 from konverge.resolution.result import Resolved
 from konverge.resolution.settings import parse_settings
+from konverge.resolution.workspaces import Folders
 
-__all__ = ["ResolverConformance", "Specimen"]
+__all__ = ["ResolverConformance", "Specimen", "loopback_services"]
 
 _CANCEL_SECONDS = 0.3
 _END_SECONDS = 2.0
+_LOOPBACK = ("127.0.0.0/8", "::1/128")
+
+
+@contextmanager
+def loopback_services(
+    *, secrets: Mapping[str, Mapping[str, bytes]] | None = None, certificates: str = "", clock: Clock | None = None
+) -> Iterator[Services]:
+    """What a resolver may use in its tests, made of what it gets in a process that is run.
+
+    Its connections reach this machine and the public internet; it has no cluster. After the block nothing is left of
+    it, neither folders nor threads.
+
+    Args:
+        secrets: By name, the Secrets of the requester's namespace.
+        certificates: Certificates (PEM) that are trusted besides the machine's.
+        clock: The time; the machine's when not given.
+
+    Raises:
+        ValueError: The certificates are none.
+    """
+    time, networks, trust = clock or SystemClock(), Networks(_LOOPBACK), Trust(certificates)
+    names, folders = Names(), Folders(time)
+    lookup = names.of("")
+    try:
+        yield Services(
+            http=GuardedHttp(lookup, tls=trust, networks=networks),
+            secrets=_GivenSecrets(secrets or {}),
+            workspaces=folders,
+            clock=time,
+            addresses=CheckedAddresses(lookup, networks),
+        )
+    finally:
+        names.close()
+        folders.close()
+
+
+class _GivenSecrets:
+    """Secrets that a test has written down (`konverge.resolution.SecretReader`)."""
+
+    def __init__(self, secrets: Mapping[str, Mapping[str, bytes]]) -> None:
+        self._secrets = secrets
+
+    async def value(self, name: str, key: str) -> str:
+        found = (await self.data(name)).get(key)
+        if found is None:
+            raise self._none()
+        return found.decode()
+
+    async def data(self, name: str) -> Mapping[str, bytes]:
+        if name not in self._secrets:
+            raise self._none()
+        return self._secrets[name]
+
+    async def pull_secrets(self, service_account: str) -> tuple[str, ...]:
+        return ()
+
+    def _none(self) -> ResolutionError:
+        return ResolutionError(Reason.AUTHENTICATION_REQUIRED, "there is no such Secret, or it has no such key")
 
 
 @dataclass(frozen=True, slots=True)
