@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from konverge.resolution.registry import ENTRY_POINTS
-
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGE = (REPOSITORY / "docs/resolution/writing-a-resolver.md").read_text()
 (METADATA,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
