@@ -11,6 +11,7 @@ from konverge.clock import SystemClock
 from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.operator.context import OwnerContext
 from konverge.resolution import Reference
+from konverge.resolution.consuming.asked import Underway
 from konverge.resolution.consuming.fetching import Fetches
 from tests.resolution.library import Library, engine_of
 
@@ -36,6 +37,6 @@ async def test_a_namespace_that_asks_for_very_much_waits_for_itself(monkeypatch:
     fetches = Fetches(engine_of(Library()), nobody, clock, "default", timedelta(minutes=1))
     greedy, modest = [Pass("greedy", str(number)) for number in range(3)], Pass("modest", "a")
     for each in (*greedy, modest):
-        assert await fetches.fetch(Reference("library", {"path": "a"}), cast("OwnerContext", each)) is None
+        assert await fetches.fetch(Reference("library", {"path": "a"}), cast("OwnerContext", each)) == Underway()
     await fetches.end()
     assert [bool(each.wakes) for each in (*greedy, modest)] == [False, False, True, False]

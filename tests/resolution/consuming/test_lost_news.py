@@ -10,6 +10,7 @@ import pytest
 from konverge.clock import SimulatedClock
 from konverge.kube import Object, format_micro_time
 from konverge.resolution import Reason, Reference, ResolutionError
+from konverge.resolution.consuming.asked import Underway
 from konverge.resolution.consuming.filing import Requests
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +52,7 @@ class Deaf:
 
 async def test_it_is_waited_for_until_shortly_after_its_deadline() -> None:
     ctx: Any = Deaf(CREATED + timedelta(seconds=10))
-    assert await Requests("default", timedelta(minutes=1)).fetch(Reference("git"), ctx) is None
+    assert await Requests("default", timedelta(minutes=1)).fetch(Reference("git"), ctx) == Underway()
     assert (ctx.wake, ctx.live) == (CREATED + timedelta(seconds=65), 0)
 
 

@@ -12,9 +12,20 @@ from konverge.resolution.consuming.copies import Definition, read_copy
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.written import WrittenReference
 
-__all__ = ["Asked", "shown"]
+__all__ = ["Asked", "Underway", "shown"]
 
 _PLACES = ("url", "bundle", "repo", "name")
+
+
+@dataclass(frozen=True, slots=True)
+class Underway:
+    """Nothing has come of a reference yet.
+
+    Args:
+        doubt: Why perhaps nothing will, and what to do about it; empty as long as nothing speaks for that.
+    """
+
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +39,7 @@ class Asked:
         owner_uid: Whose.
         definition: The definition; None before it is there.
         error: Why it cannot be had; None when it is there or on its way.
+        doubt: Why it is perhaps on its way in vain; empty when nothing speaks for that.
     """
 
     name: str
@@ -36,6 +48,7 @@ class Asked:
     owner_uid: str
     definition: Definition | None = None
     error: ResolutionError | None = None
+    doubt: str = ""
 
     @property
     def is_resolving(self) -> bool:
@@ -52,7 +65,7 @@ class Asked:
             return f"{self.name}: from {source.uri}{part} at {version}"
         if self.error is not None:
             return f"{self.name}: {self.error.reason}: {self.error.message}"
-        return f"{self.name}: resolving {self.what}"
+        return f"{self.name}: resolving {self.what}" + (f"; {self.doubt}" if self.doubt else "")
 
     def get(self) -> Definition | None:
         """The definition; None while it is on its way.

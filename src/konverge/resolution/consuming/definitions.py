@@ -15,7 +15,7 @@ from konverge.kube import Condition, ObjectKey
 from konverge.kube.names import dns_label_mistakes
 from konverge.operator import READ, Operator
 from konverge.operator.context import OperatorRun, OwnerContext
-from konverge.resolution.consuming.asked import Asked, shown
+from konverge.resolution.consuming.asked import Asked, Underway, shown
 from konverge.resolution.consuming.copies import (
     CONFIG_MAP,
     Definition,
@@ -68,8 +68,8 @@ class DefinitionRecord:
 class _Source(Protocol):
     """Gets what references name, over several passes."""
 
-    async def fetch(self, reference: Reference, ctx: OwnerContext) -> Fetched | None:
-        """What came; None while it is on its way."""
+    async def fetch(self, reference: Reference, ctx: OwnerContext) -> Fetched | Underway:
+        """What came, as far as it has."""
 
     async def let_go(self, reference: Reference, ctx: OwnerContext) -> None:
         """What came was copied."""
@@ -164,18 +164,20 @@ class Definitions:
             definition = await self._copied(name, written, key, ctx)
         except ResolutionError as error:
             return Asked(name, told.what, key, ctx.owner_uid, error=error)
+        if isinstance(definition, Underway):
+            return Asked(name, told.what, key, ctx.owner_uid, doubt=definition.doubt)
         return Asked(name, told.what, key, ctx.owner_uid, definition)
 
     async def _copied(
         self, name: str, written: WrittenReference, key: ObjectKey, ctx: OwnerContext
-    ) -> Definition | None:
+    ) -> Definition | Underway:
         try:
             return read_copy(await ctx.cluster.get(CONFIG_MAP, key), ctx.owner_uid)
         except NotFoundError:
             pass
         source = self._source(ctx)
         if source is None:
-            return None
+            return Underway()
         passed_over: list[PassedOver] = []
         for reference in written.choices:
             try:
@@ -186,8 +188,8 @@ class Definitions:
                     raise
                 passed_over.append(PassedOver(reference, error))
                 continue
-            if fetched is None:
-                return None
+            if isinstance(fetched, Underway):
+                return fetched
             copy = copy_of(name, written, ctx.owner, fetched)
             definition = read_copy(copy, ctx.owner_uid)  # refused before it is written, if it is no definition
             try:

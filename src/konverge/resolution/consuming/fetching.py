@@ -13,6 +13,7 @@ from konverge.clock import Clock
 from konverge.kube import GroupVersionKind
 from konverge.kube.metadata import ObjectMeta
 from konverge.operator.context import OwnerContext
+from konverge.resolution.consuming.asked import Underway
 from konverge.resolution.consuming.copies import Fetched
 from konverge.resolution.engine import Engine, Requester
 from konverge.resolution.errors import ResolutionError
@@ -57,8 +58,8 @@ class Fetches:
         self._retry = retry
         self._found: dict[str, _Fetch] = {}
 
-    async def fetch(self, reference: Reference, ctx: OwnerContext) -> Fetched | None:
-        """What came of a reference; None while it is on its way, and its end wakes the owner.
+    async def fetch(self, reference: Reference, ctx: OwnerContext) -> Fetched | Underway:
+        """What came of a reference, as far as it has; its end wakes the owner.
 
         Raises:
             ResolutionError: It cannot be had.
@@ -67,16 +68,16 @@ class Fetches:
         found = self._found.get(name)
         if found is None:
             self._begin(name, reference, ctx)
-            return None
+            return Underway()
         if found.ended is None:
-            return None
+            return Underway()
         try:
             return found.task.result()
         except ResolutionError as error:
             if error.facts.may_pass:
                 if self._clock.now() >= found.ended + self._retry:
                     self._begin(name, reference, ctx)
-                    return None
+                    return Underway()
                 ctx.request_wake(found.ended + self._retry)
             raise
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from konverge.errors import ConflictError, NotFoundError
+from konverge.errors import ConflictError, KindNotServedError, KindUnreachableError, NotFoundError
 from konverge.kube import Object, ObjectKey, find_condition
 from konverge.operator.context import OwnerContext
+from konverge.resolution.consuming.asked import Underway
 from konverge.resolution.consuming.copies import CONFIG_MAP, Fetched
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import FACTS, Reason
@@ -20,10 +21,21 @@ __all__ = ["Requests"]
 
 _LATE = timedelta(seconds=5)
 """How long after its deadline a request is looked at without waiting for news of it."""
+_UNBEGUN = timedelta(seconds=10)
+"""When it is told of a request that nobody has begun it. Whoever is there begins one at once."""
 _UNSERVED = timedelta(seconds=90)
-"""When it is looked at that nobody has begun."""
+"""When the server is asked about one that nobody has begun."""
 _AGAIN = timedelta(seconds=30)
-"""How often it is looked at then."""
+"""How often it is asked then, and how often for the kind of requests where it knows none."""
+
+_NO_REQUESTS = (
+    "the cluster has no ResolutionRequest, by which definitions are asked for: konverge resolvers run --install-crds, "
+    "or konverge resolvers package, installs it"
+)
+_NOBODY = (
+    "nobody has begun it yet: is konverge resolvers run, or what konverge resolvers package installs, at work for "
+    "namespace {namespace}?"
+)
 
 
 class Requests:
@@ -38,31 +50,37 @@ class Requests:
         self._service_account_name = service_account_name
         self._retry = retry
 
-    async def fetch(self, reference: Reference, ctx: OwnerContext) -> Fetched | None:
-        """What came of a reference; None while it is on its way, and its end wakes the owner.
+    async def fetch(self, reference: Reference, ctx: OwnerContext) -> Fetched | Underway:
+        """What came of a reference, as far as it has; its end wakes the owner.
 
         Raises:
             ResolutionError: It cannot be had.
         """
+        try:
+            return await self._fetched(reference, ctx)
+        except KindUnreachableError:
+            raise  # nobody can tell whether it is there
+        except KindNotServedError:
+            # Nothing tells of a kind that comes.
+            ctx.request_wake(ctx.clock.now() + _AGAIN)
+            raise ResolutionError(Reason.RESOLVER_NOT_AVAILABLE, _NO_REQUESTS) from None
+
+    async def _fetched(self, reference: Reference, ctx: OwnerContext) -> Fetched | Underway:
         wanted = request_for(reference, ctx.owner, service_account_name=self._service_account_name)
         key = ObjectKey.of(wanted)
         try:
             request = await ctx.cluster.get(REQUEST, key)
         except NotFoundError:
-            await self._file(wanted, ctx)
-            return None
+            return await self._filed(wanted, ctx)
         if _is_open(request) and ctx.clock.now() >= _look_at(request):
             # News of its end can be lost; who only waits for it waits for ever.
             try:
                 request = await ctx.cluster.get(REQUEST, key, live=True)
             except NotFoundError:
-                await self._file(wanted, ctx)
-                return None
+                return await self._filed(wanted, ctx)
         self._check(request, reference, ctx)
         if _is_open(request):
-            due, now = _look_at(request), ctx.clock.now()
-            ctx.request_wake(due if due > now else now + _AGAIN)
-            return None
+            return _underway(request, ctx)
         condition = find_condition(request, SUCCEEDED)
         assert condition is not None, "what is not open has ended"
         if condition.status == "True":
@@ -89,20 +107,20 @@ class Requests:
             told = f"ResolutionRequest {request['metadata']['name']} asks for something else than what is called so"
             raise ResolutionError(Reason.DENIED, f"{told}, or for somebody else; delete it, and it is filed anew")
 
-    async def _file(self, wanted: Object, ctx: OwnerContext) -> None:
+    async def _filed(self, wanted: Object, ctx: OwnerContext) -> Underway:
         try:
             filed = await ctx.cluster.create(wanted)
         except ConflictError:
-            return  # by an earlier pass, of which the caches have not heard
-        ctx.request_wake(_look_at(filed))
+            return Underway()  # by an earlier pass, of which the caches have not heard
+        return _underway(filed, ctx)
 
-    async def _content(self, reference: Reference, key: ObjectKey, ctx: OwnerContext) -> Fetched | None:
+    async def _content(self, reference: Reference, key: ObjectKey, ctx: OwnerContext) -> Fetched | Underway:
         try:
             # What is held in memory has no content.
             request = await ctx.cluster.live.get(REQUEST, key)
         except NotFoundError:
             ctx.request_wake(ctx.clock.now())
-            return None
+            return Underway()
         config_map = None
         if found := status_of(request).get("dataRef"):
             name = str(found.get("name") or "")
@@ -136,13 +154,29 @@ def _is_open(request: Object) -> bool:
     return condition is None or condition.status not in ("True", "False")
 
 
+def _underway(request: Object, ctx: OwnerContext) -> Underway:
+    """Wait for the end of a request, and tell of one that nobody has begun."""
+    now = ctx.clock.now()
+    due = _look_at(request)
+    doubtful = _created(request) + _UNBEGUN
+    is_begun = find_condition(request, SUCCEEDED) is not None
+    if not is_begun and now < doubtful:
+        due = doubtful
+    ctx.request_wake(due if due > now else now + _AGAIN)
+    if is_begun or now < doubtful:
+        return Underway()
+    return Underway(_NOBODY.format(namespace=request["metadata"]["namespace"]))
+
+
 def _look_at(request: Object) -> datetime:
     deadline = moment(status_of(request).get("deadline"))
-    if deadline is not None:
-        return deadline + _LATE
+    return _created(request) + _UNSERVED if deadline is None else deadline + _LATE
+
+
+def _created(request: Object) -> datetime:
     created = moment(request["metadata"].get("creationTimestamp"))
     assert created is not None, "a server stamps what it creates"
-    return created + _UNSERVED
+    return created
 
 
 def _reason(text: str) -> Reason:
