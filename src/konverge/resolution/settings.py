@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from difflib import get_close_matches
 
-from konverge.crd.durations import parse_duration
+from konverge.crd.durations import format_duration, parse_duration
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.resolver import Setting
@@ -28,10 +28,11 @@ FETCH_SETTINGS: dict[str, Setting] = {
 """What the engine itself looks at; of every resolver."""
 
 _MAX_ENTRIES = 500
+_LONGEST = timedelta(days=3650)
 
 
 def as_duration(text: str) -> timedelta:
-    """A duration such as ``30s`` or ``1m30s``, longer than nothing.
+    """A duration such as ``30s`` or ``1m30s``, longer than nothing, and so long that a date can have it added.
 
     Raises:
         ValueError: It is none.
@@ -39,6 +40,8 @@ def as_duration(text: str) -> timedelta:
     found = parse_duration(text)
     if found <= timedelta(0):
         raise ValueError(f"expected a duration longer than zero, found {text[:40]!r}")
+    if found > _LONGEST:
+        raise ValueError(f"expected a duration of at most {format_duration(_LONGEST)}, found {text[:40]!r}")
     return found
 
 

@@ -69,6 +69,8 @@ def test_what_holds_for_all_is_read() -> None:
     [
         ("timeout", "banana", "timeout: expected a duration"),
         ("timeout", "0s", "timeout: expected a duration longer"),
+        ("timeout", "99999999h", "timeout: expected a duration of at most 87600h"),
+        ("finished-ttl", "99999999h", "finished-ttl: expected a duration of at most 87600h"),
         ("timeuot", "1s", "timeuot: no such setting; did you mean 'timeout'?"),
         ("attempts", "0", "attempts: expected a whole number from 1 on"),
         ("cache-mode", "sometimes", "cache-mode: "),
