@@ -15,6 +15,9 @@ from yarl import URL
 from konverge.network import Credential, GuardedHttp, Networks, Trust
 from konverge.resolution import Reason, ResolutionError, Resolved
 from konverge.resolution.resolvers.git import GitResolver
+from konverge.resolution.resolvers.git.parameters import SCM_TYPES, ApiSource
+from konverge.resolution.resolvers.git.remotes import parse_remote
+from konverge.resolution.resolvers.git.scm import commit_request
 from tests.resolution.git.samples import BOX, fetch_of, resolve
 from tests.resolution.servers.serving import Handler, serving
 
@@ -251,3 +254,9 @@ async def test_the_guarded_client_sends_names_as_one_part_of_a_path_and_the_toke
     with pytest.raises(ResolutionError) as caught:
         await resolve(fetch_of(folder, given, settings=plain, secrets=SECRETS, http=guarded))
     assert (caught.value.reason, len(GitLab.asked)) == (Reason.DENIED, 2)
+
+
+@pytest.mark.parametrize("type_", SCM_TYPES)
+def test_every_kind_of_server_that_can_be_named_can_be_asked(type_: str) -> None:
+    source = ApiSource(type_, parse_remote("https://git.example/-"), None, "team", "boxes")
+    assert commit_request(source, "main").url.startswith("https://git.example/api/")

@@ -25,7 +25,6 @@ __all__ = ["ApiRequest", "ask", "commit_request", "file_request", "read_commit",
 
 _COMMIT_BYTES = 256 * 1024
 _ENVELOPE_BYTES = 64 * 1024
-_JSON = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,41 +42,99 @@ class ApiRequest:
     max_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Api:
+    """What one kind of server is asked, and answers, in another way than others.
+
+    Args:
+        base: The API of a server, by the address at which people see it.
+        repository: The path of a repository in the API.
+        commit: The path of a revision's commit below it.
+        file: The path of a file below it.
+        is_path_one_segment: Whether the slashes in a file's path are encoded.
+        id_field: The member of the answer that has the commit's id; empty when the answer is nothing but the id.
+        commit_type: The form of that answer.
+        file_type: The form of the answer with a file.
+        scheme: That of the credential.
+    """
+
+    base: str
+    repository: str
+    commit: str
+    file: str
+    is_path_one_segment: bool = False
+    id_field: str = "sha"
+    commit_type: str = "application/json"
+    file_type: str = "application/json"
+    scheme: str = "Bearer"
+
+
+_APIS: dict[str, _Api] = {
+    "github": _Api(
+        base="{server}/api/v3",
+        repository="repos/{org}/{repo}",
+        commit="commits/{revision}",
+        file="contents/{path}?ref={commit}",
+        # This form is the id alone; the usual one has the changes of the commit, which can be megabytes.
+        id_field="",
+        commit_type="application/vnd.github.sha",
+        file_type="application/vnd.github+json",
+    ),
+    "gitlab": _Api(
+        base="{server}/api/v4",
+        repository="projects/{org}%2F{repo}",
+        commit="repository/commits/{revision}",
+        file="repository/files/{path}?ref={commit}",
+        is_path_one_segment=True,
+        id_field="id",
+    ),
+    "gitea": _Api(
+        base="{server}/api/v1",
+        repository="repos/{org}/{repo}",
+        commit="commits?sha={revision}&limit=1&stat=false&verification=false&files=false",
+        file="contents/{path}?ref={commit}",
+        scheme="token",
+    ),
+}
+"""By kind of server; their names, and which of them have a public one, are `SCM_TYPES`."""
+
+_APIS_ELSEWHERE = {("github", "github.com"): "https://api.github.com"}
+"""By kind and host of the server."""
+
+
 def commit_request(source: ApiSource, revision: str) -> ApiRequest:
-    """The call that finds out which commit a revision is."""
-    named = quote(revision, safe="")
-    match source.type:
-        case "github":
-            # This form is the id alone; the usual one has the changes of the commit, which can be megabytes.
-            return ApiRequest(f"{_repository(source)}/commits/{named}", "application/vnd.github.sha", _COMMIT_BYTES)
-        case "gitlab":
-            return ApiRequest(f"{_repository(source)}/repository/commits/{named}", _JSON, _COMMIT_BYTES)
-    query = f"sha={named}&limit=1&stat=false&verification=false&files=false"
-    return ApiRequest(f"{_repository(source)}/commits?{query}", _JSON, _COMMIT_BYTES)
+    """The call that finds out which commit a revision is.
+
+    Args:
+        source: The repository.
+        revision: A branch, a tag or a reference.
+    """
+    api = _APIS[source.type]
+    path = api.commit.format(revision=quote(revision, safe=""))
+    return ApiRequest(f"{_repository(source)}/{path}", api.commit_type, _COMMIT_BYTES)
 
 
 def file_request(source: ApiSource, commit: str, path: str, max_bytes: int) -> ApiRequest:
-    """The call that gets a file of a commit."""
+    """The call that gets a file of a commit.
+
+    Args:
+        source: The repository.
+        commit: The commit's id.
+        path: Which file.
+        max_bytes: How large the file may be.
+    """
+    api = _APIS[source.type]
+    asked = api.file.format(path=quote(path, safe="" if api.is_path_one_segment else "/"), commit=commit)
     size = 2 * max_bytes + _ENVELOPE_BYTES  # base64 in lines
-    if source.type == "gitlab":
-        return ApiRequest(f"{_repository(source)}/repository/files/{quote(path, safe='')}?ref={commit}", _JSON, size)
-    accept = "application/vnd.github+json" if source.type == "github" else _JSON
-    return ApiRequest(f"{_repository(source)}/contents/{quote(path)}?ref={commit}", accept, size)
+    return ApiRequest(f"{_repository(source)}/{asked}", api.file_type, size)
 
 
 def _repository(source: ApiSource) -> str:
-    base = f"{source.server.origin}{source.server.path.removesuffix('/-')}"
-    match source.type:
-        case "github":
-            api = "https://api.github.com" if source.server.host == "github.com" else f"{base}/api/v3"
-            return f"{api}/repos/{source.org}/{source.repo}"
-        case "gitlab":
-            return f"{base}/api/v4/projects/{quote(f'{source.org}/{source.repo}', safe='')}"
-    return f"{base}/api/v1/repos/{source.org}/{source.repo}"
-
-
-def _credential(source: ApiSource, request: ApiRequest, token: str) -> Credential:
-    return Credential(f"{'token' if source.type == 'gitea' else 'Bearer'} {token}", origin=request.url)
+    api, server = _APIS[source.type], source.server
+    base = _APIS_ELSEWHERE.get((source.type, server.host))
+    if base is None:
+        base = api.base.format(server=f"{server.origin}{server.path.removesuffix('/-')}")
+    return f"{base}/{api.repository.format(org=quote(source.org, safe=''), repo=source.repo)}"
 
 
 async def ask(
@@ -96,7 +153,7 @@ async def ask(
     Raises:
         ResolutionError: The answer is a failure.
     """
-    credential = _credential(source, request, token) if token else None
+    credential = Credential(f"{_APIS[source.type].scheme} {token}", origin=request.url) if token else None
     with failures_of(f"the server of {source.uri}"):
         answer = await http.get(
             request.url, headers={"Accept": request.accept}, max_bytes=request.max_bytes, credential=credential
@@ -109,14 +166,18 @@ async def ask(
 def read_commit(source: ApiSource, body: bytes) -> str:
     """The commit's id in the answer to `commit_request`.
 
+    Args:
+        source: The repository.
+        body: The answer.
+
     Raises:
         ResolutionError: There is none.
     """
     found: Any = body.decode("ascii", "replace").strip()
-    if source.type != "github":
+    if field := _APIS[source.type].id_field:
         told = _decoded(source, body)
         first = told[0] if isinstance(told, list) and told else told
-        found = first.get("id" if source.type == "gitlab" else "sha") if isinstance(first, dict) else None
+        found = first.get(field) if isinstance(first, dict) else None
     if isinstance(found, str) and is_commit(found):
         return found
     raise ResolutionError(Reason.NOT_FOUND, f"the server of {source.uri} names no commit for the revision")
@@ -124,6 +185,12 @@ def read_commit(source: ApiSource, body: bytes) -> str:
 
 def read_file(source: ApiSource, body: bytes, path: str, max_bytes: int) -> bytes:
     """The file in the answer to `file_request`.
+
+    Args:
+        source: The repository.
+        body: The answer.
+        path: Which file was asked for.
+        max_bytes: How large it may be.
 
     Raises:
         ResolutionError: It is no file, or too large.
