@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 
 from konverge.errors import ConfigurationError, describe
@@ -12,7 +13,7 @@ from konverge.resolution.reasons import Reason
 from konverge.resolution.resolver import Resolver
 from konverge.resolution.settings import ResolverSettings, parse_settings
 
-__all__ = ["ENTRY_POINTS", "Installed", "Registry", "discovered"]
+__all__ = ["ENTRY_POINTS", "Installed", "Registry", "discovered", "those_there_are"]
 
 ENTRY_POINTS = "konverge.resolvers"
 """The group of entry points; each names a class that is called without arguments."""
@@ -87,8 +88,8 @@ class Registry:
             elsewhere: The resolvers that there are besides.
         """
         why = "is switched off" if name in self else "does not exist here"
-        known = ", ".join(sorted({*self.names, *elsewhere})) or "none"
-        return ResolutionError(Reason.RESOLVER_NOT_AVAILABLE, f"resolver {name[:80]!r} {why}; there are: {known}")
+        told = f"resolver {name[:80]!r} {why}; {those_there_are(name, {*self.names, *elsewhere})}"
+        return ResolutionError(Reason.RESOLVER_NOT_AVAILABLE, told)
 
     def get(self, name: str) -> Installed:
         """The resolver of that name, ready to be used.
@@ -104,6 +105,19 @@ class Registry:
             told = f"resolver {name!r} is not set up correctly: {'; '.join(found.mistakes[:3])}"
             raise ResolutionError(Reason.INVALID_CONFIGURATION, told)
         return found
+
+
+def those_there_are(name: str, known: Iterable[str]) -> str:
+    """The resolvers that there are, and the one that may be meant, for whoever asks for one that is not there.
+
+    Args:
+        name: What was asked for.
+        known: The resolvers.
+    """
+    names = sorted(known)
+    near = get_close_matches(name[:80], names, 1)
+    hint = f"; did you mean {near[0]!r}?" if near and near[0] != name else ""
+    return f"there are: {', '.join(names) or 'none'}{hint}"
 
 
 def discovered(find: Callable[[], Iterable[EntryPoint]] = lambda: entry_points(group=ENTRY_POINTS)) -> list[Resolver]:

@@ -10,12 +10,12 @@ import pytest
 
 from konverge.client import Client, Transport
 from konverge.client.transport import Response
-from konverge.kube import GroupVersionKind, ObjectKey
+from konverge.kube import Condition, GroupVersionKind, ObjectKey, find_condition
 from konverge.operator import Operator, RunOptions
 from konverge.resolution import Fetch
 from konverge.runtime.election import LeaderElection
 from konverge.testing import Cluster
-from tests.resolution.requests.desk import EMBEDDED, Desk, data_of
+from tests.resolution.requests.desk import EMBEDDED, POLICY, Desk, data_of
 from tests.resolution.shelf import BOX, Shelf
 
 pytestmark = pytest.mark.anyio
@@ -144,6 +144,32 @@ async def test_a_process_for_one_more_resolver_comes_and_goes_without_the_others
     assert before.reason == "ResolverNotAvailable"
     assert (len(shelf.calls), len(attic.calls)) == (1, 1)
     assert len(desk.status_writes("during")) + len(desk.status_writes("during", "attic-resolution")) <= 3
+
+
+@EMBEDDED
+async def test_a_policy_for_a_resolver_that_nobody_is_known_to_serve_counts_and_says_so(desk: Desk) -> None:
+    async with desk.served_by(Shelf()), desk.policy("misspelt", resolvers=["attci", "shelf"]):
+        warned = await policy_says(desk, "misspelt", "UnknownResolver")
+        await desk.ask("a")
+        await desk.ended("a", within=2)
+        # Somebody may bring it.
+        async with desk.served_by(Shelf(name="attci"), name="attic-resolution", keeps_lifecycle=False):
+            mended = await policy_says(desk, "misspelt", "Readable", within=90)
+
+    assert (warned.status, warned.message) == (
+        "True",
+        "it counts, but no resolver 'attci' is known here, and it may be served elsewhere; there are: shelf",
+    )
+    assert (mended.status, mended.message) == ("True", "it counts")
+
+
+async def policy_says(desk: Desk, name: str, reason: str, *, within: float = 10) -> Condition:
+    async def found() -> Condition | None:
+        policy = await desk.cluster.client.get(POLICY, ObjectKey("", f"{desk.namespace}-{name}"))
+        condition = find_condition(policy, "Ready")
+        return condition if condition is not None and condition.reason == reason else None
+
+    return await desk.cluster.eventually(found, timeout_seconds=within, describe=f"policy {name}: {reason}")
 
 
 async def until_announced(desk: Desk, operator: str) -> None:

@@ -47,12 +47,12 @@ async def test_a_request_is_in_progress_within_a_second_and_says_until_when(desk
 
 async def test_a_resolver_that_nobody_serves_is_refused_at_once_with_those_there_are(desk: Desk) -> None:
     async with desk.served_by(Shelf(), Shelf(name="attic")):
-        await desk.ask("a", "gti")
+        await desk.ask("a", "attci")
         failure = await desk.failure("a", within=2)
         (event,) = await desk.until_events("a", "ResolverNotAvailable")
 
     assert failure.reason == "ResolverNotAvailable"
-    assert "there are: attic, shelf" in failure.message
+    assert failure.message.endswith("there are: attic, shelf; did you mean 'attic'?")
     assert (event["type"], event["note"]) == ("Warning", failure.message)
     assert len(desk.status_writes("a")) == 1
 

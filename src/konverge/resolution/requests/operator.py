@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -33,6 +34,8 @@ from konverge.runtime import Process, Result
 __all__ = ["resolution_operator"]
 
 _READABLE = "Readable"
+_UNKNOWN_RESOLVER = "UnknownResolver"
+_DOUBTED = timedelta(minutes=1)
 _WORKERS = 20
 
 
@@ -192,7 +195,13 @@ class _Resolution:
         generation = ctx.owner_generation
         async with ctx.flushing_status():
             if isinstance(found, Policy):
-                ctx.stage(Condition("Ready", "True", _READABLE, "it counts", generation))
+                assert ctx.run is not None, "policies are looked at by a process"
+                doubt = self._runs[ctx.run].setup.doubt(found)
+                if doubt:
+                    ctx.request_wake(ctx.clock.now() + _DOUBTED)  # nothing tells here of a process that comes
+                    ctx.stage(Condition("Ready", "True", _UNKNOWN_RESOLVER, f"it counts, but {doubt}", generation))
+                else:
+                    ctx.stage(Condition("Ready", "True", _READABLE, "it counts", generation))
             else:
                 told = f"{'; '.join(found.mistakes)}. Requests that it concerns are refused until it is mended"
                 ctx.stage(Condition("Ready", "False", Status.ERROR, told, generation))

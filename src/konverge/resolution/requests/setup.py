@@ -12,8 +12,9 @@ from konverge.kube import Object
 from konverge.resolution.cache import Cache
 from konverge.resolution.engine import Engine, Requester
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.policy import Policy
 from konverge.resolution.reasons import Reason
-from konverge.resolution.registry import Registry
+from konverge.resolution.registry import Registry, those_there_are
 from konverge.resolution.requests.configuration import read_configuration
 from konverge.resolution.requests.dialect import Asked
 from konverge.resolution.requests.figures import UNKNOWN
@@ -110,6 +111,15 @@ class Setup:
     def nobody(self, asked: Asked) -> ResolutionError:
         """The refusal of a request whose resolver nobody serves, with those that somebody does."""
         return self.configuration.registry.unavailable(asked.resolver, self._others())
+
+    def doubt(self, policy: Policy) -> str:
+        """Why a policy is perhaps about nothing: a resolver of it that nobody is known to serve; empty for none."""
+        known = {each.resolver.name for each in self.configuration.registry} | self._others()
+        unknown = sorted(set(policy.resolvers) - known)
+        if not unknown:
+            return ""
+        told = f"no resolver {unknown[0][:80]!r} is known here, and it may be served elsewhere"
+        return f"{told}; {those_there_are(unknown[0], known)}"
 
     def _current_policies(self) -> Policies:
         if self._policies is None:
