@@ -37,8 +37,8 @@ _ADDRESS_SECONDS = 5.0
 class Names:
     """Resolves with the machine's own resolver, each name once at a time.
 
-    That blocks a thread for as long as the name's servers do not answer, also when nobody waits for it any more. So the
-    threads are its own, many, and one name has one of them at most. Where several ask, each has some (`of`).
+    A look-up blocks a thread until the name's servers answer, even when nobody waits for it any more. So there are many
+    threads for nothing else, a name has at most one of them, and where several ask, each has a share of them (`of`).
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Names:
         self._of: dict[str, set[asyncio.Future[list[str]]]] = {}
 
     def of(self, asker: str) -> Lookup:
-        """The same for one of several who ask: names that nobody answers for hold up only those who ask for them.
+        """A look-up for one of several who ask: names whose servers do not answer hold up only those who ask for them.
 
         Args:
             asker: Who.
@@ -155,6 +155,12 @@ class CheckedSockets(Sockets):
 async def permitted(host: str, port: int, lookup: Lookup, networks: Networks) -> list[str]:
     """The addresses of a host that may be reached; at least one.
 
+    Args:
+        host: A name, or an address itself.
+        port: What is to be connected to; some resolvers want to know.
+        lookup: Resolves the name.
+        networks: What may be reached besides the public internet.
+
     Raises:
         RefusedAddressError: There is none.
         OSError: It cannot be resolved.
@@ -172,6 +178,12 @@ async def permitted(host: str, port: int, lookup: Lookup, networks: Networks) ->
 
 async def connected(host: str, port: int, lookup: Lookup, networks: Networks) -> socket.socket:
     """A socket that is connected to one of the addresses of a host, which are tried one after the other.
+
+    Args:
+        host: A name, or an address itself.
+        port: Where it listens.
+        lookup: Resolves the name.
+        networks: What may be reached besides the public internet.
 
     Raises:
         RefusedAddressError: None of them may be reached.

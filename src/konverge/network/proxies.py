@@ -32,6 +32,10 @@ class Proxy:
     def parse(cls, text: str, *, direct: Iterable[str] = ()) -> Self:
         """Read ``http://user:password@proxy.example:3128``.
 
+        Args:
+            text: The URL, perhaps with a user and a password.
+            direct: Hosts that are reached without it; ``.example.com`` or ``*.example.com`` for all below one.
+
         Raises:
             ValueError: It is none; the message does not show it.
         """

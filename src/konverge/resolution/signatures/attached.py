@@ -23,7 +23,6 @@ __all__ = [
     "SIGSTORE_BUNDLE",
     "SIMPLE_SIGNING",
     "is_attached_signature",
-    "is_for",
     "is_signed_by",
     "statement_is_for",
 ]
@@ -60,10 +59,17 @@ def is_attached_signature(media_type: str) -> bool:
 
 
 def is_signed_by(keys: Iterable[PublicKey], found: Attached) -> bool:
-    """Tell whether one of the keys has signed the image that a signature is attached to."""
+    """Tell whether one of the keys has signed the image that a signature is attached to.
+
+    Args:
+        keys: Any of them will do.
+        found: The signature, and the digest of the image beside which it was found.
+    """
     if found.media_type == SIMPLE_SIGNING:
         signature = _decoded(found.signature)
-        return any(key.has_signed(signature, found.payload) for key in keys) and is_for(found.payload, found.subject)
+        return any(key.has_signed(signature, found.payload) for key in keys) and _document_is_for(
+            found.payload, found.subject
+        )
     try:
         envelope = msgspec.json.decode(found.payload, type=_Bundle).envelope
     except UNREADABLE:
@@ -76,16 +82,14 @@ def is_signed_by(keys: Iterable[PublicKey], found: Attached) -> bool:
     return is_right and statement_is_for(envelope.payload_type, statement, found.subject)
 
 
-def is_for(payload: bytes, subject: str) -> bool:
-    """Tell whether a document of simple signing is about the image of that digest."""
-    critical = _member(_json(payload), "critical")
-    is_type: bool = _member(critical, "type") == _SIMPLE_TYPE
-    digest: object = _member(_member(critical, "image"), "docker-manifest-digest")
-    return is_type and digest == subject
-
-
 def statement_is_for(payload_type: str, statement: bytes, subject: str) -> bool:
-    """Tell whether an in-toto statement says of the image of that digest that it is signed; others say other things."""
+    """Tell whether an in-toto statement says of the image of that digest that it is signed; others say other things.
+
+    Args:
+        payload_type: What the envelope says the statement is.
+        statement: The statement, whose signature is right.
+        subject: The digest.
+    """
     document = _json(statement)
     if (payload_type, _member(document, "_type"), _member(document, "predicateType")) != (
         _IN_TOTO,
@@ -98,6 +102,14 @@ def statement_is_for(payload_type: str, statement: bytes, subject: str) -> bool:
     return isinstance(subjects, list) and any(
         _member(_member(each, "digest"), algorithm) == digest for each in subjects
     )
+
+
+def _document_is_for(payload: bytes, subject: str) -> bool:
+    """Tell whether a document of simple signing is about the image of that digest."""
+    critical = _member(_json(payload), "critical")
+    is_type: bool = _member(critical, "type") == _SIMPLE_TYPE
+    digest: object = _member(_member(critical, "image"), "docker-manifest-digest")
+    return is_type and digest == subject
 
 
 def _authenticated(payload_type: str, payload: bytes) -> bytes:

@@ -46,7 +46,13 @@ class Keyless:
             raise NoKeylessError(told) from None
 
     def has_signed(self, identities: tuple[tuple[str, str], ...], bundle: bytes, data: bytes) -> bool:
-        """Tell whether one of the identities (subject, issuer) has signed these bytes."""
+        """Tell whether one of the identities (subject, issuer) has signed these bytes.
+
+        Args:
+            identities: Subjects, each with its issuer.
+            bundle: The bundle of sigstore.
+            data: What was signed.
+        """
         from sigstore.errors import Error
         from sigstore.models import Bundle
 
@@ -58,7 +64,12 @@ class Keyless:
         return True
 
     def statement(self, identities: tuple[tuple[str, str], ...], bundle: bytes) -> tuple[str, bytes] | None:
-        """What one of the identities (subject, issuer) states, and its type; None when none of them does."""
+        """What one of the identities (subject, issuer) states, and its type; None when none of them does.
+
+        Args:
+            identities: Subjects, each with its issuer.
+            bundle: The bundle of sigstore.
+        """
         from sigstore.errors import Error
         from sigstore.models import Bundle
 

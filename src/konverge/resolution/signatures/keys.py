@@ -34,7 +34,12 @@ class PublicKey:
         self._key = found
 
     def has_signed(self, signature: bytes, data: bytes) -> bool:
-        """Tell whether a signature of these bytes is by this key."""
+        """Tell whether a signature of these bytes is by this key.
+
+        Args:
+            signature: The signature; of ECDSA in DER.
+            data: What was signed.
+        """
         try:
             match self._key:
                 case ec.EllipticCurvePublicKey():

@@ -117,6 +117,10 @@ def may_see_password(challenge: BearerChallenge, host: str, realms: Iterable[str
 def read_token(body: bytes, *, what: str) -> str:
     """The value of ``Authorization`` from an answer with a token.
 
+    Args:
+        body: The answer.
+        what: What messages call the place that has given it.
+
     Raises:
         ResolutionError: There is none in it.
     """

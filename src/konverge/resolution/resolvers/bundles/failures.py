@@ -9,10 +9,22 @@ __all__ = ["too_large", "unsupported"]
 
 
 def unsupported(what: str, expected: str, found: str) -> ResolutionError:
-    """``UnsupportedContent``: something is not of a form that is read here."""
+    """``UnsupportedContent``: something is not of a form that is read here.
+
+    Args:
+        what: What it is.
+        expected: What it should be.
+        found: What it is instead; nothing of its content.
+    """
     return ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{what}: expected {expected}, found {found}")
 
 
 def too_large(what: str, max_bytes: int, found: str) -> ResolutionError:
-    """``TooLarge``: something has more bytes than there may be."""
+    """``TooLarge``: something has more bytes than there may be.
+
+    Args:
+        what: What it is.
+        max_bytes: How many there may be.
+        found: How many there are, or who says so.
+    """
     return ResolutionError(Reason.TOO_LARGE, f"{what} is too large: expected at most {max_bytes} bytes, found {found}")

@@ -34,6 +34,10 @@ def login_for(image: Image, secret: Mapping[str, bytes]) -> Login | None:
     Its entries are those of ``kubernetes.io/dockerconfigjson`` and ``kubernetes.io/dockercfg``. Host and port have to
     be the very same, and a path (``registry.example.com/team``) the beginning of the image's; the longest one counts.
     There are no patterns: one that is too wide sends a password to somebody else.
+
+    Args:
+        image: The image.
+        secret: The data of the Secret.
     """
     found: list[tuple[int, Login]] = []
     for name, entry in _entries(secret):

@@ -158,6 +158,10 @@ def chosen(index: Index, *, what: str) -> Descriptor:
     Entries of other tools (attestations, artefacts, unknown platforms) do not count. The only entry is taken, else the
     only one without a platform, else that for linux/amd64, which is what others take when nobody says.
 
+    Args:
+        index: The index.
+        what: What messages call the image.
+
     Raises:
         ResolutionError: ``UnsupportedContent``: there is none, or nothing says which.
     """

@@ -54,6 +54,10 @@ _MAX_NAME = 253
 def checked(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
     """Parameters with their defaults, the image in its one spelling.
 
+    Args:
+        params: As the reference has them.
+        settings: The resolver's configuration.
+
     Raises:
         ResolutionError: ``InvalidParams``, naming the parameter; ``Denied``: the registry may not be asked.
     """
@@ -93,6 +97,10 @@ def image_of(params: Parameters) -> Image:
 
 def is_plain_http(image: Image, settings: Mapping[str, str]) -> bool:
     """Tell whether the image's registry is spoken to without TLS.
+
+    Args:
+        image: The image.
+        settings: The resolver's configuration.
 
     Raises:
         ResolutionError: ``InvalidConfiguration``: the setting names something else than registries.

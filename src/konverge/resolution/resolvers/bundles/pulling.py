@@ -42,7 +42,12 @@ class Pulled:
 
 @asynccontextmanager
 async def connected(access: Access, image: Image) -> AsyncIterator[Registry]:
-    """A registry, as long as the block lasts; its connections end with it."""
+    """A registry, as long as the block lasts; its connections end with it.
+
+    Args:
+        access: How the registry is asked.
+        image: Which image is asked for.
+    """
     async with access.http.session() as session:
         yield Registry(access, session, image)
 

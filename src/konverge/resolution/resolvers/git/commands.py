@@ -145,7 +145,12 @@ def program_path() -> str:
 
 
 def ssh_command(connection: Connection, folder: Path) -> Sequence[str]:
-    """How ssh is started: with the Secret's key and host keys, to the address that was checked, and no more."""
+    """How ssh is started: with the Secret's key and host keys, to the address that was checked, and no more.
+
+    Args:
+        connection: How the repository is reached.
+        folder: The private folder, with the key and the host keys.
+    """
     remote = connection.remote
     host = remote.host if remote.port == 22 else f"[{remote.host}]:{remote.port}"  # as known_hosts writes it
     options = {
@@ -179,7 +184,12 @@ def ssh_command(connection: Connection, folder: Path) -> Sequence[str]:
 
 
 def repository_files(commit: str, *, is_filtered: bool) -> dict[str, str]:
-    """The files that make an empty bare repository, by path: what ``git init`` would write, and no more."""
+    """The files that make an empty bare repository, by path: what ``git init`` would write, and no more.
+
+    Args:
+        commit: What will be fetched; the length of its id says which hash the repository has.
+        is_filtered: Whether only what is read is fetched.
+    """
     extensions = ["partialClone = origin"] if is_filtered else []
     if len(commit) == 64:
         extensions.append("objectFormat = sha256")
@@ -206,7 +216,12 @@ def ls_tree(commit: str, path: str) -> list[str]:
 
 
 def fetch(commit: str, *, is_filtered: bool) -> list[str]:
-    """Fetch one commit."""
+    """Fetch one commit.
+
+    Args:
+        commit: Its id.
+        is_filtered: Whether the files in it are left out.
+    """
     options = ["--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"]
     options += ["--no-recurse-submodules"]
     options += ["--filter=blob:none"] if is_filtered else ["--refetch", "--no-filter"]

@@ -40,6 +40,10 @@ class Credential:
 def token_credential(user: str, token: str) -> Credential:
     """The credential of a token or password.
 
+    Args:
+        user: Whose it is.
+        token: The token or password, as the Secret has it.
+
     Raises:
         ResolutionError: ``InvalidParams``: it is no token.
     """

@@ -86,6 +86,10 @@ def parse_references(output: bytes) -> Mapping[str, str]:
 def commit_of(revision: str, references: Mapping[str, str]) -> str:
     """The commit that a revision names; of an annotated tag the commit, not the tag.
 
+    Args:
+        revision: From `checked_revision`.
+        references: From `parse_references`.
+
     Raises:
         ResolutionError: There is none. A commit's shortened id has a message of its own: no server finds those.
     """

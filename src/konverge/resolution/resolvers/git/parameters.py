@@ -131,6 +131,10 @@ class Wanted:
 def checked(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
     """Parameters with their defaults, each in its one spelling.
 
+    Args:
+        params: As the reference has them.
+        settings: The resolver's configuration.
+
     Raises:
         ResolutionError: ``InvalidParams``, naming the parameter.
     """
@@ -168,6 +172,10 @@ def checked(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
 
 def wanted(params: Parameters, settings: Mapping[str, str]) -> Wanted:
     """What parameters from `checked` ask for.
+
+    Args:
+        params: With their defaults.
+        settings: The resolver's configuration.
 
     Raises:
         ResolutionError: ``InvalidParams``, naming the parameter.

@@ -59,6 +59,10 @@ def exact_version(text: str, hub_type: str) -> str | None:
     """A version as hubs of a type write it; None for a range of versions.
 
     Artifact Hub has three numbers (``0.7`` is 0.7.0), Tekton Hub two (0.7.0 is ``0.7``).
+
+    Args:
+        text: As the reference has it.
+        hub_type: One of `TYPES`.
     """
     found = _EXACT.fullmatch(text)
     if found is None or found[2] is None:  # one number is all of its versions
@@ -70,7 +74,12 @@ def exact_version(text: str, hub_type: str) -> str | None:
 
 
 def best_version(versions: Iterable[str], wanted: VersionRange) -> str | None:
-    """The highest version of a range that is no pre-release; None if there is none."""
+    """The highest version of a range that is no pre-release; None if there is none.
+
+    Args:
+        versions: Those that there are; what is no version does not count.
+        wanted: The range.
+    """
     best: str | None = None
     for version in versions:
         try:
@@ -118,6 +127,10 @@ class _TektonVersion(msgspec.Struct):
 def read_versions(body: bytes, hub_type: str) -> Sequence[str]:
     """The versions in a hub's list that it does not call pre-releases.
 
+    Args:
+        body: The answer.
+        hub_type: One of `TYPES`.
+
     Raises:
         ValueError: It is no such list.
     """
@@ -130,6 +143,10 @@ def read_versions(body: bytes, hub_type: str) -> Sequence[str]:
 
 def read_content(body: bytes, hub_type: str) -> bytes:
     """The definition in a hub's answer for one version.
+
+    Args:
+        body: The answer.
+        hub_type: One of `TYPES`.
 
     Raises:
         ValueError: There is none.
