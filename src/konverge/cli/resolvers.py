@@ -25,6 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _HOME = "konverge-system"
 _NAME = "konverge-resolution"
+_TEKTONS = "this is Tekton's definition: install Tekton, or leave out --tekton"
 
 
 def _kind(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> tuple[GroupVersionKind, ...]:
@@ -90,7 +91,7 @@ def run(
     konverge-resolution for all resolvers, konverge-resolver-NAME for each.
     """
     # With everything that resolvers need: not for who lists the commands.
-    from konverge.resolution.requests import resolution_operator
+    from konverge.resolution.requests import TEKTON_REQUEST, resolution_operator
     from konverge.resolution.signatures import SignatureVerifier
 
     found = own_namespace(otherwise=_HOME) if home is None else home
@@ -103,7 +104,7 @@ def run(
         reads_kinds=reads_kinds,
         verifier=SignatureVerifier(trusted_root),
     )
-    run_operator(ctx, operator, home=found, **flags)
+    run_operator(ctx, operator, home=found, brought_by={TEKTON_REQUEST: _TEKTONS}, **flags)
 
 
 @resolvers.command()

@@ -7,7 +7,7 @@ import logging
 import shlex
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -83,6 +83,7 @@ def run_operator(
     local: bool,
     install_crds: bool,
     log_format: LogFormat,
+    brought_by: Mapping[GroupVersionKind, str] | None = None,
     **flags: Any,
 ) -> None:
     """Run an operator until the process is told to stop.
@@ -96,13 +97,23 @@ def run_operator(
         local: Start an embedded cluster for it.
         install_crds: Apply the operator's definitions first.
         log_format: How it logs.
+        brought_by: By kind that the operator does not define itself, what to do where the cluster does not have it.
         **flags: The other options of `process_flags`.
     """
     if local and (kubeconfig_file or context):
         raise click.UsageError("--local brings a cluster of its own: leave out --kubeconfig and --context")
     options = RunFlags(**flags).options(operator.name, home)
     _log_to_stderr(log_format, verbose=is_verbose(ctx))
-    asyncio.run(_run(operator, kubeconfig_file, context, options, local=local, install=install_crds or local))
+    running = _run(
+        operator,
+        kubeconfig_file,
+        context,
+        options,
+        local=local,
+        install=install_crds or local,
+        brought_by=brought_by or {},
+    )
+    asyncio.run(running)
 
 
 def _log_to_stderr(log_format: LogFormat, *, verbose: bool) -> None:
@@ -112,7 +123,14 @@ def _log_to_stderr(log_format: LogFormat, *, verbose: bool) -> None:
 
 
 async def _run(
-    operator: Operator, file: Path | None, context: str | None, options: RunOptions, *, local: bool, install: bool
+    operator: Operator,
+    file: Path | None,
+    context: str | None,
+    options: RunOptions,
+    *,
+    local: bool,
+    install: bool,
+    brought_by: Mapping[GroupVersionKind, str],
 ) -> None:
     clock = SystemClock()
     async with AsyncExitStack() as stack:
@@ -128,7 +146,7 @@ async def _run(
             interruption = tasks.create_task(abort_when(told))
             if install:
                 await install_definitions(client, operator, clock)
-            await _check_served(client, operator)
+            await _check_served(client, operator, brought_by)
             # It has handlers of its own; until they are in place, a signal still is an interruption.
             await operator.run(client, options, clock=clock, stops_on_signals=True)
             interruption.cancel()
@@ -178,10 +196,14 @@ async def _is_served(client: Client, gvk: GroupVersionKind) -> bool:
     return True
 
 
-async def _check_served(client: Client, operator: Operator) -> None:
+async def _check_served(client: Client, operator: Operator, brought_by: Mapping[GroupVersionKind, str]) -> None:
     """Fail at once where the cluster cannot be reached or does not know the operator's kinds."""
     for resource in operator.custom_resources:
+        definition = definition_of(resource)
         try:
-            await client.mapping(definition_of(resource).gvk)
+            await client.mapping(definition.gvk)
         except KindNotServedError as error:
-            raise KindNotServedError(f"{error} (--install-crds installs it)") from error
+            told = "--install-crds installs it"
+            if definition.is_external:
+                told = brought_by.get(definition.gvk, "this operator does not define it: install what does")
+            raise KindNotServedError(f"{error} ({told})") from error
