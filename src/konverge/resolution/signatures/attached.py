@@ -67,9 +67,8 @@ def is_signed_by(keys: Iterable[PublicKey], found: Attached) -> bool:
     """
     if found.media_type == SIMPLE_SIGNING:
         signature = _decoded(found.signature)
-        return any(key.has_signed(signature, found.payload) for key in keys) and _document_is_for(
-            found.payload, found.subject
-        )
+        is_right = any(key.has_signed(signature, found.payload) for key in keys)
+        return is_right and _document_is_for(found.payload, found.subject)
     try:
         envelope = msgspec.json.decode(found.payload, type=_Bundle).envelope
     except UNREADABLE:
@@ -91,11 +90,8 @@ def statement_is_for(payload_type: str, statement: bytes, subject: str) -> bool:
         subject: The digest.
     """
     document = _json(statement)
-    if (payload_type, _member(document, "_type"), _member(document, "predicateType")) != (
-        _IN_TOTO,
-        _STATEMENT,
-        _PREDICATE,
-    ):
+    said = payload_type, _member(document, "_type"), _member(document, "predicateType")
+    if said != (_IN_TOTO, _STATEMENT, _PREDICATE):
         return False
     algorithm, _, digest = subject.partition(":")
     subjects = _member(document, "subject")
