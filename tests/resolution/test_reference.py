@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 
 from konverge.kube.names import dns_label_mistakes
 from konverge.resolution import FACTS, Digest, Reason, Reference, ResolutionError, request_name
+from konverge.resolution.consuming.asked import shown
+from konverge.resolution.reference import shown_address
+from konverge.resolution.written import WrittenReference
 
 VALUES = st.one_of(st.text(max_size=20), st.lists(st.text(max_size=5), max_size=3))
 PARAMETERS = st.dictionaries(st.text(min_size=1, max_size=10), VALUES, max_size=4)
@@ -74,6 +77,22 @@ def test_a_digest_fits_its_own_bytes_alone(data: bytes, algorithm: str) -> None:
     digest = Digest.parse(str(Digest.of(data, algorithm)))
     assert digest.fits(data)
     assert not digest.fits(data + b"x")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("https://user:hunter2@a.example:8443/b?token=hunter2#c", "https://a.example:8443/b"),
+        ("registry.example/team/tasks:1", "registry.example/team/tasks:1"),
+        ("build", "build"),
+        ("https://[x", ""),
+        ("https://a.example/\x1b[2J", ""),
+    ],
+)
+def test_an_address_is_shown_without_what_may_be_a_credential_or_obeyed(text: str, told: str) -> None:
+    assert shown_address(text) == told
+    written = WrittenReference((Reference("git", {"url": text}),))
+    assert shown(written) == f"git {told}".rstrip()
 
 
 def test_what_is_refused_never_falls_through_to_another_source() -> None:

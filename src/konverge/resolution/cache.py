@@ -125,11 +125,6 @@ class Cache:
         while len(self._entries) > self.limits.entries or self.size_bytes > self.limits.size_bytes:
             self._drop(next(iter(self._entries)))
 
-    def clear(self) -> None:
-        """Forget everything."""
-        self._entries.clear()
-        self.size_bytes = 0
-
     def _drop(self, key: CacheKey) -> None:
         entry = self._entries.pop(key, None)
         if entry is not None:

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
-from konverge.resolution.reference import Parameters
+from konverge.resolution.reference import Parameters, shown_address
 
 __all__ = ["Admission", "Policy", "SignatureMode", "SignatureRule", "SourcePrefix", "admit", "parse_networks"]
 
@@ -219,20 +219,11 @@ def _denied(policies: Sequence[Policy], resolver: str, uri: str, params: Paramet
     asked = sorted((policy.name, policy.refusal(uri, params)) for policy in policies)
     told = [f"{name} ({why})" for name, why in asked[:_MOST_TOLD]]
     told += [f"{len(asked) - _MOST_TOLD} more"] if len(asked) > _MOST_TOLD else []
+    shown = shown_address(uri)[:_MOST_SHOWN] or "this"
     return (
-        f"no policy lets namespace {namespace} fetch {_shown(uri)} by resolver {resolver}; "
+        f"no policy lets namespace {namespace} fetch {shown} by resolver {resolver}; "
         f"those for it are: {', '.join(told)}"
     )
-
-
-def _shown(uri: str) -> str:
-    """An address as messages have it: without a user, a query or what no terminal should see."""
-    try:
-        found = urlsplit(uri)
-    except ValueError:
-        return "this"
-    shown = urlunsplit(found._replace(netloc=found.netloc.rpartition("@")[2], query="", fragment=""))
-    return shown[:_MOST_SHOWN] if shown.isprintable() and shown else "this"
 
 
 def parse_networks(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:

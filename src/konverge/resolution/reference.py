@@ -7,6 +7,7 @@ import hmac
 import re
 from collections.abc import Mapping
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
@@ -14,7 +15,16 @@ from konverge.kube.names import dns_label_mistakes
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 
-__all__ = ["DIGEST_PATTERN", "Digest", "Parameters", "Reference", "Value", "canonical_json", "request_name"]
+__all__ = [
+    "DIGEST_PATTERN",
+    "Digest",
+    "Parameters",
+    "Reference",
+    "Value",
+    "canonical_json",
+    "request_name",
+    "shown_address",
+]
 
 Value: TypeAlias = str | list[str] | dict[str, str]
 """Of a parameter: most are text; lists of texts and mappings of texts are for resolvers that ask for them."""
@@ -117,6 +127,19 @@ def canonical_json(value: Any) -> bytes:
     Joining the parts without marks would give two references one name (reference facts, 2.2).
     """
     return msgspec.json.encode(value, order="sorted")
+
+
+def shown_address(text: str) -> str:
+    """An address as messages have it: without a user and a query, which can have a credential.
+
+    Empty for one that cannot be read, or that a terminal would obey.
+    """
+    try:
+        found = urlsplit(text)
+        shown = urlunsplit(found._replace(netloc=found.netloc.rpartition("@")[2], query="", fragment=""))
+    except ValueError:
+        return ""
+    return shown if shown.isprintable() else ""
 
 
 def request_name(reference: Reference, *, namespace: str, owner_uid: str) -> str:

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from konverge.client import Client
 from konverge.clock import Clock
-from konverge.errors import (
-    ApiError,
-    ConnectionFailedError,
-    ForbiddenError,
-    NotFoundError,
-)
+from konverge.errors import ApiError, ConnectionFailedError, ForbiddenError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
 from konverge.kube.names import dns_subdomain_mistakes
 from konverge.network import GuardedHttp, Names, Networks, Trust
@@ -23,7 +17,7 @@ from konverge.resolution.engine import Requester
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.policy import Admission
 from konverge.resolution.reasons import Reason
-from konverge.resolution.resolver import Addresses, Services
+from konverge.resolution.resolver import Services
 from konverge.resolution.workspaces import Folders
 
 __all__ = ["ClusterObjects", "ClusterServices", "NamespaceSecrets"]
@@ -163,53 +157,31 @@ class ClusterServices:
     Args:
         client: The cluster, without a permit: what is done with it is to read.
         clock: The time.
-        http: Makes the HTTP client for a requester and what policies allow; when not given, one that reaches the public
-            internet and the private networks that policies name, and trusts the machine's authorities.
-        addresses: Makes what gives checked addresses to programs that connect by themselves; the same ones when not
-            given.
-        folders: Where folders are made; in the machine's folder for temporary files when not given.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        *,
-        clock: Clock,
-        http: Callable[[Requester, Admission], Any] | None = None,
-        addresses: Callable[[Requester, Admission], Addresses] | None = None,
-        folders: Folders | None = None,
-    ) -> None:
+    def __init__(self, client: Client, *, clock: Clock) -> None:
         self._client = client
         self._clock = clock
         self._names = Names()
         self._trust = Trust()
-        self._http = http or self._guarded
-        self._addresses = addresses or self._checked
-        self._folders = folders or Folders(clock)
-        self._owns_folders = folders is None
+        self._folders = Folders(clock)
 
     def __call__(self, requester: Requester, admission: Admission) -> Services:
-        """The services for one request."""
+        """The services for one request: its connections reach the public internet, and what policies open besides."""
+        lookup, networks = self._names.of(requester.namespace), _networks(admission)
         return Services(
-            http=self._http(requester, admission),
+            http=GuardedHttp(lookup, tls=self._trust, networks=networks),
             secrets=NamespaceSecrets(self._client, requester.namespace),
             workspaces=self._folders,
             clock=self._clock,
             cluster=ClusterObjects(self._client),
-            addresses=self._addresses(requester, admission),
+            addresses=CheckedAddresses(lookup, networks),
         )
-
-    def _guarded(self, requester: Requester, admission: Admission) -> GuardedHttp:
-        return GuardedHttp(self._names.of(requester.namespace), tls=self._trust, networks=_networks(admission))
-
-    def _checked(self, requester: Requester, admission: Admission) -> CheckedAddresses:
-        return CheckedAddresses(self._names.of(requester.namespace), _networks(admission))
 
     def close(self) -> None:
         """Remove the folders, and let go of what resolves names."""
         self._names.close()
-        if self._owns_folders:
-            self._folders.close()
+        self._folders.close()
 
 
 def _networks(admission: Admission) -> Networks:

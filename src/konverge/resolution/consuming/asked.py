@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from konverge.kube import Object, ObjectKey
 from konverge.primitives import ConfigMap, Data
 from konverge.primitives.lifecycle import UNBLOCKED, GuardResult, blocked
 from konverge.resolution.consuming.copies import Definition, read_copy
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.reference import shown_address
 from konverge.resolution.written import WrittenReference
 
 __all__ = ["Asked", "Underway", "shown"]
@@ -114,10 +114,4 @@ def shown(written: WrittenReference) -> str:
 def _one(resolver: str, params: object) -> str:
     given = params if isinstance(params, dict) else {}
     place = next((given[name] for name in _PLACES if isinstance(given.get(name), str)), "")
-    try:
-        found = urlsplit(place)
-        if found.scheme and found.netloc:
-            place = f"{found.scheme}://{found.netloc.rpartition('@')[2]}{found.path}"
-    except ValueError:
-        place = ""
-    return f"{resolver} {place[:120]}".rstrip()
+    return f"{resolver} {shown_address(place)[:120]}".rstrip()

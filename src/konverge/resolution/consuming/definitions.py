@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Protocol
 from weakref import WeakKeyDictionary
@@ -156,17 +156,17 @@ class Definitions:
 
     async def _asked(self, name: str, written: WrittenReference, ctx: OwnerContext) -> Asked:
         key = copy_key(name, written, ctx.owner)
-        told = Asked(name, shown(written), key, ctx.owner_uid)
+        asked = Asked(name, shown(written), key, ctx.owner_uid)
         try:
             if not written.choices:
                 problem = "expected a reference with a resolver: an owner is no definition that a path could be beside"
                 raise ResolutionError(Reason.INVALID_PARAMETERS, problem)
             definition = await self._copied(name, written, key, ctx)
         except ResolutionError as error:
-            return Asked(name, told.what, key, ctx.owner_uid, error=error)
+            return replace(asked, error=error)
         if isinstance(definition, Underway):
-            return Asked(name, told.what, key, ctx.owner_uid, doubt=definition.doubt)
-        return Asked(name, told.what, key, ctx.owner_uid, definition)
+            return replace(asked, doubt=definition.doubt)
+        return replace(asked, definition=definition)
 
     async def _copied(
         self, name: str, written: WrittenReference, key: ObjectKey, ctx: OwnerContext

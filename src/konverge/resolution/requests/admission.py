@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from konverge.kube import Object, ObjectKey
-from konverge.resolution.requests.configuration import GENERAL
+from konverge.resolution.requests.configuration import DEFAULT_RESOLVER, GENERAL
 from konverge.resolution.requests.kinds import REQUEST
 from konverge.resolution.requests.tekton import TEKTON_REQUEST, TYPE_LABEL
 
@@ -20,9 +20,10 @@ __all__ = ["admission_manifests"]
 
 _API_VERSION = "admissionregistration.k8s.io/v1"
 _CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap"}
-_DEFAULT = "default-resolver"
 
-_HAS_DEFAULT = f"has(params.data) && '{_DEFAULT}' in params.data && params.data['{_DEFAULT}'].trim() != ''"
+_HAS_DEFAULT = (
+    f"has(params.data) && '{DEFAULT_RESOLVER}' in params.data && params.data['{DEFAULT_RESOLVER}'].trim() != ''"
+)
 _NAMES_RESOLVER = "has(object.spec) && has(object.spec.resolver) && object.spec.resolver != ''"
 
 _TYPE = "({0} != null && has({0}.metadata.labels) && '{1}' in {0}.metadata.labels ? {0}.metadata.labels['{1}'] : '')"
@@ -107,7 +108,7 @@ def admission_manifests(name: str, home: str, watched: Sequence[str] = (), *, se
                 {
                     "expression": f"({_NAMES_RESOLVER}) || ({_HAS_DEFAULT})",
                     "message": f"spec.resolver: expected the name of a resolver, found none, and ConfigMap {GENERAL} "
-                    f"has no {_DEFAULT}",
+                    f"has no {DEFAULT_RESOLVER}",
                 }
             ],
             configured_by=ObjectKey(home, GENERAL),

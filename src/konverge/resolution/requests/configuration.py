@@ -26,12 +26,22 @@ from konverge.resolution.result import MAX_CONTENT_BYTES
 from konverge.resolution.settings import as_duration, as_list, parse_settings
 from konverge.resolution.source_map import SourceMap
 
-__all__ = ["GENERAL", "GENERAL_SETTINGS", "Configuration", "read_configuration", "resolver_config_name"]
+__all__ = [
+    "DEFAULT_RESOLVER",
+    "GENERAL",
+    "GENERAL_SETTINGS",
+    "Configuration",
+    "read_configuration",
+    "resolver_config_name",
+]
 
 T = TypeVar("T")
 
 GENERAL = "konverge-resolution"
 """The ConfigMap with what holds for all resolvers."""
+
+DEFAULT_RESOLVER = "default-resolver"
+"""Its key for who is asked when a request names nobody."""
 
 _RESOLVER = "konverge-resolver-"
 
@@ -40,7 +50,7 @@ NEVER = "never"
 GENERAL_SETTINGS: Mapping[str, Setting] = {
     "timeout": Setting("How long a request may take from its creation", "duration", "1m"),
     "attempts": Setting("How often a remote is asked in all, when it may answer later", "integer", "3"),
-    "default-resolver": Setting("Who is asked when a request names nobody"),
+    DEFAULT_RESOLVER: Setting("Who is asked when a request names nobody"),
     "disabled-resolvers": Setting("Resolvers that may not be used", "list"),
     "allowed-kinds": Setting(
         "Kinds that may be fetched, as Kind.group or *.group; all but Secrets and lists when empty", "list"
@@ -155,7 +165,7 @@ def read_configuration(
             lifetime=reading.value("cache-ttl", as_duration),
             failure_lifetime=reading.value("cache-failure-ttl", as_duration),
         ),
-        default_resolver=general.plain["default-resolver"].strip(),
+        default_resolver=general.plain[DEFAULT_RESOLVER].strip(),
         finished_lifetime=reading.value(
             "finished-ttl", lambda text: None if text.strip() == NEVER else as_duration(text)
         ),
