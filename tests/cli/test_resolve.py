@@ -89,7 +89,12 @@ def test_every_resolver_is_a_command_whose_options_are_its_parameters(konverge: 
     told = konverge("resolve", "git", "--help").stdout
     for option in ("--url", "--revision", "--path", "--server-url", "--git-ssh-secret", "--param"):
         assert option in told
-    assert konverge("resolve", "gti").returncode == 2
+
+
+def test_a_resolver_that_is_not_there_is_refused_as_in_a_cluster(konverge: Konverge) -> None:
+    done = konverge("resolve", "gti", "--url", "https://example.com")
+    told = "resolver 'gti' does not exist here; there are: bundles, cluster, git, http, hub; did you mean 'git'?\n"
+    assert (done.returncode, done.stderr.endswith(f"Error: {told}")) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -270,10 +275,20 @@ def test_a_locked_branch_stays_until_it_is_locked_again(konverge: Konverge, tmp_
         assert lock.read_bytes() == before
 
         done = konverge("resolve", "--lock", lock, "--update", "--allow-network", "127.0.0.0/8")
-        assert (done.returncode, done.stderr.strip()) == (0, f"{lock}: 2 entries, 1 added, 0 changed")
+        assert (done.returncode, done.stderr.strip()) == (0, f"{lock}: 2 entries, 1 added, 0 changed, 1 removed")
         newer = lock.read_bytes()
         assert asking("--lock", lock, "--update").returncode == 0
         assert lock.read_bytes() == newer != before
+        assert len(list(Path(f"{lock}.d").iterdir())) == 2
+
+
+def test_a_folder_that_is_not_the_lock_files_own_keeps_what_other_lock_files_have_there(
+    asking: Asking, tmp_path: Path
+) -> None:
+    shared = tmp_path / "content"
+    asking("--lock", tmp_path / "a.yaml", "--content", shared)
+    asking("--lock", tmp_path / "b.yaml", "--content", shared, "--update", path="tasks/t.yaml")
+    assert len(list(shared.iterdir())) == 2
 
 
 def test_a_lock_file_that_cannot_be_read_is_refused_in_one_line(asking: Asking, tmp_path: Path) -> None:

@@ -85,6 +85,17 @@ class _Resolvers(click.Group):
         found = [resolver for resolver in standard_resolvers([cmd_name]) if resolver.name == cmd_name]
         return _command_of(found[0]) if found else None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from konverge.resolution.registry import Registry
+
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            # In the words in which a cluster refuses it.
+            raise click.UsageError(Registry().unavailable(name, self.list_commands(ctx)).message, ctx)
+        return super().resolve_command(ctx, args)
+
 
 @click.group(cls=_Resolvers, invoke_without_command=True)
 @verbose_option
@@ -121,7 +132,7 @@ def _is_given(ctx: click.Context, name: str) -> bool:
 
 
 def _command_of(resolver: Resolver) -> click.Command:
-    common = [*_own_options(), *shared_options()]
+    common = _common_options(resolver)
     taken = {option.removeprefix("--") for each in common for option in each.opts}
     options: list[click.Parameter] = []
     names: dict[str, str] = {}
@@ -129,7 +140,7 @@ def _command_of(resolver: Resolver) -> click.Command:
     for name, parameter in resolver.parameters.items():
         option = _NAMES.get(name, _dashed(name))
         if option in taken:
-            told_as[name] = f"--param {name}"
+            told_as[name] = f"--{option}" if _is_of_an_object(resolver, name) else f"--param {name}"
             continue
         told_as[name] = f"--{option}"
         variable = f"parameter_{len(names)}"
@@ -149,6 +160,24 @@ def _command_of(resolver: Resolver) -> click.Command:
     about = (type(resolver).__doc__ or "A resolver.").strip().partition("\n")[0]
     command = click.Command(resolver.name, callback=called, help=about, params=[*options, *common])
     return verbose_option(command)
+
+
+def _common_options(resolver: Resolver) -> list[click.Option]:
+    """The options that a resolver does not have of its own parameters."""
+    found = [*_own_options(), *shared_options()]
+    if not _is_of_an_object(resolver, "namespace"):
+        return found
+    told = (
+        "The object's namespace, for which policies are asked, too; that of the kubeconfig's context if not given. "
+        "--param namespace=NAME is for the object alone."
+    )
+    own = click.Option(["-n", "--namespace"], help=told)
+    return [own if option.name == own.name else option for option in found]
+
+
+def _is_of_an_object(resolver: Resolver, parameter: str) -> bool:
+    """Tell whether a parameter is what ``-n`` means to whoever knows kubectl: where an object of the cluster is."""
+    return (resolver.name, parameter) == ("cluster", "namespace")
 
 
 def _dashed(name: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import click
 
 from konverge.cli.yaml_documents import read_objects
+from konverge.client.connect import cluster_config
 from konverge.crd import crd_manifest
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
@@ -93,10 +94,14 @@ class Flags:
         if settings and not resolver:
             raise click.UsageError("--setting is for one resolver: name it", ctx)
         needs_cluster = resolver == "cluster" or given["kubeconfig_file"] or given["context"]
+        # Only where an object is has no default of its own.
+        namespace = given["namespace"] or cluster_config(given["kubeconfig_file"], given["context"]).namespace
+        is_set = resolver != "cluster" or (given["namespace"] is None and "default-namespace" in settings)
+        defaults = {} if is_set else {"namespace": namespace}
         return cls(
-            reference=_reference(ctx, resolver, params or {}, given) if resolver else None,
+            reference=_reference(ctx, resolver, params or {}, given, defaults) if resolver else None,
             output=given.get("output", "content"),
-            namespace=given["namespace"],
+            namespace=namespace,
             seconds=given["seconds"],
             lock_file=lock_file,
             content=given["content"] or Path(f"{lock_file or ''}.d"),
@@ -117,7 +122,11 @@ class Flags:
 
 
 def _reference(
-    ctx: click.Context, resolver: str, params: Mapping[str, str | None], given: Mapping[str, Any]
+    ctx: click.Context,
+    resolver: str,
+    params: Mapping[str, str | None],
+    given: Mapping[str, Any],
+    defaults: Mapping[str, str],
 ) -> Reference:
     found: dict[str, Value] = {name: value for name, value in params.items() if value is not None}
     for name, value in _pairs(ctx, "--param", given["parameters"]).items():
@@ -128,7 +137,7 @@ def _reference(
         digest = None if given["digest"] is None else Digest.parse(given["digest"])
     except ValueError as error:
         raise click.BadParameter(str(error), ctx, param_hint="--digest") from None
-    return Reference(resolver, found, digest)
+    return Reference(resolver, {**defaults, **found}, digest)
 
 
 def _pairs(ctx: click.Context, option: str, given: tuple[str, ...]) -> dict[str, str]:
