@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from konverge.resolution.requests.dialect import without_content
 from konverge.resolution.requests.lifecycle import (
     Act,
+    Decision,
     FetchPhase,
     Phase,
     RequestState,
@@ -80,7 +81,7 @@ def test_a_deadline_that_was_promised_stays_when_the_configuration_changes() -> 
 
 def test_requests_that_are_to_stay_are_never_removed() -> None:
     rules = Rules(finished_lifetime=None)
-    assert decide(DONE, at(10**9), rules, served=Served.HERE, fetch=FetchPhase.NONE).wake_at is None
+    assert decide(DONE, at(10**9), rules, served=Served.HERE, fetch=FetchPhase.NONE) == Decision(Act.NOTHING)
 
 
 @pytest.mark.parametrize(("seen", "begin"), [(-5, 0), (0.25, 0.25), (0.75, 0.75), (30, 1)])
