@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from konverge.box.running.imports import content_folder_of, imports_in, lock_file_of
+from konverge.box.running.imports import IMPORTED_KINDS, content_folder_of, imports_in, lock_file_of
 from konverge.cli.box import read_box
 from konverge.cli.program import verbose_option
 from konverge.cli.resolve import ended_by_reason, shared_options
@@ -32,6 +33,8 @@ def box_lock(ctx: click.Context, /, file: Path, **given: Any) -> None:
     """
     lock_file = lock_file_of(file)
     flags = Flags.of(ctx, {**given, "lock_file": lock_file, "content": content_folder_of(lock_file)})
+    options = replace(flags.setup.options, kinds=IMPORTED_KINDS)
+    flags = replace(flags, setup=replace(flags.setup, options=options))
     roots = imports_in(read_box(file), str(file))
     if not roots:
         click.echo(f"{file} imports nothing", err=True)

@@ -81,7 +81,7 @@ async def resolve_one(flags: Flags) -> bytes:
             found = Lock([*others.used, *source.used])
     found = _with_roots(found, source, [flags.reference])
     if not flags.is_offline:
-        _write(flags.lock_file, found, before=lock)
+        _write(flags, flags.lock_file, found, before=lock)
     _tell(nodes)
     return _shown(nodes[0].answer.outcome, flags.output)
 
@@ -111,7 +111,7 @@ async def fetch_all(flags: Flags) -> bytes:
         updating = LockedDefinitions(engine, Lock(), contents, may_add=True)
         roots = [entry.asked for entry in lock if entry.root]
         nodes = await _tree(flags, engine, updating, [WrittenReference((each,)) for each in roots])
-    _write(flags.lock_file, _with_roots(updating.lock, updating, roots), before=lock)
+    _write(flags, flags.lock_file, _with_roots(updating.lock, updating, roots), before=lock)
     _tell(nodes)
     return b""
 
@@ -132,7 +132,7 @@ async def lock_roots(flags: Flags, roots: Sequence[WrittenReference]) -> None:
         nodes = await _tree(flags, engine, source, roots)
     found = _with_roots(source.used, source, [node.reference for node in nodes if node.parent is None])
     if not flags.is_offline:
-        _write(flags.lock_file, found, before=lock)
+        _write(flags, flags.lock_file, found, before=lock)
     _tell(nodes)
 
 
@@ -151,17 +151,21 @@ def _lock(file: Path, *, may_be_absent: bool) -> Lock:
     return Lock.read(read_file(file, MAX_LOCK_BYTES), file=str(file))
 
 
-def _write(file: Path, lock: Lock, *, before: Lock) -> None:
-    if lock == before and file.exists():
-        return
-    try:
-        replace_file(file, lock.text().encode())
-    except OSError as error:
-        raise ConfigurationError(f"{file}: {error.strerror}") from error
-    known = {entry.key: entry.digest for entry in before}
-    added = sum(entry.key not in known for entry in lock)
-    changed = sum(known.get(entry.key, entry.digest) != entry.digest for entry in lock)
-    click.echo(f"{file}: {_entries(lock)}, {added} added, {changed} changed", err=True)
+def _write(flags: Flags, file: Path, lock: Lock, *, before: Lock) -> None:
+    """Write the lock file if it is another, remove content that it does not name, and tell what is new."""
+    if lock != before or not file.exists():
+        try:
+            replace_file(file, lock.text().encode())
+        except OSError as error:
+            raise ConfigurationError(f"{file}: {error.strerror}") from error
+    # Another folder than the lock file's own may be that of several. After the file: interrupted, there is too much.
+    if flags.content == Path(f"{file}.d"):
+        ContentFolder(flags.content).keep_only(Digest.parse(entry.digest) for entry in lock)
+    known, found = ({entry.key: entry.digest for entry in each} for each in (before, lock))
+    added, removed = len(found.keys() - known.keys()), len(known.keys() - found.keys())
+    changed = sum(found[key] != known[key] for key in found.keys() & known.keys())
+    told = f"{file}: {_entries(lock)}, {added} added, {changed} changed"
+    click.echo(f"{told}, {removed} removed" if removed else told, err=True)
 
 
 def _entries(lock: Lock) -> str:

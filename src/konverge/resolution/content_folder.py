@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from konverge.resolution.errors import ResolutionError
@@ -17,6 +19,8 @@ from konverge.resolution.reference import Digest
 from konverge.resolution.result import MAX_CONTENT_BYTES
 
 __all__ = ["ContentFolder", "replace_file"]
+
+_NAME = re.compile(r"sha256-[0-9a-f]{64}|sha512-[0-9a-f]{128}")
 
 
 class ContentFolder:
@@ -66,6 +70,18 @@ class ContentFolder:
         replace_file(self._path(digest), data)
         self._shrink(self._path(digest))
         return digest
+
+    def keep_only(self, digests: Iterable[Digest]) -> None:
+        """Remove the content of every other digest, and no file that is called otherwise.
+
+        Args:
+            digests: Of what stays.
+        """
+        kept = {self._path(digest) for digest in digests}
+        for path in self.folder.glob("sha*-*"):
+            if _NAME.fullmatch(path.name) and path not in kept:
+                with contextlib.suppress(OSError):  # what cannot be removed does no harm
+                    path.unlink()
 
     def _path(self, digest: Digest) -> Path:
         return self.folder / f"{digest.algorithm}-{digest.hex}"

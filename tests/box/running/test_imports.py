@@ -94,6 +94,13 @@ def test_without_a_lock_file_the_mistake_says_how_to_make_one(shop: Shop) -> Non
     assert f"not resolved yet: konverge box lock {shop.file}" in mistake
 
 
+@pytest.mark.parametrize("crds", [{}, {"shelf": entry("Shelf", dependsOn={"cart": "healthy"})}])
+def test_before_it_is_locked_nothing_is_said_to_be_missing(shop: Shop, crds: dict[str, object]) -> None:
+    shop.write(crds)
+    (mistake,) = shop.mistakes()
+    assert "not resolved yet" in mistake
+
+
 def test_nothing_but_locking_asks_a_network_and_what_is_locked_stays(shop: Shop) -> None:
     shop.locking()
     before = shop.lock.read_bytes()
@@ -109,6 +116,29 @@ def test_nothing_but_locking_asks_a_network_and_what_is_locked_stays(shop: Shop)
     box = load_checked_box(shop.file.read_bytes(), file=str(shop.file))
     assert list(box.spec.crds) == ["shelf", "other"]
     assert "base.yaml" not in shop.lock.read_text()
+
+
+def test_content_that_is_locked_no_more_is_removed_and_no_other_file(shop: Shop) -> None:
+    shop.locking()
+    folder = Path(f"{shop.lock}.d")
+    (folder / "sha256-notes").write_text("ours")
+    shop.publish(common=a_box("common", {"other": entry("Other")}))
+    done = shop.locking("--update")
+    assert done.stderr.strip() == f"{shop.lock}: 1 entry, 0 added, 1 changed, 1 removed"
+    assert sorted(len(file.name) for file in folder.iterdir()) == [len("sha256-notes"), len("sha256-") + 64]
+
+
+def test_locking_says_so_when_nothing_is_new(shop: Shop) -> None:
+    shop.locking()
+    assert shop.locking().stderr.strip() == f"{shop.lock}: 2 entries, 0 added, 0 changed"
+
+
+def test_what_is_no_box_is_not_locked(shop: Shop) -> None:
+    shop.publish(common="apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: t}\n")
+    done = shop.locking()
+    assert done.exit_code == 1
+    assert "is of a kind that may not be fetched; allowed: OperatorBox.konverge.dev" in str(done.exception)
+    assert not shop.lock.exists()
 
 
 def test_a_name_that_is_there_twice_is_refused_with_both_files(shop: Shop) -> None:

@@ -45,10 +45,10 @@ def merge(source: Source, imported: Sequence[Imported] | None) -> None:
         return
     if not isinstance(spec["imports"], list):
         return  # told by who reads the fields
+    spec.setdefault("crds", {})
     if imported is None:
         source.refuse(("spec", "imports"), _NOT_LOCKED.format(file=source.file))
         return
-    spec.setdefault("crds", {})
     for each in imported:
         _merge_one(source, spec, each)
 

@@ -71,12 +71,12 @@ def _loaded(
     merge(source, imported)
     if source.value is not None:
         box = reader_of(source).struct(OperatorBox, source.value, ())
-        _check(source, source.value)
+        _check(source, source.value, knows_all=imported is not None)
     ordered = sorted(source.mistakes, key=lambda found: (found.file != file, found.file, found.line, found.column))
     return ordered, None if box is BAD else box
 
 
-def _check(source: Source, value: Any) -> None:
+def _check(source: Source, value: Any, *, knows_all: bool) -> None:
     spec = value.get("spec") if isinstance(value, dict) else None
     if not isinstance(spec, dict):
         return
@@ -88,6 +88,8 @@ def _check(source: Source, value: Any) -> None:
     crds = spec.get("crds")
     if not isinstance(crds, dict):
         return
+    if spec.get("imports") and not knows_all:
+        return  # which custom resources there are is to be seen: what says that one is missing would be wrong
     if not crds:
         source.refuse(("spec", "crds"), "expected at least one custom resource")
     for name, entry in crds.items():

@@ -13,8 +13,10 @@ from konverge.box.file import BoxFileError, Mistake
 from konverge.box.file.imports import Imported
 from konverge.box.file.mistakes import Path as FieldPath
 from konverge.box.file.mistakes import format_path
+from konverge.box.file.model import API_VERSION, KIND
 from konverge.box.file.source import Source, read_source
 from konverge.errors import ConfigurationError
+from konverge.resolution.content import AllowedKinds
 from konverge.resolution.content_folder import ContentFolder
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.lock import MAX_LOCK_BYTES, Lock, LockEntry
@@ -27,7 +29,10 @@ from konverge.resolution.resolvers import standard_resolvers
 from konverge.resolution.result import Resolved
 from konverge.resolution.written import WrittenReference, read_reference
 
-__all__ = ["content_folder_of", "imports_in", "lock_file_of", "locked_imports"]
+__all__ = ["IMPORTED_KINDS", "content_folder_of", "imports_in", "lock_file_of", "locked_imports"]
+
+IMPORTED_KINDS = AllowedKinds.parse([f"{KIND}.{API_VERSION.partition('/')[0]}"])
+"""Of what a box imports: boxes."""
 
 _MAX_IMPORTS = 100
 
