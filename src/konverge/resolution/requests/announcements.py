@@ -33,7 +33,14 @@ _YES = "true"
 
 
 def announcement(operator: str, namespace: str, resolvers: Iterable[str], now: datetime) -> Object:
-    """The Lease that says which resolvers the processes of an operator serve."""
+    """The Lease that says which resolvers the processes of an operator serve, to be applied.
+
+    Args:
+        operator: The operator's name.
+        namespace: Where all operators of resolution have their Leases.
+        resolvers: Their names.
+        now: The time of this renewal.
+    """
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -57,7 +64,13 @@ class Announcements:
         self._seen: dict[str, tuple[float, frozenset[str]]] = {}
 
     def changed(self, old: ObjectMeta | None, new: ObjectMeta | None, monotonic: float) -> None:
-        """A Lease came, was renewed or went."""
+        """A Lease came, was renewed or went.
+
+        Args:
+            old: The Lease before; None for one that came.
+            new: The Lease now; None for one that went.
+            monotonic: When that was seen.
+        """
         if new is None:
             if old is not None:
                 self._seen.pop(old.name, None)

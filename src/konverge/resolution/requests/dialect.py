@@ -127,7 +127,13 @@ def moment(text: object) -> datetime | None:
 
 
 def request_state(obj: Object, *, deadline: object, finished: object) -> RequestState:
-    """How far a request is, with what the kinds say in different places."""
+    """How far a request is.
+
+    Args:
+        obj: The request.
+        deadline: Until when it has to end, as its kind says that; anything.
+        finished: When it ended, as its kind says that; its condition says it where this is no time.
+    """
     condition = find_condition(obj, SUCCEEDED)
     status = "" if condition is None else condition.status
     phase = Phase.DONE if status in ("True", "False") else Phase.PENDING if status else Phase.NEW
