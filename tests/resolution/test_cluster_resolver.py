@@ -179,6 +179,7 @@ async def test_an_object_comes_out_as_its_author_wrote_it_with_its_path_and_its_
     }
     path = f"/apis/tekton.dev/v1/namespaces/{cluster.namespace}/tasks/build@{task['metadata']['uid']}"
     assert outcome.resolved.source.uri == path
+    assert outcome.policy_source == f"cluster://{cluster.namespace}/task/build"
     assert outcome.resolved.source.digest == {"sha256": Digest.of(outcome.resolved.data).hex}
 
 

@@ -66,6 +66,11 @@ def test_a_star_stands_for_hosts_below_and_not_beside() -> None:
     assert not covers("https://*.example.com", "https://evilexample.com/x")
 
 
+def test_a_kind_of_the_cluster_may_be_written_as_it_is_called_and_a_path_elsewhere_may_not() -> None:
+    assert covers("cluster://catalog/Task/build", "cluster://catalog/task/build")
+    assert not covers("https://a.example/Task", "https://a.example/task")
+
+
 AMBIGUOUS = ["example.com", "https://", "https://a*b.com", "https://a.com/*", "https://a.com/../b", "https://u@a.com"]
 
 

@@ -59,6 +59,7 @@ class Outcome:
         policies: The names of the policies that let it through.
         warnings: What policies that only warn have found.
         rewritten_from: The address before the source map changed it; empty when it did not.
+        policy_source: The address by which policies name the source, where the source itself has none of theirs.
     """
 
     resolved: Resolved
@@ -69,6 +70,7 @@ class Outcome:
     policies: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     rewritten_from: str = ""
+    policy_source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,7 @@ class Engine:
             policies=admission.policies,
             warnings=await self._verified(admission, resolved, found),
             rewritten_from=plan.rewritten_from,
+            policy_source="" if urlsplit(resolved.source.uri).scheme else plan.uri,
         )
 
     async def _object_of(self, data: bytes, namespace: str) -> Object:

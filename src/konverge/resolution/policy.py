@@ -22,6 +22,8 @@ __all__ = ["Admission", "Policy", "SignatureMode", "SignatureRule", "SourcePrefi
 
 _MOST_TOLD = 5
 _MOST_SHOWN = 400
+_OF_THE_CLUSTER = "cluster"
+"""The scheme of objects, whose kinds are found however they are written, and whose names have small letters alone."""
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 
 
@@ -92,7 +94,7 @@ def _parts(uri: str) -> tuple[str, str, int | None, tuple[str, ...]]:
         ValueError: It is none, has a user, or its path can be written in another way.
     """
     found: SplitResult = urlsplit(uri)
-    path = found.path
+    path = found.path.lower() if found.scheme == _OF_THE_CLUSTER else found.path
     if not found.scheme or not found.hostname or found.username is not None or any(not 32 < ord(c) < 127 for c in uri):
         raise ValueError(f"expected an address such as https://example.com/team, found {uri[:120]!r}")
     segments = tuple(segment for segment in path.split("/") if segment)

@@ -97,6 +97,7 @@ class ResolutionRequestStatus:
         policies: The policies that let it through.
         warnings: What policies that only warn have found.
         rewritten_from: The address before the source map changed it.
+        policy_source: The address by which a policy names the source, where that has another form.
         deadline: Until when it has to end.
         started_at: When it was handed to its resolver; what is between its creation and this it has waited.
         finished_at: When it ended.
@@ -113,6 +114,7 @@ class ResolutionRequestStatus:
     policies: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     rewritten_from: str | None = None
+    policy_source: str | None = None
     deadline: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None

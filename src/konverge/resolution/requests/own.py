@@ -143,8 +143,10 @@ class OwnRequests:
         """The status of one with its result."""
         outcome = result.outcome
         found = outcome.resolved
+        told = f"fetched from {found.source.uri}"
+        told += f", which policies name {outcome.policy_source}" if outcome.policy_source else ""
         status: Object = {
-            "conditions": self._conditions(obj, "True", _RESOLVED, f"fetched from {found.source.uri}", now),
+            "conditions": self._conditions(obj, "True", _RESOLVED, told, now),
             "dataDigest": str(Digest.of(found.data)),
             "source": {"uri": found.source.uri, "digest": dict(found.source.digest)},
             "resolver": outcome.resolver,
@@ -164,6 +166,7 @@ class OwnRequests:
             "policies": list(outcome.policies),
             "warnings": list(outcome.warnings),
             "rewrittenFrom": outcome.rewritten_from,
+            "policySource": outcome.policy_source,
         }
         return status | {name: value for name, value in further.items() if value}
 
