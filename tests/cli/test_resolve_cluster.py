@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import anyio
@@ -43,6 +44,9 @@ async def test_the_namespace_of_an_object_is_given_as_to_kubectl(
         code, content, told = await resolved(*namespaces)
         assert (code, told) == (0, "")
         assert '"data":{"a":"b"}' in content
+    record = json.loads((await resolved("-n", cluster.namespace, "-o", "json"))[1])
+    assert record["source"]["uri"].startswith(f"/api/v1/namespaces/{cluster.namespace}/configmaps/home@")
+    assert record["policySource"] == f"cluster://{cluster.namespace}/configmap/home"
     assert "there is no ConfigMap default/home" in (await resolved())[2], "that of the context"
     assert (
         f"no ConfigMap {cluster.namespace}2/home"

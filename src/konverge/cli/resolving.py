@@ -190,6 +190,7 @@ def _shown(outcome: Outcome, output: Literal["content", "json"]) -> bytes:
     record = {
         "resolver": outcome.resolver,
         "source": {"uri": source.uri, "digest": dict(source.digest), "entryPoint": source.entry_point},
+        "policySource": outcome.policy_source or source.uri,
         "digest": str(Digest.of(resolved.data)),
         "size": len(resolved.data),
         "fetchedFrom": outcome.fetched_from,
