@@ -1,4 +1,4 @@
-"""The tables of docs/resolution/http.md and hub.md are those of the code, and what they show is valid."""
+"""The tables of docs/resolution/cluster.md, http.md and hub.md are those of the code, and what they show is valid."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ import yaml
 
 from konverge.feature import VersionRange
 from konverge.resolution import Reason, Resolver
+from konverge.resolution.resolvers.cluster import ClusterResolver
 from konverge.resolution.resolvers.http import HttpResolver
 from konverge.resolution.resolvers.hub import HubResolver
 from konverge.resolution.settings import parse_settings
 from tests.docs.pages import blocks, text_of
 from tests.docs.test_resolution_git_page import default_of, setting_row
 
-PAGES: dict[str, Resolver] = {"docs/resolution/http.md": HttpResolver(), "docs/resolution/hub.md": HubResolver()}
+PAGES: dict[str, Resolver] = {
+    "docs/resolution/cluster.md": ClusterResolver(),
+    "docs/resolution/http.md": HttpResolver(),
+    "docs/resolution/hub.md": HubResolver(),
+}
 
 
-@pytest.mark.parametrize(("page", "resolver"), PAGES.items(), ids=["http", "hub"])
+@pytest.mark.parametrize(("page", "resolver"), PAGES.items(), ids=["cluster", "http", "hub"])
 def test_a_page_has_every_parameter_and_setting_as_the_code_has_it(page: str, resolver: Resolver) -> None:
     parameters = [
         f"| `{name}` | {each.description} | {default_of(each)} |" for name, each in resolver.parameters.items()
@@ -40,7 +45,7 @@ def test_what_a_page_shows_is_valid(page: str, count: int) -> None:
         assert resolver.validate(each.get("params", shown[0]["params"]), settings.chosen())
 
 
-@pytest.mark.parametrize(("page", "count"), [("docs/resolution/http.md", 9), ("docs/resolution/hub.md", 9)])
+@pytest.mark.parametrize(("page", "count"), list(zip(PAGES, [6, 9, 9], strict=True)))
 def test_the_reasons_of_a_page_are_reasons(page: str, count: int) -> None:
     table = text_of(page).partition("## What can go wrong")[2].partition("\n\n")[2].partition("\n\n")[0]
     named = [word.strip("`,") for line in table.strip().splitlines()[2:] for word in line.split("|")[1].split()]

@@ -1,0 +1,77 @@
+"""docs/resolution/cluster.md: what it shows happens; its tables are looked at with those of http and hub."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import anyio
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from konverge.cli.resolve import resolve
+from konverge.kube import Object
+from konverge.resolution import Reference
+from konverge.resolution.engine import Requester
+from konverge.resolution.policy import Policy
+from konverge.resolution.requests.policies import read_policy
+from konverge.resolution.resolvers.cluster import ClusterResolver
+from konverge.resolution.services import ClusterServices
+from konverge.resolution.settings import parse_settings
+from konverge.testing import Cluster
+from tests.docs.pages import blocks, commands
+from tests.resolution.test_cluster_resolver import TASK_DEFINITION, engine_of
+
+pytestmark = pytest.mark.anyio
+
+PAGE = "docs/resolution/cluster.md"
+REFERENCE, SETTINGS, POLICY, RECORD = (yaml.safe_load(block) for block in blocks(PAGE, "yaml"))
+in_simulated_time = pytest.mark.parametrize("cluster_kind", [pytest.param("embedded", marks=pytest.mark.embedded)])
+
+
+async def in_the_catalogue(cluster: Cluster, obj: Object) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "catalogue"}}
+    await cluster.client.create(namespace)
+    obj["metadata"]["namespace"] = "catalogue"
+    await cluster.client.create(obj)
+
+
+def test_the_settings_of_the_page_let_its_reference_through() -> None:
+    settings, mistakes = parse_settings(SETTINGS, ClusterResolver.settings)
+    assert mistakes == ()
+    assert ClusterResolver().validate(REFERENCE["params"], settings.chosen()) == REFERENCE["params"]
+
+
+@in_simulated_time
+async def test_the_record_of_the_page_is_that_of_its_reference_under_its_policy(cluster: Cluster) -> None:
+    await cluster.install(TASK_DEFINITION)
+    await in_the_catalogue(cluster, {"apiVersion": "tekton.dev/v1", "kind": "Task", "metadata": {"name": "build"}})
+    policy = read_policy(POLICY)
+    assert isinstance(policy, Policy)
+
+    services = ClusterServices(cluster.client, clock=cluster.clock)
+    try:
+        engine = engine_of(cluster, services)
+        engine.policies = (policy,)
+        outcome = await engine.resolve(Reference("cluster", REFERENCE["params"]), Requester("anybody"))
+    finally:
+        services.close()
+
+    assert outcome.policies == ("the-catalogue",)
+    assert outcome.policy_source == RECORD["status"]["policySource"]
+    assert outcome.resolved.source.uri.partition("@")[0] == RECORD["status"]["source"]["uri"].partition("@")[0]
+
+
+@in_simulated_time
+async def test_the_command_of_the_page_prints_the_object(cluster: Cluster) -> None:
+    home = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "home"}, "data": {"a": "b"}}
+    await in_the_catalogue(cluster, home)
+    kubeconfig: Path = await cluster.kubeconfig()
+    ((_, _, *arguments),) = commands(PAGE)
+
+    def run() -> str:
+        done = CliRunner().invoke(resolve, [*arguments, "--kubeconfig", str(kubeconfig)], catch_exceptions=False)
+        return done.stdout
+
+    assert json.loads(await anyio.to_thread.run_sync(run)) == home
