@@ -60,15 +60,20 @@ async def test_the_operator_of_the_page_gets_its_definition(cluster: Cluster) ->
         "metadata": {"name": "a", "namespace": cluster.namespace},
         "spec": {"url": "https://a.example/boxes", "path": "a.yaml"},
     }
-    async with desk.served_by(Shelf(name="git")), cluster.running(found["operator"]):
+    async with cluster.running(found["operator"]):
         made = await cluster.client.create(page)
 
-        async def is_ready() -> bool:
-            read = await cluster.client.get(_gvk(made), desk.key("a"))
-            condition = find_condition(read, "PageReady")
-            return condition is not None and condition.status == "True"
+        async def says(type: str, words: str) -> bool:
+            condition = find_condition(await cluster.client.get(_gvk(made), desk.key("a")), type)
+            return condition is not None and words in f"{condition.reason} {condition.message}"
 
-        await cluster.eventually(is_ready, describe="the page is ready")
+        await cluster.eventually(lambda: says("Ready", "Blocked"), describe="it waits")
+        await cluster.eventually(
+            lambda: says("DefinitionsResolved", "nobody has begun it yet"), describe="it says that nobody fetches"
+        )
+        async with desk.served_by(Shelf(name="git")):
+            # What kubectl shows without being told of this kind's conditions.
+            await cluster.eventually(lambda: says("Ready", "Healthy"), describe="the page is ready")
         config_map = await cluster.client.get(_gvk({"apiVersion": "v1", "kind": "ConfigMap"}), desk.key("a"))
     assert config_map["data"] == {"page": BOX.decode()}
 
