@@ -96,3 +96,16 @@ async def test_who_gives_up_at_the_very_moment_of_his_turn_passes_the_place_on()
     await asyncio.wait_for(asyncio.wait([second, third]), 1)
     assert (second.cancelled(), third.exception()) == (True, None)
     assert len(bounds) == 0
+
+
+async def test_places_go_from_server_to_server_among_those_of_one_tenant() -> None:
+    bounds = Bounds[str](per_server=1, in_all=1)
+    order: list[str] = []
+
+    async def hold(server: str) -> None:
+        async with bounds.place(server):
+            order.append(server)
+            await CLOCK.sleep(1)
+
+    await asyncio.gather(*(hold(server) for server in ("first", "a", "a", "a", "b")))
+    assert order == ["first", "a", "b", "a", "a"]

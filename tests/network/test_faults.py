@@ -20,8 +20,10 @@ from konverge.network import (
     HttpAnswer,
     MalformedAnswerError,
     NetworkError,
+    Networks,
     TooLargeError,
     UnreachableError,
+    permitted,
 )
 from konverge.network import Names as MachineNames
 from tests.network.stands import Names, Talk, certificate, guarded, saying, server, silent, site
@@ -226,6 +228,27 @@ async def test_names_that_nobody_answers_for_hold_up_only_who_asks_for_them(monk
         answered.set()
         await asyncio.wait(greedy)
         names.close()
+
+
+async def test_no_more_names_are_waited_for_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = threading.Event()
+    monkeypatch.setattr("konverge.network.connecting._addresses", lambda host, port: [str(answered.wait(10))])
+    names = MachineNames()
+    waiting = [asyncio.ensure_future(names(f"hangs-{number}", 80)) for number in range(1024)]
+    try:
+        await SystemClock().sleep(0)
+        async with asyncio.timeout(5):
+            with pytest.raises(OSError, match="too many names"):
+                await names("one-more", 80)
+    finally:
+        answered.set()
+        await asyncio.wait(waiting)
+        names.close()
+
+
+async def test_of_a_name_with_endless_addresses_some_are_tried() -> None:
+    endless = Names({"a.example": [[f"8.8.{number}.8" for number in range(200)]]})
+    assert len(await permitted("a.example", 80, endless, Networks())) == 32
 
 
 async def test_a_request_is_sent_once_even_when_its_kept_connection_breaks() -> None:

@@ -206,6 +206,12 @@ async def test_a_private_image_needs_a_secret_for_it(fake: FakeRegistry, puller:
     assert len({none.message, wrong.message, absent.message}) == 3
 
 
+async def test_a_registry_is_not_asked_once_more_with_nothing_to_show(fake: FakeRegistry, puller: Puller) -> None:
+    fake.logins = {"me": "right"}
+    assert (await refusal(puller)).reason is Reason.AUTHENTICATION_REQUIRED
+    assert fake.count("GET", "manifests") == 1
+
+
 async def test_an_account_that_was_named_has_to_be_there(fake: FakeRegistry, puller: Puller) -> None:
     fake.logins = {"me": "right"}
     error = await refusal(private(puller, account=True), serviceAccount="other")
@@ -239,6 +245,12 @@ async def test_the_registry_sees_the_token_and_the_realm_the_password(fake: Fake
     by_path = {request.path.split("/")[1]: request.authorization for request in fake.seen if request.authorization}
     assert by_path["v2"] == "Bearer a-token"
     assert by_path["token"].startswith("Basic ")
+
+
+async def test_a_registry_without_tls_has_the_setting_named_for_such(fake: FakeRegistry, puller: Puller) -> None:
+    error = await refusal(replace(puller, settings={"plain-http-registries": ""}))
+    assert error.reason is Reason.DENIED
+    assert error.message.endswith("does not speak TLS with us; if that is meant, setting 'plain-http-registries' names it")
 
 
 async def test_a_registry_with_tls_cannot_send_us_to_a_realm_without(tmp_path: Path) -> None:

@@ -183,3 +183,4 @@ async def test_a_registry_full_of_signatures_is_read_to_a_limit(fake: FakeRegist
     fake.push("boxes", f"{tag_of()}.sig", *image([simple(RIGHT)]))
     assert f"none of its {MAX_SIGNATURES} signatures is" in await refusal(fake.name())
     assert fake.count("GET", "blobs") == 1 + MAX_SIGNATURES
+    assert fake.count("GET", "manifests") == 1 + MAX_SIGNATURES + 1  # of the image, and by cosign's tag

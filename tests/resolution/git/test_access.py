@@ -155,11 +155,28 @@ async def test_an_authority_of_ones_own_is_trusted_when_it_is_configured(
     assert files_in(folder) == ["lock"]
 
 
+async def test_without_a_cluster_certificates_are_trusted_by_git_as_by_whoever_asks_over_http(
+    tls_server: GitServer, authority: Authority
+) -> None:
+    tls_server.credentials.clear()
+    setup = LocalSetup(certificates=authority.certificate.decode(), networks=("127.0.0.0/8",))
+    reference = Reference("git", {"url": tls_server.url("boxes.git", host="127.0.0.1"), "pathInRepo": "box.yaml"})
+    async with local_engine([GitResolver()], setup) as engine:
+        assert (await engine.resolve(reference, Requester("web"))).resolved.data
+
+
 async def test_a_certificate_that_is_not_trusted_sees_no_credential(tls_server: GitServer, folder: Path) -> None:
     tls_server.forget()
     error = await refused(tls_server, folder, MINE, {})
-    assert (error.reason, "certificate" in error.message) == (Reason.UNREACHABLE, True)
+    assert error.reason is Reason.DENIED
+    assert "has a certificate that is not trusted; setting 'ca-certificates' has those that are" in error.message
     assert tls_server.seen == []
+
+
+async def test_a_server_without_tls_is_told_how_it_is_asked_then(private: GitServer, folder: Path) -> None:
+    error = await refused(private, folder, {"url": private.url("boxes.git").replace("http:", "https:")}, {})
+    assert error.reason is Reason.DENIED
+    assert error.message.endswith("does not speak TLS with us; if that is meant, its address begins with http://")
 
 
 async def test_a_certificate_for_another_name_is_not_trusted(

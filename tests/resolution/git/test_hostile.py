@@ -145,6 +145,7 @@ async def test_of_what_takes_too_much_memory_together_the_largest_is_ended(tmp_p
     small, large = (asyncio.create_task(holding(megabytes)) for megabytes in (10, 80))
     async with asyncio.timeout(10):
         assert (await large).is_starved
+        assert (await holding(70)).is_starved  # the one before it has ended, and counts no more
     assert not small.done()
     await cancelled(small)
 

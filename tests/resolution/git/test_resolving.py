@@ -158,12 +158,15 @@ async def test_what_does_not_exist_is_told_apart_and_asked_for_once(
     assert len(info) == 1
 
 
-@pytest.mark.parametrize("path", ["large.bin", "zeros.bin"])
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [("large.bin", "is larger than a definition may be"), ("zeros.bin", "has 67108864 bytes")],
+)
 async def test_a_file_that_is_too_large_is_refused_packed_or_unpacked(
-    server: GitServer, folder: Path, path: str
+    server: GitServer, folder: Path, path: str, told: str
 ) -> None:
     error = await refused(server, folder, {"pathInRepo": path})
-    assert error.reason is Reason.TOO_LARGE
+    assert (error.reason, f"file {path!r} {told}" in error.message) == (Reason.TOO_LARGE, True)
 
 
 async def test_a_fetch_moves_the_file_that_is_wanted_and_no_other(server: GitServer, folder: Path) -> None:

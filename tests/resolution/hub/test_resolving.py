@@ -14,6 +14,7 @@ from konverge.network import Networks
 from konverge.resolution import Digest, Reason, Reference, ResolutionError
 from konverge.resolution.engine import Requester
 from konverge.resolution.resolvers.hub import HubResolver
+from konverge.resolution.resolvers.hub.turns import hubs_of
 from tests.network.stands import Names, certificate, guarded, server, silent, site
 from tests.resolution.fetching import QuickClock, engine_of, fetch_of, refused, resolve
 from tests.resolution.hub.hubs import Hub, definition, hubs
@@ -157,13 +158,19 @@ async def test_a_hub_that_refuses_has_the_last_word(status: int) -> None:
 
 
 async def test_hubs_that_are_all_down_are_told_in_one_message() -> None:
-    async with hubs(Hub(status=503, headers={"Retry-After": "9"}), Hub(status=429)) as urls:
+    pauses = [{"Retry-After": "9"}, {"Retry-After": "20"}]
+    async with hubs(Hub(status=503, headers=pauses[0]), Hub(status=429, headers=pauses[1])) as urls:
         error = await refused(HUB, NAMED, listed([*urls, "http://127.0.0.1:1"]))
     assert error.message == (
         f"none of 3 hubs could be asked: hub {urls[0]} is not available at the moment (status 503); hub {urls[1]} is "
         "asked too often (status 429); hub http://127.0.0.1:1 cannot be connected to: connection refused"
     )
     assert (error.reason, error.retry_after_seconds) == (Reason.UNREACHABLE, 9.0)
+
+
+def test_of_many_hubs_the_first_ten_are_asked_each_once() -> None:
+    urls = [f"https://hub-{number}.example" for number in range(12)]
+    assert hubs_of({"type": "artifact"}, listed([urls[0], *urls])) == tuple(urls[:10])
 
 
 async def test_a_hub_that_hangs_leaves_time_for_the_next() -> None:
@@ -297,7 +304,7 @@ async def test_a_private_authority_is_a_setting(tmp_path: Path) -> None:
         found = await resolve(HUB, NAMED, {**listed([url]), "ca-certificates": authority})
         error = await refused(HUB, NAMED, listed([url]))
     assert found.data == definition("0.7.0")
-    assert error.message == f"hub {url} has a certificate that is not trusted"
+    assert error.message.startswith(f"hub {url} has a certificate that is not trusted; setting 'ca-certificates' has")
 
 
 async def test_a_resolution_that_is_cancelled_leaves_no_connection() -> None:

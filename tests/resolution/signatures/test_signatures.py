@@ -130,6 +130,13 @@ async def test_a_signature_beside_an_image_counts_for_that_image() -> None:
     assert await problem(BOX, RIGHT.public, attached=(OTHER.attached(IMAGE), RIGHT.attached(IMAGE))) == ""
 
 
+def twice(bundle: bytes) -> bytes:
+    """With its signature once more."""
+    found = json.loads(bundle)
+    found["dsseEnvelope"]["signatures"] *= 2
+    return json.dumps(found).encode()
+
+
 WRONG = {
     "by another key": OTHER.attached(IMAGE),
     "for another image": RIGHT.attached("sha256:" + "00" * 32, subject=IMAGE),
@@ -144,6 +151,7 @@ WRONG = {
     "in a bundle that states something else": Attached(
         BUNDLE_TYPE, RIGHT.bundle(IMAGE, predicate="https://slsa.dev/provenance/v1"), IMAGE
     ),
+    "in a bundle that is signed twice": Attached(BUNDLE_TYPE, twice(RIGHT.bundle(IMAGE)), IMAGE),
     "in a bundle of another type": Attached(BUNDLE_TYPE, RIGHT.bundle(IMAGE, type_="text/plain"), IMAGE),
     "in no bundle": Attached(BUNDLE_TYPE, b"[]", IMAGE),
     "in a bundle without an envelope": Attached(BUNDLE_TYPE, b"{}", IMAGE),
