@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,12 @@ import pytest
 import yaml
 
 from konverge.crd import crd_manifest
-from konverge.kube import Object, find_condition
+from konverge.kube import Object, ObjectKey, find_condition
+from konverge.operator import RunOptions
 from konverge.resolution import FACTS, Reason
 from konverge.resolution.policy import Policy
 from konverge.resolution.requests.policies import read_policy
+from konverge.resolution.resolvers.cluster import ClusterResolver
 from konverge.resolution.written import read_reference
 from konverge.testing import Cluster
 from tests.resolution.requests.desk import a_desk
@@ -42,9 +46,31 @@ def test_the_reasons_of_the_page_are_those_of_the_code() -> None:
     assert re.findall(r"`(\w+)`", named) == [str(reason) for reason in Reason if FACTS[reason].falls_through]
 
 
+DEFINITION, REQUEST, POLICY = map(yaml.safe_load, blocks((FOLDER / "replacing-tekton.md").read_text(), "yaml"))
+
+
 def test_the_policy_for_those_who_switch_is_one() -> None:
-    (block,) = blocks((FOLDER / "replacing-tekton.md").read_text(), "yaml")
-    assert isinstance(read_policy(yaml.safe_load(block)), Policy)
+    assert isinstance(read_policy(POLICY), Policy)
+
+
+@in_simulated_time
+async def test_what_is_to_be_tried_without_tekton_works(cluster: Cluster) -> None:
+    desk = await a_desk(cluster)
+    await cluster.install(DEFINITION)
+    home = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "home", "namespace": "default"}}
+    await cluster.client.create({**home, "data": {"greeting": "hello"}})
+    of_all = RunOptions(namespaces=())
+    async with desk.served_by(ClusterResolver(), options=of_all, serves_tekton=True, services_for=None):
+        made = await cluster.client.create(REQUEST)
+
+        async def has_succeeded() -> bool:
+            condition = find_condition(await cluster.client.get(_gvk(made), ObjectKey.of(made)), "Succeeded")
+            return condition is not None and condition.status == "True"
+
+        await cluster.eventually(has_succeeded, describe="the request has succeeded")
+    status = (await cluster.client.get(_gvk(made), ObjectKey.of(made)))["status"]
+    assert json.loads(base64.b64decode(status["data"])) == {**home, "data": {"greeting": "hello"}}
+    assert status["refSource"]["uri"].startswith("/api/v1/namespaces/default/configmaps/home@")
 
 
 @in_simulated_time
