@@ -144,6 +144,13 @@ def test_a_server_that_asks_for_a_credential_has_the_option_named(asking: Asking
     assert done.stderr.endswith("--credential NAME/KEY=env:VARIABLE or file:PATH\n")
 
 
+def test_a_setting_that_a_failure_names_is_told_as_its_option(konverge: Konverge, server: GitServer) -> None:
+    host = server.url("boxes", host="127.0.0.1").removeprefix("http://")
+    done = konverge("resolve", "bundles", "--bundle", host, "--name", "a", "--allow-network", "127.0.0.0/8")
+    assert done.returncode == 3
+    assert done.stderr.endswith("if that is meant, --setting plain-http-registries=… names it\n")
+
+
 def test_every_refused_network_has_the_option_named(konverge: Konverge) -> None:
     done = konverge("resolve", "http", "--url", "http://127.0.0.1:9/a.yaml")
     assert done.returncode == 3

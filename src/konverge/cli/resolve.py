@@ -25,6 +25,8 @@ _NAMES = {"pathInRepo": "path"}
 """What a parameter is called on the command line, where that is not its own name with dashes."""
 
 _PARAMETER = re.compile(r"parameter '([^']+)'")
+_SETTING = re.compile(r"setting '([^']+)'")
+_AUTHORITIES_SETTING = "setting 'ca-certificates'"
 _CREDENTIAL = "what the reference names as a Secret is given with --credential NAME/KEY=env:VARIABLE or file:PATH"
 
 
@@ -214,7 +216,9 @@ def _told(error: ResolutionError, ctx: click.Context, told_as: Mapping[str, str]
     """A failure in the words of the command line, whose options have other names than parameters."""
     from konverge.resolution.reasons import Reason
 
-    message = error.message
+    message = error.message.replace(_AUTHORITIES_SETTING, "--ca-certificates FILE.pem")
+    if told_as:  # without a resolver there is nobody whose settings could be given
+        message = _SETTING.sub(r"--setting \1=…", message)
     if not error.where:  # of a definition it is the definition's parameter
         message = _PARAMETER.sub(lambda found: told_as.get(found[1], found[0]), message)
     if error.reason is Reason.AUTHENTICATION_REQUIRED and not ctx.params.get("credentials"):

@@ -14,6 +14,7 @@ from konverge.network.failures import (
     InvalidRequestError,
     MalformedAnswerError,
     NetworkError,
+    NoTlsError,
     UnreachableError,
     UntrustedError,
 )
@@ -52,7 +53,7 @@ def failure_of(host: str, error: Exception) -> NetworkError:
         case aiohttp.ClientConnectorCertificateError():
             return UntrustedError(host, "has a certificate that is not trusted")
         case aiohttp.ClientSSLError():
-            return UntrustedError(host, "does not speak TLS with us")
+            return NoTlsError(host, "does not speak TLS with us")
         case aiohttp.ClientProxyConnectionError():
             return UnreachableError(host, "is reached by a proxy, which cannot be connected to")
         case aiohttp.ClientHttpProxyError():

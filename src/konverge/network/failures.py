@@ -13,6 +13,7 @@ __all__ = [
     "InvalidRequestError",
     "MalformedAnswerError",
     "NetworkError",
+    "NoTlsError",
     "RefusedAddressError",
     "RefusedRedirectError",
     "TooLargeError",
@@ -71,7 +72,11 @@ class UnreachableError(NetworkError):
 
 
 class UntrustedError(NetworkError):
-    """A host has a certificate that is not trusted, or speaks no TLS that we do."""
+    """A host has a certificate that is not trusted."""
+
+
+class NoTlsError(UntrustedError):
+    """A host speaks no TLS that we do."""
 
 
 class BrokenConnectionError(NetworkError):

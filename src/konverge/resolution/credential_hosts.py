@@ -75,7 +75,10 @@ def check_tls(place: Destination, settings: Mapping[str, str]) -> None:
         ResolutionError: ``Denied``.
     """
     if place.scheme == "http" and not as_boolean(settings.get("allow-plain-http-credentials", "false")):
-        told = f"credentials are not sent without TLS; use https for {place.authority}"
+        told = (
+            f"credentials are not sent without TLS; use https for {place.authority}, or let them be shown to everybody "
+            "on the way with setting 'allow-plain-http-credentials'"
+        )
         raise ResolutionError(Reason.DENIED, told)
 
 

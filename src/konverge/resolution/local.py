@@ -185,7 +185,7 @@ async def local_engine(
     Raises:
         konverge.errors.ConfigurationError: The certificates are none, or a network is none.
     """
-    setup = setup or LocalSetup()
+    setup, resolvers = setup or LocalSetup(), tuple(resolvers)
     time = clock or SystemClock()
     try:
         trust = Trust(setup.certificates)
@@ -208,7 +208,7 @@ async def local_engine(
 
     try:
         yield Engine(
-            Registry.of(resolvers, setup.settings),
+            Registry.of(resolvers, _settings(resolvers, setup)),
             services_for,
             clock=time,
             entropy=entropy or SystemEntropy(),
@@ -219,3 +219,12 @@ async def local_engine(
     finally:
         names.close()
         folders.close()
+
+
+def _settings(resolvers: Iterable[Resolver], setup: LocalSetup) -> dict[str, Mapping[str, str]]:
+    """The settings, with the certificates for resolvers whose programs connect by themselves."""
+    found = dict(setup.settings)
+    for resolver in resolvers:
+        if setup.certificates and "ca-certificates" in resolver.settings:
+            found[resolver.name] = {"ca-certificates": setup.certificates, **found.get(resolver.name, {})}
+    return found

@@ -13,6 +13,7 @@ from konverge.network import (
     InvalidRequestError,
     MalformedAnswerError,
     NetworkError,
+    NoTlsError,
     Proxy,
     RefusedAddressError,
     RefusedRedirectError,
@@ -26,7 +27,16 @@ from konverge.resolution.reasons import Reason
 from konverge.resolution.resolver import Fetch, Setting
 from konverge.resolution.settings import as_list
 
-__all__ = ["CONNECTION_SETTINGS", "check_status", "failures_of", "http_of", "proxy_of", "status_failure"]
+__all__ = [
+    "CONNECTION_SETTINGS",
+    "MORE_AUTHORITIES",
+    "PLAIN_ADDRESS",
+    "check_status",
+    "failures_of",
+    "http_of",
+    "proxy_of",
+    "status_failure",
+]
 
 CONNECTION_SETTINGS: dict[str, Setting] = {
     "ca-certificates": Setting("Certificates (PEM) that are trusted besides the machine's"),
@@ -35,12 +45,19 @@ CONNECTION_SETTINGS: dict[str, Setting] = {
 }
 """Of every resolver that asks over HTTP."""
 
+MORE_AUTHORITIES = "setting 'ca-certificates' has those that are trusted besides the machine's"
+"""How a certificate becomes one that is trusted."""
+
+PLAIN_ADDRESS = "if that is meant, its address begins with http://"
+"""How a server without TLS is asked."""
+
 _REASONS: dict[type[NetworkError], Reason] = {
     InvalidRequestError: Reason.INVALID_PARAMETERS,
     RefusedAddressError: Reason.DENIED,
     RefusedRedirectError: Reason.DENIED,
     UnreachableError: Reason.UNREACHABLE,
-    UntrustedError: Reason.UNREACHABLE,
+    UntrustedError: Reason.DENIED,  # as a host key of ssh that nobody knows
+    NoTlsError: Reason.DENIED,
     BrokenConnectionError: Reason.UNREACHABLE,
     MalformedAnswerError: Reason.UNREACHABLE,
     TooLargeError: Reason.TOO_LARGE,
@@ -103,16 +120,19 @@ def proxy_of(settings: Mapping[str, str]) -> Proxy | None:
 
 
 @contextmanager
-def failures_of(source: str) -> Iterator[None]:
+def failures_of(source: str, *, without_tls: str = PLAIN_ADDRESS) -> Iterator[None]:
     """Make of failures of the network a `ResolutionError` about a source.
 
     Args:
         source: As the user knows it, without credentials, and at the beginning of a sentence.
+        without_tls: How one that has no TLS is asked without it.
     """
     try:
         yield
     except NetworkError as error:
-        raise ResolutionError(_REASONS.get(type(error), Reason.UNREACHABLE), f"{source} {error.problem}") from None
+        reason = _REASONS.get(type(error), Reason.UNREACHABLE)
+        hint = {UntrustedError: MORE_AUTHORITIES, NoTlsError: without_tls}.get(type(error), "")
+        raise ResolutionError(reason, f"{source} {error.problem}{hint and '; '}{hint}") from None
 
 
 def check_status(answer: Answered, source: str, *, has_credential: bool, now: datetime) -> None:

@@ -250,7 +250,9 @@ async def test_the_registry_sees_the_token_and_the_realm_the_password(fake: Fake
 async def test_a_registry_without_tls_has_the_setting_named_for_such(fake: FakeRegistry, puller: Puller) -> None:
     error = await refusal(replace(puller, settings={"plain-http-registries": ""}))
     assert error.reason is Reason.DENIED
-    assert error.message.endswith("does not speak TLS with us; if that is meant, setting 'plain-http-registries' names it")
+    assert error.message.endswith(
+        "does not speak TLS with us; if that is meant, setting 'plain-http-registries' names it"
+    )
 
 
 async def test_a_registry_with_tls_cannot_send_us_to_a_realm_without(tmp_path: Path) -> None:

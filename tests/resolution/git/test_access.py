@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from konverge.resolution import Reason, ResolutionError
-from konverge.resolution.resolvers.git import repositories
+from konverge.resolution import Reason, Reference, ResolutionError
+from konverge.resolution.engine import Requester
+from konverge.resolution.local import LocalSetup, local_engine
+from konverge.resolution.resolvers.git import GitResolver, repositories
 from konverge.resolution.resolvers.git.processes import run
 from tests.client.certificates import Authority
 from tests.network.stands import ForwardProxy

@@ -266,7 +266,7 @@ async def test_a_credential_that_is_not_there_is_an_error_without_its_name_or_va
 
 
 REFUSALS: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
-    "without TLS": ({}, {}, "credentials are not sent without TLS"),
+    "without TLS": ({}, {}, "with setting 'allow-plain-http-credentials'"),
     "not a host of the operator's": ({**PLAIN, "credential-hosts": "example.com"}, {}, "does not name it"),
     "bound to another host": (PLAIN, {"host": "example.com"}, "the Secret is not for host 127.0.0.1:"),
 }
@@ -330,9 +330,17 @@ async def test_a_private_authority_is_a_setting(tmp_path: Path) -> None:
         assert (await resolve(HTTP, {"url": url}, {"ca-certificates": authority})).data == TASK
         error = await refused(HTTP, {"url": url})
     assert (error.reason, error.message) == (
-        Reason.UNREACHABLE,
-        f"{url}/ has a certificate that is not trusted",
+        Reason.DENIED,
+        f"{url}/ has a certificate that is not trusted; "
+        "setting 'ca-certificates' has those that are trusted besides the machine's",
     )
+
+
+async def test_a_server_without_tls_is_told_how_it_is_asked_then() -> None:
+    async with site(Seen(TASK)) as url:
+        error = await refused(HTTP, {"url": url.replace("http:", "https:")})
+    assert error.reason is Reason.DENIED
+    assert error.message.endswith("does not speak TLS with us; if that is meant, its address begins with http://")
 
 
 async def test_a_proxy_is_a_setting() -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 
-__all__ = ["too_large", "unsupported"]
+__all__ = ["PLAIN_HTTP", "too_large", "unsupported"]
+
+PLAIN_HTTP = "if that is meant, setting 'plain-http-registries' names it"
+"""How a registry without TLS is asked."""
 
 
 def unsupported(what: str, expected: str, found: str) -> ResolutionError:

@@ -15,7 +15,7 @@ from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest
 from konverge.resolution.remote import failures_of, status_failure
 from konverge.resolution.resolvers.bundles.authorizing import Access, Authorization
-from konverge.resolution.resolvers.bundles.failures import too_large
+from konverge.resolution.resolvers.bundles.failures import PLAIN_HTTP, too_large
 from konverge.resolution.resolvers.bundles.images import Image
 from konverge.resolution.resolvers.bundles.manifests import (
     ACCEPTED,
@@ -156,7 +156,7 @@ class Registry:
     ) -> HttpAnswer:
         """Ask, once more with what the registry wants to see if it says so; HEAD when there is to be no body."""
         source = f"registry {self.image.registry}, asked for {what},"
-        with failures_of(source):
+        with failures_of(source, without_tls=PLAIN_HTTP):
             answer = await self._sent(url, accept, max_bytes)
             if answer.status == 401 and await self._authorization.answer(answer):
                 answer = await self._sent(url, accept, max_bytes)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
+from konverge.resolution.remote import MORE_AUTHORITIES, PLAIN_ADDRESS
 
 __all__ = ["failure_of", "is_no_server", "is_refusing_objects"]
 
@@ -70,7 +71,13 @@ _RULES = (
         Reason.NOT_FOUND,
         "does not exist, or is hidden",
     ),
-    _rule(r"certificate|gnutls_handshake|ssl", Reason.UNREACHABLE, "has a certificate that is not trusted, or no TLS"),
+    _rule(r"certificate", Reason.DENIED, f"has a certificate that is not trusted; {MORE_AUTHORITIES}"),
+    _rule(
+        r"unexpected tls packet|wrong version number|packet length too long|record layer",
+        Reason.DENIED,
+        f"does not speak TLS with us; {PLAIN_ADDRESS}",
+    ),
+    _rule(r"gnutls_handshake|ssl", Reason.UNREACHABLE, "broke off its TLS"),
     _rule(r"mismatched algorithms|object format", Reason.NOT_FOUND, "has commit ids of another length"),
     _rule(r"could not resolve host", Reason.UNREACHABLE, "has a host that cannot be resolved"),
     _rule(
