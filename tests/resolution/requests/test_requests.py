@@ -220,6 +220,7 @@ async def test_what_is_no_definition_is_refused_and_nothing_of_it_is_told(desk: 
     assert "aHVudGVyMg" not in str(request["status"])
 
 
+@pytest.mark.real_time  # large content is read in a thread, for which simulated time does not wait
 async def test_one_mebibyte_passes_and_one_byte_more_does_not(desk: Desk) -> None:
     def of(fetch: Fetch, calls: int) -> bytes:
         size = int(str(fetch.params["size"]))
