@@ -66,11 +66,13 @@ class HttpStream:
         status: The status.
         headers: By their names in lower case.
         url: Where it comes from after all redirects.
+        redirected_to: The same without a query, which may have another server's tokens in it; empty without redirects.
     """
 
     def __init__(self, found: aiohttp.ClientResponse, *, max_bytes: int, is_redirected: bool) -> None:
         self.status = found.status
         self.url = str(found.url)
+        self.redirected_to = str(found.url.with_query(None)) if is_redirected else ""
         self.headers: dict[str, str] = {}
         for name, value in found.headers.items():
             before = self.headers.get(name.lower())

@@ -15,7 +15,7 @@ from konverge.resolution import Digest, Reason, Reference, ResolutionError
 from konverge.resolution.engine import Requester
 from konverge.resolution.resolvers.hub import HubResolver
 from konverge.resolution.resolvers.hub.turns import hubs_of
-from tests.network.stands import Names, certificate, guarded, server, silent, site
+from tests.network.stands import Names, certificate, guarded, server, silent, site, to
 from tests.resolution.fetching import QuickClock, engine_of, fetch_of, refused, resolve
 from tests.resolution.hub.hubs import Hub, definition, hubs
 
@@ -196,6 +196,12 @@ async def test_what_does_not_answer_as_a_hub_does_is_passed_over_as_well(answer:
         assert (await resolve(HUB, NAMED, listed(urls))).data == definition("0.7.0")
         error = await refused(HUB, NAMED, listed(urls[:1]))
     assert error.message == f"hub {urls[0]}: expected an answer of a hub, found something else"
+
+
+async def test_where_a_hub_redirected_to_is_told() -> None:
+    async with site(Hub()) as other, site(to(f"{other}{PATH}/0.7.0?a=b")) as url:
+        found = await resolve(HUB, {**NAMED, "url": url})
+    assert (found.source.uri, found.redirected_to) == (f"{url}{PATH}/0.7.0", f"{other}{PATH}/0.7.0")
 
 
 async def test_a_definition_that_is_too_large_is_refused() -> None:

@@ -117,7 +117,6 @@ class HttpResolver:
                     raise status_failure(answer, shown, has_credential=credential is not None, now=now)
                 _check_type(answer, shown)
                 data = await answer.read()
-                answered_by = _shown(answer.url)
         found = Digest.of(data)
         if "digest" in fetch.params:
             wanted = Digest.parse(str(fetch.params["digest"]))
@@ -129,7 +128,7 @@ class HttpResolver:
             Source(shown, {"sha256": found.hex}),
             {"url": shown},
             pinned={"digest": str(found), **fetch.params},
-            redirected_to="" if answered_by == shown else answered_by,
+            redirected_to=answer.redirected_to,
         )
 
 

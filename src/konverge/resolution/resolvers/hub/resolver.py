@@ -124,7 +124,7 @@ class HubResolver:
 async def _with_best_version(fetch: Fetch, session: HttpSession, hub: str) -> Parameters:
     """The parameters with a version in place of a range: the highest one in it that the hub has."""
     params, package = fetch.params, _package(fetch.params)
-    body = await _got(fetch, session, hub, package.list_url(hub), f"{package.kind} {package.name!r}")
+    body, _ = await _got(fetch, session, hub, package.list_url(hub), f"{package.kind} {package.name!r}")
     try:
         versions = read_versions(body, package.type)
     except ValueError as error:
@@ -142,7 +142,7 @@ async def _resolved(fetch: Fetch, session: HttpSession, hub: str) -> Resolved:
         params = await _with_best_version(fetch, session, hub)
     package, version = _package(params), str(params["version"])
     url = package.version_url(hub, version)
-    body = await _got(fetch, session, hub, url, f"version {version} of {package.kind} {package.name!r}")
+    body, redirected_to = await _got(fetch, session, hub, url, f"version {version} of {package.kind} {package.name!r}")
     try:
         data = read_content(body, package.type)
     except ValueError as error:
@@ -155,10 +155,12 @@ async def _resolved(fetch: Fetch, session: HttpSession, hub: str) -> Resolved:
         Source(url, {"sha256": Digest.of(data).hex}),
         {"name": package.name, "catalog": package.catalog, "version": version, "hub": hub},
         pinned={**params, "url": hub},
+        redirected_to=redirected_to,
     )
 
 
-async def _got(fetch: Fetch, session: HttpSession, hub: str, url: str, what: str) -> bytes:
+async def _got(fetch: Fetch, session: HttpSession, hub: str, url: str, what: str) -> tuple[bytes, str]:
+    """What a hub answers, and where it has redirected to."""
     source = f"hub {hub}"
     most = 2 * fetch.max_bytes + _ENVELOPE_BYTES
     with failures_of(source):
@@ -168,7 +170,7 @@ async def _got(fetch: Fetch, session: HttpSession, hub: str, url: str, what: str
             if answer.status != 200:
                 now = fetch.services.clock.now()
                 raise status_failure(answer, source, has_credential=False, now=now)
-            return await answer.read()
+            return await answer.read(), answer.redirected_to
 
 
 def _package(params: Parameters) -> Package:
