@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.nearest import did_you_mean
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
 from konverge.resolution.resolver import Parameter
@@ -35,9 +35,8 @@ def check_names(params: Parameters, known: Mapping[str, Parameter]) -> None:
         ResolutionError: ``InvalidParams``, naming the parameter, those that there are, and the one that may be meant.
     """
     if unknown := sorted(set(params) - set(known)):
-        near = get_close_matches(unknown[0], known, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise invalid(unknown[0], f"no such parameter; there are: {', '.join(known)}{hint}")
+        told = f"no such parameter; there are: {', '.join(known)}"
+        raise invalid(unknown[0], f"{told}{did_you_mean(unknown[0], known)}")
 
 
 def text_of(params: Parameters, name: str) -> str:

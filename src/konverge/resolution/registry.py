@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 
 from konverge.errors import ConfigurationError, describe
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.nearest import did_you_mean
 from konverge.resolution.reasons import Reason
 from konverge.resolution.resolver import Resolver
 from konverge.resolution.settings import ResolverSettings, parse_settings
@@ -115,9 +115,7 @@ def those_there_are(name: str, known: Iterable[str]) -> str:
         known: The resolvers.
     """
     names = sorted(known)
-    near = get_close_matches(name[:80], names, 1)
-    hint = f"; did you mean {near[0]!r}?" if near and near[0] != name else ""
-    return f"there are: {', '.join(names) or 'none'}{hint}"
+    return f"there are: {', '.join(names) or 'none'}{did_you_mean(name, names)}"
 
 
 def discovered(find: Callable[[], Iterable[EntryPoint]] = lambda: entry_points(group=ENTRY_POINTS)) -> list[Resolver]:

@@ -64,7 +64,7 @@ _REASONS: dict[type[NetworkError], Reason] = {
 }
 
 _STATUSES: dict[int, tuple[Reason, str]] = {
-    404: (Reason.NOT_FOUND, "does not have it, or hides it"),
+    404: (Reason.NOT_FOUND, "is not found, or hidden"),
     407: (Reason.UNREACHABLE, "is behind a proxy that asks for a credential"),
     408: (Reason.UNREACHABLE, "waited too long"),
     410: (Reason.NOT_FOUND, "does not have it any more"),
@@ -131,7 +131,8 @@ def failures_of(source: str, *, without_tls: str = PLAIN_ADDRESS) -> Iterator[No
         yield
     except NetworkError as error:
         reason = _REASONS.get(type(error), Reason.UNREACHABLE)
-        hint = {UntrustedError: MORE_AUTHORITIES, NoTlsError: without_tls}.get(type(error), "")
+        hints: dict[type[NetworkError], str] = {UntrustedError: MORE_AUTHORITIES, NoTlsError: without_tls}
+        hint = hints.get(type(error), "")
         raise ResolutionError(reason, f"{source} {error.problem}{hint and '; '}{hint}") from None
 
 

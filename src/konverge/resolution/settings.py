@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from difflib import get_close_matches
 
 from konverge.crd.durations import format_duration, parse_duration
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.nearest import did_you_mean
 from konverge.resolution.reasons import Reason
 from konverge.resolution.resolver import Setting
 
@@ -132,9 +132,7 @@ def parse_settings(
         name, dot, setting_key = key.rpartition(".")
         setting = declared.get(setting_key)
         if setting is None or (dot and (not name or "." in name)):
-            near = get_close_matches(setting_key, declared, 1)
-            hint = f"; did you mean {near[0]!r}?" if near and near[0] != setting_key else ""
-            mistakes.append(f"{key[:80]}: no such setting{hint}")
+            mistakes.append(f"{key[:80]}: no such setting{did_you_mean(setting_key, declared)}")
             continue
         try:
             _CHECKS[setting.type](value)

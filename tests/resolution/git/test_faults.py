@@ -101,7 +101,7 @@ async def test_a_repository_without_that_branch_is_no_page(
     server: GitServer, odd: Path, folder: Path, repo: str, revision: str
 ) -> None:
     error = await refused(folder, {"url": server.url(repo), "revision": revision})
-    told = f"parameter 'revision': the repository has no branch, tag or reference {revision!r}"
+    told = f"parameter 'revision': repository git+{server.url(repo)} has no branch, tag or reference {revision!r}"
     assert (error.reason, error.message) == (Reason.NOT_FOUND, told)
 
 

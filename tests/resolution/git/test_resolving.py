@@ -144,11 +144,11 @@ async def test_what_does_not_exist_is_told_apart_and_asked_for_once(
     assert {error.reason for error in errors} == {Reason.NOT_FOUND}
     assert [error.message.replace(samples.commit, "C").replace(server.url(""), "") for error in errors] == [
         "repository git+none.git does not exist, or is hidden",
-        "parameter 'revision': the repository has no branch, tag or reference 'nope'",
-        f"parameter 'revision': there is no branch or tag '{samples.commit[:8]}'; for a commit give its id in full, "
-        "all 40 or 64 digits",
-        "repository git+boxes.git does not have the revision, or does not give it by its commit's id",
-        "file 'no.yaml' does not exist at C",
+        "parameter 'revision': repository git+boxes.git has no branch, tag or reference 'nope'",
+        f"parameter 'revision': repository git+boxes.git has no branch or tag '{samples.commit[:8]}'; for a commit "
+        "give its id in full, all 40 or 64 digits",
+        f"repository git+boxes.git does not have commit {'0' * 40}, or does not give it by its id",
+        "file 'no.yaml' does not exist in repository git+boxes.git at C; did you mean 'box.yaml'?",
         "path 'deep' is a directory at C; expected a file",
         "path 'box.yaml/x': a part before the last is a file at C",
         "path 'nowhere' at C leads through a symbolic link to a file that does not exist",
@@ -156,6 +156,23 @@ async def test_what_does_not_exist_is_told_apart_and_asked_for_once(
     ]
     info = [seen for seen in server.seen if "/none.git/info/refs" in seen.path]
     assert len(info) == 1
+
+
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [
+        ({"pathInRepo": "bx.yaml"}, "; did you mean 'box.yaml'?"),
+        ({"pathInRepo": "deep/er/boks.yaml"}, "; did you mean 'deep/er/box.yaml'?"),
+        ({"pathInRepo": "dep/er/box.yaml"}, "; did you mean 'deep'?"),
+        ({"revision": "mian"}, "; did you mean 'main'?"),
+        ({"revision": "refs/tags/v22"}, "; did you mean 'v2'?"),
+        ({"revision": "release/2.0"}, "; did you mean 'release/1.0'?"),
+    ],
+)
+async def test_what_is_misspelt_is_told_with_what_may_be_meant(
+    server: GitServer, folder: Path, params: Mapping[str, str], told: str
+) -> None:
+    assert (await refused(server, folder, params)).message.endswith(told)
 
 
 @pytest.mark.parametrize(

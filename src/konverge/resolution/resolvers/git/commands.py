@@ -212,7 +212,22 @@ def ls_tree(commit: str, path: str) -> list[str]:
     """List a path and the folders that lead to it."""
     parts = path.split("/")
     leading = ["/".join(parts[:number]) for number in range(1, len(parts) + 1)]
-    return ["git", "ls-tree", "-z", "--full-tree", commit, "--", *leading]
+    return ["git", "ls-tree", "-t", "-z", "--full-tree", commit, "--", *leading]
+
+
+def list_folder(commit: str, folder: str) -> list[str]:
+    """List the names in a folder.
+
+    Args:
+        commit: The commit's id.
+        folder: Which; empty for the root.
+    """
+    return ["git", "ls-tree", "-z", "--name-only", f"{commit}:{folder}"]
+
+
+def list_references() -> list[str]:
+    """Ask for all branches and tags."""
+    return ["git", "ls-remote", "--quiet", "--heads", "--tags", "--refs", "--", "origin"]
 
 
 def fetch(commit: str, *, is_filtered: bool) -> list[str]:

@@ -42,6 +42,7 @@ _NO_SERVER = (
 _OTHER_PROTOCOL = (
     "answers in no version of git's protocol that is known here; expected upload-pack of version 0, 1 or 2"
 )
+_NO_COMMIT = "does not have the revision, or does not give it by its commit's id"
 _OTHER_OBJECTS = "does not send what it was asked for"
 _TOO_DEEP = "has folders too deep in each other for git"
 
@@ -58,7 +59,7 @@ _RULES = (
     _rule(
         r"couldn't find remote ref|not our ref|unadvertised object|no such ref|shallow file has changed",
         Reason.NOT_FOUND,
-        "does not have the revision, or does not give it by its commit's id",
+        _NO_COMMIT,
     ),
     _rule(r"error: 30[1-8]\b|unable to update url base", Reason.NOT_FOUND, "has moved; give the address where it is"),
     _rule(r"error: 429\b", Reason.RATE_LIMITED, "is asked too often"),
@@ -105,7 +106,7 @@ _REFUSING_OBJECTS = re.compile(r"unadvertised object", re.IGNORECASE)
 
 
 def failure_of(
-    errors: str, *, uri: str, has_credential: bool, status: int | None = None, path: str = ""
+    errors: str, *, uri: str, has_credential: bool, status: int | None = None, path: str = "", commit: str = ""
 ) -> ResolutionError:
     """The failure that git's standard error tells of.
 
@@ -115,6 +116,7 @@ def failure_of(
         has_credential: Whether one was sent.
         status: Its exit status; negative for a signal, which git itself cannot tell of.
         path: The file that was fetched alone; empty when it was more than one file.
+        commit: The commit that was asked for by its id; empty for none.
     """
     own = _own_words(errors)
     if status is not None and status < 0:
@@ -126,6 +128,9 @@ def failure_of(
         if rule.words.search(own):
             if path and rule.told is _TOO_LARGE:
                 return ResolutionError(rule.reason, f"file {path!r} is larger than a definition may be")
+            if commit and rule.told is _NO_COMMIT:
+                told = f"does not have commit {commit}, or does not give it by its id"
+                return ResolutionError(rule.reason, f"repository {uri} {told}")
             return ResolutionError(rule.reason, f"repository {uri} {rule.told}")
     return ResolutionError(Reason.INTERNAL, f"repository {uri} could not be read: git failed without a known cause")
 

@@ -12,13 +12,26 @@ from dataclasses import dataclass
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 
-__all__ = ["COMMIT_BYTES", "File", "batch_input", "parse_batch", "submodule_in"]
+__all__ = [
+    "COMMIT_BYTES",
+    "File",
+    "MissingFileError",
+    "batch_input",
+    "folder_in",
+    "names_in",
+    "parse_batch",
+    "submodule_in",
+]
 
 COMMIT_BYTES = 256 * 1024
 """Of a commit with its message, which comes before the file."""
 
 _FOUND = re.compile(rb"(?P<id>[0-9a-f]{40,64}) (?P<kind>commit|blob|tree|tag) (?P<size>[0-9]{1,18})")
 _ODD = re.compile(rb"(?P<kind>symlink|dangling|loop|notdir) (?P<size>[0-9]{1,18})")
+
+
+class MissingFileError(ResolutionError):
+    """There is nothing at that path: one that is like it may be meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +104,26 @@ def submodule_in(output: bytes) -> str | None:
     return None
 
 
+def folder_in(output: bytes) -> str:
+    """The deepest folder in what ``git ls-tree -z`` prints of a path and what leads to it; empty for the root.
+
+    Args:
+        output: What was printed.
+    """
+    found = [line.partition(b"\t") for line in output.split(b"\0")]
+    folders = [name.decode("utf-8", "replace") for what, _, name in found if what.startswith(b"040000 tree ")]
+    return max(folders, key=len, default="")
+
+
+def names_in(output: bytes) -> list[str]:
+    """The names in what ``git ls-tree -z --name-only`` prints; the last one may be cut off, and does not count.
+
+    Args:
+        output: What was printed.
+    """
+    return [name.decode("utf-8", "replace") for name in output.split(b"\0")[:-1]]
+
+
 def _record(output: bytes) -> _Record | None:
     line, newline, rest = output.partition(b"\n")
     if not newline:
@@ -117,5 +150,5 @@ def _refusal(kind: str, path: str, commit: str) -> ResolutionError:
         case "notdir":
             return ResolutionError(Reason.NOT_FOUND, f"path {path!r}: a part before the last is a file at {commit}")
         case "missing":
-            return ResolutionError(Reason.NOT_FOUND, f"file {path!r} does not exist at {commit}")
+            return MissingFileError(Reason.NOT_FOUND, f"file {path!r} does not exist at {commit}")
     return ResolutionError(Reason.NOT_FOUND, f"path {path!r} is a {kind} at {commit}; expected a file")

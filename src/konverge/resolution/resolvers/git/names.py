@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.nearest import did_you_mean
 from konverge.resolution.parameters import invalid
 from konverge.resolution.reasons import Reason
 
-__all__ = ["candidates", "checked_path", "checked_revision", "commit_of", "is_commit", "parse_references"]
+__all__ = ["candidates", "checked_path", "checked_revision", "commit_of", "is_commit", "no_commit", "parse_references"]
 
 _MAX_LENGTH = 1024
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_REFERENCE = re.compile(r"^refs/(?:heads|tags)/")
 _SHORT = re.compile(r"[0-9a-f]{4,63}", re.IGNORECASE)
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//")
 _ENCODED = re.compile(r"%(?:2e|2f|5c|00|0a)", re.IGNORECASE)
@@ -83,8 +85,8 @@ def parse_references(output: bytes) -> Mapping[str, str]:
     return found
 
 
-def commit_of(revision: str, references: Mapping[str, str]) -> str:
-    """The commit that a revision names; of an annotated tag the commit, not the tag.
+def commit_of(revision: str, references: Mapping[str, str]) -> str | None:
+    """The commit that a revision names; of an annotated tag the commit, not the tag. None when it names none.
 
     Args:
         revision: From `checked_revision`.
@@ -97,8 +99,20 @@ def commit_of(revision: str, references: Mapping[str, str]) -> str:
         commit = references.get(f"{name}^{{}}") or references.get(name)
         if commit is not None:
             return commit
+    return None
+
+
+def no_commit(revision: str, uri: str, references: Iterable[str]) -> ResolutionError:
+    """What to say of a revision that names none. A commit's shortened id is told by itself: no server finds those.
+
+    Args:
+        revision: The revision.
+        uri: The repository, as records name it.
+        references: The names of its references.
+    """
     if _SHORT.fullmatch(revision):
-        told = f"there is no branch or tag {revision!r}; for a commit give its id in full, all 40 or 64 digits"
-        raise ResolutionError(Reason.NOT_FOUND, f"parameter 'revision': {told}")
-    told = f"the repository has no branch, tag or reference {revision[:120]!r}"
-    raise ResolutionError(Reason.NOT_FOUND, f"parameter 'revision': {told}")
+        told = f"has no branch or tag {revision!r}; for a commit give its id in full, all 40 or 64 digits"
+    else:
+        names = (_REFERENCE.sub("", each) for each in references)
+        told = f"has no branch, tag or reference {revision[:120]!r}{did_you_mean(_REFERENCE.sub('', revision), names)}"
+    return ResolutionError(Reason.NOT_FOUND, f"parameter 'revision': repository {uri} {told}")

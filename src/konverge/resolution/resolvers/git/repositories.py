@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.nearest import nearest
 from konverge.resolution.reasons import Reason
 from konverge.resolution.resolvers.git import commands
 from konverge.resolution.resolvers.git.commands import Connection
@@ -17,11 +18,14 @@ from konverge.resolution.resolvers.git.failures import failure_of, is_no_server,
 from konverge.resolution.resolvers.git.files import (
     COMMIT_BYTES,
     File,
+    MissingFileError,
     batch_input,
+    folder_in,
+    names_in,
     parse_batch,
     submodule_in,
 )
-from konverge.resolution.resolvers.git.names import candidates, commit_of, parse_references
+from konverge.resolution.resolvers.git.names import candidates, commit_of, no_commit, parse_references
 from konverge.resolution.resolvers.git.processes import Finished, Limits, run
 
 __all__ = ["Bounds", "Repository", "check_git"]
@@ -30,6 +34,7 @@ _MEMORY_FOR_REFERENCES = 256 << 20  # a million of them take 150 MB
 _MEMORY_FOR_VERSION = 256 << 20
 _REFERENCES_BYTES = 64 * 1024
 _HEADERS_BYTES = 4 * 1024
+_NAMES_BYTES = 64 * 1024
 _ONE_FILE_FACTOR = 4  # what a file may take packed, besides: its index, and links on the way to it
 _SMALL_FILES = 4 << 20
 _OLDEST = (2, 37)
@@ -109,7 +114,16 @@ class Repository:
         references = parse_references(finished.output)
         if not references:
             await self._check_protocol()
-        return commit_of(revision, references)
+        found = commit_of(revision, references)
+        if found is None:
+            raise no_commit(revision, self._uri, await self._references())
+        return found
+
+    async def _references(self) -> Mapping[str, str]:
+        """The first of all branches and tags, for a message; none when they cannot be had."""
+        asked = commands.list_references()
+        finished = await self._run(asked, _REFERENCES_BYTES, _SMALL_FILES, memory_bytes=_MEMORY_FOR_REFERENCES)
+        return parse_references(finished.output)
 
     async def file(self, commit: str, path: str, *, max_bytes: int) -> File:
         """A file of a commit, as it is stored: no filter, no conversion of line ends.
@@ -144,7 +158,7 @@ class Repository:
     async def _fetch(self, commit: str, *, is_filtered: bool) -> None:
         finished = await self._fetched(commit, is_filtered=is_filtered)
         if finished.status:
-            raise self._failure(finished)
+            raise self._failure(finished, commit=commit)
 
     async def _fetched(self, commit: str, *, is_filtered: bool) -> Finished:
         files = commands.repository_files(commit, is_filtered=is_filtered)
@@ -167,15 +181,23 @@ class Repository:
             return finished, parse_batch(finished.output, commit=commit, path=path, max_bytes=max_bytes)
         except ResolutionError as error:
             if error.reason is Reason.NOT_FOUND:
-                await self._check_submodules(commit, path)
+                raise await self._not_found(commit, path, error) from None
             raise
 
-    async def _check_submodules(self, commit: str, path: str) -> None:
-        """Say so when a file is missing because its folder is another repository's: git does not tell them apart."""
-        finished = await self._run(commands.ls_tree(commit, path), _HEADERS_BYTES, _SMALL_FILES)
+    async def _not_found(self, commit: str, path: str, error: ResolutionError) -> ResolutionError:
+        """Say so when a file is missing because its folder is another repository's, or which one may be meant."""
+        finished = await self._run(commands.ls_tree(commit, path), _NAMES_BYTES, _SMALL_FILES)
         if (submodule := submodule_in(finished.output)) is not None:
             told = f"path {path!r} is of the submodule {submodule!r} at {commit}; name that repository in its place"
-            raise ResolutionError(Reason.NOT_FOUND, told)
+            return ResolutionError(Reason.NOT_FOUND, told)
+        if not isinstance(error, MissingFileError):
+            return error
+        folder = folder_in(finished.output)
+        listed = await self._run(commands.list_folder(commit, folder), _NAMES_BYTES, _SMALL_FILES)
+        above = f"{folder}/" if folder else ""
+        near = nearest(path.removeprefix(above).partition("/")[0], names_in(listed.output))
+        told = f"file {path!r} does not exist in repository {self._uri} at {commit}"
+        return ResolutionError(Reason.NOT_FOUND, told + (f"; did you mean {above + near!r}?" if near else ""))
 
     async def _run(
         self,
@@ -201,7 +223,7 @@ class Repository:
     def _uri(self) -> str:
         return self._connection.remote.uri
 
-    def _failure(self, finished: Finished, path: str = "") -> ResolutionError:
+    def _failure(self, finished: Finished, path: str = "", commit: str = "") -> ResolutionError:
         if finished.status in (_NO_SHELL_LIMIT, _NO_PROGRAM):
             told = "git cannot be started with the limits it has to have here"
             return ResolutionError(Reason.INTERNAL, told)
@@ -218,6 +240,7 @@ class Repository:
             has_credential=bool(self._connection.credential),
             status=finished.status,
             path=path,
+            commit=commit,
         )
 
 

@@ -1,0 +1,35 @@
+"""Which known word a misspelt one may stand for: the same half sentence wherever a name is not there. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from itertools import islice
+
+__all__ = ["did_you_mean", "nearest"]
+
+_MOST_KNOWN, _LONGEST = 1000, 200
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that is most like another one; empty for none.
+
+    Args:
+        word: What was written.
+        known: What there is. It may be anybody's: the first thousand are looked at, and what is long or cannot be
+            printed is none.
+    """
+    words = [each for each in islice(known, _MOST_KNOWN) if len(each) <= _LONGEST and each.isprintable()]
+    near = get_close_matches(word[:_LONGEST], words, 1)
+    return near[0] if near and near[0] != word else ""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a message about a word that is not among those; empty where none is like it.
+
+    Args:
+        word: What was written.
+        known: As for `nearest`.
+    """
+    near = nearest(word, known)
+    return f"; did you mean {near!r}?" if near else ""
