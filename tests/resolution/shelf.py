@@ -65,4 +65,4 @@ class Shelf:
         data = self.answer(fetch, len(self.calls))
         found = str(fetch.params.get("from", fetch.params["url"]))
         source = Source(found, {"sha256": Digest.of(data).hex})
-        return Resolved(data, source, redirected_to=str(fetch.params.get("to", "")))
+        return Resolved(data, source, found_at=str(fetch.params.get("to", "")))

@@ -14,6 +14,7 @@ from konverge.kube import Object
 from konverge.localcluster import LocalCluster
 from konverge.resolution import Digest, Reason, Reference, ResolutionError
 from konverge.resolution.engine import Engine, Outcome, Requester
+from konverge.resolution.policy import Policy, SignatureMode, SignatureRule, SourcePrefix
 from konverge.resolution.registry import Registry
 from konverge.resolution.resolvers.cluster import ClusterResolver, clean
 from konverge.resolution.services import ClusterServices, NamespaceSecrets
@@ -181,6 +182,27 @@ async def test_an_object_comes_out_as_its_author_wrote_it_with_its_path_and_its_
     assert outcome.resolved.source.uri == path
     assert outcome.policy_source == f"cluster://{cluster.namespace}/task/build"
     assert outcome.resolved.source.digest == {"sha256": Digest.of(outcome.resolved.data).hex}
+
+
+async def test_what_a_policy_asks_of_a_kind_it_asks_by_whatever_name_that_is_meant(cluster: Cluster) -> None:
+    await make(cluster, "v1", "ConfigMap", "home")
+    services = ClusterServices(cluster.client, clock=cluster.clock)
+    everything = Policy("everything")
+    signed = Policy(
+        "signed",
+        sources=(SourcePrefix.parse(f"cluster://{cluster.namespace}/ConfigMap"),),
+        signature=SignatureRule(SignatureMode.ENFORCE),
+    )
+    try:
+        engine = engine_of(cluster, services)
+        engine.policies = (everything, signed)
+        for kind in ("configmap", "configmaps", "ConfigMaps"):
+            reference = Reference("cluster", {"namespace": cluster.namespace, "kind": kind, "name": "home"})
+            with pytest.raises(ResolutionError) as caught:
+                await engine.resolve(reference, Requester("elsewhere"))
+            assert caught.value.reason is Reason.SIGNATURE_INVALID
+    finally:
+        services.close()
 
 
 @pytest.mark.parametrize("kind", ["ingress", "Ingress", "ingresses"])

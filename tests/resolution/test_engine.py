@@ -387,7 +387,7 @@ async def test_policies_hold_for_where_a_redirect_leads() -> None:
     allowed = Policy("a", sources=(SourcePrefix.parse("https://a.example"),))
     error = await refused(engine_of(Shelf(), policies=[allowed]), led)
     assert error.reason is Reason.DENIED
-    assert "https://a.example/box redirects: no policy lets namespace web fetch https://b.example/box" in error.message
+    assert "https://a.example/box leads to another place: no policy lets namespace web fetch https://b.example/box" in error.message
     also = Policy("b", sources=(SourcePrefix.parse("https://b.example"),), requires_digest=True)
     assert (await refused(engine_of(Shelf(), policies=[allowed, also]), led)).reason is Reason.DENIED
     led = Reference(led.resolver, led.params, digest=Digest.of(BOX))

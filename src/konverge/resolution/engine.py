@@ -191,7 +191,7 @@ class Engine:
             policies=admission.policies,
             warnings=await self._verified(admission, resolved, found),
             rewritten_from=plan.rewritten_from,
-            policy_source="" if urlsplit(resolved.source.uri).scheme else plan.uri,
+            policy_source="" if urlsplit(resolved.source.uri).scheme else resolved.found_at or plan.uri,
         )
 
     async def _object_of(self, data: bytes, namespace: str) -> Object:
@@ -210,18 +210,17 @@ class Engine:
                 await asyncio.wait([reading])  # a thread cannot be cancelled; its place is free when it has ended
 
     def _admitted_there(self, plan: Plan, reference: Reference, resolved: Resolved) -> Admission:
-        """What policies ask for of content from where it came in the end: another one of its hubs, or a redirect."""
-        admission, source = plan.admission, resolved.source.uri
+        """What policies ask for of content from where it was in the end, which may not be what was asked for."""
+        admission, asked, source = plan.admission, plan.uri, resolved.source.uri
         with contained(reference.resolver):
-            is_elsewhere = not _is_within(source, plan.uri)
-            is_redirected = bool(resolved.redirected_to) and not _is_within(resolved.redirected_to, source)
-        if is_elsewhere:
-            admission = self._admitted(plan, source)
-        if is_redirected:
+            if urlsplit(source).scheme in ("http", "https") and not _is_within(source, asked):  # another hub of a list
+                admission, asked = self._admitted(plan, source), source
+            leads_on = bool(resolved.found_at) and not _is_within(resolved.found_at, asked)
+        if leads_on:
             try:
-                admission = admission.with_those_of(self._admitted(plan, resolved.redirected_to))
+                admission = admission.with_those_of(self._admitted(plan, resolved.found_at))
             except ResolutionError as error:
-                raise ResolutionError(error.reason, f"{source} redirects: {error.message}") from None
+                raise ResolutionError(error.reason, f"{asked} leads to another place: {error.message}") from None
         if admission.requires_digest and reference.digest is None and not plan.is_pinned:
             raise ResolutionError(Reason.DENIED, "a policy asks for a digest of what comes from there: give one")
         return admission
@@ -321,9 +320,7 @@ class Engine:
 
 
 def _is_within(found: str, asked: str) -> bool:
-    """Tell whether an address begins with the one that was asked for. Only over HTTP there is another one."""
-    if not all(urlsplit(each).scheme in ("http", "https") for each in (found, asked)):
-        return True
+    """Tell whether an address begins with the one that was asked for."""
     try:
         return SourcePrefix.parse(asked).covers(found)
     except ValueError:

@@ -58,7 +58,8 @@ class Resolved(msgspec.Struct, frozen=True):
             Whether they do so for ever, `konverge.resolution.Resolver.is_pinned` says of them: the version of a hub
             does not, and is of use beside a digest only.
         attached: The signatures beside it, when `konverge.resolution.Fetch.wants_signatures`.
-        redirected_to: Who answered in the end, where the source led on; without a query. Policies judge it, too.
+        found_at: Where it was in the end, as policies name it, when that is not what was asked for: the place to which
+            a redirect led, a kind's own name. Policies judge that, too.
     """
 
     data: bytes
@@ -66,7 +67,7 @@ class Resolved(msgspec.Struct, frozen=True):
     annotations: Mapping[str, str] = {}
     pinned: Parameters = {}
     attached: tuple[Attached, ...] = ()
-    redirected_to: str = ""
+    found_at: str = ""
 
     def __repr__(self) -> str:
         # The content is somebody's; it has no business in a log.

@@ -201,7 +201,7 @@ async def test_what_does_not_answer_as_a_hub_does_is_passed_over_as_well(answer:
 async def test_where_a_hub_redirected_to_is_told() -> None:
     async with site(Hub()) as other, site(to(f"{other}{PATH}/0.7.0")) as url:
         found = await resolve(HUB, {**NAMED, "url": url})
-    assert (found.source.uri, found.redirected_to) == (f"{url}{PATH}/0.7.0", f"{other}{PATH}/0.7.0")
+    assert (found.source.uri, found.found_at) == (f"{url}{PATH}/0.7.0", f"{other}{PATH}/0.7.0")
 
 
 async def test_a_definition_that_is_too_large_is_refused() -> None:

@@ -98,8 +98,8 @@ class ClusterResolver:
         return found | ({"apiVersion": api_version} if api_version else {})
 
     def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
-        """``cluster://namespace/kind/name``; which path the API has for it is known only when it was asked."""
-        return f"cluster://{params['namespace']}/{str(params['kind']).lower()}/{params['name']}"
+        """``cluster://namespace/kind/name``, with the kind as the reference calls it."""
+        return _address(ObjectKey(str(params["namespace"]), str(params["name"])), str(params["kind"]))
 
     def is_pinned(self, params: Parameters) -> bool:
         """Never: objects change."""
@@ -161,7 +161,13 @@ class ClusterResolver:
             data,
             Source(uri, {"sha256": Digest.of(data).hex}),
             {"resolution.tekton.dev/name": key.name, "resolution.tekton.dev/namespace": key.namespace},
+            found_at=_address(key, mapping.gvk.kind),
         )
+
+
+def _address(key: ObjectKey, kind: str) -> str:
+    """What policies call an object."""
+    return f"cluster://{key.namespace}/{kind.lower()}/{key.name}"
 
 
 def may_be_read(namespace: str, *, allowed: tuple[str, ...], blocked: tuple[str, ...]) -> bool:

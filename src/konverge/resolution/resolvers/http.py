@@ -128,7 +128,7 @@ class HttpResolver:
             Source(shown, {"sha256": found.hex}),
             {"url": shown},
             pinned={"digest": str(found), **fetch.params},
-            redirected_to=answer.redirected_to,
+            found_at=answer.redirected_to,
         )
 
 

@@ -155,7 +155,7 @@ async def _resolved(fetch: Fetch, session: HttpSession, hub: str) -> Resolved:
         Source(url, {"sha256": Digest.of(data).hex}),
         {"name": package.name, "catalog": package.catalog, "version": version, "hub": hub},
         pinned={**params, "url": hub},
-        redirected_to=redirected_to,
+        found_at=redirected_to,
     )
 
 
