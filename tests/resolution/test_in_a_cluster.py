@@ -76,7 +76,7 @@ async def test_all_five_sources_answer_our_requests_and_tektons(desk: Desk, sour
         assert record["digest"], resolver
     # The path of an object is Tekton's form; what a policy calls it stands beside it in ours.
     named = {each: request["status"].get("policySource") for each, request in own.items()}
-    assert named == {each: None for each in own} | {"cluster": f"cluster://{desk.namespace}/task/build"}
+    assert named == dict.fromkeys(own) | {"cluster": f"cluster://{desk.namespace}/task/build"}
     assert f"which policies name {named['cluster']}" in own["cluster"]["status"]["conditions"][0]["message"]
     assert tekton["git"]["status"]["refSource"]["uri"].startswith("git+http://127.0.0.1:")
     assert tekton["git"]["status"]["refSource"]["entryPoint"] == "task.yaml"

@@ -76,7 +76,7 @@ async def test_what_is_no_digest_is_refused_in_its_own_words(digest: str, proble
 STATUSES = {
     401: (Reason.AUTHENTICATION_REQUIRED, "asks for a credential, and none was given"),
     403: (Reason.AUTHENTICATION_REQUIRED, "refuses this to somebody without a credential"),
-    404: (Reason.NOT_FOUND, "does not have it, or hides it"),
+    404: (Reason.NOT_FOUND, "is not found, or hidden"),
     410: (Reason.NOT_FOUND, "does not have it any more"),
     429: (Reason.RATE_LIMITED, "is asked too often"),
     500: (Reason.UNREACHABLE, "answers with an error of its own"),
@@ -294,7 +294,7 @@ async def test_a_credential_does_not_follow_a_redirect_to_another_host() -> None
 async def test_where_a_redirect_led_is_told_without_its_query() -> None:
     async with site(Seen(TASK)) as other, site(to(f"{other}/b?token=hunter2")) as url:
         found = await resolve(HTTP, {"url": url}, PLAIN)
-    assert (found.source.uri, found.redirected_to) == (f"{url}/", f"{other}/b")
+    assert (found.source.uri, found.found_at) == (f"{url}/", f"{other}/b")
 
 
 async def test_a_redirect_to_what_may_not_be_reached_is_denied_without_its_place() -> None:
