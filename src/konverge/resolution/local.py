@@ -18,6 +18,7 @@ from konverge.network import GuardedHttp, Names, Networks, Trust
 from konverge.resolution.addresses import CheckedAddresses
 from konverge.resolution.engine import Engine, EngineOptions, Requester, Verifier
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.nearest import nearest
 from konverge.resolution.policy import Admission, Policy
 from konverge.resolution.reasons import Reason
 from konverge.resolution.registry import Registry
@@ -27,6 +28,7 @@ from konverge.resolution.workspaces import Folders
 __all__ = ["CredentialPlace", "LocalHints", "LocalSecrets", "LocalSetup", "local_engine"]
 
 _MAX_CREDENTIAL_BYTES = 64 * 1024
+_MOST_TOLD = 5
 _PLACE = "NAME/KEY=env:VARIABLE or file:PATH"
 
 
@@ -103,7 +105,7 @@ class LocalSecrets:
         for place in self._places:
             if (place.secret, place.key) == (name, key):
                 return place.read().decode("utf-8", "replace")
-        raise self._unknown()
+        raise self._unknown(name, key)
 
     async def data(self, name: str) -> Mapping[str, bytes]:
         """All values of one.
@@ -113,16 +115,22 @@ class LocalSecrets:
         """
         found = {place.key: place.read() for place in self._places if place.secret == name}
         if not found:
-            raise self._unknown()
+            raise self._unknown(name)
         return found
 
     async def pull_secrets(self, service_account: str) -> tuple[str, ...]:
         """None: there are no ServiceAccounts."""
         return ()
 
-    def _unknown(self) -> ResolutionError:
-        # Without the name: whoever takes the parameter for the credential itself has written that there.
+    def _unknown(self, name: str, key: str = "") -> ResolutionError:
         told = f"the reference names a credential, and nobody has said where it is: {self._said_by}"
+        given = [f"{place.secret}/{place.key}" for place in self._places]
+        names = {place.secret for place in self._places}
+        # Only a name that is like a given one: whoever takes the parameter for the credential has written that there.
+        if name in names or nearest(name, names):
+            told += f"; wanted: {name}/{key or '…'}"
+        if given:
+            told += f"; given: {', '.join(given[:_MOST_TOLD])}"
         return ResolutionError(Reason.AUTHENTICATION_REQUIRED, told)
 
 

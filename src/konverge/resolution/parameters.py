@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.nearest import did_you_mean
@@ -11,7 +12,7 @@ from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
 from konverge.resolution.resolver import Parameter
 
-__all__ = ["check_names", "check_secret", "invalid", "text_of"]
+__all__ = ["check_names", "check_secret", "invalid", "secret_of", "text_of"]
 
 _SHOWN = 80
 _SECRET_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
@@ -66,3 +67,21 @@ def check_secret(params: Mapping[str, str], name: str, key: str = "") -> None:
         raise invalid(name, "expected the name of a Secret")
     if key in params and not _SECRET_KEY.fullmatch(params[key]):
         raise invalid(key, "expected a key of the Secret")
+
+
+@contextmanager
+def secret_of(*names: str) -> Iterator[None]:
+    """Say of a Secret that is read in the block, and is not there, which parameters name it.
+
+    Whether it is the Secret that is missing, or the key in it, is not told.
+
+    Args:
+        names: The parameters.
+    """
+    try:
+        yield
+    except ResolutionError as error:
+        if error.reason is not Reason.AUTHENTICATION_REQUIRED:
+            raise
+        told = " or ".join(f"parameter {name!r}" for name in names)
+        raise ResolutionError(error.reason, f"{told}: {error.message}") from None

@@ -131,6 +131,21 @@ async def test_a_credential_is_in_no_argument_and_no_file(
     assert not [text for text in told if TOKEN in text or "Z2l0OnNlc2FtZS1vcGVu" in text]
 
 
+@pytest.mark.parametrize(
+    ("params", "named"),
+    [
+        ({"gitToken": "absent"}, "parameter 'gitToken' or parameter 'gitTokenKey': "),
+        ({"gitToken": "mine", "gitTokenKey": "absent"}, "parameter 'gitToken' or parameter 'gitTokenKey': "),
+    ],
+)
+async def test_a_secret_that_is_not_there_has_the_parameters_named_that_name_it(
+    private: GitServer, folder: Path, params: Mapping[str, str], named: str
+) -> None:
+    error = await refused(private, folder, params)
+    assert (error.reason, error.message.startswith(named)) == (Reason.AUTHENTICATION_REQUIRED, True)
+    assert "absent" not in error.message
+
+
 @pytest.fixture(scope="module")
 def authority() -> Authority:
     return Authority()

@@ -10,7 +10,7 @@ from yarl import URL
 from konverge.network import Credential, HttpStream, InvalidRequestError, parsed_url
 from konverge.resolution.credential_hosts import CREDENTIAL_SETTINGS, basic, check_host
 from konverge.resolution.errors import ResolutionError
-from konverge.resolution.parameters import check_names, check_secret, invalid, text_of
+from konverge.resolution.parameters import check_names, check_secret, invalid, secret_of, text_of
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest, Parameters
 from konverge.resolution.relative import beside
@@ -183,13 +183,15 @@ async def _credential(fetch: Fetch, url: URL) -> Credential | None:
         return None
     name, key = params[f"http-{kind}-secret"], params.get(f"http-{kind}-secret-key", kind)
     secrets = fetch.services.secrets
-    value = (await secrets.value(name, key)).rstrip("\r\n")
+    with secret_of(f"http-{kind}-secret", f"http-{kind}-secret-key"):
+        value = (await secrets.value(name, key)).rstrip("\r\n")
+        secret = await secrets.data(name)
     if not value or not value.isprintable():
         told = f"expected a {kind} in one line in the Secret, found none"
         raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, f"parameter 'http-{kind}-secret': {told}")
     host = url.raw_host or ""
     place = _Place(url.scheme, host, f"{host}:{url.explicit_port}" if url.explicit_port else host)
-    check_host(place, await secrets.data(name), fetch.settings)
+    check_host(place, secret, fetch.settings)
     shown = f"Bearer {value}" if kind == "token" else basic(params["http-username"], value)
     return Credential(shown, str(url.origin()))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.parameters import secret_of
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
 from konverge.resolution.relative import beside
@@ -149,14 +150,17 @@ async def _login(fetch: Fetch, image: Image) -> Login | None:
     """
     secrets = fetch.services.secrets
     if "secret" in fetch.params:
-        login = login_for(image, await secrets.data(str(fetch.params["secret"])))
+        with secret_of("secret"):
+            secret = await secrets.data(str(fetch.params["secret"]))
+        login = login_for(image, secret)
         if login is not None:
             return login
     if "serviceAccount" not in fetch.params:
         return None
     account = str(fetch.params["serviceAccount"])
     try:
-        names = await secrets.pull_secrets(account)
+        with secret_of("serviceAccount"):
+            names = await secrets.pull_secrets(account)
     except ResolutionError as error:
         # One that nobody has asked for by name need not be there.
         if error.facts.may_pass or account != fetch.settings.get("default-service-account", ""):

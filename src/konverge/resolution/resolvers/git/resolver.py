@@ -10,7 +10,7 @@ from pathlib import Path
 
 from konverge.resolution.credential_hosts import check_host, check_tls
 from konverge.resolution.errors import ResolutionError
-from konverge.resolution.parameters import invalid
+from konverge.resolution.parameters import invalid, secret_of
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
 from konverge.resolution.relative import beside
@@ -153,12 +153,15 @@ class GitResolver:
 async def _credential(fetch: Fetch, remote: Remote) -> Credential:
     params, secrets = fetch.params, fetch.services.secrets
     if "gitSSHSecret" in params:
-        secret = await secrets.data(str(params["gitSSHSecret"]))
+        with secret_of("gitSSHSecret"):
+            secret = await secrets.data(str(params["gitSSHSecret"]))
         credential = ssh_credential(secret)
     elif "gitToken" in params:
         name = str(params["gitToken"])
-        credential = token_credential(str(params["gitUser"]), await secrets.value(name, str(params["gitTokenKey"])))
-        secret = await secrets.data(name)
+        with secret_of("gitToken", "gitTokenKey"):
+            token = await secrets.value(name, str(params["gitTokenKey"]))
+            secret = await secrets.data(name)
+        credential = token_credential(str(params["gitUser"]), token)
     else:
         return Credential()
     check_host(remote, secret, fetch.settings)
@@ -169,10 +172,12 @@ async def _api_token(fetch: Fetch, source: ApiSource) -> str:
     """The token for a server: the requester's own, or that of the operator for the operator's server alone."""
     if "token" in fetch.params:
         name, secrets = str(fetch.params["token"]), fetch.services.secrets
-        token = (await secrets.value(name, str(fetch.params["tokenKey"]))).strip()
+        with secret_of("token", "tokenKey"):
+            token = (await secrets.value(name, str(fetch.params["tokenKey"]))).strip()
+            secret = await secrets.data(name)
         if not token or not token.isprintable():
             raise invalid("token", "expected a token in one line")
-        check_host(source.server, await secrets.data(name), fetch.settings)
+        check_host(source.server, secret, fetch.settings)
         return token
     if not source.is_configured:
         told = "parameter 'serverURL': a server other than the configured one needs a token of your own"
