@@ -25,22 +25,25 @@ def check_yaml_depth(text: str | bytes, *, max_nodes: int | None = None) -> None
         yaml.YAMLError: It nests deeper than `MAX_YAML_DEPTH`, has more nodes, or is no YAML; as loading itself raises
             it.
     """
-    import yaml  # not at the top: a program in a Pod reads none
+    # Not at the top: a program in a Pod reads none.
+    import yaml
+
+    from konverge.kube.yaml_errors import ObjectYAMLError
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     depth = nodes = 0
     for event in yaml.parse(text, Loader=loader):
         if max_nodes is not None and isinstance(event, yaml.NodeEvent | yaml.DocumentStartEvent):
-            # Here, and not when it is loaded: half a million of them are loaded for seconds.
+            # Here, and not when it is loaded: to load half a million takes seconds.
             nodes += 1
             if nodes > max_nodes:
                 at: Any = event.start_mark
-                raise yaml.MarkedYAMLError(problem=f"it has more than {max_nodes} values", problem_mark=at)
+                raise ObjectYAMLError(problem=f"it has more than {max_nodes} values", problem_mark=at)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_YAML_DEPTH:
                 mark: Any = event.start_mark
                 problem = f"it nests deeper than {MAX_YAML_DEPTH} levels"
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
+                raise ObjectYAMLError(problem=problem, problem_mark=mark)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1

@@ -1,8 +1,7 @@
 """YAML from outside, loaded as an API server takes it: what JSON can say, within limits.
 
-It is neither YAML 1.1 nor 1.2: ``y`` is true, ``1e3`` and ``08`` are numbers, ``1.0`` is 1, and ``12:30`` and
-``2026-01-31`` are texts. What a server has no form for in JSON, or takes for something that its author cannot have
-meant (``.nan``, ``!!binary``), is refused here.
+That is neither YAML 1.1 nor 1.2: ``y`` is true, ``1e3`` and ``08`` are numbers, ``1.0`` is 1, and ``12:30`` and
+``2026-01-31`` are texts. What JSON has no form for (``.nan``, ``!!binary``) is refused.
 
 `konverge.kube.yaml_depth` comes before it: building the nodes of a text that nests deeply ends the process.
 """
@@ -15,7 +14,9 @@ from typing import Any, ClassVar
 
 import yaml
 
-__all__ = ["ObjectLoader", "TooManyValuesError"]
+from konverge.kube.yaml_errors import ObjectYAMLError, TooManyValuesError
+
+__all__ = ["ObjectLoader"]
 
 _TAG = "tag:yaml.org,2002:"
 _NOT_OF_JSON = frozenset(f"{_TAG}{name}" for name in ("binary", "omap", "pairs", "set", "timestamp"))
@@ -28,16 +29,12 @@ _BOOL = re.compile(r"(?:y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|
 _NUMBERS_BEGIN = frozenset("-+.0123456789")
 _TRUTHS_BEGIN = frozenset("yYnNtTfFoO")
 _BASES = (10, 8, 16, 2)  # in the order of the groups above
-_MOST_DIGITS = 64  # of a whole number of 64 bits
-_WHOLE = 2.0**63  # what is larger has digits that nobody has written
-
-
-class TooManyValuesError(yaml.MarkedYAMLError):
-    """A document's aliases stand for more values than are allowed."""
+_MOST_DIGITS = 64  # the longest whole number of 64 bits, which is one in binary
+_WHOLE = 2.0**63  # what is larger stays a float: as a whole number it would have digits that nobody has written
 
 
 class ObjectLoader(yaml.CSafeLoader):
-    """The safe loader, with what only YAML has left as it is written, and aliases bounded before they are followed."""
+    """The safe loader with an API server's types, and with aliases bounded before they are followed."""
 
     max_depth: ClassVar[int] = 200
     """How many levels a document may nest with its aliases written out; one that contains itself has no end."""
@@ -59,10 +56,10 @@ class ObjectLoader(yaml.CSafeLoader):
         """A mapping, whose fields have texts as names: ``1: a`` is ``"1": a``.
 
         Raises:
-            yaml.MarkedYAMLError: A name has no form as a text.
+            ObjectYAMLError: A name has no form as a text.
         """
         if not isinstance(node, yaml.MappingNode):
-            raise yaml.MarkedYAMLError(problem="it is no value of its type", problem_mark=node.start_mark)
+            raise ObjectYAMLError(problem="it is no value of its type", problem_mark=node.start_mark)
         self.flatten_mapping(node)
         return {self.field_name(name): self.construct_object(value, deep=deep) for name, value in node.value}
 
@@ -70,7 +67,7 @@ class ObjectLoader(yaml.CSafeLoader):
         """The name of a field.
 
         Raises:
-            yaml.MarkedYAMLError: It has no form as a text.
+            ObjectYAMLError: It has no form as a text.
         """
         match self.construct_object(node) if isinstance(node, yaml.ScalarNode) else None:
             case str() as name:
@@ -79,13 +76,13 @@ class ObjectLoader(yaml.CSafeLoader):
                 return "true" if name else "false"
             case int() | float() as name:
                 return str(name)
-        raise yaml.MarkedYAMLError(problem="the name of a field is no text", problem_mark=node.start_mark)
+        raise ObjectYAMLError(problem="the name of a field is no text", problem_mark=node.start_mark)
 
     def _count_nodes(self, node: yaml.Node, known: dict[int, int], depth: int) -> int:
         """How many nodes it stands for when each alias is written out."""
         if depth > self.max_depth:
             problem = f"it nests deeper than {self.max_depth} levels"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+            raise ObjectYAMLError(problem=problem, problem_mark=node.start_mark)
         count = known.get(id(node))
         if count is None:
             below = node.value if isinstance(node, yaml.CollectionNode) else []
@@ -101,7 +98,7 @@ class ObjectLoader(yaml.CSafeLoader):
 
 
 class _Number:
-    """What is read as a number, in the place of a compiled pattern."""
+    """What is read as a number; a loader takes it for a compiled pattern, of which it calls this method alone."""
 
     @staticmethod
     def match(text: str) -> bool:
@@ -110,7 +107,7 @@ class _Number:
 
 
 def _number(loader: ObjectLoader, node: yaml.ScalarNode) -> int | float | str:
-    """A number as Go reads it; a text when it is too large for all that Go tries."""
+    """A number as Go reads it, or the text where it is too large for Go's integers and floats."""
     plain = node.value.replace("_", "")
     whole = _INT.match(plain)
     if whole is not None:
@@ -128,12 +125,12 @@ def _number(loader: ObjectLoader, node: yaml.ScalarNode) -> int | float | str:
     if whole is not None:
         return str(node.value)
     problem = "a number has no end" if _ENDLESS.match(node.value) else "it is no value of its type"
-    raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+    raise ObjectYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
 def _bool(loader: ObjectLoader, node: yaml.ScalarNode) -> bool:
     if _BOOL.match(node.value) is None:
-        raise yaml.MarkedYAMLError(problem="it is no value of its type", problem_mark=node.start_mark)
+        raise ObjectYAMLError(problem="it is no value of its type", problem_mark=node.start_mark)
     return node.value[0] in "yYtT" or node.value.lower() == "on"
 
 

@@ -13,7 +13,8 @@ import yaml
 
 from konverge.errors import ApiError, BadRequestError
 from konverge.kube.yaml_depth import check_yaml_depth
-from konverge.kube.yaml_loader import ObjectLoader, TooManyValuesError
+from konverge.kube.yaml_errors import TooManyValuesError
+from konverge.kube.yaml_loader import ObjectLoader
 
 __all__ = ["MAXIMUM_BYTES", "check_shape", "check_size", "decode_json", "decode_yaml", "duplicate_keys", "too_large"]
 

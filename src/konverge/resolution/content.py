@@ -14,6 +14,7 @@ import yaml
 
 from konverge.kube import GroupVersionKind, Object
 from konverge.kube.yaml_depth import check_yaml_depth
+from konverge.kube.yaml_errors import ObjectYAMLError
 from konverge.kube.yaml_loader import ObjectLoader
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
@@ -76,14 +77,14 @@ class StrictLoader(ObjectLoader):
         """A mapping.
 
         Raises:
-            yaml.MarkedYAMLError: A field stands twice, or its name is none.
+            ObjectYAMLError: A field stands twice, or its name is none.
         """
         seen: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
                 name = key.value if key.tag == _MERGE else self.field_name(key)
                 if name in seen:
-                    raise yaml.MarkedYAMLError(problem="a field stands twice", problem_mark=key.start_mark)
+                    raise ObjectYAMLError(problem="a field stands twice", problem_mark=key.start_mark)
                 seen.add(name)
         return super().construct_mapping(node, deep)
 
@@ -108,8 +109,6 @@ def check_content(data: bytes, allowed: AllowedKinds = ANY_KIND) -> Object:
     api_version, kind = found.get("apiVersion"), found.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str) or not api_version or not kind:
         raise _unsupported("an object with apiVersion and kind", "one without")
-    if any(not isinstance(name, str) for name in found):
-        raise _unsupported("an object whose fields have texts as names", "one with other names")
     gvk = GroupVersionKind.parse(api_version, kind)
     if not allowed.allows(gvk):
         known = ", ".join(allowed.rules) or "any kind but Secrets and lists"
@@ -136,28 +135,13 @@ def _document(data: bytes) -> Any:
         if not documents:
             raise _unsupported("an object", "nothing but comments")
     except yaml.MarkedYAMLError as error:
-        # The problem is libyaml's or ours; the context and the lines that a message would show are the content's.
+        # Problems of libyaml can quote the content, and so do the lines that the error's own text would show.
         line = 0 if error.problem_mark is None else error.problem_mark.line + 1
-        raise _unsupported("YAML or JSON", f"an error in line {line}: {_harmless(error.problem)}") from None
+        problem = error.problem if isinstance(error, ObjectYAMLError) else "it cannot be read"
+        raise _unsupported("YAML or JSON", f"an error in line {line}: {problem}") from None
     except (yaml.YAMLError, ValueError, RecursionError):
         raise _unsupported("YAML or JSON", "something else") from None
     return documents[0]
-
-
-_HARMLESS = (
-    "a field stands twice",
-    "a number has no end",
-    "it has more than",
-    "it is no value of its type",
-    "it nests deeper",
-    "the name of a field is no text",
-    "with its aliases written out",
-)
-
-
-def _harmless(problem: str | None) -> str:
-    """A problem in words of ours alone; those of libyaml can quote the text."""
-    return problem if problem is not None and problem.startswith(_HARMLESS) else "it cannot be read"
 
 
 def _unsupported(expected: str, found: str) -> ResolutionError:
