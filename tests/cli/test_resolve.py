@@ -101,7 +101,7 @@ def test_a_resolver_that_is_not_there_is_refused_as_in_a_cluster(konverge: Konve
     ("more", "code", "told"),
     [
         (["--path", "missing.yaml"], 1, "missing.yaml"),
-        (["--path", "text"], 1, "the content is no definition"),
+        (["--path", "text"], 1, ".git#text: the content is no definition"),
         (["--revision", "-x"], 1, "konverge: --revision: "),
         (["--path", "../x"], 1, "konverge: --path: "),
         (["--param", "gitTokenKey=/"], 1, "konverge: --git-token-key: "),
@@ -113,7 +113,13 @@ def test_a_resolver_that_is_not_there_is_refused_as_in_a_cluster(konverge: Konve
         (["--setting", "fetch-timeout=banana"], 3, "fetch-timeout: expected a duration"),
         (["--policy", "missing.yaml"], 3, "missing.yaml: No such file"),
         (["--ca-certificates", "missing.pem"], 3, "missing.pem: No such file"),
-        (["--allow-network", "banana"], 3, "banana"),
+        (["--allow-network", "banana"], 2, "--allow-network: expected a network such as 10.0.0.0/8, found 'banana'"),
+        (["--allow-network", "127.0.0.1/8"], 2, "found '127.0.0.1/8'; did you mean 127.0.0.0/8?"),
+        (["--url", "file:///boxes"], 1, "--url: expected http or https, found file; other ways"),
+        (["--url", "http://127.0.0.1:9/"], 1, "--url: expected host/path, found no path"),
+        (["--path", "ci/q.yaml"], 1, "does not exist in repository git+http://127.0.0.1:"),
+        (["--path", "ci/q.yaml"], 1, "at main ("),
+        (["--revision", "mian"], 1, "has no branch, tag or reference 'mian'; did you mean 'main'?"),
         (["--offline"], 2, "--offline goes with --lock FILE"),
         (["--credential", "a/token=hunter2-hunter2"], 2, "expected NAME/KEY=env:VARIABLE or NAME/KEY=file:PATH"),
         (["--git-token", "hunter2-hunter2"], 1, "nobody has said where it is: --credential NAME/KEY=env:VARIABLE or f"),
@@ -307,6 +313,8 @@ def test_a_lock_file_that_cannot_be_read_is_refused_in_one_line(asking: Asking, 
     done = asking("--lock", lock)
     assert done.returncode == 3
     assert done.stderr == f"konverge: {lock}: no lock file: Expected `object`, got `str`\n"
+    lock.write_text(TASK)
+    assert asking("--lock", lock).stderr == f"konverge: {lock}: no lock file: expected DefinitionLock, found Task\n"
 
 
 def test_without_a_resolver_there_has_to_be_a_lock_file(konverge: Konverge, tmp_path: Path) -> None:

@@ -387,7 +387,10 @@ async def test_policies_hold_for_where_a_redirect_leads() -> None:
     allowed = Policy("a", sources=(SourcePrefix.parse("https://a.example"),))
     error = await refused(engine_of(Shelf(), policies=[allowed]), led)
     assert error.reason is Reason.DENIED
-    assert "https://a.example/box leads to another place: no policy lets namespace web fetch https://b.example/box" in error.message
+    assert (
+        "https://a.example/box leads to another place: no policy lets namespace web fetch https://b.example/box"
+        in error.message
+    )
     also = Policy("b", sources=(SourcePrefix.parse("https://b.example"),), requires_digest=True)
     assert (await refused(engine_of(Shelf(), policies=[allowed, also]), led)).reason is Reason.DENIED
     led = Reference(led.resolver, led.params, digest=Digest.of(BOX))
@@ -395,10 +398,18 @@ async def test_policies_hold_for_where_a_redirect_leads() -> None:
 
 
 async def test_a_policy_that_asks_for_a_digest_takes_a_pin_too() -> None:
-    engine = engine_of(Shelf(), policies=[Policy("strict", requires_digest=True)])
-    assert (await refused(engine, ref())).reason is Reason.DENIED
+    engine = engine_of(Shelf(), policies=[Policy("any"), Policy("strict", requires_digest=True)])
+    error = await refused(engine, ref())
+    assert error.reason is Reason.DENIED
+    assert error.message.startswith("policy strict asks for a digest: give one, or parameters")
     for reference in (ref(version="7"), ref(digest=Digest.of(BOX))):
-        assert (await engine.resolve(reference, WEB)).policies == ("strict",)
+        assert (await engine.resolve(reference, WEB)).policies == ("any", "strict")
+
+
+async def test_content_that_is_no_definition_is_told_with_its_source_and_none_of_it() -> None:
+    error = await refused(engine_of(Shelf(lambda fetch, calls: b"hunter2")), ref())
+    assert error.message.startswith("https://a.example/box: the content is no definition: ")
+    assert "hunter2" not in error.message
 
 
 async def test_others_go_on_while_large_content_is_read() -> None:

@@ -107,7 +107,7 @@ async def test_offline_says_what_is_not_here_and_asks_nobody(tmp_path: Path) -> 
     library.fetched.clear()
     source = LockedDefinitions(engine_of(library), lock, ContentFolder(tmp_path / "empty"), is_offline=True)
     with pytest.raises(
-        ResolutionError, match="offline, and the content sha256:.* of https://library.example is not here"
+        ResolutionError, match="offline, and the content sha256:.* of https://library.example#ci/p.yaml is not here"
     ):
         await source.resolve(asked("ci/p.yaml"), WEB)
     assert library.fetched == []
@@ -118,9 +118,20 @@ async def test_a_source_that_changes_what_is_pinned_is_found_out() -> None:
     engine = engine_of(library)
     entry = LockEntry.of(asked("other.yaml"), await engine.resolve(asked("other.yaml"), WEB), {})
     library.versions["1"]["other.yaml"] = TASK
-    with pytest.raises(ResolutionError, match="other content now than the sha256:.* of the lock file") as caught:
+    told = "#other.yaml has other content now than the sha256:.* of the lock file"
+    with pytest.raises(ResolutionError, match=told) as caught:
         await LockedDefinitions(engine_of(library), Lock([entry])).resolve(asked("other.yaml"), WEB)
     assert caught.value.reason is Reason.DIGEST_MISMATCH
+
+
+async def test_what_is_locked_and_gone_from_its_source_is_told_with_the_way_out() -> None:
+    library = a_library()
+    entry = LockEntry.of(asked("other.yaml"), await engine_of(library).resolve(asked("other.yaml"), WEB), {})
+    del library.versions["1"]["other.yaml"]
+    told = "it is what the lock file has: lock it again with --update for what is there now"
+    with pytest.raises(ResolutionError, match=told) as caught:
+        await LockedDefinitions(engine_of(library), Lock([entry])).resolve(asked("other.yaml"), WEB)
+    assert caught.value.reason is Reason.NOT_FOUND
 
 
 async def test_the_digest_of_a_reference_and_that_of_the_lock_file_have_to_be_one(tmp_path: Path) -> None:
@@ -281,7 +292,10 @@ async def test_a_tree_that_is_too_wide_is_ended() -> None:
         (b"a: [\n", "a.lock, line 2: no lock file"),
         (b"entries: []\nentries: []\n", "a.lock, line 2: no lock file: a field stands twice"),
         (b"apiVersion: resolution.konverge.dev/v9\nkind: DefinitionLock\nentries: []\n", "apiVersion: expected"),
-        (b"apiVersion: resolution.konverge.dev/v1alpha1\nkind: Lock\nentries: []\n", "kind: Invalid enum value 'Lock'"),
+        (
+            b"apiVersion: resolution.konverge.dev/v1alpha1\nkind: Lock\nentries: []\n",
+            "expected DefinitionLock, found Lock",
+        ),
         (b"[" * 10_000, "no lock file: "),
         (b" " * (5 << 20), "a.lock: expected a lock file of at most 4 MiB"),
     ],

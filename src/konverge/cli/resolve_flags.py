@@ -15,6 +15,7 @@ from konverge.client.connect import cluster_config
 from konverge.crd import crd_manifest
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
+from konverge.network import Networks
 from konverge.resolution.engine import EngineOptions
 from konverge.resolution.local import CredentialPlace, LocalHints, LocalSetup
 from konverge.resolution.policy import Policy
@@ -90,6 +91,10 @@ class Flags:
             credentials = tuple(CredentialPlace.parse(each) for each in given["credentials"])
         except ValueError as error:
             raise click.BadParameter(str(error), ctx, param_hint="--credential") from None
+        try:
+            Networks(given["networks"])
+        except ValueError as error:
+            raise click.BadParameter(str(error), ctx, param_hint="--allow-network") from None
         settings = _pairs(ctx, "--setting", given["settings"])
         if settings and not resolver:
             raise click.UsageError("--setting is for one resolver: name it", ctx)

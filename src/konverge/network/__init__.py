@@ -5,7 +5,7 @@ addresses of the public internet may be reached; whoever runs a program says whi
 asks over HTTP in that way. Whatever comes of it that is no answer is a `NetworkError`.
 """
 
-from konverge.network.addresses import Networks
+from konverge.network.addresses import Networks, parse_network
 from konverge.network.bounds import Bounds
 from konverge.network.connecting import Lookup, Names, connected, permitted
 from konverge.network.credentials import Credential
@@ -50,6 +50,7 @@ __all__ = [
     "UnreachableError",
     "UntrustedError",
     "connected",
+    "parse_network",
     "parsed_url",
     "permitted",
     "wanted_pause",

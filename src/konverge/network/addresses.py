@@ -6,11 +6,12 @@ what it resolved to a moment ago, says nothing.
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 from collections.abc import Iterable
 from typing import TypeAlias
 
-__all__ = ["Networks", "is_address"]
+__all__ = ["Networks", "is_address", "parse_network"]
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -69,7 +70,7 @@ class Networks:
     def __init__(self, allowed: Iterable[str] = (), *, opened_by: str = "") -> None:
         self.names = tuple(sorted(allowed))
         self.opened_by = opened_by
-        self._allowed = tuple(ipaddress.ip_network(name) for name in self.names)
+        self._allowed = tuple(parse_network(name) for name in self.names)
 
     def refusal(self, address: str) -> str:
         """What speaks against an address, such as ``link-local``; empty for nothing.
@@ -90,6 +91,24 @@ class Networks:
         if not kind and isinstance(judged, ipaddress.IPv6Address) and judged not in _GLOBAL:
             return "not public"
         return kind
+
+
+def parse_network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    """Read a network such as ``10.0.0.0/8``.
+
+    Args:
+        text: The network; an address alone is one of one address.
+
+    Raises:
+        ValueError: It is none. The message proposes the one that an address with a length is in.
+    """
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError:
+        told = f"expected a network such as 10.0.0.0/8, found {text[:80]!r}"
+    with contextlib.suppress(ValueError):
+        told += f"; did you mean {ipaddress.ip_network(text, strict=False)}?"
+    raise ValueError(told)
 
 
 def is_address(host: str) -> bool:

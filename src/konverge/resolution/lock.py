@@ -183,6 +183,9 @@ class Lock:
             raise ConfigurationError(
                 f"{file}: apiVersion: expected {_API_VERSION}, found {found}; lock again with this version of konverge"
             )
+        if isinstance(plain, dict) and plain.get("kind") != _KIND:
+            found = str(plain["kind"])[:80] if "kind" in plain else "an object without a kind"
+            raise ConfigurationError(f"{file}: no lock file: expected {_KIND}, found {found}")
         try:
             read = msgspec.convert(plain, _File)
         except msgspec.ValidationError as error:

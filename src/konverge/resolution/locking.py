@@ -108,15 +108,18 @@ class LockedDefinitions:
             pinned = {name: value for name, value in entry.pinned.items() if name not in OF_THE_ENGINE}
             outcome = await self._engine.judge(entry.reference, requester, Resolved(data, entry.source, pinned=pinned))
         elif self._is_offline:
-            told = f"offline, and the content {entry.digest} of {entry.source.uri} is not here"
+            told = f"offline, and the content {entry.digest} of {entry.source} is not here"
             raise ResolutionError(Reason.UNREACHABLE, told)
         else:
             try:
                 outcome = await self._engine.resolve(entry.reference, requester, seconds=seconds)
             except ResolutionError as error:
+                if error.reason is Reason.NOT_FOUND:
+                    told = "it is what the lock file has: lock it again with --update for what is there now"
+                    raise ResolutionError(Reason.NOT_FOUND, f"{error.message}; {told}") from None
                 if error.reason is not Reason.DIGEST_MISMATCH:
                     raise
-                told = f"{entry.source.uri} has other content now than the {entry.digest} of the lock file"
+                told = f"{entry.source} has other content now than the {entry.digest} of the lock file"
                 raise ResolutionError(
                     Reason.DIGEST_MISMATCH, f"{told}; if that is meant, lock it again with --update"
                 ) from None

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from konverge.network import parse_network
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters, shown_address
@@ -166,14 +167,14 @@ class Admission:
 
     Args:
         policies: Their names.
-        requires_digest: One of them wants a digest.
+        wants_digest: The names of those that want a digest.
         signatures: Each has to be met by itself.
         private_networks: What may be connected to, by any of them.
         is_public: All of them say so.
     """
 
     policies: tuple[str, ...] = ()
-    requires_digest: bool = False
+    wants_digest: tuple[str, ...] = ()
     signatures: tuple[SignatureRule, ...] = ()
     private_networks: tuple[IPv4Network | IPv6Network, ...] = ()
     is_public: bool = False
@@ -182,7 +183,7 @@ class Admission:
         """Both, for content that went by two places: what either asks for, and what both allow."""
         return Admission(
             policies=tuple(dict.fromkeys((*self.policies, *other.policies))),
-            requires_digest=self.requires_digest or other.requires_digest,
+            wants_digest=tuple(dict.fromkeys((*self.wants_digest, *other.wants_digest))),
             signatures=tuple(dict.fromkeys((*self.signatures, *other.signatures))),
             private_networks=tuple(each for each in self.private_networks if each in other.private_networks),
             is_public=self.is_public and other.is_public,
@@ -209,7 +210,7 @@ def admit(policies: Iterable[Policy], *, resolver: str, uri: str, params: Parame
     networks = dict.fromkeys(network for policy in naming for network in policy.private_networks)
     return Admission(
         policies=tuple(policy.name for policy in naming),
-        requires_digest=any(policy.requires_digest for policy in naming),
+        wants_digest=tuple(policy.name for policy in naming if policy.requires_digest),
         signatures=tuple(policy.signature for policy in naming if policy.signature is not None),
         private_networks=tuple(networks),
         is_public=bool(naming) and all(policy.is_public for policy in naming),
@@ -234,4 +235,4 @@ def parse_networks(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...
     Raises:
         ValueError: One is none.
     """
-    return tuple(ip_network(text) for text in texts)
+    return tuple(parse_network(text) for text in texts)

@@ -135,7 +135,10 @@ def test_a_policy_becomes_what_the_engine_decides_by() -> None:
     [
         ({"sources": ["https://*/x"]}, "spec.sources[0]"),
         ({"sources": ["https://a.example/(.*)", "a.example"]}, "spec.sources[1]"),
-        ({"privateNetworks": ["10.0.0.1/8"]}, "spec.privateNetworks[0]"),
+        (
+            {"privateNetworks": ["10.0.0.1/8"]},
+            "[0]: expected a network such as 10.0.0.0/8, found '10.0.0.1/8'; did you mean 10.0.0.0/8?",
+        ),
         ({"signature": {"keys": ["no key"]}}, "spec.signature.keys[0]: expected a public key"),
         ({"signature": {}}, "spec.signature: expected at least one key or identity"),
         ({"requiresDigest": "yes"}, "requires"),

@@ -95,7 +95,8 @@ def parse_remote(text: str, *, allows_ssh: bool = False, parameter: str = "url")
         scheme = found["scheme"]
         authority = _AUTHORITY.fullmatch(found["authority"])
         if scheme not in _PORTS or (scheme == "ssh" and not allows_ssh):
-            raise invalid(parameter, f"expected {schemes}; other ways to a repository are not used here")
+            told = f"expected {schemes}, found {scheme[:20]}; other ways to a repository are not used here"
+            raise invalid(parameter, told)
         if authority is None:
             raise invalid(parameter, "expected a host, perhaps with a port, after ://")
         user, host, port, path = authority["user"], authority["host"], authority["port"], found["path"]
@@ -136,7 +137,9 @@ def _path(text: str, parameter: str) -> str:
     segments = path.split("/")[1:]
     if "?" in path or "#" in path or _HIDDEN.search(path):
         raise invalid(parameter, "expected a path without ?, # and encoded dots, slashes or control characters")
-    if not segments or any(segment in ("", ".", "..") for segment in segments):
+    if not segments:
+        raise invalid(parameter, "expected host/path, found no path")
+    if any(segment in ("", ".", "..") for segment in segments):
         raise invalid(parameter, "expected a path without empty parts, . and ..")
     return path
 
