@@ -116,7 +116,7 @@ class OwnRequests:
                 return Asked(resolver, mistake=ResolutionError(Reason.INVALID_PARAMETERS, told))
             params |= given
         if not resolver:
-            told = "spec.resolver: expected a name, found none, and the configuration has no default-resolver"
+            told = "spec.resolver: expected the name of a resolver, found none, and default-resolver names none"
             return Asked("", mistake=ResolutionError(Reason.INVALID_PARAMETERS, told))
         try:
             digest = Digest.parse(spec["digest"]) if spec.get("digest") else None
