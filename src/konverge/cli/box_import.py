@@ -13,6 +13,7 @@ import msgspec
 from konverge.box.file.source import MAX_BYTES
 from konverge.box.katalog import Imported, import_katalog
 from konverge.cli.box import read_box
+from konverge.cli.counted import counted
 from konverge.cli.failures import ExitCode
 from konverge.cli.program import verbose_option
 from konverge.cli.yaml_documents import STDIN
@@ -83,5 +84,5 @@ def _tell(found: Imported) -> None:
     for each in found.listed:
         click.echo(" ".join(str(each).split()), err=True)
     count = len(found.listed)
-    said = f"{count} thing{'' if count == 1 else 's'} not carried over" if count else "everything is carried over"
+    said = f"{counted(count, 'thing')} not carried over" if count else "everything is carried over"
     click.echo(f"{said}; {len(found.decisions)} not quite the same, see the comments", err=True)

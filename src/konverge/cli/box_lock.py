@@ -9,12 +9,13 @@ from typing import Any
 
 import click
 
-from konverge.box.running.imports import IMPORTED_KINDS, content_folder_of, imports_in, lock_file_of
+from konverge.box.running.imports import IMPORTED_KINDS, imports_in, lock_file_of
 from konverge.cli.box import read_box
 from konverge.cli.program import verbose_option
 from konverge.cli.resolve import ended_by_reason, shared_options
 from konverge.cli.resolve_flags import Flags
 from konverge.cli.resolving import lock_roots
+from konverge.resolution.content_folder import content_folder_of
 
 __all__ = ["box_lock"]
 

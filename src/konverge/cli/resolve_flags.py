@@ -16,6 +16,7 @@ from konverge.crd import crd_manifest
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
 from konverge.network import Networks
+from konverge.resolution.content_folder import content_folder_of
 from konverge.resolution.engine import EngineOptions
 from konverge.resolution.local import CredentialPlace, LocalHints, LocalSetup
 from konverge.resolution.policy import Policy
@@ -99,17 +100,17 @@ class Flags:
         if settings and not resolver:
             raise click.UsageError("--setting is for one resolver: name it", ctx)
         needs_cluster = resolver == "cluster" or given["kubeconfig_file"] or given["context"]
-        # Only where an object is has no default of its own.
+        # Of cluster, -n has no default: where it is not given, the kubeconfig's context says it, as to kubectl.
         namespace = given["namespace"] or cluster_config(given["kubeconfig_file"], given["context"]).namespace
-        is_set = resolver != "cluster" or (given["namespace"] is None and "default-namespace" in settings)
-        defaults = {} if is_set else {"namespace": namespace}
+        is_for_object = given["namespace"] is not None or "default-namespace" not in settings
+        defaults = {"namespace": namespace} if resolver == "cluster" and is_for_object else {}
         return cls(
             reference=_reference(ctx, resolver, params or {}, given, defaults) if resolver else None,
             output=given.get("output", "content"),
             namespace=namespace,
             seconds=given["seconds"],
             lock_file=lock_file,
-            content=given["content"] or Path(f"{lock_file or ''}.d"),
+            content=given["content"] or content_folder_of(lock_file or Path()),
             is_offline=given["is_offline"],
             is_update=given["is_update"],
             setup=LocalSetup(

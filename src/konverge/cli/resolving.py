@@ -18,7 +18,7 @@ from konverge.cli.resolve_flags import Flags, read_file
 from konverge.client.connect import connect
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError
-from konverge.resolution.content_folder import ContentFolder, replace_file
+from konverge.resolution.content_folder import ContentFolder, content_folder_of, replace_file
 from konverge.resolution.engine import Engine, Outcome, Requester
 from konverge.resolution.failover import Resolves
 from konverge.resolution.local import local_engine
@@ -158,8 +158,8 @@ def _write(flags: Flags, file: Path, lock: Lock, *, before: Lock) -> None:
             replace_file(file, lock.text().encode())
         except OSError as error:
             raise ConfigurationError(f"{file}: {error.strerror}") from error
-    # Another folder than the lock file's own may be that of several. After the file: interrupted, there is too much.
-    if flags.content == Path(f"{file}.d"):
+    # Another folder may be that of several lock files. Only now: an interruption may leave too much, never too little.
+    if flags.content == content_folder_of(file):
         ContentFolder(flags.content).keep_only(Digest.parse(entry.digest) for entry in lock)
     known, found = ({entry.key: entry.digest for entry in each} for each in (before, lock))
     added, removed = len(found.keys() - known.keys()), len(known.keys() - found.keys())

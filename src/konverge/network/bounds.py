@@ -1,7 +1,7 @@
 """How much is asked at once: a little of each server, so that one that hangs holds up only those who want it.
 
-Where several tenants ask, none of them has all the places of a server, nor all there are: somebody whose servers hang,
-or who asks for a thousand things at once, waits for himself.
+Where several tenants ask, none of them gets all the places of a server, nor all there are: whoever has servers that
+hang, or asks for a thousand things at once, delays nobody else.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from typing import Generic, TypeVar
 __all__ = ["Bounds"]
 
 S = TypeVar("S", bound=Hashable)
+K = TypeVar("K", bound=Hashable)
 
 
 class Bounds(Generic[S]):
-    """Places by server and tenant; who waits for nothing and has nothing takes no memory.
+    """Places by server and tenant; a server or tenant that nobody has a place of, or waits for, takes no memory.
 
-    A free place goes to the tenant that has the fewest, there to the server that has waited longest, there to who came
-    first.
+    A free place goes to the waiting tenant that has the fewest places; of what that waits for, to the server whose last
+    turn was longest ago, and there to whoever came first.
 
     Args:
         per_server: How many places there are at one server.
         in_all: How many there are at all; what waits for a place at its server has none of these.
-        of_a_tenant: How many of both one tenant may have; all of them when not given.
+        of_a_tenant: How many one tenant may have at one server, and at all; as many as there are when not given.
     """
 
     def __init__(self, per_server: int, in_all: int, *, of_a_tenant: tuple[int, int] | None = None) -> None:
@@ -54,13 +55,13 @@ class Bounds(Generic[S]):
         if self._may(server, tenant):
             self._take(server, tenant)
         else:
-            await self._turn(server, tenant)
+            await self._wait(server, tenant)
         try:
             yield
         finally:
             self._release(server, tenant)
 
-    async def _turn(self, server: S, tenant: str) -> None:
+    async def _wait(self, server: S, tenant: str) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(tenant, {}).setdefault(server, deque()).append(turn)
         try:
@@ -103,7 +104,7 @@ class Bounds(Generic[S]):
                 self._waiting[other][where] = self._waiting[other].pop(where)  # the others first
 
     def _next(self) -> Iterator[tuple[str, S]]:
-        """Who may have a place now. Servers without one are few, since their places are taken."""
+        """Who may have a place now, whose turn it is first. Only servers whose places are taken are passed over."""
         if self._taken >= self._in_all:
             return
         for tenant in sorted(self._waiting, key=self._of_tenants.__getitem__):
@@ -119,9 +120,6 @@ class Bounds(Generic[S]):
             del servers[server]
         if not servers:
             del self._waiting[tenant]
-
-
-K = TypeVar("K", bound=Hashable)
 
 
 def _count_down(counter: Counter[K], key: K) -> None:

@@ -44,7 +44,7 @@ class Names:
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="konverge-names")
         self._under_way: dict[tuple[str, int], asyncio.Future[list[str]]] = {}
-        self._of: dict[str, set[asyncio.Future[list[str]]]] = {}
+        self._askers: dict[str, set[asyncio.Future[list[str]]]] = {}
 
     def of(self, asker: str) -> Lookup:
         """A look-up for one of several who ask: names whose servers do not answer hold up only those who ask for them.
@@ -54,7 +54,7 @@ class Names:
         """
 
         async def lookup(host: str, port: int) -> list[str]:
-            while (host, port) not in self._under_way and len(own := self._of.get(asker, set())) >= _LOOKUPS_OF_ONE:
+            while (host, port) not in self._under_way and len(own := self._askers.get(asker, set())) >= _LOOKUPS_OF_ONE:
                 await asyncio.wait(own, return_when=asyncio.FIRST_COMPLETED)
             return await self(host, port, asker)
 
@@ -73,7 +73,7 @@ class Names:
                 raise OSError("too many names wait for their servers")
             loop = asyncio.get_running_loop()
             found = self._under_way[key] = loop.run_in_executor(self._threads, _addresses, host, port)
-            self._of.setdefault(asker, set()).add(found)
+            self._askers.setdefault(asker, set()).add(found)
             found.add_done_callback(lambda done: self._ended(key, asker, done))
         return await asyncio.shield(found)
 
@@ -85,9 +85,9 @@ class Names:
 
     def _ended(self, key: tuple[str, int], asker: str, done: asyncio.Future[list[str]]) -> None:
         self._under_way.pop(key, None)
-        self._of[asker].discard(done)
-        if not self._of[asker]:
-            del self._of[asker]
+        self._askers[asker].discard(done)
+        if not self._askers[asker]:
+            del self._askers[asker]
         if not done.cancelled():
             done.exception()  # looked at: whoever waited for it may be gone
 

@@ -18,7 +18,7 @@ from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest
 from konverge.resolution.result import MAX_CONTENT_BYTES
 
-__all__ = ["ContentFolder", "replace_file"]
+__all__ = ["ContentFolder", "content_folder_of", "replace_file"]
 
 _NAME = re.compile(r"sha256-[0-9a-f]{64}|sha512-[0-9a-f]{128}")
 
@@ -101,8 +101,13 @@ class ContentFolder:
                     path.unlink()
 
 
+def content_folder_of(lock_file: Path) -> Path:
+    """The folder of a lock file's content, unless somebody names another one."""
+    return Path(f"{lock_file}.d")
+
+
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file at once: who reads meanwhile, or is left with it when this is interrupted, has the old one or this.
+    """Write a file as a whole: whoever reads it meanwhile, or after an interruption, finds the old content or the new.
 
     Raises:
         OSError: It cannot be written.

@@ -17,7 +17,7 @@ from konverge.box.file.model import API_VERSION, KIND
 from konverge.box.file.source import Source, read_source
 from konverge.errors import ConfigurationError
 from konverge.resolution.content import AllowedKinds
-from konverge.resolution.content_folder import ContentFolder
+from konverge.resolution.content_folder import ContentFolder, content_folder_of
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.lock import MAX_LOCK_BYTES, Lock, LockEntry
 from konverge.resolution.lock_lookup import LockLookup
@@ -29,7 +29,7 @@ from konverge.resolution.resolvers import standard_resolvers
 from konverge.resolution.result import Resolved
 from konverge.resolution.written import WrittenReference, read_reference
 
-__all__ = ["IMPORTED_KINDS", "content_folder_of", "imports_in", "lock_file_of", "locked_imports"]
+__all__ = ["IMPORTED_KINDS", "imports_in", "lock_file_of", "locked_imports"]
 
 IMPORTED_KINDS = AllowedKinds.parse([f"{KIND}.{API_VERSION.partition('/')[0]}"])
 """Of what a box imports: boxes."""
@@ -40,11 +40,6 @@ _MAX_IMPORTS = 100
 def lock_file_of(file: Path) -> Path:
     """The lock file of a box: ``box.lock.yaml`` for ``box.yaml``."""
     return file.with_name(f"{file.stem}.lock.yaml")
-
-
-def content_folder_of(lock_file: Path) -> Path:
-    """The folder of a lock file's content."""
-    return Path(f"{lock_file}.d")
 
 
 @dataclass(frozen=True, slots=True)

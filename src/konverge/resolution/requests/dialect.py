@@ -38,7 +38,7 @@ SUCCEEDED = "Succeeded"
 IN_PROGRESS = "ResolutionInProgress"
 """The condition's reason until the end."""
 
-_END_OF_TIME = 9000
+_FARTHEST_YEAR = 9000
 
 KEPT_APART = "-"
 """What stands for the content of a request in this process's memory: it has some."""
@@ -113,9 +113,9 @@ def status_of(obj: Object) -> dict[str, Any]:
 
 
 def moment(text: object) -> datetime | None:
-    """A time as the API writes it; None for anything else, and for the end of time, behind which nothing is reckoned.
+    """A time as the API writes it; None for anything else, and for one so late that adding to it could overflow.
 
-    Whoever may write a status may write any: it must not end those who look after all requests.
+    Whoever may write a status may write any time there, and it must not stop the passes of all other requests.
     """
     if not isinstance(text, str):
         return None
@@ -123,7 +123,7 @@ def moment(text: object) -> datetime | None:
         found = parse_time(text)
     except (ValueError, OverflowError):
         return None
-    return found if found.year < _END_OF_TIME else None
+    return found if found.year < _FARTHEST_YEAR else None
 
 
 def request_state(obj: Object, *, deadline: object, finished: object) -> RequestState:

@@ -72,7 +72,7 @@ class Fetches:
         clock: The time.
         wake: Asks for a pass over a request.
         limit: How many at once; further requests wait for their turn. Most of them wait for a place at their remote.
-        of_a_namespace: How many of these one namespace may have: who files more waits for himself.
+        of_a_namespace: How many of these one namespace may have; its further requests wait until one of them ends.
         held_bytes: How much content may wait to be written, when the API server is slow, before nothing more is
             started.
     """
@@ -109,7 +109,7 @@ class Fetches:
         return not is_full and self._of_namespaces[namespace] < self._of_a_namespace
 
     def wait_for_room(self, request: RequestId) -> None:
-        """Wake a request when there is room for it; until then nothing has to be asked again and again."""
+        """Wake a request when there is room for it, so that nobody has to look again and again until then."""
         namespace = request.key.namespace
         self._namespaces[request.uid] = namespace
         self._waiting.setdefault(namespace, {})[request.uid] = request
@@ -193,7 +193,7 @@ class Fetches:
         for uid, fetch in list(self._fetches.items()):
             if now >= fetch.deadline + _UNWRITTEN or (fetch.request.gvk, fetch.request.key) not in ours:
                 self.forget(uid)
-        # Those that were woken need not have begun; what room there still is now is for others.
+        # What was woken before may have ended without a fetch: the room that it was woken for is for others.
         self._wake_waiting(at_most=max(0, self._limit - len(self._fetches)))
 
     def requests(self) -> Iterable[RequestId]:

@@ -67,7 +67,7 @@ class Reports:
             else:
                 reason = _IGNORED
                 _log.warning("ConfigMap %s has settings that change nothing: %s", name, text)
-            # What Tekton's has is told by the name of ours.
+            # A mistake in Tekton's ConfigMap is listed under the name of ours, which need not be there.
             about = config_maps.get(name) or config_maps.get(CONFIG_MAPS.get(name.rpartition("-")[2], ""))
             if about is not None:
                 self._warn(about, reason, text, "Configure")
