@@ -8,12 +8,14 @@ import pytest
 
 from konverge.clock import SimulatedClock
 from konverge.network import Networks, RefusedAddressError
-from konverge.resolution import Digest, Reference, ResolutionError, Services
+from konverge.resolution import Digest, Reason, Reference, ResolutionError, Services, Source
 from konverge.resolution.engine import Requester
 from konverge.resolution.local import CredentialPlace, LocalHints, LocalSecrets, LocalSetup, local_engine
+from konverge.resolution.nearest import did_you_mean, nearest
 from konverge.resolution.policy import Admission
 from konverge.resolution.resolvers import standard_resolvers
 from konverge.resolution.services import ClusterServices
+from konverge.resolution.telling import told_as_written, told_of
 
 pytestmark = pytest.mark.anyio
 
@@ -76,3 +78,31 @@ def test_a_digest_that_does_not_fit_is_told_with_the_one_that_was_found(algorith
     assert expected.mismatch(b"found") == (
         f"the content is not what its digest says: expected {expected}, found {Digest.of(b'found', algorithm)}"
     )
+
+
+@pytest.mark.parametrize(
+    ("pinned", "told"),
+    [
+        ({"version": "a" * 40}, f"no file at main ({'a' * 40}) of 127.0.0.1"),
+        ({"version": "0.0"}, f"no file at {'a' * 40} of 127.0.0.1"),
+        ({}, f"no file at {'a' * 40} of 127.0.0.1"),
+    ],
+)
+def test_a_commit_is_told_as_it_was_written_and_a_short_name_stands_for_itself(
+    pinned: dict[str, str], told: str
+) -> None:
+    with pytest.raises(ResolutionError) as caught, told_as_written({"version": "main", "a": ["b"]}, pinned):
+        raise ResolutionError(Reason.NOT_FOUND, f"no file at {'a' * 40} of 127.0.0.1")
+    assert (caught.value.reason, caught.value.message) == (Reason.NOT_FOUND, told)
+
+
+@pytest.mark.parametrize("uri", ["https://a.example/\x1b[2J", "https://a.example/" + "a" * 2000])
+def test_a_source_that_no_terminal_should_see_is_not_told(uri: str) -> None:
+    with pytest.raises(ResolutionError, match="^it is none$"), told_of(Source(uri, {})):
+        raise ResolutionError(Reason.UNSUPPORTED_CONTENT, "it is none")
+
+
+def test_the_word_that_may_be_meant_is_one_that_can_be_shown() -> None:
+    assert nearest("mian", ["main", "other"]) == "main"
+    assert did_you_mean("mian", ["xyz", "mia\x1b"]) == ""
+    assert did_you_mean("b" * 300, ["b" * 250]) == ""

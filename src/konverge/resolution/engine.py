@@ -1,6 +1,6 @@
 """The engine: the one way from a reference to its content, whoever asks.
 
-    reference -> source map -> resolver and its settings -> parameters -> policy -> cache -> pin -> fetch, a few per
+    reference -> resolver and its settings -> source map -> parameters -> policy -> cache -> pin -> fetch, a few per
     remote, with deadline and retries -> digest -> content -> signatures -> outcome
 
 Everything before the cache is decided without a connection (`.planning`). The controllers of requests, the command line
@@ -10,8 +10,7 @@ and operator boxes all come this way.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 from urllib.parse import urlsplit
@@ -32,8 +31,9 @@ from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters, Reference
 from konverge.resolution.registry import Registry
 from konverge.resolution.resolver import Fetch
-from konverge.resolution.result import Resolved, Source
+from konverge.resolution.result import Resolved
 from konverge.resolution.source_map import SourceMap
+from konverge.resolution.telling import told_as_written, told_of
 
 __all__ = ["Engine", "EngineOptions", "Outcome", "Requester", "ServicesFor", "Verifier"]
 
@@ -41,8 +41,9 @@ T = TypeVar("T")
 
 _MOST_RECORDED = 32 * 1024
 """Bytes of a record. Whoever made an image says what its layers are called, and the record goes into a status."""
-_SMALL_BYTES, _READ_AT_ONCE = 16 * 1024, 2
-_MOST_SHOWN, _LONGEST_NAME = 1000, 120
+_SMALL_BYTES = 16 * 1024
+"""Larger content is read in a thread, no more of it than `_READ_AT_ONCE` at the same time."""
+_READ_AT_ONCE = 2
 
 Verifier = Callable[[Resolved, Object, SignatureRule], Awaitable[str]]
 """Tells what is wrong with the signature of content under one rule; empty for nothing."""
@@ -182,7 +183,7 @@ class Engine:
         resolved = answer.resolved
         if reference.digest is not None and not reference.digest.fits(resolved.data):
             raise ResolutionError(Reason.DIGEST_MISMATCH, reference.digest.mismatch(resolved.data))
-        with _told_of(resolved.source):
+        with told_of(resolved.source):
             found = await self._object_of(resolved.data, plan.fetch.namespace)
         admission = self._admitted_there(plan, reference, resolved)
         return Outcome(
@@ -277,7 +278,7 @@ class Engine:
         settled = replace(fetch, params=pinned)
         if plan.keeps_pinned and (kept := self._kept(plan, settled.params)) is not None:
             return kept
-        with _told_as_written(fetch.params, pinned):
+        with told_as_written(fetch.params, pinned):
             answer = await self._asked(plan, settled, keeps=plan.keeps_pinned)
         if plan.keeps_pinned:
             self.cache.put(plan.key(settled.params), answer.resolved, self._clock.now())
@@ -330,29 +331,3 @@ def _is_within(found: str, asked: str) -> bool:
         return SourcePrefix.parse(asked).covers(found)
     except ValueError:
         return False
-
-
-@contextmanager
-def _told_of(source: Source) -> Iterator[None]:
-    """Say of a failure in the block whose content it is, where that can be shown."""
-    try:
-        yield
-    except ResolutionError as error:
-        shown = str(source)
-        if not shown.isprintable() or len(shown) > _MOST_SHOWN:
-            raise
-        raise ResolutionError(error.reason, f"{shown}: {error.message}") from None
-
-
-@contextmanager
-def _told_as_written(asked: Parameters, pinned: Parameters) -> Iterator[None]:
-    """Have a failure in the block name what was pinned as it was written, too: whoever asks knows no other name."""
-    try:
-        yield
-    except ResolutionError as error:
-        message = error.message
-        for name, value in asked.items():
-            found = pinned.get(name)
-            if isinstance(found, str) and isinstance(value, str) and found != value and len(value) <= _LONGEST_NAME:
-                message = message.replace(found, f"{value} ({found})") if found and value.isprintable() else message
-        raise ResolutionError(error.reason, message, retry_after_seconds=error.retry_after_seconds) from None
