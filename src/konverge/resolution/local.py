@@ -14,16 +14,15 @@ from pathlib import Path
 
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
 from konverge.errors import ConfigurationError
-from konverge.network import GuardedHttp, Names, Networks, Trust
-from konverge.resolution.addresses import CheckedAddresses
+from konverge.network import Networks
 from konverge.resolution.engine import Engine, EngineOptions, Requester, Verifier
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.machine import Machine
 from konverge.resolution.nearest import nearest
 from konverge.resolution.policy import Admission, Policy
 from konverge.resolution.reasons import Reason
 from konverge.resolution.registry import Registry
 from konverge.resolution.resolver import ClusterReader, Resolver, Services
-from konverge.resolution.workspaces import Folders
 
 __all__ = ["CredentialPlace", "LocalHints", "LocalSecrets", "LocalSetup", "local_engine"]
 
@@ -196,23 +195,16 @@ async def local_engine(
     setup, resolvers = setup or LocalSetup(), tuple(resolvers)
     time = clock or SystemClock()
     try:
-        trust = Trust(setup.certificates)
         Networks(setup.networks)
+        machine = Machine(time, certificates=setup.certificates)
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
-    names, folders = Names(), Folders(time)
 
     def services_for(requester: Requester, admission: Admission) -> Services:
         allowed = (*setup.networks, *(str(each) for each in admission.private_networks))
-        networks, lookup = Networks(allowed, opened_by=setup.hints.networks), names.of(requester.namespace)
-        return Services(
-            http=GuardedHttp(lookup, tls=trust, networks=networks),
-            secrets=LocalSecrets(setup.credentials, setup.hints.credentials),
-            workspaces=folders,
-            clock=time,
-            cluster=setup.cluster,
-            addresses=CheckedAddresses(lookup, networks),
-        )
+        networks = Networks(allowed, opened_by=setup.hints.networks)
+        secrets = LocalSecrets(setup.credentials, setup.hints.credentials)
+        return machine.services(requester.namespace, networks, secrets=secrets, cluster=setup.cluster)
 
     try:
         yield Engine(
@@ -225,8 +217,7 @@ async def local_engine(
             verifier=setup.verifier,
         )
     finally:
-        names.close()
-        folders.close()
+        machine.close()
 
 
 def _settings(resolvers: Iterable[Resolver], setup: LocalSetup) -> dict[str, Mapping[str, str]]:

@@ -11,14 +11,13 @@ from konverge.clock import Clock
 from konverge.errors import ApiError, ConnectionFailedError, ForbiddenError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
 from konverge.kube.names import dns_subdomain_mistakes
-from konverge.network import GuardedHttp, Names, Networks, Trust
-from konverge.resolution.addresses import CheckedAddresses
+from konverge.network import Networks
 from konverge.resolution.engine import Requester
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.machine import Machine
 from konverge.resolution.policy import Admission
 from konverge.resolution.reasons import Reason
 from konverge.resolution.resolver import Services
-from konverge.resolution.workspaces import Folders
 
 __all__ = ["ClusterObjects", "ClusterServices", "NamespaceSecrets"]
 
@@ -161,27 +160,20 @@ class ClusterServices:
 
     def __init__(self, client: Client, *, clock: Clock) -> None:
         self._client = client
-        self._clock = clock
-        self._names = Names()
-        self._trust = Trust()
-        self._folders = Folders(clock)
+        self._machine = Machine(clock)
 
     def __call__(self, requester: Requester, admission: Admission) -> Services:
         """The services for one request: its connections reach the public internet, and what policies open besides."""
-        lookup, networks = self._names.of(requester.namespace), _networks(admission)
-        return Services(
-            http=GuardedHttp(lookup, tls=self._trust, networks=networks),
+        return self._machine.services(
+            requester.namespace,
+            _networks(admission),
             secrets=NamespaceSecrets(self._client, requester.namespace),
-            workspaces=self._folders,
-            clock=self._clock,
             cluster=ClusterObjects(self._client),
-            addresses=CheckedAddresses(lookup, networks),
         )
 
     def close(self) -> None:
-        """Remove the folders, and let go of what resolves names."""
-        self._names.close()
-        self._folders.close()
+        """Let go of what it has of the machine."""
+        self._machine.close()
 
 
 def _networks(admission: Admission) -> Networks:

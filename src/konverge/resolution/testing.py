@@ -26,10 +26,10 @@ import pytest
 
 from konverge.clock import Clock, SeededEntropy, SystemClock
 from konverge.kube.names import dns_label_mistakes
-from konverge.network import GuardedHttp, Names, Networks, Trust
-from konverge.resolution.addresses import CheckedAddresses
+from konverge.network import Networks
 from konverge.resolution.engine import Engine, EngineOptions, Requester
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.machine import Machine
 from konverge.resolution.planning import CACHE
 from konverge.resolution.policy import Admission, SourcePrefix
 from konverge.resolution.reasons import Reason
@@ -39,7 +39,6 @@ from konverge.resolution.relative import Relative
 from konverge.resolution.resolver import Fetch, Parameter, Resolver, Services, Setting
 from konverge.resolution.result import Resolved
 from konverge.resolution.settings import parse_settings
-from konverge.resolution.workspaces import Folders
 
 __all__ = ["ResolverConformance", "Specimen", "loopback_services"]
 
@@ -65,20 +64,11 @@ def loopback_services(
     Raises:
         ValueError: The certificates are none.
     """
-    time, networks, trust = clock or SystemClock(), Networks(_LOOPBACK), Trust(certificates)
-    names, folders = Names(), Folders(time)
-    lookup = names.of("")
+    machine = Machine(clock or SystemClock(), certificates=certificates)
     try:
-        yield Services(
-            http=GuardedHttp(lookup, tls=trust, networks=networks),
-            secrets=_GivenSecrets(secrets or {}),
-            workspaces=folders,
-            clock=time,
-            addresses=CheckedAddresses(lookup, networks),
-        )
+        yield machine.services("", Networks(_LOOPBACK), secrets=_GivenSecrets(secrets or {}))
     finally:
-        names.close()
-        folders.close()
+        machine.close()
 
 
 class _GivenSecrets:
