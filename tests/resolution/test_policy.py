@@ -125,7 +125,7 @@ def test_what_every_naming_policy_asks_for_has_to_be_met() -> None:
         Policy("c", signature=rule),
     ]
     found = admit(policies, resolver="git", uri="https://good.example.com/team", params={}, namespace="web")
-    assert (found.policies, found.wants_digest, found.signatures) == (("a", "b", "c"), ("b",), (rule,))
+    assert (found.policies, found.digest_wanted_by, found.signatures) == (("a", "b", "c"), ("b",), (rule,))
     assert not found.is_public
 
 

@@ -152,7 +152,7 @@ def _lock(file: Path, *, may_be_absent: bool) -> Lock:
 
 
 def _write(flags: Flags, file: Path, lock: Lock, *, before: Lock) -> None:
-    """Write the lock file if it is another, remove content that it does not name, and tell what is new."""
+    """Write the lock file if it has changed, remove content that it does not name, and tell what is new."""
     if lock != before or not file.exists():
         try:
             replace_file(file, lock.text().encode())

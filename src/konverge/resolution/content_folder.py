@@ -72,7 +72,7 @@ class ContentFolder:
         return digest
 
     def keep_only(self, digests: Iterable[Digest]) -> None:
-        """Remove the content of every other digest, and no file that is called otherwise.
+        """Remove the content of every other digest, and no other file.
 
         Args:
             digests: Of what stays.

@@ -155,9 +155,9 @@ def planned(
         remote = remote_of(uri)
         is_pinned = resolver.is_pinned(checked)
     admission = admit(policies, resolver=resolver.name, uri=uri, params=checked, namespace=requester.namespace)
-    if admission.wants_digest and reference.digest is None and not is_pinned:
+    if admission.digest_wanted_by and reference.digest is None and not is_pinned:
         told = "asks for a digest: give one, or parameters that name one content for ever"
-        raise ResolutionError(Reason.DENIED, f"policy {admission.wants_digest[0]} {told}")
+        raise ResolutionError(Reason.DENIED, f"policy {admission.digest_wanted_by[0]} {told}")
     configured = settings.get(_CACHE_MODE)
     asked = asked or _cache_mode(configured, f"setting {_CACHE_MODE!r}", Reason.INVALID_CONFIGURATION)
     keeps, keeps_pinned = (

@@ -167,14 +167,14 @@ class Admission:
 
     Args:
         policies: Their names.
-        wants_digest: The names of those that want a digest.
+        digest_wanted_by: The names of those that ask for a digest.
         signatures: Each has to be met by itself.
         private_networks: What may be connected to, by any of them.
         is_public: All of them say so.
     """
 
     policies: tuple[str, ...] = ()
-    wants_digest: tuple[str, ...] = ()
+    digest_wanted_by: tuple[str, ...] = ()
     signatures: tuple[SignatureRule, ...] = ()
     private_networks: tuple[IPv4Network | IPv6Network, ...] = ()
     is_public: bool = False
@@ -183,7 +183,7 @@ class Admission:
         """Both, for content that went by two places: what either asks for, and what both allow."""
         return Admission(
             policies=tuple(dict.fromkeys((*self.policies, *other.policies))),
-            wants_digest=tuple(dict.fromkeys((*self.wants_digest, *other.wants_digest))),
+            digest_wanted_by=tuple(dict.fromkeys((*self.digest_wanted_by, *other.digest_wanted_by))),
             signatures=tuple(dict.fromkeys((*self.signatures, *other.signatures))),
             private_networks=tuple(each for each in self.private_networks if each in other.private_networks),
             is_public=self.is_public and other.is_public,
@@ -210,7 +210,7 @@ def admit(policies: Iterable[Policy], *, resolver: str, uri: str, params: Parame
     networks = dict.fromkeys(network for policy in naming for network in policy.private_networks)
     return Admission(
         policies=tuple(policy.name for policy in naming),
-        wants_digest=tuple(policy.name for policy in naming if policy.requires_digest),
+        digest_wanted_by=tuple(policy.name for policy in naming if policy.requires_digest),
         signatures=tuple(policy.signature for policy in naming if policy.signature is not None),
         private_networks=tuple(networks),
         is_public=bool(naming) and all(policy.is_public for policy in naming),

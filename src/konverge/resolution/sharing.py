@@ -1,7 +1,7 @@
 """What several hold together, of memory or of disk: when it is too much, the one that holds most gives up. Pure.
 
 Nothing is set aside for anybody: whoever waits for a server that hangs holds next to nothing, and takes no place of
-those who are served. Somebody who fills what all of them have is the one who holds most of it.
+those who are served. Whoever fills up what is there for all is the one who holds most of it.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class Underway:
     """Nothing has come of a reference yet.
 
     Args:
-        doubt: Why perhaps nothing will, and what to do about it; empty as long as nothing speaks for that.
+        doubt: Why nothing may ever come of it, and what to do about that; empty when there is no sign of it.
     """
 
     doubt: str = ""
@@ -39,7 +39,7 @@ class Asked:
         owner_uid: Whose.
         definition: The definition; None before it is there.
         error: Why it cannot be had; None when it is there or on its way.
-        doubt: Why it is perhaps on its way in vain; empty when nothing speaks for that.
+        doubt: Why it may never come, as in `Underway`; empty when there is no sign of that.
     """
 
     name: str

@@ -61,7 +61,7 @@ class _Policy:
         bound: Object = {"policyName": self.name, "validationActions": ["Deny"]}
         if self.configured_by is not None:
             spec["paramKind"] = _CONFIG_MAP
-            # Where there is none, nobody knows whether there is a default: the controller says so at once.
+            # Without the ConfigMap the server cannot know whether there is a default; the controller refuses at once.
             place = {"name": self.configured_by.name, "namespace": self.configured_by.namespace}
             bound["paramRef"] = {**place, "parameterNotFoundAction": "Allow"}
         if watched:
@@ -120,7 +120,7 @@ def admission_manifests(name: str, home: str, watched: Sequence[str] = (), *, se
 
 
 def _of_tekton(name: str) -> _Policy:
-    """Tekton's definition lets specs and labels change; who fetches looks at both again and again."""
+    """Tekton's own definition lets specs and labels change, which would make another request of one that has begun."""
     group = TEKTON_REQUEST.group
     return _Policy(
         name,

@@ -41,7 +41,7 @@ GENERAL = "konverge-resolution"
 """The ConfigMap with what holds for all resolvers."""
 
 DEFAULT_RESOLVER = "default-resolver"
-"""Its key for who is asked when a request names nobody."""
+"""The key of `GENERAL` that names the resolver of requests that name none."""
 
 _RESOLVER = "konverge-resolver-"
 

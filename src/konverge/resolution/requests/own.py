@@ -1,7 +1,8 @@
-"""konverge's own requests: filed, read and written; whose fields are `konverge.resolution.requests.kinds`.
+"""How konverge's own requests are filed, read and written. Their fields are in `konverge.resolution.requests.kinds`.
 
 A request's name tells whose it is and what it asks for (`konverge.resolution.request_name`), so that asking twice is
-one request. Its spec never changes. Who has copied the content deletes the request; who has not finds it for an hour.
+one request. Its spec never changes. Whoever has copied the content deletes the request; one that nobody deletes stays
+for a while (``finished-ttl``).
 """
 
 from __future__ import annotations

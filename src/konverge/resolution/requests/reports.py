@@ -50,7 +50,7 @@ class Reports:
         self._told_problems: dict[str, tuple[str, ...]] = {}
 
     def configured(self, config_maps: Mapping[str, Object], found: Configuration) -> None:
-        """The ConfigMaps are others: tell what is wrong with one, or of no use in it, unless that was told before.
+        """The ConfigMaps have changed: tell what is wrong with one, or of no use in it, unless that was told before.
 
         Args:
             config_maps: They, by name.

@@ -113,7 +113,7 @@ class Setup:
         return self.configuration.registry.unavailable(asked.resolver, self._others())
 
     def doubt(self, policy: Policy) -> str:
-        """Why a policy is perhaps about nothing: a resolver of it that nobody is known to serve; empty for none."""
+        """Why a policy may concern nothing: it names a resolver that nobody is known to serve. Empty for no doubt."""
         known = {each.resolver.name for each in self.configuration.registry} | self._others()
         unknown = sorted(set(policy.resolvers) - known)
         if not unknown:

@@ -74,7 +74,7 @@ class Surroundings:
         """Watch within the block; what is there already has been told when it begins.
 
         Args:
-            configured: Is given the ConfigMaps by name, at first and whenever one of them is another one, or gone.
+            configured: Is given the ConfigMaps by name, at first and whenever one of them has come, changed or gone.
 
         Raises:
             konverge.errors.KonvergeError: It may not be watched.
