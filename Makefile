@@ -8,7 +8,8 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 RESULTS := build/tests
 
-# Else each process that tests start would compile what it imports, and each of pytest's the assertions of all tests.
+# Bytecode is kept even where the environment forbids it: else each process that a test starts compiles all that it
+# imports, and each of pytest's workers the assertions of all tests.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := test

@@ -41,7 +41,7 @@ class Component(Composition):
             asyncio.CancelledError: The pass was stopped; some objects may have been written, none half.
         """
         observer = ctx.observer
-        # Nearly always None, and asking for a protocol takes microseconds.
+        # None is looked for first: there is nearly never an observer, and isinstance of a protocol takes microseconds.
         if observer is not None and isinstance(observer, PassObserver):
             return await observer.reconcile(self, ctx)
         return await engine.reconcile(self, ctx)

@@ -138,7 +138,7 @@ def decode_body(content_type: str, body: bytes, strictness: Strictness, *, kind:
         except BadRequestError:
             if not is_yaml:
                 raise
-            return Body(decode_yaml(body))  # which has braces, too
+            return Body(decode_yaml(body))  # it may begin with a brace, too
     except BadRequestError as mistake:
         if subject:
             raise BadRequestError(f"{subject}: {mistake.message.removeprefix('json parse error: ')}") from None

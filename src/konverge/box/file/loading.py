@@ -89,7 +89,7 @@ def _check(source: Source, value: Any, *, knows_all: bool) -> None:
     if not isinstance(crds, dict):
         return
     if spec.get("imports") and not knows_all:
-        return  # which custom resources there are is to be seen: what says that one is missing would be wrong
+        return  # what is imported may have the custom resources that would be missed here
     if not crds:
         source.refuse(("spec", "crds"), "expected at least one custom resource")
     for name, entry in crds.items():

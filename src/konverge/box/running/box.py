@@ -62,8 +62,6 @@ class RunningBox(BoxAtWork):
         make_caller: Makes what sends the external calls of a run.
 
     Attributes:
-        box: The box as it is.
-        pipelines: Its pipelines by name. Both are replaced together; a pass goes on with what it began with.
         operator: The operator.
     """
 
