@@ -20,6 +20,7 @@ from konverge.resolution.requests.lifecycle import Phase, RequestState
 __all__ = [
     "IN_PROGRESS",
     "KEPT_APART",
+    "RESOLVED",
     "SUCCEEDED",
     "Asked",
     "Dialect",
@@ -37,6 +38,9 @@ SUCCEEDED = "Succeeded"
 
 IN_PROGRESS = "ResolutionInProgress"
 """The condition's reason until the end."""
+
+RESOLVED = "Resolved"
+"""The reason of one that has its content, in konverge's condition and in the metrics of all."""
 
 _FARTHEST_YEAR = 9000
 

@@ -18,6 +18,7 @@ from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest, Reference, Value, request_name
 from konverge.resolution.requests.dialect import (
     IN_PROGRESS,
+    RESOLVED,
     SUCCEEDED,
     Asked,
     Result,
@@ -31,8 +32,6 @@ from konverge.resolution.requests.lifecycle import RequestState
 from konverge.resolution.result import MAX_CONTENT_BYTES, Source
 
 __all__ = ["OwnRequests", "content_of", "request_for", "source_of"]
-
-_RESOLVED = "Resolved"
 
 
 def request_for(reference: Reference, owner: Object, *, service_account_name: str = "default") -> Object:
@@ -147,7 +146,7 @@ class OwnRequests:
         told = f"fetched from {found.source.uri}"
         told += f", which policies name {outcome.policy_source}" if outcome.policy_source else ""
         status: Object = {
-            "conditions": self._conditions(obj, "True", _RESOLVED, told, now),
+            "conditions": self._conditions(obj, "True", RESOLVED, told, now),
             "dataDigest": str(Digest.of(found.data)),
             "source": {"uri": found.source.uri, "digest": dict(found.source.digest)},
             "resolver": outcome.resolver,
@@ -182,7 +181,7 @@ class OwnRequests:
     def settled(self, obj: Object, now: datetime) -> Object:
         """The status of one that has content and does not say so yet."""
         return {
-            "conditions": self._conditions(obj, "True", _RESOLVED, "the content is there", now),
+            "conditions": self._conditions(obj, "True", RESOLVED, "the content is there", now),
             "finishedAt": format_micro_time(now),
         }
 

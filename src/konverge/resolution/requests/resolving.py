@@ -22,7 +22,7 @@ from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest
 from konverge.resolution.registry import Registry
-from konverge.resolution.requests.dialect import SUCCEEDED, Asked, Dialect, Result
+from konverge.resolution.requests.dialect import RESOLVED, SUCCEEDED, Asked, Dialect, Result
 from konverge.resolution.requests.fetches import Fetches, RequestId
 from konverge.resolution.requests.kinds import CONTENT_KEY
 from konverge.resolution.requests.lifecycle import Act, Decision, FetchPhase, Phase, decide
@@ -38,7 +38,6 @@ _log = logging.getLogger("konverge.resolution")
 
 _LOOK_SECONDS = 1.0
 _SOON = timedelta(seconds=0.5)
-_RESOLVED = "Resolved"
 
 
 class ResolutionRun:
@@ -201,7 +200,7 @@ class ResolutionRun:
         status = dialect.resolved(ctx.owner, Result(outcome, ended.started, content_in), self._clock.now())
         if not await self._written(dialect, ctx, status):
             return Again(requeue_after=_SOON)
-        self._ended(dialect, ctx, asked, _RESOLVED, outcome.fetched_from)
+        self._ended(dialect, ctx, asked, RESOLVED, outcome.fetched_from)
         return None
 
     async def _fail(self, dialect: Dialect, ctx: OwnerContext, asked: Asked, error: ResolutionError) -> Again | None:
