@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from konverge.clock import SystemClock
 from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.operator.context import OwnerContext
-from konverge.resolution import Reference
+from konverge.resolution import Reference, ResolutionError
 from konverge.resolution.consuming.asked import Underway
 from konverge.resolution.consuming.fetching import Fetches
 from tests.resolution.library import Library, engine_of
@@ -40,3 +42,27 @@ async def test_a_namespace_that_asks_for_very_much_waits_for_itself(monkeypatch:
         assert await fetches.fetch(Reference("library", {"path": "a"}), cast("OwnerContext", each)) == Underway()
     await fetches.end()
     assert [bool(each.wakes) for each in (*greedy, modest)] == [False, False, True, False]
+
+
+async def test_what_has_failed_takes_nobodys_place_and_is_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("konverge.resolution.consuming.fetching._AT_ONCE_OF_A_NAMESPACE", 1)
+    monkeypatch.setattr("konverge.resolution.consuming.fetching._MOST_FAILURES", 2)
+    clock, process = SystemClock(), cast("Any", SimpleNamespace(wake=lambda *_, **__: None))
+    fetches = Fetches(engine_of(Library()), process, clock, "default", timedelta(minutes=1))
+    owners = [Pass("web", str(number)) for number in range(4)]
+    wrong = Reference("library", {"pth": "a"})
+    for each in owners:
+        async with asyncio.timeout(5):
+            while await _asked(fetches, wrong, each) != "failed":
+                await clock.sleep(0)
+    assert [each.wakes for each in owners] == [[], [], [], []]
+    assert [await _asked(fetches, wrong, each) for each in reversed(owners)] == ["failed", "failed", "failed", "anew"]
+    await fetches.end()
+
+
+async def _asked(fetches: Fetches, reference: Reference, owner: Pass) -> str:
+    try:
+        await fetches.fetch(reference, cast("OwnerContext", owner))
+    except ResolutionError:
+        return "failed"
+    return "anew"

@@ -24,6 +24,7 @@ from konverge.runtime import Process
 __all__ = ["Fetches", "fetches_beside"]
 
 _AT_ONCE, _AT_ONCE_OF_A_NAMESPACE = 1000, 200
+_MOST_FAILURES = 5000
 _KEPT = timedelta(minutes=10)
 
 
@@ -35,6 +36,11 @@ class _Fetch:
     namespace: str
     task: asyncio.Task[Fetched]
     ended: datetime | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        """Tell whether it has ended without content: then it takes nobody's place."""
+        return self.task.done() and (self.task.cancelled() or self.task.exception() is not None)
 
 
 class Fetches:
@@ -104,8 +110,8 @@ class Fetches:
     def _begin(self, name: str, reference: Reference, ctx: OwnerContext) -> None:
         self._forget_old()
         namespace = ctx.owner_key.namespace
-        of_namespace = sum(each.namespace == namespace for each in self._found.values())
-        if len(self._found) >= _AT_ONCE or of_namespace >= _AT_ONCE_OF_A_NAMESPACE:
+        taken = [each.namespace for each in self._found.values() if not each.has_failed]
+        if len(taken) >= _AT_ONCE or taken.count(namespace) >= _AT_ONCE_OF_A_NAMESPACE:
             ctx.request_wake(self._clock.now() + self._retry)
             return
         requester = Requester(namespace, service_account(namespace, self._service_account_name))
@@ -131,6 +137,9 @@ class Fetches:
         for name, each in list(self._found.items()):
             if each.ended is not None and now >= each.ended + _KEPT:
                 del self._found[name]
+        failures = [name for name, each in self._found.items() if each.has_failed]
+        for name in failures[:-_MOST_FAILURES]:
+            del self._found[name]  # its owner asks again
 
 
 def _name(reference: Reference, ctx: OwnerContext) -> str:
