@@ -172,8 +172,12 @@ def test_the_cluster_has_other_objects_of_the_namespace(path: str, found: dict[s
     reference = Reference("cluster", {"kind": "task", "name": "a", "namespace": "n"})
     container = Container(reference, Resolved(b"", Source("u", {})))
     assert relative_reference(Registry.of([ClusterResolver()]), container, path).params == {"namespace": "n", **found}
-    with pytest.raises(ResolutionError, match="path "):
-        relative_reference(Registry.of([ClusterResolver()]), container, "../../x/secret/other")
+    for out, told in (
+        ("../../x/secret/other", "it leads out of its source"),
+        ("pod/other", "expected a name, or ../kind"),
+    ):
+        with pytest.raises(ResolutionError, match=f"^path '{out}': {told}"):
+            relative_reference(Registry.of([ClusterResolver()]), container, out)
 
 
 @pytest.mark.parametrize(

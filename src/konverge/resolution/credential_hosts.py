@@ -59,7 +59,7 @@ def check_host(place: Destination, secret: Mapping[str, bytes], settings: Mappin
         raise ResolutionError(Reason.DENIED, f"the Secret is not for host {place.authority}: it names another one")
     permitted = as_list(settings.get("credential-hosts", ""))
     if permitted and not names & {each.lower() for each in permitted}:
-        told = f"credentials are not sent to host {place.authority}; the resolver's credential-hosts does not name it"
+        told = f"credentials are not sent to host {place.authority}; setting 'credential-hosts' does not name it"
         raise ResolutionError(Reason.DENIED, told)
     check_tls(place, settings)
 

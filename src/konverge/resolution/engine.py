@@ -224,7 +224,7 @@ class Engine:
             try:
                 admission = admission.with_those_of(self._admitted(plan, resolved.found_at))
             except ResolutionError as error:
-                raise ResolutionError(error.reason, f"{asked} leads to another place: {error.message}") from None
+                raise error.reworded(f"{asked} leads to another place: {error.message}") from None
         if admission.digest_wanted_by and reference.digest is None and not plan.is_pinned:
             told = f"policy {admission.digest_wanted_by[0]} asks for a digest of what comes from there: give one"
             raise ResolutionError(Reason.DENIED, told)

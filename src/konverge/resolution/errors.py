@@ -32,3 +32,11 @@ class ResolutionError(KonvergeError):
     def facts(self) -> Facts:
         """What holds for all failures of this reason."""
         return FACTS[self.reason]
+
+    def reworded(self, message: str) -> ResolutionError:
+        """The same failure in other words.
+
+        Args:
+            message: The words.
+        """
+        return ResolutionError(self.reason, message, retry_after_seconds=self.retry_after_seconds, where=self.where)

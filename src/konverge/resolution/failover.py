@@ -115,4 +115,4 @@ def _told_with(error: ResolutionError, passed_over: Sequence[PassedOver]) -> Res
     if not passed_over:
         return error
     told = ", ".join(f"{each.reference.resolver} ({each.error.reason})" for each in passed_over)
-    return ResolutionError(error.reason, f"{error.message} (asked before: {told})")
+    return error.reworded(f"{error.message} (asked before: {told})")

@@ -84,4 +84,4 @@ def secret_of(*names: str) -> Iterator[None]:
         if error.reason is not Reason.AUTHENTICATION_REQUIRED:
             raise
         told = " or ".join(f"parameter {name!r}" for name in names)
-        raise ResolutionError(error.reason, f"{told}: {error.message}") from None
+        raise error.reworded(f"{told}: {error.message}") from None

@@ -48,7 +48,7 @@ CONNECTION_SETTINGS: dict[str, Setting] = {
 MORE_AUTHORITIES = "setting 'ca-certificates' has those that are trusted besides the machine's"
 """How a certificate becomes one that is trusted."""
 
-PLAIN_ADDRESS = "if that is meant, its address begins with http://"
+PLAIN_ADDRESS = "if it is meant to have none, write http:// in its address"
 """How a server without TLS is asked."""
 
 _REASONS: dict[type[NetworkError], Reason] = {

@@ -27,7 +27,7 @@ def told_of(source: Source) -> Iterator[None]:
         shown = str(source)
         if not shown.isprintable() or len(shown) > _MOST_SHOWN:
             raise
-        raise ResolutionError(error.reason, f"{shown}: {error.message}") from None
+        raise error.reworded(f"{shown}: {error.message}") from None
 
 
 @contextmanager
@@ -49,4 +49,4 @@ def told_as_written(asked: Parameters, pinned: Parameters) -> Iterator[None]:
             # A version of a few letters can stand in a message for something else.
             if len(found) >= _SHORTEST_PIN and len(value) <= _LONGEST_NAME and value.isprintable():
                 message = message.replace(found, f"{value} ({found})")
-        raise ResolutionError(error.reason, message, retry_after_seconds=error.retry_after_seconds) from None
+        raise error.reworded(message) from None

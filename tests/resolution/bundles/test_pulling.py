@@ -232,7 +232,7 @@ async def test_a_password_is_shown_to_no_realm_that_the_operator_has_not_named(
     fake.realm = f"http://{fake.name('auth.test')}/token"
     error = await refusal(private(puller), secret="pull")
     assert error.reason is Reason.DENIED
-    assert "token-realms" in error.message
+    assert error.message.endswith("; setting 'token-realms' does not name it for this registry")
     assert fake.count("GET", "/token") == 0
     allowed = replace(private(puller), settings={"token-realms": f"{puller.registry}={fake.name('auth.test')}"})
     assert (await allowed.get("boxes:1", secret="pull")).data == task("build")
@@ -251,7 +251,7 @@ async def test_a_registry_without_tls_has_the_setting_named_for_such(fake: FakeR
     error = await refusal(replace(puller, settings={"plain-http-registries": ""}))
     assert error.reason is Reason.DENIED
     assert error.message.endswith(
-        "does not speak TLS with us; if that is meant, setting 'plain-http-registries' names it"
+        "does not speak TLS with us; if it is meant to have none, name it in setting 'plain-http-registries'"
     )
 
 

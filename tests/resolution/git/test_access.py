@@ -193,7 +193,9 @@ async def test_a_certificate_that_is_not_trusted_sees_no_credential(tls_server: 
 async def test_a_server_without_tls_is_told_how_it_is_asked_then(private: GitServer, folder: Path) -> None:
     error = await refused(private, folder, {"url": private.url("boxes.git").replace("http:", "https:")}, {})
     assert error.reason is Reason.DENIED
-    assert error.message.endswith("does not speak TLS with us; if that is meant, its address begins with http://")
+    assert error.message.endswith(
+        "does not speak TLS with us; if it is meant to have none, write http:// in its address"
+    )
 
 
 async def test_a_certificate_for_another_name_is_not_trusted(

@@ -198,6 +198,15 @@ async def test_what_is_no_file_is_refused(folder: Path, file: Any, reason: Reaso
     assert (await refused(api, folder)).reason is reason
 
 
+@pytest.mark.parametrize("body", [b"<html>", b"[" * 100_000, b'"\xff"'])
+async def test_what_is_no_json_is_no_answer_of_that_kind_of_server(folder: Path, body: bytes) -> None:
+    api = Api(commit={"id": COMMIT})
+    api.replies.append(Reply(200, body=body))
+    error = await refused(api, folder, {"scm-type": "gitlab"})
+    assert error.reason is Reason.UNREACHABLE
+    assert error.message.endswith("something that is not JSON; is it a gitlab server?")
+
+
 async def test_pinning_asks_for_the_commit_alone(folder: Path) -> None:
     api = github()
     given = {"org": "team", "repo": "boxes", "revision": "main", "pathInRepo": "box.yaml"}

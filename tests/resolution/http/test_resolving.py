@@ -182,8 +182,11 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "no url": ({"url": None}, "parameter 'url': expected text"),
     "a user alone": ({"http-username": "ada"}, "'http-username': expected parameter 'http-password-secret' beside it"),
     "a Secret alone": ({"http-password-secret": "a"}, "'http-password-secret': expected parameter 'http-username'"),
-    "an empty user": ({**USER, "http-username": ""}, "parameter 'http-username': expected the user"),
-    "an empty Secret": ({**USER, "http-password-secret": " "}, "parameter 'http-password-secret': expected the secret"),
+    "an empty user": ({**USER, "http-username": ""}, "parameter 'http-username': expected a value, found none"),
+    "an empty Secret": (
+        {**USER, "http-password-secret": " "},
+        "parameter 'http-password-secret': expected a value, found none",
+    ),
     "a key alone": ({"http-token-secret-key": "a"}, "expected parameter 'http-token-secret' beside it"),
     "two credentials": ({**USER, **TOKEN}, "expected a token or a user and a password, found both"),
     "a colon": ({**USER, "http-username": "a:b"}, "expected a name without a colon"),
@@ -267,7 +270,11 @@ async def test_a_credential_that_is_not_there_is_an_error_without_its_name_or_va
 
 REFUSALS: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
     "without TLS": ({}, {}, "with setting 'allow-plain-http-credentials'"),
-    "not a host of the operator's": ({**PLAIN, "credential-hosts": "example.com"}, {}, "does not name it"),
+    "not a host of the operator's": (
+        {**PLAIN, "credential-hosts": "example.com"},
+        {},
+        "setting 'credential-hosts' does not name it",
+    ),
     "bound to another host": (PLAIN, {"host": "example.com"}, "the Secret is not for host 127.0.0.1:"),
 }
 
@@ -340,7 +347,9 @@ async def test_a_server_without_tls_is_told_how_it_is_asked_then() -> None:
     async with site(Seen(TASK)) as url:
         error = await refused(HTTP, {"url": url.replace("http:", "https:")})
     assert error.reason is Reason.DENIED
-    assert error.message.endswith("does not speak TLS with us; if that is meant, its address begins with http://")
+    assert error.message.endswith(
+        "does not speak TLS with us; if it is meant to have none, write http:// in its address"
+    )
 
 
 async def test_a_proxy_is_a_setting() -> None:

@@ -113,7 +113,8 @@ class ClusterResolver:
         """
         kind, _, name = beside(f"{params['kind']}/{params['name']}", path).rpartition("/")
         if not kind or "/" in kind:
-            raise invalid("path", f"expected a name, or ../kind/name, found {path[:80]!r}")
+            told = f"path {path[:120]!r}: expected a name, or ../kind/name"
+            raise ResolutionError(Reason.INVALID_PARAMETERS, told)
         other = {} if kind == params["kind"] else {"kind": kind}
         kept = {key: value for key, value in params.items() if not other or key != "apiVersion"}
         return {**kept, **other, "name": name}
@@ -210,7 +211,7 @@ def _the_one(found: Sequence[ResourceMapping], params: Mapping[str, str]) -> Res
         if len(found) == 1 or mapping.gvk.group == _TEKTON:
             return mapping
     known = ", ".join(mapping.gvk.api_version for mapping in found[:5])
-    raise invalid("apiVersion", f"expected which {kind!r} is meant; there are those of {known}")
+    raise invalid("apiVersion", f"expected one, as {kind!r} stands for several kinds; there are those of {known}")
 
 
 def _text(params: Parameters, name: str, default: str) -> str:

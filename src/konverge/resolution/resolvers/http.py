@@ -67,7 +67,7 @@ class HttpResolver:
         found = {name: text_of(params, name).strip() for name in params}
         for name, value in found.items():
             if not value:
-                raise invalid(name, f"expected {self.parameters[name].description.lower()}, found nothing")
+                raise invalid(name, "expected a value, found none")
         found["url"] = str(_url(found.get("url", "")))
         _check_credentials(found)
         if "digest" in found:

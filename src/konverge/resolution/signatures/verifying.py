@@ -39,7 +39,7 @@ class SignatureVerifier:
             rule: Who must have signed.
         """
         if not rule.keys and not rule.identities:
-            return "it names neither a key nor an identity that must have signed"
+            return "the policy names neither a key nor an identity that must have signed"
         problems = []
         if rule.keys:
             problems.append(_by_keys(resolved, obj, rule.keys))
@@ -96,5 +96,7 @@ def _by_keys(resolved: Resolved, obj: Object, pems: Sequence[str]) -> str:
 
 def _not_among(found: int, expected: str) -> str:
     if not found:
-        return f"it is not signed by {expected} of the policy: it has no signature"
-    return f"it is not signed by {expected} of the policy: none of its {found} signatures is"
+        why = "it has no signature"
+    else:
+        why = "its one signature is not" if found == 1 else f"none of its {found} signatures is"
+    return f"the content is not signed by {expected} of the policy: {why}"

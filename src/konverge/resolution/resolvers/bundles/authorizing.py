@@ -104,7 +104,7 @@ class Authorization:
             raise ResolutionError(Reason.DENIED, f"{who} is to be asked without TLS, while the registry has it")
         realms = self._access.realms
         if login is not None and not may_see_password(challenge, self._image.host, realms, is_plain_http=is_plain_http):
-            told = f"{who} may not see the password; the resolver's token-realms does not name it for this registry"
+            told = f"{who} may not see the password; setting 'token-realms' does not name it for this registry"
             raise ResolutionError(Reason.DENIED, told)
         shown = None if login is None else Credential(basic(login.user, login.password), challenge.origin)
         with failures_of(who):

@@ -7,7 +7,7 @@ from konverge.resolution.reasons import Reason
 
 __all__ = ["PLAIN_HTTP", "too_large", "unsupported"]
 
-PLAIN_HTTP = "if that is meant, setting 'plain-http-registries' names it"
+PLAIN_HTTP = "if it is meant to have none, name it in setting 'plain-http-registries'"
 """How a registry without TLS is asked."""
 
 

@@ -24,6 +24,8 @@ __all__ = [
     "environment",
     "fetch",
     "git_version",
+    "list_folder",
+    "list_references",
     "ls_remote",
     "ls_tree",
     "program_path",

@@ -31,7 +31,7 @@ _NO_CREDENTIAL = (
     "'gitSSHSecret' for ssh"
 )
 _BAD_CREDENTIAL = "refuses the credential that was given"
-_TOO_LARGE = "sends more than may be fetched of one repository (max-repository-bytes)"
+_TOO_LARGE = "sends more than may be fetched of one repository (setting 'max-repository-bytes')"
 _UNPACKING = "sends what takes more memory to unpack than there is for it"
 _COMPUTING = "sends what takes more time or memory to unpack than there is for it"
 _BROKEN = "broke off in the middle of its answer"

@@ -91,9 +91,6 @@ def commit_of(revision: str, references: Mapping[str, str]) -> str | None:
     Args:
         revision: From `checked_revision`.
         references: From `parse_references`.
-
-    Raises:
-        ResolutionError: There is none. A commit's shortened id has a message of its own: no server finds those.
     """
     for name in candidates(revision):
         commit = references.get(f"{name}^{{}}") or references.get(name)

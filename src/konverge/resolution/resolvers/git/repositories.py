@@ -185,7 +185,7 @@ class Repository:
             raise
 
     async def _not_found(self, commit: str, path: str, error: ResolutionError) -> ResolutionError:
-        """Say so when a file is missing because its folder is another repository's, or which one may be meant."""
+        """What to say of a path with no file: that it is in a submodule, or which name may be meant."""
         finished = await self._run(commands.ls_tree(commit, path), _NAMES_BYTES, _SMALL_FILES)
         if (submodule := submodule_in(finished.output)) is not None:
             told = f"path {path!r} is of the submodule {submodule!r} at {commit}; name that repository in its place"
@@ -228,7 +228,8 @@ class Repository:
             told = "git cannot be started with the limits it has to have here"
             return ResolutionError(Reason.INTERNAL, told)
         if finished.is_starved:
-            told = "takes the most of the memory that all of git may have here, which is used up (max-memory-bytes)"
+            told = "takes the most of the memory that all of git may have here, which is used up"
+            told += " (setting 'max-memory-bytes')"
             return ResolutionError(Reason.TOO_LARGE, f"repository {self._uri} {told}")
         if finished.is_cut:
             return ResolutionError(

@@ -181,7 +181,7 @@ async def _api_token(fetch: Fetch, source: ApiSource) -> str:
         return token
     if not source.is_configured:
         told = "parameter 'serverURL': a server other than the configured one needs a token of your own"
-        raise ResolutionError(Reason.DENIED, f"{told}; name its Secret with the parameter token")
+        raise ResolutionError(Reason.DENIED, f"{told}; name its Secret with parameter 'token'")
     path = fetch.settings.get("api-token-file", "")
     if not path:
         return ""

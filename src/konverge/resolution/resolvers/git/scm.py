@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from konverge.client.decoding import UNREADABLE
 from konverge.network import Credential, GuardedHttp, HttpAnswer, wanted_pause
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
@@ -222,7 +223,7 @@ def read_file(source: ApiSource, body: bytes, path: str, max_bytes: int) -> byte
 def _decoded(source: ApiSource, body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         told = f"the server of {source.uri} answers with something that is not JSON; is it a {source.type} server?"
         raise ResolutionError(Reason.UNREACHABLE, told) from None
 
