@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from konverge.clock import SeededEntropy, SimulatedClock, SystemEntropy
 from konverge.kube import Object
-from konverge.localcluster import LocalCluster
 from konverge.testing import Cluster
 from konverge.testing.controlplane import RealCluster
-from konverge.testing.servers import EmbeddedServer, RealServer
 from tests.conformance.objects import config_map
+from tests.roles import cluster_with_roles
 
 pytestmark = pytest.mark.anyio
 
@@ -27,14 +24,8 @@ AUTHORIZATION = "/apis/authorization.k8s.io/v1"
 
 @pytest.fixture
 async def cluster(_control_plane: RealCluster | None) -> AsyncIterator[Cluster]:
-    async with AsyncExitStack() as stack:
-        if _control_plane is not None:
-            server: Any = RealServer(_control_plane)
-        else:
-            clock = SimulatedClock()
-            running = LocalCluster(clock=clock, entropy=SeededEntropy(), authorization="rbac")
-            server = stack.enter_context(EmbeddedServer(await stack.enter_async_context(running), clock))
-        yield await stack.enter_async_context(Cluster(server, f"access-{SystemEntropy().name_suffix(8)}"))
+    async with cluster_with_roles(_control_plane, "access") as found:
+        yield found
 
 
 @dataclass(frozen=True)

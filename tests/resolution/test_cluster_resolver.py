@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
 import yaml
 
-from konverge.clock import SeededEntropy, SimulatedClock, SystemEntropy
+from konverge.clock import SeededEntropy
 from konverge.kube import Object
-from konverge.localcluster import LocalCluster
 from konverge.resolution import Digest, Reason, Reference, ResolutionError
 from konverge.resolution.engine import Engine, Outcome, Requester
 from konverge.resolution.policy import Policy, SignatureMode, SignatureRule, SourcePrefix
@@ -20,7 +18,8 @@ from konverge.resolution.resolvers.cluster import ClusterResolver, clean
 from konverge.resolution.services import ClusterServices, NamespaceSecrets
 from konverge.testing import Cluster
 from konverge.testing.controlplane import RealCluster
-from konverge.testing.servers import EmbeddedServer, RealServer
+from tests.resolution.fetching import resolve
+from tests.roles import cluster_with_roles
 
 pytestmark = pytest.mark.anyio
 
@@ -53,15 +52,8 @@ TASK_DEFINITION: Object = {
 
 @pytest.fixture
 async def cluster(_control_plane: RealCluster | None) -> AsyncIterator[Cluster]:
-    """With roles on the embedded cluster, too."""
-    async with AsyncExitStack() as stack:
-        if _control_plane is not None:
-            server: Any = RealServer(_control_plane)
-        else:
-            clock = SimulatedClock()
-            running = LocalCluster(clock=clock, entropy=SeededEntropy(), authorization="rbac")
-            server = stack.enter_context(EmbeddedServer(await stack.enter_async_context(running), clock))
-        yield await stack.enter_async_context(Cluster(server, f"catalog-{SystemEntropy().name_suffix(8)}"))
+    async with cluster_with_roles(_control_plane, "catalog") as found:
+        yield found
 
 
 @pytest.mark.parametrize(
@@ -108,11 +100,11 @@ def test_what_is_not_said_comes_from_the_configuration() -> None:
 @pytest.mark.parametrize(
     ("params", "told"),
     [
-        ({"kind": "../secrets"}, "parameter 'kind'"),
-        ({"name": "a/b"}, "parameter 'name'"),
-        ({"name": ".."}, "parameter 'name'"),
-        ({"namespace": "a%2fb"}, "parameter 'namespace'"),
-        ({"apiVersion": "tekton.dev/v1/namespaces/x"}, "parameter 'apiVersion'"),
+        ({"kind": "../secrets"}, "parameter 'kind': expected a kind such as Task, found"),
+        ({"name": "a/b"}, "parameter 'name': expected the name of an object, found"),
+        ({"name": ".."}, "parameter 'name': expected the name of an object, found"),
+        ({"namespace": "a%2fb"}, "parameter 'namespace': expected the name of a namespace, found"),
+        ({"apiVersion": "tekton.dev/v1/namespaces/x"}, "parameter 'apiVersion': expected a version such as tekton"),
         ({"knd": "task"}, "parameter 'knd': no such parameter"),
         ({"name": ["a"]}, "parameter 'name': expected text"),
     ],
@@ -121,6 +113,12 @@ def test_nothing_but_a_name_becomes_part_of_a_path(params: dict[str, Any], told:
     with pytest.raises(ResolutionError, match=told) as caught:
         ClusterResolver().validate(TASK | params, DEFAULTS)
     assert caught.value.reason is Reason.INVALID_PARAMETERS
+
+
+async def test_without_a_cluster_there_is_nothing_to_read() -> None:
+    with pytest.raises(ResolutionError, match="resolver 'cluster' needs a cluster, and there is none") as caught:
+        await resolve(ClusterResolver(), TASK)
+    assert caught.value.reason is Reason.RESOLVER_NOT_AVAILABLE
 
 
 @pytest.mark.parametrize("kind", ["Secret", "secret", "SECRETS"])
@@ -236,7 +234,10 @@ async def test_what_there_is_not_has_reasons_of_its_own(cluster: Cluster) -> Non
 
 async def test_a_kind_of_several_groups_has_to_be_named_with_its_version(cluster: Cluster) -> None:
     error = await refused(cluster, {"kind": "event", "name": "a"})
-    assert "there are those of v1, events.k8s.io/v1" in error.message
+    assert error.message == (
+        "parameter 'apiVersion': expected one, as 'event' stands for several kinds; "
+        "there are those of v1, events.k8s.io/v1"
+    )
 
 
 async def test_as_requester_only_what_its_service_account_may_read_comes_out(cluster: Cluster) -> None:

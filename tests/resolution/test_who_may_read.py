@@ -5,25 +5,22 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
 import yaml
 
-from konverge.clock import SeededEntropy, SimulatedClock, SystemEntropy
 from konverge.kube import Object
-from konverge.localcluster import LocalCluster
 from konverge.resolution.requests import REQUEST
 from konverge.resolution.requests.packaging import ResolverPackaging, package_resolvers
 from konverge.resolution.resolvers import STANDARD, standard_resolvers
 from konverge.testing import Cluster
 from konverge.testing.controlplane import RealCluster
-from konverge.testing.servers import EmbeddedServer, RealServer
 from tests.docs.pages import blocks
 from tests.resolution.consuming.readers import READER, Readers, readers_at
 from tests.resolution.requests.desk import REAL, a_desk
 from tests.resolution.shelf import BOX, Shelf
+from tests.roles import cluster_with_roles
 
 pytestmark = pytest.mark.anyio
 
@@ -41,15 +38,8 @@ READERS, REQUESTS = f"readers.{READER.group}", f"resolutionrequests.{REQUEST.gro
 
 @pytest.fixture
 async def cluster(_control_plane: RealCluster | None) -> AsyncIterator[Cluster]:
-    """With roles on the embedded cluster, too."""
-    async with AsyncExitStack() as stack:
-        if _control_plane is not None:
-            server: Any = RealServer(_control_plane)
-        else:
-            clock = SimulatedClock()
-            running = LocalCluster(clock=clock, entropy=SeededEntropy(), authorization="rbac")
-            server = stack.enter_context(EmbeddedServer(await stack.enter_async_context(running), clock))
-        yield await stack.enter_async_context(Cluster(server, f"rights-{SystemEntropy().name_suffix(8)}"))
+    async with cluster_with_roles(_control_plane, "rights") as found:
+        yield found
 
 
 @pytest.fixture
