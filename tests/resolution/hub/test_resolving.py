@@ -313,6 +313,16 @@ async def test_a_private_authority_is_a_setting(tmp_path: Path) -> None:
     assert error.message.startswith(f"hub {url} has a certificate that is not trusted; setting 'ca-certificates' has")
 
 
+async def test_a_hub_that_is_not_trusted_or_has_no_tls_is_not_passed_over(tmp_path: Path) -> None:
+    _, context = certificate(tmp_path, "127.0.0.1")
+    next_one = Hub()
+    async with hubs(Hub(), next_one) as urls, site(Hub(), tls=context) as untrusted:
+        for first in (untrusted, urls[0].replace("http:", "https:")):
+            error = await refused(HUB, NAMED, listed([first, urls[1]]))
+            assert (error.reason, error.message.startswith(f"hub {first} ")) == (Reason.DENIED, True)
+    assert next_one.asked == []
+
+
 async def test_a_resolution_that_is_cancelled_leaves_no_connection() -> None:
     arrived = asyncio.Event()
 

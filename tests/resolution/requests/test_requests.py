@@ -170,7 +170,8 @@ async def test_a_request_without_a_resolver_asks_the_default_or_fails_at_once(de
         request = await desk.ended("with")
 
     assert failure.reason == "InvalidParams"
-    assert "spec.resolver: expected the name of a resolver, found none" in failure.message
+    told = "spec.resolver: expected the name of a resolver, found none, and default-resolver names none"
+    assert failure.message == told
     assert request["status"]["resolver"] == "shelf"
 
 
