@@ -67,7 +67,7 @@ _STATUSES: dict[int, tuple[Reason, str]] = {
     404: (Reason.NOT_FOUND, "is not found, or hidden"),
     407: (Reason.UNREACHABLE, "is behind a proxy that asks for a credential"),
     408: (Reason.UNREACHABLE, "waited too long"),
-    410: (Reason.NOT_FOUND, "does not have it any more"),
+    410: (Reason.NOT_FOUND, "is not there any more"),
     429: (Reason.RATE_LIMITED, "is asked too often"),
 }
 _REFUSING = frozenset({401, 403})

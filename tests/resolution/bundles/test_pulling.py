@@ -165,6 +165,7 @@ async def test_what_a_registry_says_is_told_apart(fake: FakeRegistry, puller: Pu
         401: Reason.AUTHENTICATION_REQUIRED,
         403: Reason.AUTHENTICATION_REQUIRED,
         404: Reason.NOT_FOUND,
+        410: Reason.NOT_FOUND,
         429: Reason.RATE_LIMITED,
         500: Reason.UNREACHABLE,
         503: Reason.UNREACHABLE,
@@ -174,7 +175,10 @@ async def test_what_a_registry_says_is_told_apart(fake: FakeRegistry, puller: Pu
         assert (error.reason, error.retry_after_seconds) == (reason, 7 if status == 429 else None)
         assert "secret" not in error.message
         messages.add(error.message)
-    assert len(messages) == 6
+        if reason is Reason.NOT_FOUND:
+            told = f"registry {puller.registry} has no image {puller.registry}/boxes:1, or hides it (status {status})"
+            assert error.message == told
+    assert len(messages) == 7
 
 
 async def test_a_registry_with_tokens_gives_one_to_anybody_if_it_wants(fake: FakeRegistry, puller: Puller) -> None:

@@ -155,6 +155,7 @@ async def test_a_token_goes_to_no_host_that_it_is_not_for(folder: Path) -> None:
     ("reply", "token", "reason", "pause"),
     [
         (Reply(404), False, Reason.NOT_FOUND, None),
+        (Reply(410), False, Reason.NOT_FOUND, None),
         (Reply(422), False, Reason.NOT_FOUND, None),
         (Reply(401), False, Reason.AUTHENTICATION_REQUIRED, None),
         (Reply(401), True, Reason.DENIED, None),

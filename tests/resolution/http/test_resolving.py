@@ -77,7 +77,7 @@ STATUSES = {
     401: (Reason.AUTHENTICATION_REQUIRED, "asks for a credential, and none was given"),
     403: (Reason.AUTHENTICATION_REQUIRED, "refuses this to somebody without a credential"),
     404: (Reason.NOT_FOUND, "is not found, or hidden"),
-    410: (Reason.NOT_FOUND, "does not have it any more"),
+    410: (Reason.NOT_FOUND, "is not there any more"),
     429: (Reason.RATE_LIMITED, "is asked too often"),
     500: (Reason.UNREACHABLE, "answers with an error of its own"),
     503: (Reason.UNREACHABLE, "is not available at the moment"),

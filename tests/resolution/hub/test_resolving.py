@@ -157,6 +157,15 @@ async def test_a_hub_that_refuses_has_the_last_word(status: int) -> None:
     assert (error.reason, second.asked) == (Reason.AUTHENTICATION_REQUIRED, [])
 
 
+async def test_a_version_that_is_gone_is_one_that_the_hub_does_not_have() -> None:
+    async with hubs(Hub(status=410)) as urls:
+        error = await refused(HUB, NAMED, listed(urls))
+    assert (error.reason, error.message) == (
+        Reason.NOT_FOUND,
+        f"hub {urls[0]} has no version 0.7.0 of task 'git-clone'",
+    )
+
+
 async def test_hubs_that_are_all_down_are_told_in_one_message() -> None:
     pauses = [{"Retry-After": "9"}, {"Retry-After": "20"}]
     async with hubs(Hub(status=503, headers=pauses[0]), Hub(status=429, headers=pauses[1])) as urls:

@@ -162,8 +162,8 @@ class Registry:
                 answer = await self._sent(url, accept, max_bytes)
         if answer.status == 200:
             return answer
-        if answer.status == 404:
-            told = f"registry {self.image.registry} has no {what}, or hides it (status 404)"
+        if answer.status in (404, 410):
+            told = f"registry {self.image.registry} has no {what}, or hides it (status {answer.status})"
             raise ResolutionError(Reason.NOT_FOUND, told)
         has_login, now = self._authorization.has_login, self._access.clock.now()
         raise status_failure(answer, source, has_credential=has_login, now=now)

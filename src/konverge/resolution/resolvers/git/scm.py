@@ -231,7 +231,7 @@ def _decoded(source: ApiSource, body: bytes) -> Any:
 def _failure(answer: HttpAnswer, source: ApiSource, *, has_token: bool, what: str, now: datetime) -> ResolutionError:
     """What these servers mean by a status where they differ from others; for the rest as for all of HTTP."""
     server = f"the server of {source.uri}"
-    if answer.status in (404, 409, 422):  # 409: an empty repository; 422: no such commit
+    if answer.status in (404, 409, 410, 422):  # 409: an empty repository; 422: no such commit
         told = f"repository {source.uri} does not exist, is hidden, or has no {what}"
         return ResolutionError(Reason.NOT_FOUND, told)
     if answer.status in (403, 429) and answer.headers.get("x-ratelimit-remaining") == "0":

@@ -165,7 +165,7 @@ async def _got(fetch: Fetch, session: HttpSession, hub: str, url: str, what: str
     most = 2 * fetch.max_bytes + _ENVELOPE_BYTES
     with failures_of(source):
         async with session.stream(url, headers={"Accept": "application/json"}, max_bytes=most) as answer:
-            if answer.status == 404:
+            if answer.status in (404, 410):
                 raise ResolutionError(Reason.NOT_FOUND, f"{source} has no {what}")
             if answer.status != 200:
                 now = fetch.services.clock.now()
