@@ -169,6 +169,12 @@ def test_defaults_come_from_the_settings() -> None:
     assert (found["org"], found["scmType"], found["serverURL"]) == ("b", "gitea", "https://c")
 
 
+def test_a_server_that_the_operator_has_written_wrongly_is_the_operators_mistake() -> None:
+    with pytest.raises(ResolutionError, match="^setting 'server-url': expected") as caught:
+        validated({"repo": "a", "org": "b", "pathInRepo": "a"}, scm_type="gitea", server_url="file:///srv")
+    assert caught.value.reason is Reason.INVALID_CONFIGURATION
+
+
 def test_only_a_full_id_of_a_commit_is_pinned() -> None:
     resolver = GitResolver()
     pinned = {

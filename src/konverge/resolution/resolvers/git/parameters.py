@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from konverge.resolution.credential_hosts import CREDENTIAL_SETTINGS
+from konverge.resolution.errors import ResolutionError
 from konverge.resolution.parameters import check_names, check_secret, invalid, text_of
+from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
 from konverge.resolution.remote import CONNECTION_SETTINGS
 from konverge.resolution.resolver import Parameter, Setting
@@ -178,7 +180,7 @@ def wanted(params: Parameters, settings: Mapping[str, str]) -> Wanted:
         settings: The resolver's configuration.
 
     Raises:
-        ResolutionError: ``InvalidParams``, naming the parameter.
+        ResolutionError: ``InvalidParams``, naming the parameter; ``InvalidConfiguration``, naming the setting.
     """
     revision, path = str(params["revision"]), str(params["pathInRepo"])
     if "repo" in params:
@@ -201,16 +203,25 @@ def _api(params: Parameters, settings: Mapping[str, str]) -> ApiSource:
             raise invalid(name, "expected letters, digits, '.', '_' and '-'")
     # The set of settings that the reference has chosen says which server is the operator's.
     configured = settings.get("server-url", "") or SCM_TYPES.get(settings.get("scm-type", "") or "github", "")
+    operators = _configured_server(configured) if configured else None
     server = str(params.get("serverURL", "")) or SCM_TYPES[type_]
     if not server:
         raise invalid("serverURL", f"expected the address of a {type_} server, found none")
     return ApiSource(
         type_,
         _server(server, "serverURL"),
-        _server(configured, "server-url") if configured else None,
+        operators,
         org,
         repo,
     )
+
+
+def _configured_server(text: str) -> Remote:
+    try:
+        return _server(text, "server-url")
+    except ResolutionError as error:
+        told = error.message.removeprefix("parameter 'server-url'")
+        raise ResolutionError(Reason.INVALID_CONFIGURATION, f"setting 'server-url'{told}") from None
 
 
 def _server(text: str, name: str) -> Remote:
