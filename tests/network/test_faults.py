@@ -207,9 +207,11 @@ async def test_the_resolution_of_a_name_ends_with_the_deadline() -> None:
 
 async def test_names_that_nobody_answers_for_hold_up_only_who_asks_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     answered = threading.Event()
+    hanging: list[str] = []
 
     def addresses(host: str, port: int) -> list[str]:
         if host.startswith("hangs"):
+            hanging.append(host)
             answered.wait(10)
         return ["192.0.2.1"]
 
@@ -217,7 +219,9 @@ async def test_names_that_nobody_answers_for_hold_up_only_who_asks_for_them(monk
     names = MachineNames()
     greedy = [asyncio.ensure_future(names.of("greedy")(f"hangs-{number}", 80)) for number in range(100)]
     try:
-        await SystemClock().sleep(0.01)
+        async with asyncio.timeout(5):
+            while len(hanging) < 8:
+                await SystemClock().sleep(0.001)
         for task in greedy[:50]:
             task.cancel()  # which ends no thread
         async with asyncio.timeout(5):
