@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
+from konverge.clock import SystemClock
 from konverge.network import GuardedHttp, Networks, Proxy, Trust
 from tests.client.certificates import Authority
 
@@ -33,6 +35,35 @@ class Names:
         if not answers:
             raise OSError("no such name")
         return answers.pop(0) if len(answers) > 1 else answers[0]
+
+
+class HangingNames:
+    """In the place of what asks the machine for a name, in a thread: names that begin with ``hangs`` wait for `answer`.
+
+    Args:
+        address: What every name has.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._answers = threading.Event()
+        self._hanging: list[str] = []
+
+    def __call__(self, host: str, port: int) -> list[str]:
+        if host.startswith("hangs"):
+            self._hanging.append(host)
+            self._answers.wait(10)
+        return [self._address]
+
+    async def until_hanging(self, count: int) -> None:
+        """Return when so many wait, each in a thread."""
+        async with asyncio.timeout(5):
+            while len(self._hanging) < count:
+                await SystemClock().sleep(0.001)
+
+    def answer(self) -> None:
+        """Let all of them go on."""
+        self._answers.set()
 
 
 def guarded(

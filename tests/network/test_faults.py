@@ -26,7 +26,7 @@ from konverge.network import (
     permitted,
 )
 from konverge.network import Names as MachineNames
-from tests.network.stands import Names, Talk, certificate, guarded, saying, server, silent, site
+from tests.network.stands import HangingNames, Names, Talk, certificate, guarded, saying, server, silent, site
 
 pytestmark = pytest.mark.anyio
 
@@ -206,30 +206,20 @@ async def test_the_resolution_of_a_name_ends_with_the_deadline() -> None:
 
 
 async def test_names_that_nobody_answers_for_hold_up_only_who_asks_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    answered = threading.Event()
-    hanging: list[str] = []
-
-    def addresses(host: str, port: int) -> list[str]:
-        if host.startswith("hangs"):
-            hanging.append(host)
-            answered.wait(10)
-        return ["192.0.2.1"]
-
-    monkeypatch.setattr("konverge.network.connecting._addresses", addresses)
+    machine = HangingNames("192.0.2.1")
+    monkeypatch.setattr("konverge.network.connecting._addresses", machine)
     names = MachineNames()
     greedy = [asyncio.ensure_future(names.of("greedy")(f"hangs-{number}", 80)) for number in range(100)]
     try:
-        async with asyncio.timeout(5):
-            while len(hanging) < 8:
-                await SystemClock().sleep(0.001)
+        await machine.until_hanging(8)
         for task in greedy[:50]:
             task.cancel()  # which ends no thread
         async with asyncio.timeout(5):
             assert await names.of("modest")("answers", 80) == ["192.0.2.1"]
-            answered.set()
+            machine.answer()
             assert await asyncio.gather(*greedy[50:]) == [["192.0.2.1"]] * 50
     finally:
-        answered.set()
+        machine.answer()
         await asyncio.wait(greedy)
         names.close()
 

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 
 import pytest
 
-from konverge.clock import SystemClock
 from konverge.resolution import Reason, Reference, ResolutionError
 from konverge.resolution.engine import Requester
 from konverge.resolution.local import local_engine
 from konverge.resolution.resolvers import standard_resolvers
+from tests.network.stands import HangingNames
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_names_without_an_answer_hold_up_only_the_namespace_that_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    answered = threading.Event()
-    hanging: list[str] = []
-
-    def addresses(host: str, port: int) -> list[str]:
-        if host.startswith("hangs"):
-            hanging.append(host)
-            answered.wait(10)
-        return ["127.0.0.1"]
-
-    monkeypatch.setattr("konverge.network.connecting._addresses", addresses)
+    machine = HangingNames("127.0.0.1")
+    monkeypatch.setattr("konverge.network.connecting._addresses", machine)
     async with local_engine(standard_resolvers(["http"])) as engine:
 
         def asked(host: str, namespace: str) -> asyncio.Task[object]:
@@ -35,14 +26,12 @@ async def test_names_without_an_answer_hold_up_only_the_namespace_that_asks(monk
 
         greedy = [asked(f"hangs-{number}", "greedy") for number in range(60)]
         try:
-            async with asyncio.timeout(5):
-                while len(hanging) < 8:
-                    await SystemClock().sleep(0.001)
+            await machine.until_hanging(8)
             with pytest.raises(ResolutionError) as caught:
                 await asked("answers", "modest")
             assert caught.value.reason is Reason.DENIED
         finally:
-            answered.set()
+            machine.answer()
             for task in greedy:
                 task.cancel()
             await asyncio.wait(greedy)

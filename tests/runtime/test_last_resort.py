@@ -25,7 +25,7 @@ async def main():
         print("ready", flush=True)
         if sys.argv[1] == "blocks":
             while True:
-                time.sleep(1)
+                time.sleep(1)  # a loop that is blocked, as by a call that never returns, is what this is about
         await asyncio.create_task(swallow(), name="reconcile shop default/corner")
 
 asyncio.run(main())

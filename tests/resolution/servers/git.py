@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
+from io import BufferedReader
 from pathlib import Path
 
 from tests.resolution.servers.serving import Handler, serving
@@ -147,7 +148,7 @@ def _backend(handler: BaseHTTPRequestHandler, server: GitServer, path: str, quer
         env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     assert backend.stdin is not None
-    assert backend.stdout is not None
+    assert isinstance(backend.stdout, BufferedReader)
     try:
         backend.stdin.write(body)
         backend.stdin.close()
@@ -163,7 +164,7 @@ def _backend(handler: BaseHTTPRequestHandler, server: GitServer, path: str, quer
             handler.send_header(name, value)
         handler.send_header("Transfer-Encoding", "chunked")
         handler.end_headers()
-        while piece := backend.stdout.read1(_PIECE):  # type: ignore[attr-defined]  # a buffered pipe has it
+        while piece := backend.stdout.read1(_PIECE):
             server.bytes_sent += len(piece)
             handler.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
         handler.wfile.write(b"0\r\n\r\n")
