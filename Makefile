@@ -49,11 +49,13 @@ servers:  ## Install the servers that tests start, by Debian's packages where th
 	command -v redis-server > /dev/null || wanted="$$wanted redis-server"; \
 	command -v docker-registry > /dev/null || wanted="$$wanted docker-registry"; \
 	command -v sshd > /dev/null || test -x /usr/sbin/sshd || wanted="$$wanted openssh-server"; \
+	command -v tinyproxy > /dev/null || wanted="$$wanted tinyproxy"; \
 	test -n "$$wanted" || exit 0; \
 	command -v apt-get > /dev/null && test "$$(id -u)" = 0 || { \
 	echo "expected root and apt-get to install:" $$wanted >&2; \
 	echo "Install what has these servers by other means; without them, make test leaves their cases out." >&2; exit 1; }; \
-	case "$$wanted" in *docker-registry*) systemctl mask docker-registry > /dev/null 2>&1;; esac; \
+	for each in docker-registry tinyproxy; do \
+	case "$$wanted" in *$$each*) systemctl mask $$each > /dev/null 2>&1;; esac; done; \
 	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends $$wanted
 
 clean:  ## Remove what the targets made here; what they cached for all checkouts stays.

@@ -21,6 +21,7 @@ from tests.network.stands import server as talking
 from tests.resolution.git.samples import Loopback, Samples, fetch_of, files_in, resolve, texts_in
 from tests.resolution.servers.git import GitServer, git_server
 from tests.resolution.servers.git_faults import fault_server
+from tests.resolution.servers.tinyproxy import tinyproxy
 
 pytestmark = pytest.mark.anyio
 
@@ -215,6 +216,19 @@ async def test_a_proxy_of_the_settings_connects_in_place_of_git(private: GitServ
         assert (await resolve(fetch_of(folder, params, settings=settings, secrets=SECRETS, addresses=asked))).data
     assert {host for host, _ in asked.asked} == {"proxy.test"}
     assert set(forward.users) == {"Basic " + base64.b64encode(b"me:pass@word").decode()}
+
+
+async def test_a_real_proxy_connects_in_place_of_git(private: GitServer, folder: Path) -> None:
+    url = private.url("boxes.git", host="127.0.0.1")
+    with tinyproxy() as proxy:
+        fetch = fetch_of(
+            folder,
+            {"url": url, "pathInRepo": "box.yaml", **MINE},
+            settings={**PLAIN, "proxy": proxy.url},
+            secrets=SECRETS,
+        )
+        assert (await resolve(fetch)).data
+        assert f"GET {url}/info/refs?service=git-upload-pack HTTP/1.1" in proxy.asked()
 
 
 async def test_an_address_in_a_url_is_judged_with_a_proxy_too(private: GitServer, folder: Path) -> None:

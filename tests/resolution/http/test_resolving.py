@@ -17,6 +17,7 @@ from konverge.resolution.engine import Requester
 from konverge.resolution.resolvers.http import HttpResolver
 from tests.network.stands import ForwardProxy, Names, Seen, certificate, guarded, paths, saying, server, site, to
 from tests.resolution.fetching import TASK, QuickClock, engine_of, fetch_of, refused, resolve
+from tests.resolution.servers.tinyproxy import tinyproxy
 
 pytestmark = pytest.mark.anyio
 
@@ -360,6 +361,19 @@ async def test_a_proxy_is_a_setting() -> None:
             assert (await resolve(HTTP, {"url": "http://example.com/a"}, settings)).data == TASK
             assert (await resolve(HTTP, {"url": url}, settings)).data == TASK
     assert proxy.asked == ["GET http://example.com/a HTTP/1.1"]
+
+
+async def test_a_real_proxy_connects_with_and_without_tls_for_who_has_its_password(tmp_path: Path) -> None:
+    authority, tls = certificate(tmp_path)
+    with tinyproxy() as proxy:
+        async with site(Seen(TASK)) as plain, site(Seen(TASK), tls=tls) as secure:
+            for url in (plain, secure):
+                settings = {"proxy": proxy.url, "ca-certificates": authority}
+                assert (await resolve(HTTP, {"url": f"{url}/a.yaml"}, settings)).data == TASK
+                error = await refused(HTTP, {"url": url}, {**settings, "proxy": f"http://127.0.0.1:{proxy.port}"})
+                assert "407" in error.message
+        assert f"GET {plain}/a.yaml HTTP/1.1" in proxy.asked()
+        assert f"CONNECT {secure.removeprefix('https://')} HTTP/1.1" in proxy.asked()
 
 
 @pytest.mark.parametrize("setting", ["proxy", "ca-certificates"])

@@ -10,7 +10,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from tests.box.servers import free_port, missing
 
-__all__ = ["PASSWORD", "USER", "DockerRegistry", "docker_registry"]
+__all__ = ["PASSWORD", "USER", "DockerRegistry", "docker_registry", "is_ready"]
 
 USER, PASSWORD = "reader", "of-this-test"
 _HASHED = "$2y$04$K5z2/pbJd96CxNaRohZb9OnZxOmoYio2QD3lHd3L5rXydL/wH8QF."  # of PASSWORD, by bcrypt
@@ -102,7 +102,7 @@ def docker_registry(*, authorization: str = "") -> Iterator[DockerRegistry]:
             (folder / "config.yml").write_text(json.dumps(_config(folder, port, debug_port, bool(authorization))))
             with (folder / "log").open("wb") as log:
                 process = subprocess.Popen([program, "serve", folder / "config.yml"], stdout=log, stderr=log)
-            if _is_ready(process, (port, debug_port)):
+            if is_ready(process, (port, debug_port)):
                 try:
                     yield DockerRegistry(port, debug_port, folder / "data", authorization)
                 finally:
@@ -134,7 +134,8 @@ def _config(folder: Path, port: int, debug_port: int, has_users: bool) -> dict[s
     return config
 
 
-def _is_ready(process: subprocess.Popen[bytes], ports: tuple[int, int]) -> bool:
+def is_ready(process: subprocess.Popen[bytes], ports: Sequence[int]) -> bool:
+    """Wait until a server listens on all of its ports; false when it ends before, or does not within half a minute."""
     for _ in range(_START_SECONDS * 50):
         if process.poll() is not None:
             return False
