@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -126,6 +128,25 @@ async def test_a_program_that_prints_too_much_is_ended(tmp_path: Path) -> None:
 async def test_what_a_program_leaves_running_ends_with_it(tmp_path: Path) -> None:
     finished = await run(["sh", "-c", "sleep 1000 & echo done"], environment=PATH, folder=tmp_path, limits=LIMITS)
     assert (finished.output, processes_in(tmp_path)) == (b"done\n", [])
+
+
+def test_a_program_whose_end_is_cancelled_twice_leaves_nothing(tmp_path: Path) -> None:
+    async def cancelled_twice() -> None:
+        running = asyncio.create_task(run(["sleep", "1000"], environment=PATH, folder=tmp_path, limits=LIMITS))
+        await until(lambda: "sleep 1000 " in processes_in(tmp_path))
+        for _ in range(2):
+            running.cancel()
+            await asyncio.sleep(0)  # it waits for the end of the program now
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert processes_in(tmp_path) == []
+
+    gc.collect()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ResourceWarning)
+        asyncio.run(cancelled_twice())
+        gc.collect()
+    assert [str(warning.message) for warning in told] == []
 
 
 async def test_a_program_is_told_that_a_file_is_too_large(tmp_path: Path) -> None:

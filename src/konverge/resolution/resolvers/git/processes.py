@@ -112,8 +112,10 @@ async def run(
         for each in watching:
             each.cancel()
         watched.let_go()
-        await _until_gone(watched)
-        transport.close()
+        try:
+            await _until_gone(watched)
+        finally:
+            transport.close()
     status = transport.get_returncode()
     errors = watched.errors.decode("utf-8", "replace")
     return Finished(-1 if status is None else status, bytes(watched.output), errors, watched.is_cut, is_starved)
