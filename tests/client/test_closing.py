@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from konverge.client import ClusterConfig, HttpTransport, Tls
+from konverge.network import GuardedHttp, Names, Networks, Trust
 from tests.client.certificates import Authority
 
 pytestmark = pytest.mark.real_time
@@ -96,6 +97,16 @@ async def leave_a_request_without_an_answer(transport: HttpTransport) -> None:
     await transport.close()
 
 
+def left_by(working: Coroutine[Any, Any, None]) -> list[str]:
+    """What Python says of connections that are still there when the loop has ended."""
+    gc.collect()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ResourceWarning)
+        asyncio.run(working)
+        gc.collect()
+    return [str(warning.message) for warning in told if issubclass(warning.category, ResourceWarning)]
+
+
 @pytest.mark.parametrize(
     "leave",
     [leave_a_stream, leave_a_request, leave_a_stream_that_has_not_begun, leave_a_request_without_an_answer],
@@ -104,10 +115,40 @@ def test_no_connection_outlives_a_loop_that_ends_as_soon_as_the_client_is_closed
     silent: SilentServer, authority: Authority, leave: Callable[[HttpTransport], Coroutine[Any, Any, None]]
 ) -> None:
     tls = Tls(authority=authority.certificate)
-    gc.collect()
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", ResourceWarning)
-        asyncio.run(leave(HttpTransport(ClusterConfig(silent.url, "the test", tls=tls))))
-        gc.collect()
+    assert left_by(leave(HttpTransport(ClusterConfig(silent.url, "the test", tls=tls)))) == []
 
-    assert [str(warning.message) for warning in told if issubclass(warning.category, ResourceWarning)] == []
+
+async def ask_in_a_session(url: str, authority: bytes, *, answered: asyncio.Event) -> None:
+    http = GuardedHttp(Names(), tls=Trust(authority.decode()), networks=Networks(["127.0.0.0/8"]))
+    async with http.stream(url, max_bytes=1 << 20) as answer:
+        await anext(aiter(answer.chunks()))
+        answered.set()
+        await asyncio.Event().wait()
+
+
+async def ask_as_a_client(url: str, authority: bytes, *, answered: asyncio.Event) -> None:
+    transport = HttpTransport(ClusterConfig(url, "the test", tls=Tls(authority=authority)))
+    try:
+        async with transport.stream("GET", "/watch", connect_timeout_seconds=5) as stream:
+            await anext(stream.chunks())
+            answered.set()
+            await asyncio.Event().wait()
+    finally:
+        await transport.close()
+
+
+@pytest.mark.parametrize("ask", [ask_in_a_session, ask_as_a_client])
+def test_no_connection_outlives_one_who_is_cancelled_again_while_closing(
+    silent: SilentServer, authority: Authority, ask: Callable[..., Coroutine[Any, Any, None]]
+) -> None:
+    async def cancelled_twice() -> None:
+        answered = asyncio.Event()
+        asking = asyncio.create_task(ask(silent.url, authority.certificate, answered=answered))
+        async with asyncio.timeout(5):
+            await answered.wait()
+        for _ in range(2):
+            asking.cancel()
+            await asyncio.sleep(0)  # noqa: TID251  # no time passes: it begins to close
+        await asyncio.wait([asking])
+
+    assert left_by(cancelled_twice()) == []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -159,9 +159,10 @@ class HttpTransport:
         """Close all connections; what is sent afterwards fails."""
         self._is_closed = True
         sessions, self._sessions = self._sessions, None
-        for session in sessions or ():
-            await session.close()
-        await self._sockets.end()
+        async with AsyncExitStack() as all_of_them:
+            all_of_them.push_async_callback(self._sockets.end)  # last, and also when closing is cancelled
+            for session in sessions or ():
+                all_of_them.push_async_callback(session.close)
 
     async def _sent(
         self,

@@ -318,8 +318,10 @@ class GuardedHttp:
         try:
             yield HttpSession(session, self._way)
         finally:
-            await session.close()
-            await sockets.end()
+            try:
+                await session.close()
+            finally:
+                await sockets.end()
 
     async def get(
         self, url: str, *, headers: Mapping[str, str] = {}, max_bytes: int, credential: Credential | None = None

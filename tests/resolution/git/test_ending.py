@@ -136,7 +136,7 @@ def test_a_program_whose_end_is_cancelled_twice_leaves_nothing(tmp_path: Path) -
         await until(lambda: "sleep 1000 " in processes_in(tmp_path))
         for _ in range(2):
             running.cancel()
-            await asyncio.sleep(0)  # it waits for the end of the program now
+            await asyncio.sleep(0)  # noqa: TID251  # no time passes: it waits for the end of the program
         with pytest.raises(asyncio.CancelledError):
             await running
         assert processes_in(tmp_path) == []

@@ -23,6 +23,7 @@ class Connection:
         loses_answers: What is sent is done, and the answer is lost.
         refusal: Raised instead of sending anything.
         other_answer: Comes instead of each answer, as from something on the way; nothing is sent.
+        is_closed: It has been closed.
     """
 
     def __init__(self, client: Client) -> None:
@@ -31,6 +32,7 @@ class Connection:
         self.loses_answers = False
         self.refusal: Exception | None = None
         self.other_answer: Any = None
+        self.is_closed = False
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey) -> Object:
         return await self._through(lambda: self._client.get(gvk, key))
@@ -48,7 +50,8 @@ class Connection:
         return await self._through(lambda: self._client.delete(gvk, key, uid=uid))
 
     async def close(self) -> None:
-        """Nothing to do: the cluster closes the clients that it made."""
+        """Only noted: the cluster closes the clients that it made."""
+        self.is_closed = True
 
     async def _through(self, send: Callable[[], Awaitable[T]]) -> T:
         if self.refusal is not None:

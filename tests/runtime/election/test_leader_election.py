@@ -263,6 +263,26 @@ async def test_a_process_that_is_cut_short_lets_the_lease_run_out(cluster: Clust
     assert record(await lease(cluster))["holderIdentity"] == "a", "a write of its may be on its way still"
 
 
+async def test_a_process_that_is_cut_short_again_and_again_closes_its_client(cluster: Cluster) -> None:
+    connections: list[Connection] = []
+
+    async def work() -> None:
+        async with electing(cluster, "a") as (a, connection):
+            connections.append(connection)
+            await a.wait_until_held()
+            held.set()
+            await asyncio.Event().wait()
+
+    held = asyncio.Event()
+    working = asyncio.create_task(work())
+    await held.wait()
+    for _ in range(4):
+        working.cancel()
+        await asyncio.sleep(0)  # noqa: TID251  # no time passes: it goes on to what it cannot leave out
+    await asyncio.wait([working])
+    assert connections[0].is_closed
+
+
 @in_simulated_time
 async def test_a_mistake_in_the_renewal_is_told_once_and_ends_the_term_only_if_it_lasts(
     cluster: Cluster, caplog: pytest.LogCaptureFixture

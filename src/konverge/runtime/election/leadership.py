@@ -313,8 +313,10 @@ async def _renewing(
             await _stopped(campaign, running, stop_timeout, releases=releases)
         finally:
             running.cancel()
-            await asyncio.wait([running])
-            await client.close()
+            try:
+                await asyncio.wait([running])
+            finally:
+                await client.close()
 
 
 async def _stopped(campaign: Campaign, running: asyncio.Task[None], timeout: timedelta, *, releases: bool) -> None:
