@@ -215,7 +215,7 @@ def test_a_server_that_cannot_be_reached(konverge: Konverge, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("owner", "words"),
     [
-        ("word/east", "operator wards has no kind 'word' (it has: Ward); did you mean ward?"),
+        ("word/east", "operator wards has no kind 'word' (it has: Ward); did you mean 'ward'?"),
         ("zebra/east", "operator wards has no kind 'zebra' (it has: Ward)"),
         ("east", "east: expected KIND/NAME, or a file that has the owner; found neither"),
         ("ward/", "expected KIND/NAME"),
@@ -258,7 +258,7 @@ def test_a_kind_has_the_names_that_kubectl_takes(owner: str) -> None:
 
 @pytest.mark.parametrize("command", ["preview", "diff", "explain"])
 def test_an_unknown_kind_is_a_matter_of_the_command_line(konverge: Konverge, command: str) -> None:
-    check_one_line(konverge(command, FILE, "wart/east"), 3, "no kind 'wart' (it has: Ward); did you mean ward?")
+    check_one_line(konverge(command, FILE, "wart/east"), 3, "no kind 'wart' (it has: Ward); did you mean 'ward'?")
 
 
 @pytest.mark.parametrize("seconds", ["0", "nan", "-1", "1e9"])

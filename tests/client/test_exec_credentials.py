@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import pty
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -231,6 +233,31 @@ async def test_cancelling_the_request_ends_the_program_and_all_that_it_started(p
     assert waiting.cancelled()
     assert not is_running(programs.pids[0])
     await until(lambda: not is_running(int(noted.read_text())) or _is_zombie(int(noted.read_text())))
+
+
+@pytest.mark.parametrize("turns", range(10))
+def test_a_program_that_is_cancelled_at_any_moment_and_again_leaves_nothing(programs: Programs, turns: int) -> None:
+    noted = programs.folder / "child"
+    found = credentials_of(programs.write(SPAWN_AND_WAIT), args=[str(noted)])
+
+    async def turn(times: int) -> None:
+        for _ in range(times):
+            await asyncio.sleep(0)  # noqa: TID251  # no time passes: the loop has its turn
+
+    async def cancelled_twice() -> None:
+        waiting = asyncio.create_task(found.identity())
+        await turn(turns)
+        for _ in range(2):
+            waiting.cancel()
+            await turn(1)
+        await asyncio.wait([waiting])
+
+    gc.collect()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ResourceWarning)
+        asyncio.run(cancelled_twice())
+        gc.collect()
+    assert [str(warning.message) for warning in told] == []
 
 
 def _is_zombie(pid: int) -> bool:

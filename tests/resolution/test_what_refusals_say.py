@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from konverge.clock import SimulatedClock
+from konverge.nearest import did_you_mean, nearest
 from konverge.network import Networks, RefusedAddressError
 from konverge.resolution import Digest, Reason, Reference, ResolutionError, Services, Source
 from konverge.resolution.engine import Requester
 from konverge.resolution.local import CredentialPlace, LocalHints, LocalSecrets, LocalSetup, local_engine
-from konverge.resolution.nearest import did_you_mean, nearest
 from konverge.resolution.policy import Admission
 from konverge.resolution.resolvers import standard_resolvers
 from konverge.resolution.services import ClusterServices

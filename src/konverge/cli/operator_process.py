@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from konverge.cancellation import to_its_end
 from konverge.errors import KonvergeError
 
 __all__ = ["OperatorProcess", "operator_process"]
@@ -72,11 +73,16 @@ async def operator_process(file: Path, kubeconfig: Path, namespace: str, log: Pa
     try:
         yield OperatorProcess(process, log)
     finally:
-        with suppress(ProcessLookupError):
-            process.terminate()
-        try:
-            async with asyncio.timeout(_STOP_SECONDS):
-                await process.wait()
-        except TimeoutError:
-            process.kill()
+        await to_its_end(_stop(process))
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    """Let it end in good order, or else end it."""
+    with suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        async with asyncio.timeout(_STOP_SECONDS):
             await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()

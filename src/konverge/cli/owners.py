@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +19,7 @@ from konverge.clock import SystemClock
 from konverge.crd import definition_of
 from konverge.errors import ConfigurationError, KindNotServedError, KonvergeError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.nearest import did_you_mean, nearest
 from konverge.operator import Operator
 from konverge.operator.registered import Registration
 
@@ -145,9 +145,9 @@ def _registration(operator: Operator, word: str) -> Registration:
     if word.lower() in known:
         return known[word.lower()]
     kinds = ", ".join(definition_of(registration.cls).gvk.kind for registration in operator.registered.classes)
-    near = get_close_matches(word.lower(), known, n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    raise ConfigurationError(f"operator {operator.name} has no kind {word!r} (it has: {kinds or 'none'}){hint}")
+    raise ConfigurationError(
+        f"operator {operator.name} has no kind {word!r} (it has: {kinds or 'none'}){did_you_mean(word, known)}"
+    )
 
 
 def _in_file(operator: Operator, file: Path) -> OwnerInFile:
@@ -188,8 +188,8 @@ async def read_owner(client: Client, found: NamedOwner, flags: ClusterFlags) -> 
         raise KindNotServedError(f"{error} (konverge crd prints its definition)") from error
     except NotFoundError as error:
         names = [obj["metadata"]["name"] async for obj in client.items(definition.gvk, namespace=key.namespace)]
-        near = get_close_matches(key.name, names, n=1)
-        others = near or names[:_NAMES_TOLD]
+        near = nearest(key.name, names)
+        others = [near] if near else names[:_NAMES_TOLD]
         where = f" in namespace {key.namespace}" if key.namespace else ""
         there = f"there is {', '.join(others)}" if others else "there is none at all"
         raise KonvergeError(f'no {definition.gvk.kind} "{key.name}"{where}: {there}') from error

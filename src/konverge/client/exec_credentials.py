@@ -10,7 +10,9 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
+from konverge.cancellation import to_its_end
 from konverge.client.credentials import Credentials, Identity
 from konverge.client.exec_plugin import ExecPlugin, issued_by, told_to, without_secrets
 from konverge.client.renewal import Issued, Renewal
@@ -85,29 +87,28 @@ async def _printed(plugin: ExecPlugin, has_terminal: bool, timeout_seconds: floa
     if program is None:
         hint = f". {plugin.install_hint}" if plugin.install_hint else ": install it, or correct the command"
         raise ConfigurationError(f"{plugin.name} is not there{hint}")
+    options: dict[str, Any] = {
+        "env": {**plugin.environment, "KUBERNETES_EXEC_INFO": told_to(plugin, interactive=has_terminal)},
+        "stdin": None if has_terminal else DEVNULL,
+        "stdout": PIPE,
+        "stderr": None if has_terminal else PIPE,  # who is asked something must see the question
+        "start_new_session": not has_terminal,
+    }
     loop = asyncio.get_running_loop()
+    starting = asyncio.create_task(loop.subprocess_exec(_Running, program, *plugin.arguments, **options))
     try:
-        transport, running = await loop.subprocess_exec(
-            _Running,
-            program,
-            *plugin.arguments,
-            env={**plugin.environment, "KUBERNETES_EXEC_INFO": told_to(plugin, interactive=has_terminal)},
-            stdin=None if has_terminal else DEVNULL,
-            stdout=PIPE,
-            stderr=None if has_terminal else PIPE,  # who is asked something must see the question
-            start_new_session=not has_terminal,
-        )
-    except OSError as error:
-        raise ConfigurationError(f"cannot run {plugin.name}: {error.strerror}") from error
-    except ValueError as error:
-        raise ConfigurationError(f"cannot run {plugin.name}: {error}") from error
-    try:
+        transport, running = await to_its_end(starting)
         async with asyncio.timeout(timeout_seconds):
             await running.ended.wait()
     except TimeoutError:
         raise NotConnectedError(f"{plugin.name} did not end within {timeout_seconds:g} s") from None
+    except OSError as error:
+        raise ConfigurationError(f"cannot run {plugin.name}: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigurationError(f"cannot run {plugin.name}: {error}") from error
     finally:
-        await _end(transport, running, has_group=not has_terminal)
+        if starting.exception() is None:
+            await to_its_end(_end(*starting.result(), has_group=not has_terminal))
     code = transport.get_returncode()
     if code != 0:
         words = without_secrets(running.printed(_STDERR) or b"", plugin)

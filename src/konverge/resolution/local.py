@@ -14,11 +14,11 @@ from pathlib import Path
 
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
 from konverge.errors import ConfigurationError
+from konverge.nearest import nearest
 from konverge.network import Networks
 from konverge.resolution.engine import Engine, EngineOptions, Requester, Verifier
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.machine import Machine
-from konverge.resolution.nearest import nearest
 from konverge.resolution.policy import Admission, Policy
 from konverge.resolution.reasons import Reason
 from konverge.resolution.registry import Registry

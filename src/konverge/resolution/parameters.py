@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from konverge.nearest import did_you_mean
 from konverge.resolution.errors import ResolutionError
-from konverge.resolution.nearest import did_you_mean
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
 from konverge.resolution.resolver import Parameter

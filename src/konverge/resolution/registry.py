@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 
 from konverge.errors import ConfigurationError, describe
+from konverge.nearest import did_you_mean
 from konverge.resolution.errors import ResolutionError
-from konverge.resolution.nearest import did_you_mean
 from konverge.resolution.reasons import Reason
 from konverge.resolution.resolver import Resolver
 from konverge.resolution.settings import ResolverSettings, parse_settings

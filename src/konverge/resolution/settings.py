@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from konverge.crd.durations import format_duration, parse_duration
+from konverge.nearest import did_you_mean
 from konverge.resolution.errors import ResolutionError
-from konverge.resolution.nearest import did_you_mean
 from konverge.resolution.reasons import Reason
 from konverge.resolution.resolver import Setting
 
@@ -25,7 +25,7 @@ FETCH_SETTINGS: dict[str, Setting] = {
     "fetch-timeout": Setting("How long one resolution may take", "duration", "1m"),
     "default-cache-mode": Setting("`auto`, `always` or `never`, for references that do not say it", default="auto"),
 }
-"""What the engine itself looks at; of every resolver."""
+"""What the engine itself looks at. A resolver that declares them among its settings lets operators set them."""
 
 _MAX_ENTRIES = 500
 _LONGEST = timedelta(days=3650)

@@ -14,7 +14,7 @@ from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.operator.context import OwnerContext
 from konverge.resolution import Reference, ResolutionError
 from konverge.resolution.consuming.asked import Underway
-from konverge.resolution.consuming.fetching import Fetches
+from konverge.resolution.consuming.fetching import OwnerFetches
 from tests.resolution.library import Library, engine_of
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +36,7 @@ class Pass:
 async def test_a_namespace_that_asks_for_very_much_waits_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("konverge.resolution.consuming.fetching._AT_ONCE_OF_A_NAMESPACE", 2)
     clock, nobody = SystemClock(), cast("Any", None)
-    fetches = Fetches(engine_of(Library()), nobody, clock, "default", timedelta(minutes=1))
+    fetches = OwnerFetches(engine_of(Library()), nobody, clock, "default", timedelta(minutes=1))
     greedy, modest = [Pass("greedy", str(number)) for number in range(3)], Pass("modest", "a")
     for each in (*greedy, modest):
         assert await fetches.fetch(Reference("library", {"path": "a"}), cast("OwnerContext", each)) == Underway()
@@ -48,7 +48,7 @@ async def test_what_has_failed_takes_nobodys_place_and_is_not_kept_without_end(m
     monkeypatch.setattr("konverge.resolution.consuming.fetching._AT_ONCE_OF_A_NAMESPACE", 1)
     monkeypatch.setattr("konverge.resolution.consuming.fetching._MOST_FAILURES", 2)
     clock, process = SystemClock(), cast("Any", SimpleNamespace(wake=lambda *_, **__: None))
-    fetches = Fetches(engine_of(Library()), process, clock, "default", timedelta(minutes=1))
+    fetches = OwnerFetches(engine_of(Library()), process, clock, "default", timedelta(minutes=1))
     owners = [Pass("web", str(number)) for number in range(4)]
     wrong = Reference("library", {"pth": "a"})
     for each in owners:
@@ -60,7 +60,7 @@ async def test_what_has_failed_takes_nobodys_place_and_is_not_kept_without_end(m
     await fetches.end()
 
 
-async def _asked(fetches: Fetches, reference: Reference, owner: Pass) -> str:
+async def _asked(fetches: OwnerFetches, reference: Reference, owner: Pass) -> str:
     try:
         await fetches.fetch(reference, cast("OwnerContext", owner))
     except ResolutionError:

@@ -130,13 +130,17 @@ async def test_what_a_program_leaves_running_ends_with_it(tmp_path: Path) -> Non
     assert (finished.output, processes_in(tmp_path)) == (b"done\n", [])
 
 
-def test_a_program_whose_end_is_cancelled_twice_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("turns", [*range(12), None])
+def test_a_program_that_is_cancelled_at_any_moment_and_again_leaves_nothing(tmp_path: Path, turns: int | None) -> None:
     async def cancelled_twice() -> None:
         running = asyncio.create_task(run(["sleep", "1000"], environment=PATH, folder=tmp_path, limits=LIMITS))
-        await until(lambda: "sleep 1000 " in processes_in(tmp_path))
+        if turns is None:
+            await until(lambda: "sleep 1000 " in processes_in(tmp_path))
+        else:
+            await turn(turns)
         for _ in range(2):
             running.cancel()
-            await asyncio.sleep(0)  # noqa: TID251  # no time passes: it waits for the end of the program
+            await turn(1)
         with pytest.raises(asyncio.CancelledError):
             await running
         assert processes_in(tmp_path) == []
@@ -147,6 +151,11 @@ def test_a_program_whose_end_is_cancelled_twice_leaves_nothing(tmp_path: Path) -
         asyncio.run(cancelled_twice())
         gc.collect()
     assert [str(warning.message) for warning in told] == []
+
+
+async def turn(times: int) -> None:
+    for _ in range(times):
+        await asyncio.sleep(0)  # noqa: TID251  # no time passes: the loop has its turn
 
 
 async def test_a_program_is_told_that_a_file_is_too_large(tmp_path: Path) -> None:

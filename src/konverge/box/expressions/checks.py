@@ -17,7 +17,7 @@ from konverge.box.expressions.run import DEFAULT_LIMITS, Environment, Limits
 from konverge.box.expressions.sensitive import has_sensitive, revealed
 from konverge.box.expressions.structure import Structure, compile_structure
 from konverge.box.expressions.template import is_expression
-from konverge.box.expressions.values import OMIT, Absent, is_number, kind_of, nearest, text_of
+from konverge.box.expressions.values import OMIT, Absent, hint, is_number, kind_of, text_of
 from konverge.kube.quantities import quantity_value
 
 __all__ = ["OPERATOR_KEYS", "Check", "compile_check"]
@@ -79,7 +79,7 @@ def _pattern(declared: Any) -> Any:
 def _type(declared: Any) -> str:
     if declared not in _TYPES:
         word = declared if isinstance(declared, str) else ""
-        raise ValueError(f"expected one of {', '.join(_TYPES)}, found {_shown(declared)}{nearest(word, _TYPES)}")
+        raise ValueError(f"expected one of {', '.join(_TYPES)}, found {_shown(declared)}{hint(word, _TYPES)}")
     return str(declared)
 
 
@@ -287,7 +287,7 @@ def compile_check(declared: Mapping[str, Any], *, where: str) -> Check:
     value = declared.get("value") if key == "operator" else declared.get(key)
     name = declared["operator"] if key == "operator" else "equals" if key == "value" else key
     if not isinstance(name, str) or name not in _NAMES:
-        known = nearest(name, _NAMES) if isinstance(name, str) else ""
+        known = hint(name, _NAMES) if isinstance(name, str) else ""
         raise ExpressionSyntaxError(f"{where}.operator", 0, 0, f"expected an operator, found {_shown(name)}{known}")
     operator, negates, kind = _NAMES[name]
     if name in _WITHOUT_VALUE:

@@ -32,7 +32,7 @@ from konverge.box.expressions.operations import (
 from konverge.box.expressions.run import Failure, Run
 from konverge.box.expressions.sensitive import Sensitive
 from konverge.box.expressions.tree import alone_in, begin_of, key_of, refuse, shown, targets_of
-from konverge.box.expressions.values import GREATEST_INTEGER, OMIT, Absent, is_number, kind_of, nearest
+from konverge.box.expressions.values import GREATEST_INTEGER, OMIT, Absent, hint, is_number, kind_of
 
 __all__ = ["Compiler", "Program"]
 
@@ -373,7 +373,7 @@ class Compiler:
             return self._default(written, at)
         function = self._functions.get(name)
         if function is None:
-            raise GrammarError(at, f"there is no function {name}{nearest(name, [*self._functions, 'default'])}")
+            raise GrammarError(at, f"there is no function {name}{hint(name, [*self._functions, 'default'])}")
         if problem := function.arity_problem(len(written)):
             raise GrammarError(at, problem)
         if function.needs:

@@ -16,7 +16,7 @@ from konverge.box.expressions.errors import ExpressionError, ExpressionSyntaxErr
 from konverge.box.expressions.run import DEFAULT_LIMITS, Environment, Limits
 from konverge.box.expressions.schedule import DAYS, cron_fields, day_number, fires, parse_period, time_of_day, within
 from konverge.box.expressions.template import Template, compile_expression, is_expression
-from konverge.box.expressions.values import kind_of, nearest
+from konverge.box.expressions.values import hint, kind_of
 
 __all__ = [
     "Condition",
@@ -213,7 +213,7 @@ def compile_condition(declared: Any, *, where: str) -> Condition:
         )
     for key in declared:
         if key not in _KEYS:
-            raise ExpressionSyntaxError(where, 0, 0, f"a condition has no {key!s:.60}{nearest(str(key)[:60], _KEYS)}")
+            raise ExpressionSyntaxError(where, 0, 0, f"a condition has no {key!s:.60}{hint(str(key)[:60], _KEYS)}")
     negates = declared.get("negate", False)
     if not isinstance(negates, bool):
         raise ExpressionSyntaxError(f"{where}.negate", 0, 0, f"expected true or false, found {kind_of(negates)}")

@@ -7,13 +7,13 @@ are three things. `OMIT` is what an expression answers whose field is to be left
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from enum import Enum
 from typing import Any, Final, TypeGuard
 
 from konverge.box.expressions.sensitive import Sensitive
+from konverge.nearest import nearest
 
-__all__ = ["OMIT", "Absent", "Omit", "is_number", "kind_of", "nearest", "same", "text_of"]
+__all__ = ["OMIT", "Absent", "Omit", "hint", "is_number", "kind_of", "same", "text_of"]
 
 GREATEST_INTEGER: Final = 2**63 - 1
 """Of an integer in Kubernetes' JSON; the least is its negative, less one."""
@@ -60,18 +60,18 @@ class Absent:
         said = f"{self.path} is absent" if self.path == self.missing else f"{self.path}: {self.missing} is absent"
         if isinstance(self.parent, Mapping):
             known = [key for key in self.parent if shows_words and isinstance(key, str)]
-            said += nearest(self.missing.rpartition(".")[2], known)
+            said += hint(self.missing.rpartition(".")[2], known)
         elif self.parent is not None:
             said += f", since what should have it is {kind_of(self.parent)}"
         return f"{said}. Write {self.path} | default(…) for what may be absent"
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def hint(word: str, known: Iterable[str]) -> str:
     """A half sentence on which known word may have been meant, or on which there are; empty if there are none."""
     words = sorted(known)
-    near = get_close_matches(word, words[:1000], n=1)
+    near = nearest(word, words)
     if near:
-        return f" (did you mean {_shortened(near[0])}?)"
+        return f" (did you mean {_shortened(near)}?)"
     shown = ", ".join(_shortened(each) for each in words[:_SHOWN_WORDS])
     return f" (there are {shown}{', …' if len(words) > _SHOWN_WORDS else ''})" if words else ""
 

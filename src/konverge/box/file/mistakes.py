@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from konverge.errors import ConfigurationError
+from konverge.nearest import nearest
 
 __all__ = ["BoxFileError", "Mistake", "Path", "format_path", "hint"]
 
@@ -98,10 +98,9 @@ def hint(word: str, known: Iterable[str]) -> str:
     other = _OTHER_WORDS.get(word)
     if other in words:
         return f"; did you mean {other}?"
-    by_lower_case = {each.lower(): each for each in words}
-    near = difflib.get_close_matches(word[:100].lower(), by_lower_case, n=1)
+    near = nearest(word, words)
     if near:
-        return f"; did you mean {by_lower_case[near[0]]}?"
+        return f"; did you mean {near}?"
     return f"; known: {', '.join(words)}" if 0 < len(words) <= 16 else ""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from konverge.box.expressions import Absent, Template, compile_expression, compile_structure, is_expression
 from konverge.box.expressions.conditions import compile_field
-from konverge.box.expressions.values import kind_of, nearest
+from konverge.box.expressions.values import hint, kind_of
 from konverge.box.file import ForEach, ProviderItem
 from konverge.box.providers.plugin import ItemKind, OnDelete, Provider
 from konverge.box.providers.records import Record
@@ -100,7 +100,7 @@ class DeclaredItem:
         kind = provider.kinds.get(declared.kind)
         if kind is None:
             raise StepError(
-                f"{where}.kind", f"{provider.name} has no kind {declared.kind}{nearest(declared.kind, provider.kinds)}"
+                f"{where}.kind", f"{provider.name} has no kind {declared.kind}{hint(declared.kind, provider.kinds)}"
             )
         check_fields(declared.spec, kind.spec, f"{where}.spec", also=_OF_ALL_KINDS if kind.is_named else ("onDelete",))
         rest, self.secrets = without_secrets(declared.spec, f"{where}.spec")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import entry_points
 
-from konverge.box.expressions.values import nearest
+from konverge.box.expressions.values import hint
 from konverge.box.providers.plugin import Provider
 from konverge.errors import ConfigurationError
 
@@ -52,7 +52,7 @@ class ProviderRegistry:
             maker = self._makers.get(name)
             if maker is None:
                 raise NoProviderError(
-                    f"provider {name} is not installed{nearest(name, {*self._makers, *self._made})}: install the "
+                    f"provider {name} is not installed{hint(name, {*self._makers, *self._made})}: install the "
                     f'package that has an entry point "{name}" in the group "{ENTRY_POINTS}"'
                 )
             try:

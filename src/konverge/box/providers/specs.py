@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from konverge.box.expressions import Sensitive
-from konverge.box.expressions.values import nearest
+from konverge.box.expressions.values import hint
 from konverge.box.steps import StepError
 
 __all__ = ["check_fields", "converted", "identity_of"]
@@ -30,7 +30,7 @@ def check_fields(names: Iterable[str], cls: type[Struct], where: str, also: Iter
     known = {field.encode_name for field in msgspec.structs.fields(cls)} | set(also)
     for name in names:
         if name not in known:
-            raise StepError(f"{where}.{name}", f"no such field{nearest(name, known)}")
+            raise StepError(f"{where}.{name}", f"no such field{hint(name, known)}")
 
 
 def converted(values: Mapping[str, Any], cls: type[Struct], where: str) -> Any:

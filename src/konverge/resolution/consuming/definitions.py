@@ -25,7 +25,7 @@ from konverge.resolution.consuming.copies import (
     labels_of,
     read_copy,
 )
-from konverge.resolution.consuming.fetching import Fetches, fetches_beside
+from konverge.resolution.consuming.fetching import OwnerFetches, fetches_beside
 from konverge.resolution.consuming.filing import Requests
 from konverge.resolution.engine import Engine
 from konverge.resolution.errors import ResolutionError
@@ -102,7 +102,7 @@ class Definitions:
         self._retry = retry
         self._records_in = records_in
         self._requests = Requests(service_account_name, retry)
-        self._runs: WeakKeyDictionary[OperatorRun, Fetches] = WeakKeyDictionary()
+        self._runs: WeakKeyDictionary[OperatorRun, OwnerFetches] = WeakKeyDictionary()
         operator.uses("v1/ConfigMap", *READ, "create", "delete")
         if engine is None:
             operator.uses(ResolutionRequest, *READ, "create", "delete")

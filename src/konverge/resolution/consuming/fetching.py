@@ -21,7 +21,7 @@ from konverge.resolution.reference import Reference, request_name
 from konverge.resolution.requests.dialect import service_account
 from konverge.runtime import Process
 
-__all__ = ["Fetches", "fetches_beside"]
+__all__ = ["OwnerFetches", "fetches_beside"]
 
 _AT_ONCE, _AT_ONCE_OF_A_NAMESPACE = 1000, 200
 _MOST_FAILURES = 5000
@@ -43,7 +43,7 @@ class _Fetch:
         return self.task.done() and (self.task.cancelled() or self.task.exception() is not None)
 
 
-class Fetches:
+class OwnerFetches:
     """Fetches for the owners of one run; an owner that goes takes its fetches with it.
 
     Args:
@@ -153,10 +153,10 @@ async def fetches_beside(
     clock: Clock,
     service_account_name: str,
     retry: timedelta,
-) -> AsyncIterator[Fetches]:
+) -> AsyncIterator[OwnerFetches]:
     """The fetches of one run; after the block none is under way."""
     async with make_engine() as engine:
-        fetches = Fetches(engine, process, clock, service_account_name, retry)
+        fetches = OwnerFetches(engine, process, clock, service_account_name, retry)
         unsubscribe = process.informers.subscribe(fetches.gone)
         try:
             yield fetches

@@ -22,8 +22,8 @@ __all__ = [
     "KEPT_APART",
     "RESOLVED",
     "SUCCEEDED",
-    "Asked",
     "Dialect",
+    "RequestSpec",
     "Result",
     "conditions_with",
     "moment",
@@ -49,7 +49,7 @@ KEPT_APART = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestSpec:
     """What a request asks for.
 
     Args:
@@ -91,7 +91,7 @@ class Dialect(Protocol):
     gvk: GroupVersionKind
     keeps_content_apart: bool
 
-    def asked(self, obj: Object, default_resolver: str) -> Asked:
+    def asked(self, obj: Object, default_resolver: str) -> RequestSpec:
         """What it asks for; whatever is wrong with it is in the answer."""
 
     def state(self, obj: Object) -> RequestState:

@@ -20,7 +20,7 @@ from konverge.resolution.requests.dialect import (
     IN_PROGRESS,
     RESOLVED,
     SUCCEEDED,
-    Asked,
+    RequestSpec,
     Result,
     conditions_with,
     request_state,
@@ -104,7 +104,7 @@ class OwnRequests:
     gvk = REQUEST
     keeps_content_apart = True
 
-    def asked(self, obj: Object, default_resolver: str) -> Asked:
+    def asked(self, obj: Object, default_resolver: str) -> RequestSpec:
         """What it asks for."""
         spec = obj.get("spec") or {}
         resolver = spec.get("resolver") or default_resolver
@@ -113,18 +113,18 @@ class OwnRequests:
             given = spec.get(where) or {}
             if twice := sorted(set(given) & set(params)):
                 told = f"parameter {twice[0][:80]!r}: expected once, found in {where} and before"
-                return Asked(resolver, mistake=ResolutionError(Reason.INVALID_PARAMETERS, told))
+                return RequestSpec(resolver, mistake=ResolutionError(Reason.INVALID_PARAMETERS, told))
             params |= given
         if not resolver:
             told = "spec.resolver: expected the name of a resolver, found none, and default-resolver names none"
-            return Asked("", mistake=ResolutionError(Reason.INVALID_PARAMETERS, told))
+            return RequestSpec("", mistake=ResolutionError(Reason.INVALID_PARAMETERS, told))
         try:
             digest = Digest.parse(spec["digest"]) if spec.get("digest") else None
         except ValueError as error:
             mistake = ResolutionError(Reason.INVALID_PARAMETERS, f"spec.digest: {error}")
-            return Asked(resolver, mistake=mistake)
+            return RequestSpec(resolver, mistake=mistake)
         user = service_account(obj["metadata"]["namespace"], spec.get("serviceAccountName") or "default")
-        return Asked(resolver, Reference(resolver, params, digest), user)
+        return RequestSpec(resolver, Reference(resolver, params, digest), user)
 
     def state(self, obj: Object) -> RequestState:
         """How far it is."""

@@ -22,7 +22,7 @@ from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest
 from konverge.resolution.registry import Registry
-from konverge.resolution.requests.dialect import RESOLVED, SUCCEEDED, Asked, Dialect, Result
+from konverge.resolution.requests.dialect import RESOLVED, SUCCEEDED, Dialect, RequestSpec, Result
 from konverge.resolution.requests.fetches import Fetches, RequestId
 from konverge.resolution.requests.kinds import CONTENT_KEY
 from konverge.resolution.requests.lifecycle import Act, Decision, FetchPhase, Phase, decide
@@ -147,7 +147,7 @@ class ResolutionRun:
                 return Again(requeue_after=_SOON)
         return self._at(decision)
 
-    async def _begin(self, dialect: Dialect, ctx: OwnerContext, asked: Asked, decision: Decision) -> bool:
+    async def _begin(self, dialect: Dialect, ctx: OwnerContext, asked: RequestSpec, decision: Decision) -> bool:
         """Say that a request is in progress, if that is still to be said; answers as `_written`."""
         if not decision.begins:
             return True
@@ -155,7 +155,7 @@ class ResolutionRun:
         begun = dialect.begun(ctx.owner, asked.resolver, decision.deadline, self._clock.now())
         return await self._written(dialect, ctx, begun)
 
-    async def _fetch(self, dialect: Dialect, ctx: OwnerContext, asked: Asked, decision: Decision) -> Again | None:
+    async def _fetch(self, dialect: Dialect, ctx: OwnerContext, asked: RequestSpec, decision: Decision) -> Again | None:
         namespace = ctx.owner_key.namespace
         refusal = self.setup.refusal(asked, namespace)
         if refusal is not None:
@@ -188,7 +188,7 @@ class ResolutionRun:
         condition = find_condition(current, SUCCEEDED)
         return current["metadata"]["uid"] == ctx.owner_uid and (condition is None or condition.status == "Unknown")
 
-    async def _finish(self, dialect: Dialect, ctx: OwnerContext, asked: Asked) -> Again | None:
+    async def _finish(self, dialect: Dialect, ctx: OwnerContext, asked: RequestSpec) -> Again | None:
         ended = self._fetches.ended(ctx.owner_uid)
         assert ended is not None, "that is how it was decided"
         if isinstance(ended.answer, ResolutionError):
@@ -203,7 +203,9 @@ class ResolutionRun:
         self._ended(dialect, ctx, asked, RESOLVED, outcome.fetched_from)
         return None
 
-    async def _fail(self, dialect: Dialect, ctx: OwnerContext, asked: Asked, error: ResolutionError) -> Again | None:
+    async def _fail(
+        self, dialect: Dialect, ctx: OwnerContext, asked: RequestSpec, error: ResolutionError
+    ) -> Again | None:
         started = self._fetches.started(ctx.owner_uid)
         if not await self._written(dialect, ctx, dialect.failed(ctx.owner, error, started, self._clock.now())):
             return Again(requeue_after=_SOON)
@@ -257,7 +259,7 @@ class ResolutionRun:
         except (NotFoundError, ConflictError):
             return  # somebody else has, or there is another one of that name
 
-    def _late(self, dialect: Dialect, ctx: OwnerContext, asked: Asked) -> ResolutionError:
+    def _late(self, dialect: Dialect, ctx: OwnerContext, asked: RequestSpec) -> ResolutionError:
         limit = self.setup.configuration.options.timeout.total_seconds()
         started = self._fetches.started(ctx.owner_uid)
         told = f"resolver {asked.resolver!r} had no result {limit:g} s after the request was created"
@@ -272,7 +274,7 @@ class ResolutionRun:
         self._fetches.forget(uid)
         self._reports.forget(uid)
 
-    def _ended(self, dialect: Dialect, ctx: OwnerContext, asked: Asked, reason: str, fetched_from: str) -> None:
+    def _ended(self, dialect: Dialect, ctx: OwnerContext, asked: RequestSpec, reason: str, fetched_from: str) -> None:
         created = dialect.state(ctx.owner).created
         self._reports.ended(self.setup.label(asked.resolver), reason, fetched_from, created)
         self._forget(ctx.owner_uid)

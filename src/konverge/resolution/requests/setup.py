@@ -16,7 +16,7 @@ from konverge.resolution.policy import Policy
 from konverge.resolution.reasons import Reason
 from konverge.resolution.registry import Registry, those_there_are
 from konverge.resolution.requests.configuration import read_configuration
-from konverge.resolution.requests.dialect import Asked
+from konverge.resolution.requests.dialect import RequestSpec
 from konverge.resolution.requests.figures import UNKNOWN
 from konverge.resolution.requests.lifecycle import Rules, Served
 from konverge.resolution.requests.policies import Policies, read_policies
@@ -79,7 +79,7 @@ class Setup:
         found = self.configuration
         return Rules(found.options.timeout, self._keeps_lifecycle, found.finished_lifetime)
 
-    def served(self, asked: Asked) -> Served:
+    def served(self, asked: RequestSpec) -> Served:
         """Who fetches for a request."""
         if asked.mistake is not None:
             return Served.HERE if self._keeps_lifecycle else Served.NOWHERE
@@ -92,7 +92,7 @@ class Setup:
         is_known = resolver in self.configuration.registry or resolver in self._others()
         return resolver if is_known else UNKNOWN
 
-    def refusal(self, asked: Asked, namespace: str) -> ResolutionError | None:
+    def refusal(self, asked: RequestSpec, namespace: str) -> ResolutionError | None:
         """Why a request fails without anybody being asked; None when that has to be found out."""
         if asked.mistake is not None:
             return asked.mistake
@@ -108,7 +108,7 @@ class Setup:
             return error
         return None
 
-    def nobody(self, asked: Asked) -> ResolutionError:
+    def nobody(self, asked: RequestSpec) -> ResolutionError:
         """The refusal of a request whose resolver nobody serves, with those that somebody does."""
         return self.configuration.registry.unavailable(asked.resolver, self._others())
 

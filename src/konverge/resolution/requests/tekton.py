@@ -19,7 +19,7 @@ from konverge.resolution.reference import Reference, Value
 from konverge.resolution.requests.dialect import (
     IN_PROGRESS,
     SUCCEEDED,
-    Asked,
+    RequestSpec,
     Result,
     conditions_with,
     request_state,
@@ -54,13 +54,13 @@ class TektonRequests:
     gvk = TEKTON_REQUEST
     keeps_content_apart = False
 
-    def asked(self, obj: Object, default_resolver: str) -> Asked:
+    def asked(self, obj: Object, default_resolver: str) -> RequestSpec:
         """What it asks for."""
         metadata = obj["metadata"]
         resolver = (metadata.get("labels") or {}).get(TYPE_LABEL)
         if not isinstance(resolver, str) or not resolver:
             told = f"label {TYPE_LABEL}: expected the name of a resolver, found none"
-            return Asked("", mistake=ResolutionError(Reason.INVALID_PARAMETERS, told))
+            return RequestSpec("", mistake=ResolutionError(Reason.INVALID_PARAMETERS, told))
         spec = obj.get("spec")
         listed = spec.get("params") if isinstance(spec, dict) else None
         params: dict[str, Value] = {}
@@ -68,11 +68,11 @@ class TektonRequests:
             name = entry.get("name") if isinstance(entry, dict) else None
             if not isinstance(name, str) or "value" not in entry or name in params:
                 told = f"spec.params[{place}]: expected a name that is there once, and a value"
-                return Asked(resolver, mistake=ResolutionError(Reason.INVALID_PARAMETERS, told))
+                return RequestSpec(resolver, mistake=ResolutionError(Reason.INVALID_PARAMETERS, told))
             params[name] = entry["value"]  # of which type is looked at with the reference
         account = params.get(_SERVICE_ACCOUNT)
         user = service_account(metadata["namespace"], account if isinstance(account, str) and account else "default")
-        return Asked(resolver, Reference(resolver, params), user)
+        return RequestSpec(resolver, Reference(resolver, params), user)
 
     def state(self, obj: Object) -> RequestState:
         """How far it is."""

@@ -24,8 +24,9 @@ from konverge.component import Component
 from konverge.errors import BuildError
 from konverge.kube.yaml_depth import check_yaml_depth
 from konverge.kube.yaml_loader import ObjectLoader
+from konverge.nearest import did_you_mean
 from konverge.primitives.lifecycle import Resource
-from konverge.testing.version_matrix.fixtures import Expectation, Fixture, did_you_mean
+from konverge.testing.version_matrix.fixtures import Expectation, Fixture
 from konverge.testing.version_matrix.matrix import VersionMatrix
 from konverge.testing.version_matrix.mistakes import shown
 

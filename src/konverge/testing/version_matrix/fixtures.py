@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from konverge.nearest import did_you_mean
 from konverge.testing.version_matrix.regimes import Firing, firing_names
 
-__all__ = ["Expectation", "Fixture", "broken_at", "broken_everywhere", "did_you_mean", "wanted"]
+__all__ = ["Expectation", "Fixture", "broken_at", "broken_everywhere", "wanted"]
 
 S = TypeVar("S")
 
@@ -64,12 +64,6 @@ def broken_everywhere(fixture: Fixture[Any], firings: Mapping[str, Firing]) -> I
                 f"fixture {fixture.name}: mutation {name!r} is required and fires at no version; "
                 f"{_told(fire)}{did_you_mean(name, fire)}"
             )
-
-
-def did_you_mean(word: str, words: Iterable[str]) -> str:
-    """The end of a message about a word that is not among those: the nearest one, where one is near."""
-    near = difflib.get_close_matches(word, [other for other in words if other], n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _told(fire: frozenset[str]) -> str:

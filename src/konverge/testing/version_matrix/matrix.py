@@ -12,12 +12,13 @@ from typing import Any, Generic, TypeVar
 from konverge.component import Component
 from konverge.errors import BuildError, KonvergeError
 from konverge.mutation import failure_of
+from konverge.nearest import did_you_mean
 from konverge.primitives.lifecycle import Resource
 from konverge.primitives.mistakes import function_mistakes
 from konverge.testing.golden.comparing import check_golden_text
 from konverge.testing.golden.run import current_run
 from konverge.testing.golden.text import serialize
-from konverge.testing.version_matrix.fixtures import Fixture, broken_at, broken_everywhere, did_you_mean, wanted
+from konverge.testing.version_matrix.fixtures import Fixture, broken_at, broken_everywhere, wanted
 from konverge.testing.version_matrix.manifest import MANIFEST, changes, manifest_text, recorded_regimes
 from konverge.testing.version_matrix.mistakes import contradictions, shape_mistakes
 from konverge.testing.version_matrix.regimes import Firing, Regime, differences, firing_of, regimes_of

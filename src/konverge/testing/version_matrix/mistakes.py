@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeGuard
 
-from konverge.testing.version_matrix.fixtures import Fixture, did_you_mean, wanted
+from konverge.nearest import did_you_mean
+from konverge.testing.version_matrix.fixtures import Fixture, wanted
 
 __all__ = ["contradictions", "shape_mistakes", "shown"]
 

@@ -19,7 +19,7 @@ from konverge.box.expressions.schedule import (
     time_of_day,
     within,
 )
-from konverge.box.expressions.values import kind_of, nearest, text_of
+from konverge.box.expressions.values import hint, kind_of, text_of
 from konverge.kube.times import format_time, parse_time
 
 __all__ = ["CRON", "TIMES"]
@@ -133,7 +133,7 @@ def cron_from_map(fields: Mapping[str, Any]) -> str:
     """The schedule of its fields; those not there are `*`: `cronFromMap({"hour": 3, "minute": 0})` is `0 3 * * *`."""
     unknown = sorted(set(fields) - set(CRON_FIELDS))
     if unknown:
-        raise ValueError(f"there is no field {unknown[0][:20]}{nearest(unknown[0], CRON_FIELDS)}")
+        raise ValueError(f"there is no field {unknown[0][:20]}{hint(unknown[0], CRON_FIELDS)}")
     return cron_normalize(" ".join(text_of(fields.get(name, "*")) for name in CRON_FIELDS))
 
 
@@ -152,7 +152,7 @@ def cron_field(schedule: str, field: str) -> str:
     """One field by name: `cronField("0 3 * * 1-5", "dayOfWeek")` is `1-5`."""
     found = cron_to_map(schedule).get(field)
     if found is None:
-        raise ValueError(f"there is no field {field[:20]}{nearest(field, CRON_FIELDS)}")
+        raise ValueError(f"there is no field {field[:20]}{hint(field, CRON_FIELDS)}")
     return str(found)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from konverge.nearest import did_you_mean
 from konverge.resolution.errors import ResolutionError
-from konverge.resolution.nearest import did_you_mean
 from konverge.resolution.parameters import invalid
 from konverge.resolution.reasons import Reason
 

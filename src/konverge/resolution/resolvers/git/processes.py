@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import asyncio
 from asyncio.subprocess import PIPE
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from konverge.cancellation import to_its_end
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 
@@ -95,30 +97,45 @@ async def run(
         ResolutionError: ``Internal``: it cannot be started.
     """
     bounds = (limits.memory_bytes // 1024, -(-limits.file_bytes // _BLOCK), limits.cpu_seconds)
+    launched = [_SHELL, "-c", _LAUNCH, _SHELL, *map(str, bounds), input_path, *arguments]
     watched = _Watched(limits.output_bytes)
-    try:
-        transport, _ = await asyncio.get_running_loop().subprocess_exec(
-            lambda: watched, _SHELL, "-c", _LAUNCH, _SHELL, *map(str, bounds), input_path, *arguments,
-            env=dict(environment), cwd=folder, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True,
-        )  # fmt: skip
-    except OSError as error:
-        told = f"{arguments[0]} cannot be started: {error.strerror or type(error).__name__}"
-        raise ResolutionError(Reason.INTERNAL, told) from None
-    watching = [] if until_too_much is None else [asyncio.create_task(until_too_much(transport.get_pid()))]
-    try:
-        await asyncio.wait([watched.gone, *watching], return_when=asyncio.FIRST_COMPLETED)
-        is_starved = not watched.gone.done()
-    finally:
-        for each in watching:
-            each.cancel()
-        watched.let_go()
+    async with _running(watched, launched, env=dict(environment), cwd=folder) as transport:
+        watching = [] if until_too_much is None else [asyncio.create_task(until_too_much(transport.get_pid()))]
         try:
-            await _until_gone(watched)
+            await asyncio.wait([watched.gone, *watching], return_when=asyncio.FIRST_COMPLETED)
+            is_starved = not watched.gone.done()
         finally:
-            transport.close()
+            for each in watching:
+                each.cancel()
     status = transport.get_returncode()
     errors = watched.errors.decode("utf-8", "replace")
     return Finished(-1 if status is None else status, bytes(watched.output), errors, watched.is_cut, is_starved)
+
+
+@asynccontextmanager
+async def _running(
+    watched: _Watched, launched: Sequence[str], **options: Any
+) -> AsyncIterator[asyncio.SubprocessTransport]:
+    """A program, as long as the block runs; then it is gone with all that it has started, however the block is left."""
+    starting = asyncio.create_task(
+        asyncio.get_running_loop().subprocess_exec(
+            lambda: watched, *launched, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True, **options
+        )
+    )
+    try:
+        try:
+            transport, _ = await to_its_end(starting)  # half a start would leave processes that nobody knows
+        except OSError as error:
+            told = f"{launched[0]} cannot be started: {error.strerror or type(error).__name__}"
+            raise ResolutionError(Reason.INTERNAL, told) from None
+        yield transport
+    finally:
+        if starting.exception() is None:
+            watched.let_go()
+            try:
+                await to_its_end(watched.gone)  # the folder is removed after this
+            finally:
+                starting.result()[0].close()
 
 
 class _Watched(asyncio.SubprocessProtocol):
@@ -172,15 +189,3 @@ class _Watched(asyncio.SubprocessProtocol):
         """Close the lifeline."""
         if self._lifeline is not None:
             self._lifeline.close()
-
-
-async def _until_gone(watched: _Watched) -> None:
-    """Wait for the end, also while being cancelled: the folder is removed after this."""
-    is_cancelled = False
-    while not watched.gone.done():
-        try:
-            await asyncio.shield(watched.gone)
-        except asyncio.CancelledError:
-            is_cancelled = True
-    if is_cancelled:
-        raise asyncio.CancelledError

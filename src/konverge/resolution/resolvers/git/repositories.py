@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from konverge.nearest import nearest
 from konverge.resolution.errors import ResolutionError
-from konverge.resolution.nearest import nearest
 from konverge.resolution.reasons import Reason
 from konverge.resolution.resolvers.git import commands
 from konverge.resolution.resolvers.git.commands import Connection
