@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import json
+import warnings
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -119,3 +121,21 @@ async def test_leaving_the_cluster_ends_its_connections() -> None:
             await session.get(url)
 
     assert rest == b""
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_one_who_is_cancelled_while_it_begins_to_serve_leaves_no_port(turns: int) -> None:
+    async def cancelled() -> None:
+        async with LocalCluster(clock=SystemClock(), entropy=SeededEntropy(), players=False) as embedded:
+            serving = asyncio.create_task(embedded.serve())
+            for _ in range(turns):
+                await asyncio.sleep(0)  # noqa: TID251  # no time passes: it goes on by one step
+            serving.cancel()
+            await asyncio.wait([serving])
+
+    gc.collect()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ResourceWarning)
+        asyncio.run(cancelled())
+        gc.collect()
+    assert [str(warning.message) for warning in told] == []

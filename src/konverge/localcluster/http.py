@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
+from konverge.cancellation import to_its_end
 from konverge.errors import ForbiddenError
 from konverge.localcluster.answers import Answer, Request, StreamAnswer, failure
 from konverge.localcluster.bodies import MAXIMUM_BYTES, too_large
@@ -39,12 +40,12 @@ async def served(handler: RequestHandler, port: int = 0) -> AsyncIterator[str]:
     await runner.setup()
     try:
         site = web.TCPSite(runner, _HOST, port, reuse_address=True)
-        await site.start()
+        await to_its_end(site.start())  # in the middle of it, its socket is nobody's yet
         bound = runner.addresses[0][1]
         yield f"http://{_HOST}:{bound}"
     finally:
         handler.close()
-        await runner.cleanup()
+        await to_its_end(runner.cleanup())
 
 
 class _Adapter:
