@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from konverge import Operator
 from konverge.client.connect import connect
+from konverge.clock import SeededEntropy, SimulatedClock
+from konverge.errors import ConnectionFailedError, KonvergeError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.localcluster import LocalCluster
 from konverge.testing import Cluster
+from konverge.testing.servers import EmbeddedServer
 
 pytestmark = pytest.mark.anyio
 
@@ -110,3 +117,29 @@ async def test_a_condition_that_does_not_come_is_told_as_it_was_last(
 
 async def test_a_test_may_delete_its_namespace_itself(cluster: Cluster) -> None:
     await cluster.client.delete(NAMESPACE, ObjectKey("", cluster.namespace))
+
+
+async def test_what_cannot_be_entered_leaves_no_connection() -> None:
+    clock = SimulatedClock()
+    async with LocalCluster(clock=clock, entropy=SeededEntropy(), players=False) as embedded:
+        cluster = Cluster(EmbeddedServer(embedded, clock), "not a name")
+
+        with pytest.raises(KonvergeError, match="not a name"):
+            await cluster.__aenter__()
+
+        with pytest.raises(ConnectionFailedError, match="the transport is closed"):
+            await cluster.client.get(NAMESPACE, ObjectKey("", "default"))
+
+
+async def test_one_who_is_cancelled_while_an_operator_stops_hears_of_it(cluster: Cluster) -> None:
+    async def run_for_a_moment() -> None:
+        async with cluster.running(Operator("brief")):
+            leaving.set()
+
+    leaving = asyncio.Event()
+    user = asyncio.create_task(run_for_a_moment())
+    await leaving.wait()
+    user.cancel()
+    await asyncio.wait([user])
+
+    assert user.cancelled()

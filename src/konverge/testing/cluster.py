@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar, overload
 
+from konverge.cancellation import to_its_end
 from konverge.client import Client, Transport
 from konverge.client.sending import Sender
 from konverge.clock import Clock, SystemEntropy
@@ -89,7 +90,10 @@ class Cluster:
 
     async def __aenter__(self) -> Self:
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
-        await self._sender.send("POST", _NAMESPACES, body=namespace)
+        async with AsyncExitStack() as failing:
+            failing.push_async_exit(self._closing)  # nobody leaves what was not entered
+            await self._sender.send("POST", _NAMESPACES, body=namespace)
+            failing.pop_all()
         return self
 
     async def __aexit__(
@@ -205,8 +209,9 @@ class Cluster:
             yield
         finally:
             running.cancel()
-            with suppress(asyncio.CancelledError):
-                await running
+            await to_its_end(asyncio.wait([running]))
+            if not running.cancelled():
+                running.result()
 
     async def until_condition(
         self, gvk: GroupVersionKind, name: str, *, type: str = "Ready", status: str = "True", reason: str = ""
