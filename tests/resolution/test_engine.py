@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import timedelta
 from typing import Any
 
@@ -277,6 +278,28 @@ async def test_who_comes_while_a_fetch_that_nobody_wants_any_more_ends_begins_an
     assert len(flights) == 0
 
 
+async def test_who_is_cancelled_again_waits_too_until_nothing_is_left_of_the_fetch() -> None:
+    flights: Flights[str, int] = Flights()
+    left: list[str] = []
+
+    async def slow() -> int:
+        left.append("process")
+        try:
+            await CLOCK.sleep(100)
+        finally:
+            await CLOCK.sleep(1)
+            left.remove("process")
+        return 1
+
+    given_up = asyncio.create_task(flights.join("same", slow))
+    await CLOCK.sleep(1)
+    for _ in range(2):
+        given_up.cancel()
+        await CLOCK.sleep(0.1)
+    await asyncio.wait([given_up])
+    assert (given_up.cancelled(), left) == (True, [])
+
+
 async def test_what_moves_costs_only_finding_out_where_it_is() -> None:
     shelf = Shelf(latest="7")
     engine = engine_of(shelf)
@@ -427,6 +450,29 @@ async def test_others_go_on_while_large_content_is_read() -> None:
         await engine_of(Shelf(lambda fetch, calls: large)).resolve(ref(), WEB)
         going.cancel()
     assert turns > 100
+
+
+async def test_who_is_cancelled_again_keeps_the_place_until_the_thread_that_reads_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def read(data: bytes, kinds: object) -> dict[str, Any]:
+        begun.set()
+        may_end.wait(10)
+        return {}
+
+    monkeypatch.setattr("konverge.resolution.engine.check_content", read)
+    large = Resolved(b"a" * 20_000, Source("https://a.example/box", {}))
+    given_up = asyncio.create_task(engine_of(Shelf()).judge(ref(), WEB, large))
+    await asyncio.to_thread(begun.wait, 10)
+    for _ in range(2):
+        given_up.cancel()
+        await CLOCK.sleep(0)
+    assert not given_up.done()
+    may_end.set()
+    await asyncio.wait([given_up])
+    assert given_up.cancelled()
 
 
 async def test_what_is_recorded_of_content_is_bounded() -> None:

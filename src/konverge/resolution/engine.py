@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from konverge.cancellation import to_its_end
 from konverge.clock import Clock, Entropy
 from konverge.kube import Object
 from konverge.network import Bounds
@@ -208,10 +209,7 @@ class Engine:
             return check_content(data, self.options.kinds)
         async with self._reading.place("", namespace):
             reading = asyncio.get_running_loop().run_in_executor(None, check_content, data, self.options.kinds)
-            try:
-                return await asyncio.shield(reading)
-            finally:
-                await asyncio.wait([reading])  # a thread cannot be cancelled; its place is free when it has ended
+            return await to_its_end(reading)  # a thread cannot be cancelled; its place is free when it has ended
 
     def _admitted_there(self, plan: Plan, reference: Reference, resolved: Resolved) -> Admission:
         """What policies ask for of content from where it was in the end, which may not be what was asked for."""

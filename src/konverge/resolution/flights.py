@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from konverge.cancellation import to_its_end
+
 __all__ = ["Flights"]
 
 K = TypeVar("K", bound=Hashable)
@@ -61,7 +63,7 @@ class Flights(Generic[K, V]):
                 self._drop(key, flight.task)
                 flight.task.cancel()
                 # Its processes and connections are gone before this returns; what it ends with is nobody's business.
-                await asyncio.wait([flight.task])
+                await to_its_end(asyncio.wait([flight.task]))
 
     def _drop(self, key: K, task: asyncio.Task[V] | None) -> None:
         flight = self._flights.get(key)
