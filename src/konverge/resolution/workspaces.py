@@ -65,9 +65,8 @@ class Folders:
             ResolutionError: ``TooLarge``: it was cancelled for that.
         """
         made = Path(tempfile.mkdtemp(dir=self._own))
-        inside = asyncio.current_task()
-        assert inside is not None
         excess = ""
+        until_too_much = asyncio.timeout(None)
 
         async def watch() -> None:
             nonlocal excess
@@ -78,17 +77,17 @@ class Folders:
                     excess = f"more than {max_bytes} bytes on disk"
                 elif self._shared.is_too_much(made, size, max_bytes=self._max_bytes):
                     excess = f"the most of the {self._max_bytes} bytes on disk for all that is fetched now"
-            inside.cancel()
+            until_too_much.reschedule(asyncio.get_running_loop().time())
 
         watching = asyncio.create_task(watch())
         try:
-            yield made
-            if excess:
-                await self._clock.sleep(0)  # takes the cancellation that is on its way
-        except asyncio.CancelledError:
-            if excess and inside.uncancel() == 0:
-                raise ResolutionError(Reason.TOO_LARGE, f"the source takes {excess}") from None
-            raise
+            # A plain `Task.cancel` would have to be taken back, however the block ends then.
+            async with until_too_much:
+                yield made
+        except TimeoutError:
+            if not until_too_much.expired():
+                raise
+            raise ResolutionError(Reason.TOO_LARGE, f"the source takes {excess}") from None
         finally:
             watching.cancel()
             # Not in a thread, as making it: a cancellation in the meantime would leave it behind.

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from konverge.clock import SystemClock
 from konverge.resolution import Reason, ResolutionError
+from konverge.resolution.resolvers.git import repositories
 from konverge.resolution.resolvers.git.processes import run
 from konverge.resolution.workspaces import Folders
 from tests.resolution.git.samples import LIMITS, PATH, fetch_of, files_in, processes_in, resolve
@@ -97,6 +100,48 @@ async def test_a_folder_that_grows_too_large_ends_what_is_done_in_it(folder: Pat
             )  # fmt: skip
     assert caught.value.reason is Reason.TOO_LARGE
     assert files_in(folder) == ["lock"]
+
+
+async def test_files_that_are_written_while_a_fetch_is_cancelled_go_with_its_folder(
+    server: GitServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_go_on, ended = threading.Event(), threading.Event(), threading.Event()
+    make_repository = repositories._make_repository
+
+    def slowly(*given: Any) -> None:
+        begun.set()
+        may_go_on.wait(10)
+        make_repository(*given)
+        ended.set()
+
+    monkeypatch.setattr(repositories, "_make_repository", slowly)
+    fetch = fetch_of(folder, {"url": server.url("boxes.git"), "pathInRepo": "box.yaml"})
+    fetching = asyncio.create_task(resolve(fetch))
+    await asyncio.to_thread(begun.wait, 10)
+    for _ in range(2):
+        fetching.cancel()
+        await turn(1)
+    may_go_on.set()
+    await asyncio.wait([fetching])
+    await asyncio.to_thread(ended.wait, 10)
+    assert (fetching.cancelled(), files_in(folder)) == (True, ["lock"])
+
+
+async def test_what_fails_when_its_folder_is_too_large_is_not_taken_for_cancelled_afterwards(folder: Path) -> None:
+    folders, task = Folders(SystemClock(), folder), asyncio.current_task()
+    assert task is not None
+
+    async def fail_when_ended() -> None:
+        async with folders.folder(max_bytes=0) as mine:
+            (mine / "file").write_text("much")
+            try:
+                await asyncio.get_running_loop().create_future()
+            finally:
+                raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        await fail_when_ended()
+    assert task.cancelling() == 0
 
 
 async def test_a_server_that_stops_in_the_middle_is_unreachable(faults: FaultServer, folder: Path) -> None:

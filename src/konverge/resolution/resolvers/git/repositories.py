@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from konverge.cancellation import to_its_end
 from konverge.nearest import nearest
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
@@ -95,7 +96,7 @@ class Repository:
             commands.KNOWN_HOSTS: credential.known_hosts,
             commands.CERTIFICATES: certificates.encode(),
         }
-        await asyncio.to_thread(_write_private, self._folder, secrets)
+        await _written(_write_private, self._folder, secrets)
 
     async def commit(self, revision: str) -> str:
         """The commit that a branch, a tag or a reference names.
@@ -162,13 +163,13 @@ class Repository:
 
     async def _fetched(self, commit: str, *, is_filtered: bool) -> Finished:
         files = commands.repository_files(commit, is_filtered=is_filtered)
-        await asyncio.to_thread(_make_repository, self._folder / commands.REPOSITORY, files)
+        await _written(_make_repository, self._folder / commands.REPOSITORY, files)
         arguments = commands.fetch(commit, is_filtered=is_filtered)
         return await self._run(arguments, _HEADERS_BYTES, self._bounds.repository_bytes, is_filtered=is_filtered)
 
     async def _read(self, commit: str, path: str, max_bytes: int, *, is_filtered: bool) -> tuple[Finished, File | None]:
         asked = self._folder / commands.INPUT
-        await asyncio.to_thread(asked.write_bytes, batch_input(commit, path))
+        await _written(asked.write_bytes, batch_input(commit, path))
         file_bytes = min(self._bounds.repository_bytes, max(_SMALL_FILES, _ONE_FILE_FACTOR * max_bytes))
         finished = await self._run(
             commands.cat_file(),
@@ -243,6 +244,11 @@ class Repository:
             path=path,
             commit=commit,
         )
+
+
+async def _written(write: Callable[..., object], *given: object) -> None:
+    """Have a thread write files; cancelled, wait for it: what it writes after the folder was removed would stay."""
+    await to_its_end(asyncio.to_thread(write, *given))
 
 
 def _write_private(folder: Path, files: dict[str, bytes]) -> None:
