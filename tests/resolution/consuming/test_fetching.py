@@ -9,8 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from konverge.clock import SystemClock
+from konverge.clock import SimulatedClock, SystemClock
 from konverge.kube import GroupVersionKind, ObjectKey
+from konverge.kube.metadata import ObjectMeta
 from konverge.operator.context import OwnerContext
 from konverge.resolution import Reference, ResolutionError
 from konverge.resolution.consuming.asked import Underway
@@ -58,6 +59,36 @@ async def test_what_has_failed_takes_nobodys_place_and_is_not_kept_without_end(m
     assert [each.wakes for each in owners] == [[], [], [], []]
     assert [await _asked(fetches, wrong, each) for each in reversed(owners)] == ["failed", "failed", "failed", "anew"]
     await fetches.end()
+
+
+class SlowToEnd:
+    """As much of an engine as fetches need: nothing comes, and what is cancelled takes a second to end."""
+
+    def __init__(self) -> None:
+        self.running = 0
+
+    async def resolve(self, reference: Reference, requester: object) -> None:
+        self.running += 1
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            await SimulatedClock().sleep(1)
+            self.running -= 1
+
+
+async def test_at_the_end_nothing_is_left_whoever_went_before_and_however_often_it_is_cancelled() -> None:
+    engine, clock = cast("Any", SlowToEnd()), SimulatedClock()
+    fetches = OwnerFetches(engine, cast("Any", None), clock, "default", timedelta(minutes=1))
+    for name in ("goes", "stays"):
+        await fetches.fetch(Reference("library", {"path": "a"}), cast("OwnerContext", Pass("web", name)))
+    await clock.sleep(1)
+    fetches.gone(Pass.owner_gvk, cast("ObjectMeta", SimpleNamespace(uid="uid-of-goes")), None)
+    ending = asyncio.create_task(fetches.end())
+    for _ in range(2):
+        await clock.sleep(0.1)
+        ending.cancel()
+    await asyncio.wait([ending])
+    assert (ending.cancelled(), engine.running) == (True, 0)
 
 
 async def _asked(fetches: OwnerFetches, reference: Reference, owner: Pass) -> str:

@@ -4,15 +4,17 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from konverge.client import Client, Transport
 from konverge.client.transport import Response
-from konverge.kube import Condition, GroupVersionKind, ObjectKey, find_condition
+from konverge.clock import SimulatedClock
+from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.operator import Operator, RunOptions
 from konverge.resolution import Fetch
+from konverge.resolution.requests.surroundings import Announcing
 from konverge.runtime.election import LeaderElection
 from konverge.testing import Cluster
 from tests.resolution.requests.desk import EMBEDDED, POLICY, Desk, data_of
@@ -170,6 +172,35 @@ async def policy_says(desk: Desk, name: str, reason: str, *, within: float = 10)
         return condition if condition is not None and condition.reason == reason else None
 
     return await desk.cluster.eventually(found, timeout_seconds=within, describe=f"policy {name}: {reason}")
+
+
+class SlowToHangUp:
+    """As much of a client as who announces needs: no answer comes, and to hang up takes a second."""
+
+    is_connected = False
+
+    async def apply(self, obj: Object, *, field_manager: str, force: bool) -> None:
+        self.is_connected = True
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            await SimulatedClock().sleep(1)
+            self.is_connected = False
+
+
+async def test_who_announces_has_hung_up_at_the_end_however_often_it_is_cancelled() -> None:
+    client, clock = cast("Any", SlowToHangUp()), SimulatedClock()
+
+    async def announce() -> None:
+        async with Announcing(client, "shelf", "system", frozenset({"shelf"}), clock=clock).going_on():
+            await clock.sleep(100)
+
+    announcing = asyncio.create_task(announce())
+    for _ in range(3):
+        await clock.sleep(0.1)
+        announcing.cancel()
+    await asyncio.wait([announcing])
+    assert (announcing.cancelled(), client.is_connected) == (True, False)
 
 
 async def until_announced(desk: Desk, operator: str) -> None:

@@ -9,6 +9,7 @@ from contextvars import Context
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from konverge.cancellation import to_its_end
 from konverge.clock import Clock
 from konverge.kube import GroupVersionKind
 from konverge.kube.metadata import ObjectMeta
@@ -63,6 +64,7 @@ class OwnerFetches:
         self._service_account_name = service_account_name
         self._retry = retry
         self._found: dict[str, _Fetch] = {}
+        self._tasks: set[asyncio.Task[Fetched]] = set()
 
     async def fetch(self, reference: Reference, ctx: OwnerContext) -> Fetched | Underway:
         """What came of a reference, as far as it has; its end wakes the owner.
@@ -100,12 +102,11 @@ class OwnerFetches:
 
     async def end(self) -> None:
         """End all fetches, and wait until nothing is left of them."""
-        tasks = [each.task for each in self._found.values()]
+        for each in self._found.values():
+            each.task.cancel()
         self._found.clear()
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        if tasks := list(self._tasks):  # with those of owners that went a moment ago
+            await to_its_end(asyncio.wait(tasks))
 
     def _begin(self, name: str, reference: Reference, ctx: OwnerContext) -> None:
         self._forget_old()
@@ -118,9 +119,11 @@ class OwnerFetches:
         # Not in the context of the pass that happens to start it: it goes on after that has ended.
         task = asyncio.create_task(self._fetched(reference, requester), context=Context())
         made = self._found[name] = _Fetch(ctx.owner_uid, namespace, task)
+        self._tasks.add(task)
         gvk, key = ctx.owner_gvk, ctx.owner_key
 
         def ended(done: asyncio.Task[Fetched]) -> None:
+            self._tasks.discard(done)
             made.ended = self._clock.now()
             if not done.cancelled():
                 done.exception()  # looked at: the owner may be gone

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from konverge.cache import CacheOptions, Informers
+from konverge.cancellation import to_its_end
 from konverge.client import Client
 from konverge.clock import Clock, Entropy
 from konverge.errors import KonvergeError, describe
@@ -145,7 +146,7 @@ class Announcing:
             yield
         finally:
             telling.cancel()
-            await asyncio.wait([telling])
+            await to_its_end(asyncio.wait([telling]))  # closing a connection takes a moment
 
     async def _keep_telling(self) -> None:
         while True:
