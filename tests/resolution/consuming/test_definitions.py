@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 
 import pytest
@@ -10,6 +11,7 @@ from konverge.errors import ConflictError
 from konverge.kube import Object, ObjectKey
 from konverge.kube.times import format_time
 from konverge.resolution import Digest, Fetch, Reason, ResolutionError
+from konverge.resolution.consuming import Definitions
 from konverge.resolution.requests import REQUEST
 from konverge.resolution.requests.own import request_for
 from tests.resolution.consuming.readers import READER, Readers, ReaderSpec, key_of_page, recorded, written
@@ -110,6 +112,33 @@ async def test_another_reference_is_another_definition_and_the_copy_of_the_forme
         await readers.create("a", reads={"one": "1"})
         await readers.until(reason="Resolved")
         await readers.edit(reads={"one": "2"})
+
+        async def is_new() -> bool:
+            return [base64.b64decode(copy["binaryData"]["content"]) for copy in await copies(readers)] == [NEWER]
+
+        await readers.desk.cluster.eventually(is_new, describe="there is the new copy alone")
+
+
+@in_simulated_time
+async def test_the_copy_of_the_former_goes_too_when_the_process_ends_in_the_middle(
+    readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = Shelf(answer=lambda fetch, calls: BOX if fetch.params["version"] == "1" else NEWER)
+    async with readers.running(shelf):
+        await readers.create("a", reads={"one": "1"})
+        await readers.until(reason="Resolved")
+    reached = asyncio.Event()
+
+    async def get_no_further(*given: object) -> None:
+        reached.set()
+        await asyncio.get_running_loop().create_future()
+
+    with monkeypatch.context() as dying:
+        dying.setattr(Definitions, "_remove_others", get_no_further)
+        async with readers.running(shelf):
+            await readers.edit(reads={"one": "2"})
+            await readers.desk.cluster.eventually(reached.is_set, describe="it was about to remove the former")
+    async with readers.running(shelf):
 
         async def is_new() -> bool:
             return [base64.b64decode(copy["binaryData"]["content"]) for copy in await copies(readers)] == [NEWER]

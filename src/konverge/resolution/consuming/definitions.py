@@ -192,6 +192,8 @@ class Definitions:
                 return fetched
             copy = copy_of(name, written, ctx.owner, fetched)
             definition = read_copy(copy, ctx.owner_uid)  # refused before it is written, if it is no definition
+            # Before it is created: as soon as it is there, no pass comes here any more.
+            await self._remove_others(name, key, ctx)
             try:
                 await ctx.cluster.create(copy)
             except ConflictError:
@@ -199,7 +201,6 @@ class Definitions:
                 definition = read_copy(await ctx.cluster.get(CONFIG_MAP, key, live=True), ctx.owner_uid)
             for asked in (*(each.reference for each in passed_over), reference):
                 await source.let_go(asked, ctx)
-            await self._remove_others(name, key, ctx)
             return definition
         raise combined(passed_over)
 
