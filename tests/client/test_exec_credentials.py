@@ -235,17 +235,16 @@ async def test_cancelling_the_request_ends_the_program_and_all_that_it_started(p
     await until(lambda: not is_running(int(noted.read_text())) or _is_zombie(int(noted.read_text())))
 
 
-@pytest.mark.parametrize("turns", range(10))
-def test_a_program_that_is_cancelled_at_any_moment_and_again_leaves_nothing(programs: Programs, turns: int) -> None:
+def test_a_program_that_is_cancelled_at_any_moment_and_again_leaves_nothing(programs: Programs) -> None:
     noted = programs.folder / "child"
-    found = credentials_of(programs.write(SPAWN_AND_WAIT), args=[str(noted)])
+    plugin = programs.write(SPAWN_AND_WAIT)
 
     async def turn(times: int) -> None:
         for _ in range(times):
             await asyncio.sleep(0)  # noqa: TID251  # no time passes: the loop has its turn
 
-    async def cancelled_twice() -> None:
-        waiting = asyncio.create_task(found.identity())
+    async def cancelled_twice(turns: int) -> None:
+        waiting = asyncio.create_task(credentials_of(plugin, args=[str(noted)]).identity())
         await turn(turns)
         for _ in range(2):
             waiting.cancel()
@@ -255,7 +254,8 @@ def test_a_program_that_is_cancelled_at_any_moment_and_again_leaves_nothing(prog
     gc.collect()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", ResourceWarning)
-        asyncio.run(cancelled_twice())
+        for turns in range(10):
+            asyncio.run(cancelled_twice(turns))
         gc.collect()
     assert [str(warning.message) for warning in told] == []
 
