@@ -8,7 +8,9 @@ import os
 import sys
 import tempfile
 from asyncio.subprocess import PIPE
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,6 +54,25 @@ def test_given_folder_keeps_logs_and_audit_log_after_the_end(tmp_path: Path) -> 
         pass
 
     assert {log.name for log in tmp_path.glob("*.log")} >= {"audit.log", "etcd.log", "kube-apiserver.log", "kwok.log"}
+
+
+@pytest.mark.real
+async def test_what_is_cancelled_while_it_ends_something_ends_it_all_the_same(tmp_path: Path) -> None:
+    async def cancelled(work: Coroutine[Any, Any, None]) -> None:
+        ending = asyncio.create_task(work)
+        await asyncio.sleep(0)  # noqa: TID251  # no time passes: it begins
+        ending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await ending
+
+    cluster = await RealCluster(folder=tmp_path).__aenter__()
+    await cancelled(cluster.kill_api_server())
+    await cluster.start_api_server()
+    assert cluster._supervisor is not None
+    supervisor = cluster._supervisor.pid
+    await cancelled(cluster.__aexit__(None, None, None))
+
+    assert not is_running(supervisor)
 
 
 @pytest.mark.real

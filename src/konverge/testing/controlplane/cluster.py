@@ -18,6 +18,7 @@ from typing import Any, Self
 
 import aiohttp
 
+from konverge.cancellation import to_its_end
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
 from konverge.errors import KonvergeError
 from konverge.testing.controlplane import commands
@@ -100,7 +101,11 @@ class RealCluster:
         """End kube-apiserver at once, as kill -9 does; everything else goes on, and what it stored stays."""
         layout = self._running()
         self._tell({"kill": _API_SERVER})
-        note = _exit_note(layout, _API_SERVER)
+        await to_its_end(self._take_note(layout, _API_SERVER))  # one that stays would tell of the end of the next
+
+    async def _take_note(self, layout: Layout, program: str) -> None:
+        """Wait until the supervisor has noted that a program has ended, and remove the note."""
+        note = layout.memory / f"{program}.exit"
         async with asyncio.timeout(self._start_timeout_seconds):
             while not note.exists():
                 await self._clock.sleep(_POLL_SECONDS)
@@ -128,7 +133,7 @@ class RealCluster:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await asyncio.to_thread(self._stop)
+        await self._stopped()
 
     def __enter__(self) -> Self:
         asyncio.run(self._start())
@@ -149,34 +154,39 @@ class RealCluster:
         for attempt in range(1, _PORT_ATTEMPTS + 1):
             layout = self._prepare(binaries)
             try:
+                self._supervise(layout)
                 await self._run(layout)
             except ControlPlaneError as error:
                 # A free port is only free until somebody else takes it.
                 if attempt < _PORT_ATTEMPTS and "address already in use" in _tail(layout, "kube-apiserver"):
-                    self._stop()
+                    await self._stopped()
                     continue
                 kept = self._keep_logs(layout)
-                self._stop()
+                await self._stopped()
                 raise ControlPlaneError(f"the control plane did not start: {error}\nAll its logs: {kept}") from error
             except BaseException:
-                self._stop()
+                await self._stopped()
                 raise
             self._layout = layout
             return
 
     def _prepare(self, binaries: Path) -> Layout:
-        """Make the folders and start the supervisor that removes them again."""
+        """Choose a port, and make the folders."""
+        port = _free_port(self._entropy)
         memory_backed = _MEMORY_BACKED if _MEMORY_BACKED.is_dir() else None
         memory = Path(tempfile.mkdtemp(prefix="konverge-", dir=memory_backed))
         folder = self._folder or Path(tempfile.mkdtemp(prefix="konverge-"))
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        temporary = [memory] if self._folder else [memory, folder]
+        return Layout(binaries, folder, memory, port)
+
+    def _supervise(self, layout: Layout) -> None:
+        """Start the supervisor, which removes the folders at its end."""
+        temporary = [layout.memory] if self._folder else [layout.memory, layout.folder]
         self._supervisor = subprocess.Popen(
             [sys.executable, "-I", str(_SUPERVISOR), *map(str, temporary)],
             stdin=subprocess.PIPE,
             process_group=0,  # a Ctrl-C is for whoever started us, who then stops us in good order
         )
-        return Layout(binaries, folder, memory, _free_port(self._entropy))
 
     async def _run(self, layout: Layout) -> None:
         try:
@@ -242,6 +252,10 @@ class RealCluster:
             shutil.copy(log, kept)
         return kept
 
+    async def _stopped(self) -> None:
+        """The same as `_stop`, also for one who is cancelled meanwhile: what waits in a thread would go on alone."""
+        await to_its_end(asyncio.to_thread(self._stop))
+
     def _stop(self) -> None:
         """Let go of the leash and wait until the supervisor has ended everything; safe to repeat."""
         self._layout = None
@@ -282,11 +296,6 @@ def _tail(layout: Layout, program: str) -> str:
     except FileNotFoundError:
         return ""
     return "\n".join(f"  {line}" for line in printed[-_LOG_TAIL_LINES:])
-
-
-def _exit_note(layout: Layout, program: str) -> Path:
-    """Where the supervisor notes that a program has ended."""
-    return layout.memory / f"{program}.exit"
 
 
 def _session(layout: Layout, token: str) -> aiohttp.ClientSession:
