@@ -14,6 +14,12 @@ __all__ = ["main"]
 
 def main() -> None:
     """The entry point of the ``konverge`` script."""
-    from konverge.cli.program import run
+    try:
+        from konverge.cli.program import run
+        from konverge.cli.signals import sigterm_is_ctrl_c
 
-    sys.exit(run(sys.argv[1:]))
+        sigterm_is_ctrl_c()
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # in the middle of an import, or of telling what went wrong
+        code = 130  # that of `run`
+    sys.exit(code)

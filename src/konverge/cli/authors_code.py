@@ -7,7 +7,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -16,6 +16,8 @@ from konverge.errors import ConfigurationError
 __all__ = ["ends_within", "printing_to_stderr"]
 
 T = TypeVar("T")
+
+_INTERRUPTED_SECONDS = 2.5
 
 
 @contextmanager
@@ -43,7 +45,9 @@ class _Outcome(Generic[T]):
         self.error: BaseException | None = None
 
 
-def ends_within(seconds: float, call: Callable[[], T], what: str) -> T:
+def ends_within(
+    seconds: float, call: Callable[[], T], what: str, *, interrupt: Callable[[], object] | None = None
+) -> T:
     """The result of a call, which runs in a thread that nobody waits for any longer than that.
 
     A thread cannot be ended; a daemon's ends with the process.
@@ -52,6 +56,7 @@ def ends_within(seconds: float, call: Callable[[], T], what: str) -> T:
         seconds: How long it may take.
         call: What to do.
         what: What it is called in the message.
+        interrupt: Asks the call to end, where a Ctrl-C is to leave nothing that it has started; then it has a moment.
 
     Raises:
         konverge.errors.ConfigurationError: It did not come to an end, with the place where it is; or it was ended by
@@ -59,16 +64,27 @@ def ends_within(seconds: float, call: Callable[[], T], what: str) -> T:
         Exception: Whatever the call raises.
     """
     outcome: _Outcome[T] = _Outcome()
+    ended = threading.Event()
 
     def run() -> None:
         try:
             outcome.results.append(call())
         except BaseException as error:  # noqa: BLE001  # also SystemExit, which would end the thread without a word
             outcome.error = error
+        finally:
+            ended.set()
 
     thread = threading.Thread(target=run, name=what, daemon=True)
     thread.start()
-    thread.join(seconds)
+    try:
+        ended.wait(seconds)  # an interrupted `Thread.join` takes the thread for ended
+    except KeyboardInterrupt:  # of which the thread hears nothing
+        if interrupt is not None:
+            interrupt()
+            for _ in range(2):
+                with suppress(KeyboardInterrupt):  # pressed again
+                    ended.wait(_INTERRUPTED_SECONDS)
+        raise
     if outcome.results:
         return outcome.results[0]
     if outcome.error is None:

@@ -28,10 +28,12 @@ from konverge.box.simulation import (
     simulate,
 )
 from konverge.box.simulation.model import KIND
+from konverge.cancellation import to_its_end
 from konverge.cli.box import read_box
 from konverge.cli.box_surroundings import read_answers, read_given, surroundings_options
 from konverge.cli.failures import ExitCode
 from konverge.cli.program import is_verbose, verbose_option
+from konverge.cli.signals import interrupted_by_signals
 from konverge.client import Client, HttpTransport, cluster_config
 from konverge.clock import SeededEntropy, SimulatedClock, SimulatedLoop, SystemClock, SystemEntropy
 from konverge.crd import definition_of, sample_objects
@@ -132,8 +134,9 @@ def _run(kind: Where, namespace: str, starts_at: datetime, job: Callable[[Simula
 async def _on(
     opening: AbstractAsyncContextManager[SimulatedCluster], job: Callable[[SimulatedCluster], Awaitable[bool]]
 ) -> bool:
-    async with opening as cluster:
-        return await job(cluster)
+    with interrupted_by_signals():
+        async with opening as cluster:
+            return await job(cluster)
 
 
 @asynccontextmanager
@@ -156,9 +159,13 @@ async def _of_kubeconfig(namespace: str) -> AsyncIterator[SimulatedCluster]:
         try:
             yield SimulatedCluster(client, transport, clock, SystemEntropy(), namespace, is_embedded=False)
         finally:
-            await transport.close()
-            with suppress(KonvergeError):  # it was not made, or what has gone wrong is known already
-                await client.delete(_NAMESPACE, ObjectKey("", namespace))
+            await to_its_end(_leave(client, transport, namespace))
+
+
+async def _leave(client: Client, transport: HttpTransport, namespace: str) -> None:
+    await transport.close()
+    with suppress(KonvergeError):  # it was not made, or what has gone wrong is known already
+        await client.delete(_NAMESPACE, ObjectKey("", namespace))
 
 
 async def _simulated(loaded: LoadedSimulation, cluster: SimulatedCluster) -> bool:

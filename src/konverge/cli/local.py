@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import click
@@ -23,7 +23,7 @@ from konverge.cli.failures import ExitCode
 from konverge.cli.instances import Instance, Record
 from konverge.cli.kubeconfig_file import kubeconfig, write_kubeconfig
 from konverge.cli.program import verbose_option
-from konverge.cli.signals import until_told_to_stop
+from konverge.cli.signals import abort_when, until_told_to_stop
 from konverge.clock import SystemClock, SystemEntropy
 from konverge.errors import ConfigurationError, KonvergeError
 
@@ -116,10 +116,17 @@ def _export(record: Record) -> str:
 
 
 async def _serve(instance: Instance, kind: str, port: int, file: Path) -> None:
-    """Be the server until told to stop."""
+    """Be the server until told to stop; told so while it starts, it gives up.
+
+    Raises:
+        click.Abort: It was told so before it was ready.
+    """
     with instance.held(), until_told_to_stop() as told:
         cluster = _embedded(instance, port, file) if kind == "embedded" else _real(file)
-        async with cluster as url:
+        async with asyncio.TaskGroup() as starting, AsyncExitStack() as stack:
+            interruption = starting.create_task(abort_when(told))
+            url = await stack.enter_async_context(cluster)
+            interruption.cancel()
             record = Record(pid=os.getpid(), kind=kind, url=url, kubeconfig=str(file))
             instance.announce(record)
             click.echo(f'cluster "{instance.name}" ({kind}) is up at {url}', err=True)
@@ -161,6 +168,11 @@ def _start_server(instance: Instance, kind: str, port: int, file: Path) -> Recor
         return asyncio.run(_until_ready(instance, server))
     except BaseException:
         server.terminate()
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                server.wait(_STOP_SECONDS)
+        finally:
+            server.kill()
         raise
 
 

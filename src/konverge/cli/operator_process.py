@@ -63,17 +63,20 @@ async def operator_process(file: Path, kubeconfig: Path, namespace: str, log: Pa
     command = [sys.executable, "-m", "konverge", "run", str(file), "--kubeconfig", str(kubeconfig)]
     command += ["--namespace", namespace, "--install-crds"]
     with log.open("wb") as output:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            process_group=0,  # a Ctrl-C is for us, who then end it
+        starting = asyncio.create_task(
+            asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                process_group=0,  # a Ctrl-C is for us, who then end it
+            )
         )
-    try:
-        yield OperatorProcess(process, log)
-    finally:
-        await to_its_end(_stop(process))
+        try:
+            yield OperatorProcess(await to_its_end(starting), log)  # half a start leaves a process that nobody knows
+        finally:
+            if starting.exception() is None:
+                await to_its_end(_stop(starting.result()))
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
@@ -81,8 +84,10 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
     with suppress(ProcessLookupError):
         process.terminate()
     try:
-        async with asyncio.timeout(_STOP_SECONDS):
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_STOP_SECONDS):
+                await process.wait()
+    finally:
+        if process.returncode is None:
+            process.kill()
             await process.wait()
-    except TimeoutError:
-        process.kill()
-        await process.wait()

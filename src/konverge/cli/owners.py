@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -107,15 +109,24 @@ def within(seconds: float, work: Callable[[], Awaitable[T]], what: str) -> T:
     Raises:
         konverge.errors.KonvergeError: It did not end in time.
     """
+    cancellations: list[Callable[[], object]] = []
 
     async def limited() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        cancellations.append(partial(asyncio.get_running_loop().call_soon_threadsafe, task.cancel))
         try:
             async with asyncio.timeout(seconds):
                 return await work()
         except TimeoutError:
             raise KonvergeError(f"{what} did not come to an end in {seconds:g} s; --timeout allows more") from None
 
-    return ends_within(seconds + _THREAD_SECONDS, lambda: asyncio.run(limited()), what)
+    def interrupt() -> None:
+        with suppress(RuntimeError):  # the loop is closed: it has ended by itself
+            for cancel in cancellations:
+                cancel()
+
+    return ends_within(seconds + _THREAD_SECONDS, lambda: asyncio.run(limited()), what, interrupt=interrupt)
 
 
 def find_owner(operator: Operator, text: str) -> NamedOwner | OwnerInFile:
