@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import re
 import socket
@@ -59,17 +60,19 @@ def parse_address(text: str) -> Address | None:
     return Address(_LOOPBACK if host is None else host.strip("[]"), int(found["port"]))
 
 
-def listening_socket(address: Address, what: str) -> socket.socket:
+async def listening_socket(address: Address, what: str) -> socket.socket:
     """A socket that listens there; one for all interfaces takes IPv4 and IPv6 where the machine has both.
 
-    A name is looked up, which blocks.
+    A name is looked up in a thread. The socket is made here: cancelled, a thread would leave it to nobody.
 
     Raises:
         ConfigurationError: That is not possible, for example because the port is taken.
     """
     try:
         if address.host:
-            family, _, _, _, place = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
+            loop = asyncio.get_running_loop()
+            found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+            family, _, _, _, place = found[0]
             return socket.create_server(place[:2], family=family, backlog=_BACKLOG)
         return _on_all_interfaces(address.port)
     except OSError as error:

@@ -13,15 +13,17 @@ import logging
 import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
+from konverge.cancellation import to_its_end
 from konverge.clock import Clock
+from konverge.runtime.beside import beside
 
-__all__ = ["Connections", "Presence"]
+__all__ = ["Connections", "Presence", "set_up"]
 
 _SHUTDOWN_SECONDS = 1.0
 _NO_FILES_SECONDS = 0.1
@@ -86,21 +88,16 @@ class Connections:
     @asynccontextmanager
     async def accepted(self, listening: socket.socket) -> AsyncIterator[None]:
         """Accept while the block runs. Connections that are past their handshake stay then; they are the server's."""
-        accepting = asyncio.create_task(self._accept(listening))
-        try:
+        async with beside(self._accept(listening)):
             yield
-        finally:
-            accepting.cancel()
-            await asyncio.wait([accepting])
 
     async def _accept(self, listening: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
         listening.setblocking(False)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._hang_up_on_the_silent())
             while True:
                 try:
-                    connected, _ = await loop.sock_accept(listening)
+                    connected = await _next_connection(listening)
                 except OSError as problem:
                     # Out of files, most likely, and they may all be ours.
                     self._log.warning("a connection cannot be accepted now: %s", problem.strerror or problem)
@@ -161,6 +158,40 @@ class Connections:
         if chosen is not None:
             _end(chosen)
         return chosen is not None
+
+
+@asynccontextmanager
+async def set_up(runner: web.AppRunner) -> AsyncIterator[web.Server]:
+    """The server that aiohttp makes, while the block runs.
+
+    At its end, requests under way may end within the time that the runner was given; what still runs then is cancelled.
+    Being cancelled changes nothing of that: half a clean-up would leave connections, and handlers at work, that nobody
+    looks after.
+    """
+    try:
+        await runner.setup()
+        assert runner.server is not None
+        yield runner.server
+    finally:
+        await to_its_end(runner.cleanup())
+
+
+async def _next_connection(listening: socket.socket) -> socket.socket:
+    """Wait for whoever connects next.
+
+    Not with `loop.sock_accept`: when that is cancelled in the turn in which somebody connects, it has accepted a
+    connection that nobody gets to know of.
+    """
+    loop = asyncio.get_running_loop()
+    while True:
+        there = asyncio.Event()
+        loop.add_reader(listening, there.set)
+        try:
+            await there.wait()
+        finally:
+            loop.remove_reader(listening)
+        with suppress(BlockingIOError):  # it is somebody else's by now, or has gone
+            return listening.accept()[0]
 
 
 def _end(connection: RequestHandler) -> None:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from konverge.clock import Clock, SystemClock
+from konverge.runtime.beside import beside
 from konverge.runtime.serving.exposition import Exposition, Snapshot, new_registries
 from konverge.runtime.serving.observed_conditions import ConditionCounts
 from konverge.runtime.serving.observed_passes import BreakerOpening, ControllerMetrics, PassMetrics, RequestMetrics
@@ -88,12 +89,8 @@ class Metrics:
     async def measuring(self) -> AsyncIterator[None]:
         """Count the collector's pauses and the event loop's lateness while the block runs."""
         with self.process.counting_pauses():
-            watching = asyncio.create_task(self.process.watch_lag(), name="event loop lag")
-            try:
+            async with beside(self.process.watch_lag(), name="event loop lag"):
                 yield
-            finally:
-                watching.cancel()
-                await asyncio.wait([watching])
 
     def snapshot(self) -> Snapshot:
         """A copy of everything as it is now; in the event loop. What it costs grows with series, not with objects."""

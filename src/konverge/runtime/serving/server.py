@@ -21,7 +21,7 @@ from konverge.clock import Clock
 from konverge.runtime.serving.addresses import Address, listening_socket
 from konverge.runtime.serving.authentication import Authenticator, bearer_token
 from konverge.runtime.serving.connection_log import connection_log
-from konverge.runtime.serving.connections import Connections, Presence
+from konverge.runtime.serving.connections import Connections, Presence, set_up
 
 __all__ = ["Handler", "ReadServer", "authenticated"]
 
@@ -86,14 +86,11 @@ class ReadServer:
 
     async def __aenter__(self) -> ReadServer:
         async with AsyncExitStack() as stack:
-            listening = await asyncio.to_thread(listening_socket, self._address, self._what)
-            stack.push_async_callback(self._runner.cleanup)
-            stack.enter_context(listening)
+            server = await stack.enter_async_context(set_up(self._runner))
+            listening = stack.enter_context(await listening_socket(self._address, self._what))
             self._port = listening.getsockname()[1]
-            await self._runner.setup()
-            assert self._runner.server is not None
             connections = Connections(
-                self._runner.server,
+                server,
                 self._presence,
                 self._tls,
                 self._clock,

@@ -16,6 +16,7 @@ from aiohttp import web
 from konverge.clock import Clock, SystemClock
 from konverge.errors import ConfigurationError
 from konverge.kube import ObjectKey
+from konverge.runtime.beside import beside
 from konverge.runtime.certificates import CertificateFolder
 from konverge.runtime.serving import probes
 from konverge.runtime.serving.addresses import Address, parse_address
@@ -175,8 +176,7 @@ class Serving:
         if self._options.metrics_certificate is not None:
             certificate = await asyncio.to_thread(CertificateFolder, Path(self._options.metrics_certificate))
             metrics.add_certificate(certificate)
-            following = asyncio.create_task(certificate.watch(self._clock), name="certificate of metrics")
-            stack.push_async_callback(_ended, following)
+            await stack.enter_async_context(beside(certificate.watch(self._clock), name="certificate of metrics"))
             tls = certificate.context
         elif self._authenticator is not None and address.host not in _LOOPBACK_HOSTS:
             _log.warning(
@@ -269,11 +269,6 @@ async def _asked(check: Check) -> Outcome:
 
 async def _excluded(check: Check) -> Outcome:
     return Outcome(check.name, is_excluded=True)
-
-
-async def _ended(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.wait([task])
 
 
 def _text(found: ProbeAnswer) -> web.Response:

@@ -24,7 +24,7 @@ from konverge.clock import Clock
 from konverge.errors import ApiError, TooManyRequestsError
 from konverge.runtime.serving.addresses import Address, listening_socket
 from konverge.runtime.serving.connection_log import connection_log
-from konverge.runtime.serving.connections import Connections, Presence
+from konverge.runtime.serving.connections import Connections, Presence, set_up
 from konverge.runtime.webhooks.answering import answer_admission, answer_conversion
 from konverge.runtime.webhooks.bodies import Bodies
 from konverge.runtime.webhooks.hooks import Hooks
@@ -220,25 +220,20 @@ async def served(
         lingering_time=_LINGERING_SECONDS,
         shutdown_timeout=grace_seconds,
     )
-    listening = await asyncio.to_thread(listening_socket, Address(host, port), "the server of the webhooks")
-    try:
-        await runner.setup()
-        assert runner.server is not None
-        limits = application.limits
-        connections = Connections(
-            runner.server,
-            application.presence,
-            context,
-            application.clock,
-            _log,
-            most=limits.connections,
-            silent_seconds=limits.receive_seconds,
-        )
-        async with connections.accepted(listening):
-            yield listening.getsockname()[1]
-    finally:
-        listening.close()
-        await runner.cleanup()
+    limits = application.limits
+    async with set_up(runner) as server:
+        with await listening_socket(Address(host, port), "the server of the webhooks") as listening:
+            connections = Connections(
+                server,
+                application.presence,
+                context,
+                application.clock,
+                _log,
+                most=limits.connections,
+                silent_seconds=limits.receive_seconds,
+            )
+            async with connections.accepted(listening):
+                yield listening.getsockname()[1]
 
 
 async def _sent(request: web.Request, response: web.Response, seconds: float) -> web.Response:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import tempfile
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +17,7 @@ from konverge.client import Client
 from konverge.clock import Clock, SystemClock
 from konverge.errors import ConfigurationError, KonvergeError
 from konverge.kube import Object, ObjectKey, ResourceMapping
+from konverge.runtime.beside import beside
 from konverge.runtime.certificates import CertificateFolder
 from konverge.runtime.webhooks.hooks import Hooks
 from konverge.runtime.webhooks.observing import WebhookObserver
@@ -194,9 +195,9 @@ class WebhookServer:
                 renewing = await self._fill(folder)
             self.certificate = await asyncio.to_thread(CertificateFolder, folder)
             poll_seconds = options.poll_interval.total_seconds()
-            await stack.enter_async_context(_beside(self.certificate.watch(self._clock, poll_seconds=poll_seconds)))
+            await stack.enter_async_context(beside(self.certificate.watch(self._clock, poll_seconds=poll_seconds)))
             if renewing is not None:
-                await stack.enter_async_context(_beside(renewing()))
+                await stack.enter_async_context(beside(renewing()))
             application = WebhookApplication(self._hooks, self._clock, limits=options.limits, observer=self._observer)
             self._port = await stack.enter_async_context(
                 served(
@@ -244,19 +245,6 @@ class WebhookServer:
         if self._options.service is not None:
             hosts.append(self._options.service.host)
         return list(dict.fromkeys(hosts))
-
-
-@asynccontextmanager
-async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Let it run beside the block, and end with it. A task group would wrap what the block raises."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-    if not task.cancelled():
-        task.result()
 
 
 def _bracketed(host: str) -> str:

@@ -1,0 +1,116 @@
+"""What is left of servers that are cancelled: while they start, while they serve, and again while they stop."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+import warnings
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import pytest
+
+from konverge.runtime.serving import Serving, ServingOptions, Sources
+from konverge.runtime.webhooks import Hooks, WebhookOptions, WebhookServer
+
+pytestmark = pytest.mark.real_time
+
+Server = Callable[[], AbstractAsyncContextManager[Any]]
+
+
+def probes() -> Serving:
+    return Serving(ServingOptions(metrics_address="0", probe_address="127.0.0.1:0"), Sources())
+
+
+def metrics() -> Serving:
+    return Serving(ServingOptions(metrics_address="127.0.0.1:0", probe_address="0"), Sources())
+
+
+def webhooks() -> WebhookServer:
+    return WebhookServer(WebhookOptions(port=0), Hooks())
+
+
+async def turn(times: int) -> None:
+    for _ in range(times):
+        await asyncio.sleep(0)  # noqa: TID251  # no time passes: the loop has its turn
+
+
+async def cancelled(working: Coroutine[Any, Any, None], *, when: int | asyncio.Event, again: int) -> None:
+    """Cancel it after so many turns, or what has happened, and again so many times; it must be cancelled then."""
+    task = asyncio.create_task(working)
+    if isinstance(when, int):
+        await turn(when)
+    else:
+        async with asyncio.timeout(5):
+            await when.wait()
+    for _ in range(1 + again):
+        task.cancel()
+        await turn(1)
+    await asyncio.wait([task], timeout=5)
+    assert task.cancelled()
+
+
+def left_by(working: Coroutine[Any, Any, None]) -> list[str]:
+    """What is left at its end: tasks, sockets, complaints."""
+    left: list[str] = []
+
+    async def work() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: left.append(context["message"]))
+        await working
+        left.extend(str(other) for other in asyncio.all_tasks() if other is not asyncio.current_task())
+
+    gc.collect()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ResourceWarning)
+        asyncio.run(work())
+        gc.collect()
+    return left + [str(warning.message) for warning in told]
+
+
+async def serve(server: Server) -> None:
+    async with server():
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("turns", range(10))
+@pytest.mark.parametrize("server", [probes, metrics, webhooks])
+def test_a_server_that_is_cancelled_while_it_starts_leaves_nothing(server: Server, turns: int) -> None:
+    assert left_by(cancelled(serve(server), when=turns, again=2)) == []
+
+
+@pytest.mark.parametrize("again", range(1, 4))
+def test_nobody_stays_connected_to_a_server_that_is_cancelled_again_while_it_stops(again: int) -> None:
+    answered = asyncio.Event()
+    kept: list[socket.socket] = []
+
+    async def serve_one() -> None:
+        loop = asyncio.get_running_loop()
+        async with probes() as server:
+            client = socket.create_connection(("127.0.0.1", server.probe_port))
+            kept.append(client)
+            client.setblocking(False)
+            await loop.sock_sendall(client, b"GET /livez HTTP/1.1\r\nHost: here\r\n\r\n")
+            await loop.sock_recv(client, 100)
+            answered.set()
+            await asyncio.Event().wait()
+
+    found = left_by(cancelled(serve_one(), when=answered, again=again))
+    kept[0].close()
+    assert found == []
+
+
+@pytest.mark.parametrize("turns", range(4))
+def test_who_connects_in_the_turn_in_which_a_server_stops_is_hung_up_on(turns: int) -> None:
+    late: list[socket.socket] = []
+
+    async def serve_one() -> None:
+        async with probes() as server:
+            await turn(5)  # it waits for whoever connects
+            late.append(socket.create_connection(("127.0.0.1", server.probe_port)))
+            await turn(turns)
+
+    found = left_by(serve_one())
+    late[0].close()
+    assert found == []
