@@ -1,5 +1,6 @@
 """What a run of an operator has beside its controllers: events, metrics, probes, the check of permissions."""
 
+import asyncio
 import logging
 import sys
 from contextlib import AsyncExitStack, suppress
@@ -11,9 +12,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from konverge.client import Client, HttpTransport, load_kubeconfig
+from konverge.client import Client, HttpTransport, Response, Transport, load_kubeconfig
 from konverge.crd import Metadata, crd_manifest, custom_resource
-from konverge.errors import ConfigurationError, ForbiddenError, InvalidError, ServerError
+from konverge.errors import ConfigurationError, ForbiddenError, InvalidError, NotFoundError, ServerError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator import Operator, OwnerContext, RunOptions
 from konverge.operator.webhooks import AdmissionRequest
@@ -25,6 +26,7 @@ from tests.operator.shops import LOOSE_SHOP, SECRET, SHOP, LooseShop, Shop, Shop
 pytestmark = pytest.mark.anyio
 
 CONFIGURATION = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
+DEFAULTING = GroupVersionKind("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration")
 EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
 
 
@@ -271,6 +273,44 @@ async def test_webhooks_are_served_registered_and_taken_back(town: Town) -> None
         return True
 
     await town.cluster.eventually(is_asked_no_more, describe="nobody asks the webhook any more")
+
+
+class HeldTransport:
+    """Notes when a validating webhook is to be registered, and never sends that."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.stream = transport.stream
+        self.close = transport.close
+        self.is_asked = asyncio.Event()
+
+    async def request(self, method: str, path: str, **options: Any) -> Response:
+        if method == "PATCH" and "validatingwebhook" in path:
+            self.is_asked.set()
+            await asyncio.Event().wait()
+        return await self._transport.request(method, path, **options)
+
+
+@pytest.mark.real_time
+async def test_webhooks_are_taken_back_by_who_is_cancelled_while_registering_and_again_then(town: Town) -> None:
+    operator = an_operator()
+    operator.validates(Shop)(lambda shop, request: None)
+    operator.defaults(Shop)(lambda shop, request: None)
+    options = RunOptions((town.namespace,), webhooks=WebhookOptions(port=0), registers_webhooks=True)
+    transport = HeldTransport(town.cluster.new_transport())
+
+    running = asyncio.create_task(operator.run(Client(transport), options))
+    async with asyncio.timeout(30):
+        await transport.is_asked.wait()
+    assert await town.client.get(DEFAULTING, ObjectKey("", "shops"))
+    for _ in range(4):
+        running.cancel()
+        await asyncio.sleep(0)  # noqa: TID251  # no time passes: it hears of that
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    with pytest.raises(NotFoundError):
+        await town.client.get(DEFAULTING, ObjectKey("", "shops"))
 
 
 async def test_a_flood_of_one_kind_does_not_delay_another(town: Town) -> None:

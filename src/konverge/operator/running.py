@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from konverge.cancellation import to_its_end
 from konverge.client import Client
 from konverge.client.observing import RequestObserver
 from konverge.clock import Clock, Entropy, SystemClock
@@ -26,6 +27,7 @@ from konverge.operator.permissions import permissions_of
 from konverge.operator.reconciling import OwnerPass, Reconciler, component_kinds
 from konverge.operator.registered import Registered, Registration
 from konverge.runtime import Finalizer, OwnerKind, Process, Tenure, tenure_of
+from konverge.runtime.beside import beside
 from konverge.runtime.process import Service
 from konverge.runtime.tracing import Tracing
 from konverge.runtime.webhooks import register, unregister
@@ -217,10 +219,11 @@ class _Run:
         async with Serving(self._options.serving, sources, metrics=self.metrics, client=client, clock=self._clock):
             yield
 
-    def _started(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        task = asyncio.create_task(work, name=name)
-        self._lasting.append(task)
-        return task
+    @asynccontextmanager
+    async def _lasting_beside(self, work: Coroutine[Any, Any, None], name: str) -> AsyncIterator[asyncio.Task[None]]:
+        async with beside(work, name=name) as task:
+            self._lasting.append(task)
+            yield task
 
     def _leases(self) -> dict[str, bool]:
         return {} if self.tenure is None else self.tenure.leases
@@ -233,21 +236,18 @@ class _Run:
             if not self._options.registers_webhooks:
                 yield
                 return
-            applied = self._webhook_manifests(server)
-            await register(self.client, applied)
-            keeping = self._started(
-                server.keep_registered(self.client, lambda: self._webhook_manifests(server), applied=applied),
-                "webhooks' manifests",
-            )
             try:
-                yield
+                applied = self._webhook_manifests(server)
+                await register(self.client, applied)
+                keeping = server.keep_registered(self.client, lambda: self._webhook_manifests(server), applied=applied)
+                async with self._lasting_beside(keeping, "webhooks' manifests"):
+                    yield
             finally:
-                keeping.cancel()
-                await asyncio.wait([keeping])
                 options = self._options.webhooks
                 if options is not None and options.service is None:
-                    # Nobody else answers there: every request for the kinds would be refused from now on.
-                    await self._take_back(server)
+                    # Nobody else answers there: every request for the kinds would be refused from now on. Also of some
+                    # manifests alone, and for those who are cancelled again while they wait for the server.
+                    await to_its_end(self._take_back(server))
 
     async def _take_back(self, server: WebhookServer) -> None:
         """Remove what leads to this process, and leave what another one has put in its place meanwhile."""
@@ -271,13 +271,9 @@ class _Run:
     @asynccontextmanager
     async def _sending_events(self, process: Process) -> AsyncIterator[None]:
         assert self._events is not None
-        sending = self._started(self._events.run(), "events")
-        try:
+        async with self._lasting_beside(self._events.run(), "events") as sending:
             yield
             self._events.stop()
-            await asyncio.wait([sending])
-        finally:
-            sending.cancel()
             await asyncio.wait([sending])
 
     @asynccontextmanager
