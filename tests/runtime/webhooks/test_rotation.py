@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from konverge.runtime.certificates import CertificateFolder
 from konverge.runtime.webhooks import Hooks, WebhookOptions, WebhookServer, unregister
 from konverge.runtime.webhooks.rotation import OVERLAP, Kept, planned
 from konverge.runtime.webhooks.secret import SecretFolder
+from konverge.runtime.webhooks.self_signed import Pair, write_pair
 from konverge.testing import Cluster
 from tests.runtime.webhooks.questions import a_hook
 
@@ -162,6 +164,31 @@ async def test_what_is_registered_follows_the_shared_authorities(cluster: Cluste
         await unregister(cluster.client, server.manifests(name))
 
     assert server.problem
+
+
+async def test_who_is_cancelled_while_a_certificate_is_written_ends_when_it_is(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def slowly(folder: Path, pair: Pair, authorities: bytes) -> None:
+        begun.set()
+        may_go_on.wait(5)
+        write_pair(folder, pair, authorities)
+
+    monkeypatch.setattr("konverge.runtime.webhooks.secret.write_pair", slowly)
+    shared = SecretFolder(cluster.client, ObjectKey(cluster.namespace, "certificate"), tmp_path, HOSTS, cluster.clock)
+    refreshing = asyncio.create_task(shared.refresh())
+    await asyncio.to_thread(begun.wait, 5)
+    for _ in range(2):
+        refreshing.cancel()
+        await asyncio.sleep(0)  # noqa: TID251  # no time passes: it hears of that
+    is_still_writing = not refreshing.done()
+    may_go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await refreshing
+
+    assert is_still_writing
 
 
 async def test_a_certificate_in_a_secret_needs_a_client() -> None:

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+from konverge.cancellation import to_its_end
 from konverge.client import Client
 from konverge.clock import Clock
 from konverge.errors import ConfigurationError, ConflictError, KonvergeError, NotFoundError
@@ -66,7 +67,10 @@ class SecretFolder:
             except ConflictError:
                 continue  # another replica was first: what it wrote is as good
             if wanted != self._written:
-                await asyncio.to_thread(write_pair, self._folder, wanted.server, b"".join(wanted.bundle))
+                # The thread does not end when it is cancelled, and whoever made the folder removes it then: without the
+                # key that would come a moment later.
+                writing = asyncio.to_thread(write_pair, self._folder, wanted.server, b"".join(wanted.bundle))
+                await to_its_end(writing)
                 self._written = wanted
             return
         raise ConfigurationError(
