@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from konverge.client import ClusterConfig, HttpTransport, Tls
+from konverge.client.oidc import OidcCredentials, OidcProvider
+from konverge.clock import SystemClock
 from konverge.network import GuardedHttp, Names, Networks, Trust
 from tests.client.certificates import Authority
 
@@ -135,6 +137,18 @@ async def ask_as_a_client(url: str, authority: bytes, *, answered: asyncio.Event
             await asyncio.Event().wait()
     finally:
         await transport.close()
+
+
+def test_no_connection_outlives_a_refresh_of_a_token_that_is_cancelled(
+    silent: SilentServer, authority: Authority
+) -> None:
+    async def give_up() -> None:
+        provider = OidcProvider("ann", silent.url, "konverge", refresh_token="r0", authority=authority.certificate)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await OidcCredentials(provider, SystemClock()).identity()
+
+    assert left_by(give_up()) == []
 
 
 @pytest.mark.parametrize("ask", [ask_in_a_session, ask_as_a_client])

@@ -50,6 +50,7 @@ class Issuer:
     takes_basic: bool = True
     failure: tuple[int, dict[str, str]] | None = None
     refresh_token: str = "r0"
+    answers: asyncio.Event | None = None
     asked: list[dict[str, str]] = field(default_factory=list)
     issued: list[str] = field(default_factory=list)
 
@@ -69,6 +70,8 @@ class Issuer:
             return web.json_response({"error": "invalid_grant"}, status=400)
         self.issued.append(token(LATER, len(self.issued) + 1))
         self.refresh_token = f"r{len(self.issued)}"
+        if self.answers is not None:
+            await self.answers.wait()
         return web.json_response({"id_token": self.issued[-1], "refresh_token": self.refresh_token})
 
 
@@ -159,6 +162,24 @@ async def test_a_refresh_token_that_another_event_loop_has_used_up_is_no_failure
     first, second = await asyncio.gather(one.identity(), other.identity())
 
     assert first.headers == second.headers == {"authorization": f"Bearer {issuer.issued[0]}"}
+
+
+async def test_who_is_cancelled_while_the_provider_answers_loses_no_refresh_token(issuer: Issuer) -> None:
+    issuer.answers = asyncio.Event()
+    found = credentials(issuer)
+    asking = asyncio.create_task(found.identity())
+    async with asyncio.timeout(5):
+        while not issuer.issued:
+            await SystemClock().sleep(0.001)
+    for _ in range(2):
+        asking.cancel()
+        await asyncio.sleep(0)  # noqa: TID251  # no time passes: it hears of that
+    issuer.answers.set()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+
+    assert await token_of(found) == issuer.issued[-1]
+    assert [asked["refresh_token"] for asked in issuer.asked] == ["r0", "r1"]
 
 
 async def test_without_a_refresh_token_somebody_must_log_in(issuer: Issuer) -> None:

@@ -12,7 +12,7 @@ import base64
 import re
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from urllib.parse import quote_plus, urlsplit
 
 import msgspec
 
+from konverge.cancellation import to_its_end
 from konverge.client.addresses import address_mistake, shown_address
 from konverge.client.cluster import Tls
 from konverge.client.credentials import Credentials, Identity
@@ -27,6 +28,7 @@ from konverge.client.decoding import UNREADABLE
 from konverge.client.proxies import usable_proxy
 from konverge.client.redaction import redacted
 from konverge.client.renewal import Issued, Renewal
+from konverge.client.sockets import Sockets
 from konverge.client.tls import ssl_context
 from konverge.clock import Clock
 from konverge.errors import ConfigurationError, NotConnectedError
@@ -154,45 +156,56 @@ class OidcCredentials:
         return OidcCredentials(self._provider, self._clock, tokens=self._tokens)
 
     async def _refresh(self) -> Issued:
-        used = replace(self._tokens)
+        tokens = self._tokens
+        used = tokens.refresh_token
         try:
-            found = await _Exchange(self._provider).refreshed(used.refresh_token)
+            await _Exchange(self._provider, tokens).refresh()
         except ConfigurationError:
-            if self._tokens.refresh_token == used.refresh_token:
+            if tokens.refresh_token == used:
                 raise
             # Meanwhile another event loop has used it up, and got a token for both.
-            return Issued(Identity.of_token(self._tokens.id_token), _expiry_of(self._tokens.id_token))
-        self._tokens.id_token, self._tokens.refresh_token = found.id_token, found.refresh_token
-        return Issued(Identity.of_token(found.id_token), _expiry_of(found.id_token))
+        return Issued(Identity.of_token(tokens.id_token), _expiry_of(tokens.id_token))
 
 
 class _Exchange:
-    """A refresh token for a new id-token (OpenID Connect Core 1.0, section 12)."""
+    """A refresh token for a new id-token (OpenID Connect Core 1.0, section 12).
 
-    def __init__(self, provider: OidcProvider) -> None:
+    Args:
+        provider: Who issues them.
+        tokens: The token to give, and where the new ones are kept.
+    """
+
+    def __init__(self, provider: OidcProvider, tokens: _Tokens) -> None:
         self._provider = provider
+        self._tokens = tokens
         self._where = f"the OpenID Connect provider {provider.issuer} of {provider.whose}"
 
-    async def refreshed(self, refresh_token: str) -> _Tokens:
-        provider = self._provider
+    async def refresh(self) -> None:
+        """Have new ones. Cancelled once the refresh token has been sent, it takes the answer in first."""
+        provider, refresh_token = self._provider, self._tokens.refresh_token
         if not refresh_token:
             raise ConfigurationError(
                 f"the id-token of {provider.whose} has expired, and there is no refresh-token: log in again"
             )
         import aiohttp  # not at the top: most users have another kind of credentials, and it takes a while
 
-        connector = aiohttp.TCPConnector(ssl=self._trust(), force_close=True)
+        sockets = Sockets()
+        connector = aiohttp.TCPConnector(ssl=self._trust(), force_close=True, socket_factory=sockets)
+        deadline = asyncio.get_running_loop().time() + _TIMEOUT_SECONDS
         try:
-            async with (
-                asyncio.timeout(_TIMEOUT_SECONDS),
-                aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as session,
-            ):
-                return await self._ask(session, refresh_token)
+            async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as session:
+                async with asyncio.timeout_at(deadline):
+                    endpoint = await self._token_endpoint(session)
+                # A provider may take each refresh token once: what it answers is known to nobody else, and without it
+                # somebody would have to log in again.
+                await to_its_end(self._exchange(session, endpoint, refresh_token, deadline))
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             words = redacted(str(error), (refresh_token, provider.client_secret)) or type(error).__name__
             raise NotConnectedError(f"{self._where} does not answer: {words}") from error
+        finally:
+            await sockets.end()
 
-    async def _ask(self, session: aiohttp.ClientSession, refresh_token: str) -> _Tokens:
+    async def _token_endpoint(self, session: aiohttp.ClientSession) -> str:
         provider = self._provider
         status, document = await self._answer(session, "GET", provider.issuer + _DISCOVERY)
         if status != 200:
@@ -203,6 +216,17 @@ class _Exchange:
         # What a password goes to is encrypted if the provider is.
         if address_mistake(endpoint) or urlsplit(endpoint).scheme not in ("https", urlsplit(provider.issuer).scheme):
             raise ConfigurationError(f"{self._where} names no token endpoint that can be used")
+        return endpoint
+
+    async def _exchange(
+        self, session: aiohttp.ClientSession, endpoint: str, refresh_token: str, deadline: float
+    ) -> None:
+        async with asyncio.timeout_at(deadline):
+            found = await self._granted(session, endpoint, refresh_token)
+        self._tokens.id_token, self._tokens.refresh_token = found.id_token, found.refresh_token
+
+    async def _granted(self, session: aiohttp.ClientSession, endpoint: str, refresh_token: str) -> _Tokens:
+        provider = self._provider
         form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
         # Providers take the client's secret in a header or in the form, and not all say which.
         status, answer = await self._answer(session, "POST", endpoint, form, basic=True)
