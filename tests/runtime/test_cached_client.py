@@ -39,9 +39,13 @@ class LaggingTransport:
         self._transport = transport
         self.close = transport.close
         self.loses_answers = False
+        self.lists_come = asyncio.Event()
+        self.lists_come.set()
 
     async def request(self, method: str, path: str, **options: Any) -> Response:
         answer = await self._transport.request(method, path, **options)
+        if method == "GET" and path.endswith("/configmaps"):
+            await self.lists_come.wait()
         if self.loses_answers and method != "GET":
             raise ConnectionFailedError("the answer was lost")
         return answer
@@ -290,6 +294,21 @@ async def test_what_was_created_under_a_name_of_the_servers_wakes_its_owner(desk
     await settled()
 
     assert desk.woken == ["me"]
+
+
+async def test_a_pass_sees_what_one_before_created_and_was_cancelled_while_the_kind_was_being_listed(
+    desk: Desk,
+) -> None:
+    desk.transport.lists_come.clear()
+    listing = asyncio.create_task(desk.client(OTHER).list(CONFIG_MAP, namespace="default"))
+    await CLOCK.sleep(1)
+    creating = asyncio.create_task(desk.client().create(config_map(colour="blue")))
+    await CLOCK.sleep(1)
+    creating.cancel()
+    desk.transport.lists_come.set()
+    await asyncio.wait([creating, listing])
+
+    assert (await desk.client().get(CONFIG_MAP, KEY))["data"] == {"colour": "blue"}
 
 
 async def test_what_can_only_be_created_is_created(desk: Desk) -> None:

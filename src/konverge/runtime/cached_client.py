@@ -201,8 +201,10 @@ class CachedClient:
         gvk = GroupVersionKind.of(obj)
         with self._doubting_a_lost_answer(gvk, ObjectKey.of(obj)):
             answer = await self._client.create(obj)
-        await self._follow(gvk, ObjectKey.of(answer))  # only the answer has the name that the server made
-        self._record(gvk, answer)
+        try:
+            await self._follow(gvk, ObjectKey.of(answer))  # only the answer has the name that the server made
+        finally:
+            self._record(gvk, answer)  # also for the pass after one that is cancelled meanwhile
         return answer
 
     async def update(self, obj: Object, *, subresource: str = "") -> Object:
