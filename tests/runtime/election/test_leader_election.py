@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from konverge.cancellation import to_its_end
 from konverge.clock import SeededEntropy
 from konverge.errors import ForbiddenError, NotFoundError
-from konverge.kube import Object, ObjectKey
+from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.runtime.election import LeaderElection, Leadership, leader_election
 from konverge.runtime.election.lease import LEASE
 from konverge.testing.cluster import Cluster
@@ -371,3 +372,47 @@ async def test_a_namespace_that_is_absent_is_said_and_waited_for(
             assert not a.is_held
     with pytest.raises(NotFoundError):
         await cluster.client.get(LEASE, ObjectKey(absent.namespace, "web"))
+
+
+class SlowToLetGo(Connection):
+    """A request that is cancelled takes a moment to end."""
+
+    requests_at_close: int | None = None
+    requests = 0
+
+    async def get(self, gvk: GroupVersionKind, key: ObjectKey) -> Object:
+        self.requests += 1
+        try:
+            return await super().get(gvk, key)
+        finally:
+            await to_its_end(self._let_go())
+
+    async def _let_go(self) -> None:
+        for _ in range(9):
+            await asyncio.sleep(0)  # noqa: TID251  # no time passes: the loop has its turns
+        self.requests -= 1
+
+    async def close(self) -> None:
+        self.requests_at_close = self.requests
+
+
+@in_simulated_time
+async def test_who_is_cancelled_again_and_again_closes_the_client_when_no_request_is_under_way(
+    cluster: Cluster,
+) -> None:
+    connection = SlowToLetGo(cluster.new_client("a"))
+    connection.is_cut = True
+
+    async def elect() -> None:
+        async with leader_election(lambda: connection, options(cluster), clock=cluster.clock, in_thread=False) as a:
+            await a.wait_until_held()
+
+    electing = asyncio.create_task(elect())
+    await cluster.eventually(lambda: connection.requests)
+    for _ in range(4):
+        electing.cancel()
+        await asyncio.sleep(0)  # noqa: TID251  # no time passes: it hears of that
+    with pytest.raises(asyncio.CancelledError):
+        await electing
+
+    assert connection.requests_at_close == 0

@@ -12,6 +12,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Protocol, TypeVar
 
+from konverge.cancellation import to_its_end
 from konverge.client.permits import WritePermit
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
 from konverge.errors import KonvergeError
@@ -314,7 +315,7 @@ async def _renewing(
         finally:
             running.cancel()
             try:
-                await asyncio.wait([running])
+                await to_its_end(asyncio.wait([running]))
             finally:
                 await client.close()
 
