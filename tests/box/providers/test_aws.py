@@ -259,9 +259,10 @@ async def test_a_request_that_has_begun_is_waited_for_when_its_call_is_cancelled
 
     running = asyncio.create_task(aws._session.call(account.settings, "s3", "", slow))
     await asyncio.to_thread(begun.wait, 10)
-    running.cancel()
-    await asyncio.wait({running}, timeout=0.05)
-    assert not running.done(), "what has begun may still make something"
+    for _ in range(2):
+        running.cancel()
+        await asyncio.wait({running}, timeout=0.05)
+        assert not running.done(), "what has begun may still make something"
     released.set()
 
     with pytest.raises(asyncio.CancelledError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -91,6 +92,27 @@ async def test_all_items_of_an_owner_together_have_a_time_limit() -> None:
     done = await started(pool_of(provider), Owner({}), items)
 
     assert [each["state"] for each in done.status] == ["Ready", "Ready", "Failed", "Failed", "Failed"]
+
+
+async def test_one_who_is_cancelled_while_a_call_holds_up_the_end_closes_the_providers_all_the_same() -> None:
+    provider, released = CloudProvider(Cloud()), asyncio.Event()
+
+    async def stubborn(_: Any) -> None:
+        while not released.is_set():
+            with suppress(asyncio.CancelledError):
+                await released.wait()
+
+    provider.during = stubborn
+    pool = pool_of(provider)
+    await started(pool, Owner({}))
+    closing = asyncio.create_task(pool.close())
+    await asyncio.sleep(0)  # noqa: TID251  # no time passes: it begins to wait for the call
+    closing.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert provider.closed
+    released.set()
 
 
 async def test_a_pass_that_is_cancelled_ends_its_call_first() -> None:

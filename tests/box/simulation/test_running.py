@@ -1,12 +1,18 @@
 """Simulations that find what is wrong with a box, on the embedded cluster in simulated time."""
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from konverge.box.running.checking import load_checked_box
 from konverge.box.simulation import StepReport, load_simulation, simulate
 from konverge.box.simulation.recording import RecordingTransport
+from konverge.box.simulation.stage import Stage, on_stage
+from konverge.errors import NotFoundError
+from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.testing import Cluster
 from tests.box.running.boxes import GROUP, box_text, config_map, custom_resource
 from tests.box.simulation.test_examples import simulated
@@ -73,3 +79,35 @@ async def test_a_write_that_changes_nothing_is_no_operation(cluster: Cluster) ->
         assert answer.status < 300
 
     assert [(each.verb, each.which) for each in recording.operations] == [("created", "ConfigMap/a")]
+
+
+async def test_one_who_is_cancelled_and_again_leaves_no_operator_and_nothing_that_was_given(cluster: Cluster) -> None:
+    box = load_checked_box(box_text(shelf=custom_resource("Shelf")), file="box.yaml")
+    given = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "given"}}
+    shared = replace(simulated(cluster), is_embedded=False)
+    stages: list[Stage] = []
+
+    async def be_on_stage() -> None:
+        async with on_stage(box, shared, [given], {}) as stage:
+            stages.append(stage)
+            await asyncio.Event().wait()
+
+    simulating = asyncio.create_task(be_on_stage())
+    await cluster.eventually(lambda: stages, describe="the operator runs")
+    for _ in range(2):
+        simulating.cancel()
+        await asyncio.sleep(0)  # noqa: TID251  # no time passes: it begins to leave
+    with pytest.raises(asyncio.CancelledError):
+        await simulating
+
+    assert stages[0].task is not None
+    assert stages[0].task.done()
+    await cluster.eventually(lambda: gone(cluster, "given"), describe="what was given is gone")
+
+
+async def gone(cluster: Cluster, namespace: str) -> bool:
+    try:
+        await cluster.client.get(GroupVersionKind("", "v1", "Namespace"), ObjectKey("", namespace))
+    except NotFoundError:
+        return True
+    return False

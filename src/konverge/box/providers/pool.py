@@ -55,6 +55,8 @@ class ProviderPool:
 
     async def close(self) -> None:
         """End what still runs, and close the providers."""
-        for attempts in self._attempts.values():
-            await attempts.close()
-        await self._registry.close()
+        try:
+            for attempts in self._attempts.values():
+                await attempts.close()
+        finally:
+            await self._registry.close()

@@ -24,6 +24,7 @@ from konverge.box.running.run import BoxRun
 from konverge.box.running.uniqueness import index_name, index_values, uniqueness_in
 from konverge.box.steps.labels import OWNER_UID
 from konverge.cache import label_index
+from konverge.cancellation import to_its_end
 from konverge.clock import Clock, Entropy, SystemEntropy
 from konverge.crd import PlainResource, definition_of
 from konverge.errors import describe
@@ -202,7 +203,7 @@ class RunningBox(BoxAtWork):
 
 async def _ended(task: asyncio.Task[None]) -> None:
     task.cancel()
-    await asyncio.wait([task])
+    await to_its_end(asyncio.wait([task]))
 
 
 def _operator_name(box: OperatorBox) -> str:

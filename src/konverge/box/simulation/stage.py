@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -16,6 +16,7 @@ from konverge.box.running import RunningBox
 from konverge.box.running.health import PassResult
 from konverge.box.simulation.recording import RecordingTransport
 from konverge.box.simulation.report import Operation
+from konverge.cancellation import to_its_end
 from konverge.client import Client, Transport
 from konverge.clock import Clock, Entropy
 from konverge.crd import crd_manifest, definition_of
@@ -265,7 +266,8 @@ async def on_stage(
 ) -> AsyncIterator[Stage]:
     """A box that runs in the cluster, whose definitions it has installed, beside what is given.
 
-    On leaving, the operator is stopped; in a cluster that others use, what was applied is deleted before.
+    On leaving, the operator is stopped; in a cluster that others use, what was applied is deleted before. So it is for
+    one who is cancelled, also while leaving.
 
     Raises:
         konverge.errors.KonvergeError: The cluster refuses a definition or an object, or the operator ends.
@@ -280,12 +282,12 @@ async def on_stage(
     for cls in running.operator.defined_resources:
         await client.apply(crd_manifest(cls), field_manager=_FIELD_MANAGER)
     await _until_served(cluster, [definition_of(cls).gvk for cls in running.operator.defined_resources])
-    async with AsyncExitStack() as stack:
-        recording = RecordingTransport(cluster.transport, cluster.namespace)
+    recording = RecordingTransport(cluster.transport, cluster.namespace)
+    stage = Stage(cluster, running, recording, known)
+    try:
         # Only the caches of a cluster of our own are sure to hold nothing of others; events would be theirs to clear.
         options = RunOptions(grace=timedelta(seconds=5), records_events=cluster.is_embedded)
         operator_client = Client(recording, user_agent=f"konverge-simulate ({box.metadata.name})", clock=cluster.clock)
-        stage = Stage(cluster, running, recording, known)
         for obj in given:
             await stage.apply(obj)
         made = {gvk for pipeline in running.pipelines.values() for gvk in pipeline.groups.kinds}
@@ -294,16 +296,20 @@ async def on_stage(
                 recording.name_kind((await client.mapping(gvk)).plural, gvk.kind)
         work = running.operator.run(operator_client, options, clock=cluster.clock, entropy=cluster.entropy)
         stage.task = asyncio.create_task(work, name=f"simulated {box.metadata.name}")
-        stack.push_async_callback(_ended, stage.task)
         await _until_at_work(stage, running)
-        if not cluster.is_embedded:
-            stack.push_async_callback(stage.clear)
         yield stage
+    finally:
+        await to_its_end(_leave(stage))
 
 
-async def _ended(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.wait([task])
+async def _leave(stage: Stage) -> None:
+    try:
+        if not stage.cluster.is_embedded:
+            await stage.clear()
+    finally:
+        if stage.task is not None:
+            stage.task.cancel()
+            await asyncio.wait([stage.task])
 
 
 async def _until_at_work(stage: Stage, running: RunningBox) -> None:

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from konverge.box.expressions import Sensitive
 from konverge.box.providers.plugin import ProviderError
+from konverge.cancellation import to_its_end
 
 __all__ = ["OWNER", "Service", "Session", "Settings", "code_of", "tags_of"]
 
@@ -88,7 +89,7 @@ class Session:
             await asyncio.wait({running})
         except asyncio.CancelledError:
             if not submitted.cancel():  # it has begun
-                await asyncio.wait({running})
+                await to_its_end(asyncio.wait({running}))
                 running.exception()  # else its failure would be reported as one that nobody asked for
             raise
         try:
