@@ -455,6 +455,55 @@ def test_an_own_write_that_is_not_kept_is_not_held(filtering: Store) -> None:
     assert filtering.is_dropped(key())
 
 
+def test_what_we_wrote_before_anybody_read_it_is_not_shown_older_by_an_event(choosing: Choosing) -> None:
+    store = choosing.store
+    store.record_write(config_map(12))
+    choosing.names.add("web")
+
+    assert store.put(raw(config_map(11))) is None
+    assert store.record_write(config_map(11)) is None, "the answers of two writes may come in any order"
+    assert store.remove(raw(config_map(11))) is None
+    assert store.get(key()) is None
+    assert store.is_dropped(key()), "who reads it asks the server"
+    assert versions(store.put(raw(config_map(12)))) == ("", "12")
+
+
+@pytest.mark.parametrize("listed", [[], [11]], ids=["created", "changed"])
+def test_what_we_wrote_before_anybody_read_it_is_not_shown_older_by_a_list(
+    choosing: Choosing, listed: list[int]
+) -> None:
+    store = choosing.store
+    replacement = store.begin_replacement(1.0)
+    store.record_write(config_map(13))
+    choosing.names.add("web")
+
+    assert complete(replacement, 12, *listed) == []
+    assert store.get(key()) is None
+    assert store.is_dropped(key())
+    store.record_read(config_map(13))
+    assert revision(store) == "13"
+
+
+def test_an_own_write_that_is_sifted_out_is_not_shown_older(choosing: Choosing) -> None:
+    store = choosing.store
+    choosing.names.add("web")
+    store.record_write(config_map(12))
+    choosing.names.clear()
+    store.sift()
+    choosing.names.add("web")
+
+    assert store.put(raw(config_map(11))) is None
+    assert store.is_dropped(key())
+
+
+def test_an_own_delete_says_nothing_of_the_next_of_that_name_that_is_not_held(choosing: Choosing) -> None:
+    store = choosing.store
+    store.put(raw(config_map(11, uid="next")))
+    assert store.record_delete(key(), "first", 0.0) is None
+
+    assert store.is_dropped(key())
+
+
 def test_an_answer_that_the_watch_has_passed_says_nothing_about_a_dropped_object(choosing: Choosing) -> None:
     store = choosing.store
     store.put(raw(config_map(13)))

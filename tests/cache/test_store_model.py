@@ -38,7 +38,7 @@ class Server:
         uid = self.history[name][-1].uid
         if not uid:
             self.births += 1
-            uid = f"{name}{self.births}"
+            uid = f"{name}{self.births:04}"
         return self._log(name, State(self.revision, uid))
 
     def delete(self, name: str) -> State:
@@ -59,13 +59,15 @@ class StoreMachine(RuleBasedStateMachine):
 
     Expected of each name: of the state that the watch (or the last list) has shown and the own writes whose answers
     have come, the one with the highest version; nothing when that one's UID was deleted by an own request whose answer
-    has come.
+    has come. Of a name that nobody reads the store knows only whether there is such an object; and who begins to read
+    it may be sent to the server.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.server = Server()
-        self.store = Store(CONFIG_MAP)
+        self.noted = {"a", "b"}
+        self.store = Store(CONFIG_MAP, lambda meta: meta.name in self.noted)
         self.store.begin_replacement(0.0).commit("10")
         self.watched = 10
         self.now = 0.0
@@ -170,6 +172,29 @@ class StoreMachine(RuleBasedStateMachine):
         self.the_server_answers_with_a_list()
         self.the_list_is_through()
 
+    # Readers.
+
+    @rule(name=NAMES)
+    def nobody_reads_it_any_more(self, name: str) -> None:
+        self.noted.discard(name)
+        self.store.sift()
+        if self.list_under_way is not None:
+            self.list_under_way.sift()
+        self.told.pop(key(name), None)
+
+    @rule(name=NAMES)
+    def somebody_is_about_to_read_it(self, name: str) -> None:
+        self.noted.add(name)
+
+    @rule(name=NAMES)
+    def somebody_reads_it(self, name: str) -> None:
+        self.noted.add(name)
+        state = self.server.history[name][-1]
+        if state.uid and self.store.is_dropped(key(name)):
+            self.store.record_read(config_map(state.revision, name, uid=state.uid))
+            self.answered[name].append(state)
+            self.told = {meta.key: meta.resource_version for meta in self.store.all_metadata()}
+
     # Answers to our own requests.
 
     @precondition(lambda self: self.answers_under_way)
@@ -188,12 +213,17 @@ class StoreMachine(RuleBasedStateMachine):
         self.deleted_uids.add(uid)
         self.hear(self.store.record_delete(key(name), uid, self.now))
 
+    def has_deleted_a_later_one(self, name: str, uid: str) -> bool:
+        return any(deleted > uid for deleted in self.deleted_uids if deleted.startswith(name))
+
     @invariant()
     def readers_see_the_newest_that_is_known(self) -> None:
         for name in self.server.history:
             newest = max([self.server.at(name, self.watched), *self.answered[name]], key=lambda state: state.revision)
             expected = "" if newest.uid in self.deleted_uids else newest.uid
             meta = self.store.metadata(key(name))
+            if meta is None and (self.store.is_dropped(key(name)) or self.has_deleted_a_later_one(name, newest.uid)):
+                continue  # who reads it asks the server, or learns what the watch will show
             assert (meta.uid if meta else "") == expected
             if meta is not None:
                 assert meta.revision == newest.revision
@@ -207,6 +237,7 @@ class StoreMachine(RuleBasedStateMachine):
         settled = self.watched == self.server.revision and not self.list_under_way
         if settled and not self.answers_under_way and not self.deletes_under_way:
             assert not self.store._floors
+            assert not self.store._unheld
 
 
 StoreMachine.TestCase.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)

@@ -76,6 +76,9 @@ class Store:
         self._deleted: dict[str, float] = {}
         # The last version known of what we have taken away: what the watch says of that name up to there is old news.
         self._floors: dict[ObjectKey, int] = {}
+        # Of what is not held although we have written it, the version of that write, until the watch has shown it. Who
+        # reads it next asks the server; nothing older may come between, from a watch or a list that is behind.
+        self._unheld: dict[ObjectKey, int] = {}
         self._resource_version, self._revision = "", 0
         # No answer of ours is of a later version: what the watch shows after that is newer than all that is held.
         self._newest_answer = 0
@@ -121,9 +124,11 @@ class Store:
 
     def sift(self) -> None:
         """Drop what `keep` refuses now, told to nobody."""
-        for key in [key for key, entry in self._entries.items() if not self._is_kept(entry.meta)]:
+        for key, meta in [(key, entry.meta) for key, entry in self._entries.items() if not self._is_kept(entry.meta)]:
             self._take_out(key)
             self._dropped.add(hash(key))
+            if meta.revision > self._revision:
+                self._unheld[key] = meta.revision
 
     # What the watch tells.
 
@@ -138,6 +143,9 @@ class Store:
         if revision >= self._revision:
             self._resource_version, self._revision = meta.resource_version, revision
         if self._floors and 0 < revision <= self._floors.get(key, 0):
+            self._statistics.stale_events += 1
+            return None
+        if self._unheld and self._is_before_our_write(key, revision):
             self._statistics.stale_events += 1
             return None
         if self._deleted and meta.uid in self._deleted:
@@ -163,6 +171,8 @@ class Store:
         self._deleted.pop(meta.uid, None)
         if self._floors and revision > self._floors.get(key, 0):
             self._floors.pop(key, None)
+        if self._unheld and self._is_before_our_write(key, revision):
+            return None  # the name has been born again since
         stored = self._entries.get(key)
         if stored is None:
             if not repeated:
@@ -205,13 +215,16 @@ class Store:
         if stored is not None:
             if stored.meta.revision >= revision:
                 return None
-        elif revision <= max(self._revision, self._floors.get(key, 0)):
-            # All up to this write is known, and the object is not held: it has gone again, or was dropped and may have
-            # changed since.
+        elif revision <= max(self._revision, self._floors.get(key, 0), self._unheld.get(key, 0)):
+            # All up to this write is known, or a later one, and the object is not held: it has gone again, or was
+            # dropped and may have changed since.
             return None
         self._newest_answer = max(self._newest_answer, revision)
         if self._selection.takes(meta, is_held=stored is not None):
-            return self._place(key, stored, received)
+            change = self._place(key, stored, received)
+            if key not in self._entries:
+                self._unheld[key] = revision
+            return change
         if stored is None:
             return None
         self._raise_floor(key, revision)
@@ -244,10 +257,8 @@ class Store:
         self._expire(now)
         self._deleted[uid] = now
         stored = self._entries.get(key)
-        if stored is not None and stored.meta.uid != uid:
-            return None
-        self._dropped.discard(hash(key))
-        if stored is None:
+        if stored is None or stored.meta.uid != uid:
+            # Of what is not held no UID is known: whether that was it the watch will say, or the server who reads it.
             return None
         self._raise_floor(key, stored.meta.revision)
         self._take_out(key)
@@ -293,6 +304,13 @@ class Store:
     def _raise_floor(self, key: ObjectKey, revision: int) -> None:
         if revision > max(self._revision, self._floors.get(key, 0)):
             self._floors[key] = revision
+
+    def _is_before_our_write(self, key: ObjectKey, revision: int) -> bool:
+        """Tell whether an event is older than what we wrote and do not hold; if not, that write has been shown."""
+        if 0 < revision < self._unheld.get(key, 0):
+            return True
+        self._unheld.pop(key, None)
+        return False
 
     def _expire(self, now: float) -> None:
         while self._deleted:
@@ -372,6 +390,7 @@ class Replacement:
         if revision < self._oldest_possible:
             store._deleted.clear()
             store._floors.clear()
+            store._unheld.clear()
             store._newest_answer = 0
         else:
             self._keep_newer(revision)
@@ -410,6 +429,12 @@ class Replacement:
                 del store._floors[key]
             elif key in listed and listed[key].meta.revision <= floor:
                 del listed[key]
+        for key, newest in list(store._unheld.items()):
+            if newest <= revision:
+                del store._unheld[key]
+            elif key not in listed or listed[key].meta.revision < newest:
+                listed.pop(key, None)
+                self._dropped.add(hash(key))
         for key, stored in store._entries.items():
             found = listed.get(key)
             if found is not None:
