@@ -13,20 +13,23 @@ RESULTS := build/tests
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := test
-.PHONY: demo test check bench control-plane servers clean
+.PHONY: demo test test-fast check bench control-plane servers clean
 
 demo: $(INSTALLED)  ## See an operator at work on the embedded cluster.
 	@$(BIN)/konverge demo
 
+test-fast: $(INSTALLED)  ## What to run after an edit: all tests that are neither slow nor of the real cluster.
+	@rm -rf $(RESULTS)
+	$(BIN)/pytest -m "not real and not slow" --numprocesses auto --dist worksteal --junitxml=$(RESULTS)/fast.xml
+
 # What runs on the real cluster waits for most of its time, so that two at once (each with a control plane of its own)
 # need little more than half of it. Whoever is done takes over half of what the other one has left.
-test: $(INSTALLED)  ## All tests: what is fast, then what runs on the real cluster.
-	@rm -rf $(RESULTS)
-	$(BIN)/pytest -m "not real" --numprocesses auto --dist worksteal --junitxml=$(RESULTS)/fast.xml
+test: test-fast  ## All tests: what is fast, what takes long, what runs on the real cluster.
+	$(BIN)/pytest -m "slow and not real" --numprocesses auto --dist worksteal --junitxml=$(RESULTS)/slow.xml
 	@if command -v go > /dev/null || [ -n "$$KUBEBUILDER_ASSETS$$KONVERGE_REQUIRE_REAL" ]; \
 	then $(BIN)/python tools/controlplane/build.py; fi
 	$(BIN)/pytest -m real --numprocesses 2 --dist worksteal --junitxml=$(RESULTS)/real.xml
-	@$(BIN)/python tools/test_totals.py $(RESULTS)/fast.xml $(RESULTS)/real.xml
+	@$(BIN)/python tools/test_totals.py $(RESULTS)/fast.xml $(RESULTS)/slow.xml $(RESULTS)/real.xml
 
 check: $(INSTALLED)  ## Style, types by two checkers, and the layers.
 	$(BIN)/ruff check

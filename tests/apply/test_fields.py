@@ -34,6 +34,7 @@ def test_a_set_holds_exactly_the_paths_it_was_made_of(paths: list[Path]) -> None
     assert all(path in fields for path in paths)
 
 
+@pytest.mark.slow
 @given(_sets, _sets)
 def test_union_intersection_and_difference_are_those_of_the_paths(one: FieldSet, other: FieldSet) -> None:
     assert paths_of(one | other) == paths_of(one) | paths_of(other)
@@ -41,12 +42,14 @@ def test_union_intersection_and_difference_are_those_of_the_paths(one: FieldSet,
     assert paths_of(one - other) == paths_of(one) - paths_of(other)
 
 
+@pytest.mark.slow
 @given(_sets, _sets)
 def test_no_operation_leaves_empty_branches(one: FieldSet, other: FieldSet) -> None:
     for made in (one | other, one & other, one - other, one.without_trees(other)):
         assert made == FieldSet.of(made.paths())
 
 
+@pytest.mark.slow
 @given(_sets, _sets)
 def test_without_trees_drops_what_lies_below_too(one: FieldSet, other: FieldSet) -> None:
     gone = paths_of(other)

@@ -230,6 +230,7 @@ async def test_the_value_of_a_secret_is_in_nothing_that_a_run_shows(
     assert "spec.crds.figure.onReconcile" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", USES)
 def test_the_value_of_a_secret_is_in_nothing_that_is_rendered(kind: str, tmp_path: Path) -> None:
     files = {name: tmp_path / f"{name}.yaml" for name in ("box", "object", "given")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -241,7 +242,7 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 StoreMachine.TestCase.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
-TestStoreAgainstModel = StoreMachine.TestCase
+TestStoreAgainstModel = pytest.mark.slow(StoreMachine.TestCase)
 
 
 OPERATIONS = st.lists(st.tuples(st.sampled_from(["keep", "refuse", "delete", "repeat a deletion", "list"]), NAMES))

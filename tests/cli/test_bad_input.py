@@ -71,6 +71,7 @@ def test_a_context_that_does_not_exist(konverge: Konverge, operator_file: Path, 
     check_one_line(done, 3, 'no context "there"', "it has: here")
 
 
+@pytest.mark.slow
 def test_a_server_that_cannot_be_reached(konverge: Konverge, operator_file: Path, tmp_path: Path) -> None:
     config = kubeconfig(tmp_path, f"http://127.0.0.1:{unused_port()}")
 

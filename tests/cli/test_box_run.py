@@ -47,6 +47,7 @@ def cluster_of(process: subprocess.Popen[str]) -> str:
     return shlex.split(process.stdout.readline())[1].removeprefix("KUBECONFIG=")
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_box_runs_is_compared_and_changes_with_its_file(
     environment: dict[str, str], konverge: Konverge, tmp_path: Path

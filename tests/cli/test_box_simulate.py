@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.cli.conftest import Konverge
@@ -10,6 +11,7 @@ from tests.cli.conftest import Konverge
 EXAMPLES = Path(__file__).parents[2] / "examples" / "boxes"
 
 
+@pytest.mark.slow
 def test_a_rendering_is_yaml_or_json(started_konverge: Konverge) -> None:
     box, owner = EXAMPLES / "validation" / "box.yaml", EXAMPLES / "validation" / "service.yaml"
 
@@ -72,6 +74,7 @@ def test_a_simulation_that_fails_says_what_it_found_and_ends_with_code_1(konverg
     assert "+ Deployment/shop-front" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_box_without_simulation_runs_until_a_pass_writes_nothing(started_konverge: Konverge) -> None:
     folder = EXAMPLES / "drift"
 

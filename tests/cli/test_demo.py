@@ -29,6 +29,7 @@ def changed(folder: Path, before: str, after: str) -> Path:
     return example
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(150)
 def test_every_step_of_the_story_happens(environment: dict[str, str], tmp_path: Path) -> None:
     example = changed(tmp_path, "timedelta(seconds=8)", "timedelta(seconds=2)")  # the grace, which the story waits for
@@ -44,6 +45,7 @@ def test_every_step_of_the_story_happens(environment: dict[str, str], tmp_path: 
     assert "konverge demo --stay" in done.stdout
 
 
+@pytest.mark.slow
 def test_an_operator_that_ends_fails_the_demo(environment: dict[str, str], tmp_path: Path) -> None:
     example = changed(tmp_path, "operator.manages(", "operator.no_such_method(")
     command = [sys.executable, "-m", "konverge", "demo", "--plain", "--example", str(example)]

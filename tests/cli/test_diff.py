@@ -169,6 +169,7 @@ class TestOnBothClusters:
         assert "uses create of ctx.cluster, and that cannot be rehearsed" in done.stderr
         assert done.stderr.count("\n") == 1
 
+    @pytest.mark.slow
     async def test_a_function_that_never_returns_ends_in_time(self, stuck: Stuck) -> None:
         file = stuck.folder / "slow.py"
         file.write_text(
@@ -206,6 +207,7 @@ async def reconcile(ward, ctx):
 """
 
 
+@pytest.mark.slow
 def test_a_server_that_cannot_be_reached(konverge: Konverge, tmp_path: Path) -> None:
     config = kubeconfig(tmp_path, f"http://127.0.0.1:{unused_port()}")
 

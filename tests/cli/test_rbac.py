@@ -159,6 +159,7 @@ def test_json_is_a_list_with_the_same_objects(konverge: Konverge) -> None:
     assert found["items"] == list(yaml.safe_load_all(konverge("rbac", OPERATOR).stdout))
 
 
+@pytest.mark.slow
 def test_the_same_file_gives_the_same_bytes_whatever_the_hash_seed(started_konverge: Konverge) -> None:
     texts = {started_konverge("rbac", OPERATOR, PYTHONHASHSEED=seed).stdout for seed in ("0", "1", "77")}
 
@@ -253,6 +254,7 @@ def test_shards_may_have_the_number_that_run_wants(shards: tuple[str, ...], konv
     assert "delete" in rule["verbs"]
 
 
+@pytest.mark.slow
 def test_the_secret_of_the_webhooks_is_granted_in_the_operators_namespace(konverge: Konverge) -> None:
     secret = ("--webhook-secret", "demo/webapp-webhooks")
     done = konverge("rbac", OPERATOR, "--account", "demo/webapp", *secret)

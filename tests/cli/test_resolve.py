@@ -97,6 +97,7 @@ def test_a_resolver_that_is_not_there_is_refused_as_in_a_cluster(konverge: Konve
     assert (done.returncode, done.stderr.endswith(f"Error: {told}")) == (2, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "code", "told"),
     [
@@ -267,6 +268,7 @@ def test_a_lock_file_pins_the_tree_and_serves_it_offline(
     assert konverge("resolve", "--lock", lock, "--offline").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_locked_branch_stays_until_it_is_locked_again(konverge: Konverge, tmp_path: Path) -> None:
     work = tmp_path / "work"
     (work / "ci").mkdir(parents=True)

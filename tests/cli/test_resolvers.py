@@ -9,6 +9,7 @@ from tests.cli.conftest import Konverge
 pytestmark = pytest.mark.embedded
 
 
+@pytest.mark.slow
 def test_without_tektons_definition_it_does_not_say_that_it_installs_it(konverge: Konverge) -> None:
     done = konverge("resolvers", "run", "--local", "--tekton", "--only", "cluster")
     assert done.returncode == 1

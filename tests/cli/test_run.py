@@ -42,6 +42,7 @@ def line_with(words: str, process: subprocess.Popen[str]) -> str:
     return next(line for line in process.stderr if words in line)
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_local_run_brings_its_cluster_and_its_definitions(environment: dict[str, str]) -> None:
     webapp: Object = {"metadata": {"name": "shop", "namespace": "default"}, "spec": {"image": "app:1"}}
@@ -59,6 +60,7 @@ async def test_a_local_run_brings_its_cluster_and_its_definitions(environment: d
             await eventually(is_ready, clock=SystemClock())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_asked_to_stop_it_ends_well(number: signal.Signals, environment: dict[str, str]) -> None:
     with running(environment, "--local") as process:

@@ -476,6 +476,7 @@ async def test_credentials_that_do_not_come_before_the_deadline_are_told(servers
     assert not is_running(programs.pids[0])
 
 
+@pytest.mark.slow
 async def test_a_client_gives_up_on_a_program_that_fails_with_its_words(programs: Programs) -> None:
     found = credentials_of(programs.write("sys.exit('log in first')"))
     async with Client(HttpTransport(config("http://127.0.0.1:1", found))) as client:

@@ -39,6 +39,7 @@ def test_the_values_of_secret_variables_are_hidden_wherever_they_are() -> None:
     assert redacted("no hunter2 for pass4 in /home/ann", secret_values(environment)) == "no *** for *** in /home/ann"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["eyJ", "secret", 'token:"', "://", "--a-", "basic "])
 def test_a_long_complaint_takes_no_long_time(piece: str) -> None:
     assert redacted(piece * 150_000)  # a pattern that runs to the end from each letter would take an hour

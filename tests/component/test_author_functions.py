@@ -299,6 +299,7 @@ async def test_a_resource_that_renders_no_object_is_an_error_that_names_it(app: 
     assert (await app.condition("FrontendReady")).reason == "Error"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_function_that_never_returns_is_an_error_that_names_it(app: App, limit: TimeLimit, kind: str) -> None:
     def hangs(*_: object) -> Any:

@@ -18,6 +18,7 @@ def component_of(primitive: Primitive[Any], *options: Any) -> Component:
     return ComponentBuilder("rich", condition_type="RichReady").with_resource(primitive, *options).build()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "variant"), KINDS)
 async def test_nothing_is_written_after_a_restart_over_an_object_that_is_as_it_should_be(
     app: App, kind: str, variant: str

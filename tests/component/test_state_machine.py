@@ -118,6 +118,7 @@ def _new_step(chance: random.Random, slots: Sequence[Slot]) -> tuple[str, Any]:
     return what, chance.choice(choices[what][1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, LIVES, 50))
 def test_every_pass_of_every_life_leaves_what_the_specification_says(first: int) -> None:
     for seed in range(first, first + 50):

@@ -242,6 +242,7 @@ def manifests(hash_seed: str) -> dict[str, str]:
     return dict(zip(MODULES_AND_CLASSES, printed.splitlines(), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module_and_class", MODULES_AND_CLASSES)
 def test_the_manifest_is_the_same_text_whatever_the_hash_seed(module_and_class: str) -> None:
     texts = {manifests(hash_seed)[module_and_class] for hash_seed in ("0", "1", "424242")}

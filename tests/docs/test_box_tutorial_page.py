@@ -41,6 +41,7 @@ def merge(into: dict[str, Any], more: dict[str, Any]) -> None:
             into[name] = value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", range(1, STEPS + 1))
 def test_each_step_does_what_the_page_says(step: int, tmp_path: Path) -> None:
     written(tmp_path, step)

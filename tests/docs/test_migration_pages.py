@@ -128,6 +128,7 @@ FOREIGN = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_name_of_konverge_that_the_page_for_go_has_exists() -> None:
     names = known_names()
     told = told_here(GO, r"in Go \| here")
@@ -136,6 +137,7 @@ def test_every_name_of_konverge_that_the_page_for_go_has_exists() -> None:
     assert {code for code in told if not is_known(code, names)} == FOREIGN
 
 
+@pytest.mark.slow
 def test_every_name_of_konverge_that_the_page_for_kopf_has_exists() -> None:
     names = known_names()
     told = told_here(KOPF, r"kopf \| here")

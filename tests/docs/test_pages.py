@@ -160,6 +160,7 @@ def sites(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
+@pytest.mark.slow
 def test_the_tests_that_the_testing_page_shows_pass(sites: pytest.Pytester) -> None:
     sites.runpytest_subprocess("-p", "no:cacheprovider", "-m", "not real").assert_outcomes(passed=3, deselected=1)
 

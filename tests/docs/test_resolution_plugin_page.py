@@ -70,6 +70,7 @@ def run(project: Path, *arguments: str, is_installed: bool = True) -> subprocess
     )
 
 
+@pytest.mark.slow
 def test_a_package_adds_a_resolver_that_the_engine_does_not_know(project: Path) -> None:
     done = run(project, "-c", ASKING)
     assert done.stdout == '["bucket", "ConfigMap", ["bucket", "bundles", "cluster", "git", "http", "hub"]]\n', (
@@ -88,11 +89,13 @@ def test_without_the_package_it_is_gone_and_the_others_are_not(project: Path) ->
     assert "resolver 'bucket' does not exist here; there are: bundles, cluster, git, http, hub" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_operator_of_the_page_serves_it_alone(project: Path) -> None:
     done = run(project, "-c", "from bucket_resolver.process import operator\nprint(operator.name)")
     assert done.stdout == "bucket-resolution\n", done.stderr
 
 
+@pytest.mark.slow
 def test_it_passes_the_tests_that_the_page_shows(project: Path) -> None:
     done = run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs")
     assert done.returncode == 0, done.stdout

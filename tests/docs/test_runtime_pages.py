@@ -41,6 +41,7 @@ PAGES = [
 FAMILIES = [found for found in vars(families).values() if isinstance(found, families.Family)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_the_python_of_a_page_is_a_file_that_runs(page: str, tmp_path: Path) -> None:
     file = saved(page, tmp_path)
@@ -198,6 +199,7 @@ def test_the_manifests_of_the_webhooks_page_fit_its_command() -> None:
 _OWN = {"file", "kubeconfig_file", "context", "local", "install_crds", "log_format"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["docs/permissions.md", "docs/custom-resources.md"])
 def test_the_commands_of_a_page_do_what_they_should(page: str, tmp_path: Path) -> None:
     (tmp_path / "operator.py").write_text(text_of("examples/webapp/operator.py"))

@@ -33,6 +33,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_python_of_the_page_runs_and_has_the_types_that_it_says(
     folder: Path, type_checkers: dict[str, list[str]]
 ) -> None:
@@ -42,6 +43,7 @@ def test_the_python_of_the_page_runs_and_has_the_types_that_it_says(
         printed([*command, "sites.py", "boxed.py"], folder)
 
 
+@pytest.mark.slow
 def test_mypy_says_what_the_page_shows(folder: Path, type_checkers: dict[str, list[str]]) -> None:
     sites = folder / "sites.py"
     sites.write_text(sites.read_text().replace('"replicas": 2', '"replica": 2'))

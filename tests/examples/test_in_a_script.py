@@ -37,6 +37,7 @@ def test_without_arguments_it_says_how_it_is_used() -> None:
     assert done.stderr == "usage: python reconcile_once.py KUBECONFIG NAMESPACE/NAME\n"
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.real_time
 async def test_a_script_makes_an_owner_ready_and_then_has_nothing_to_write(cluster: Cluster, tmp_path: Path) -> None:

@@ -78,6 +78,7 @@ MOMENTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS.values(), ids=MOMENTS)
 async def test_killed_when(moment: Moment, cluster: Cluster, tmp_path: Path) -> None:
     async with operator(cluster, cluster.namespace, tmp_path) as running:

@@ -54,6 +54,7 @@ def webapp(cluster: Cluster, **spec: object) -> Object:
     return {"apiVersion": WEBAPP.api_version, "kind": WEBAPP.kind, "metadata": metadata, "spec": spec}
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.real_time
 async def test_kopf_reconciles_repairs_and_suspends_components_and_is_quiet_when_they_are_settled(
@@ -106,6 +107,7 @@ async def test_kopf_reconciles_repairs_and_suspends_components_and_is_quiet_when
     assert suspended["spec"]["replicas"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.real_time
 async def test_kopf_wakes_a_component_when_its_grace_is_over(cluster: Cluster, tmp_path: Path) -> None:

@@ -72,6 +72,7 @@ def test_a_field_of_the_wrong_type_counts_as_absent(field: str, odd: object) -> 
     assert found == decode_metadata(msgspec.json.encode(without))
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),

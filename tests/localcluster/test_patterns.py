@@ -108,6 +108,7 @@ def test_no_pattern_keeps_the_server_busy(pattern: str) -> None:
     assert not Pattern(pattern).found_in("a" * 20_000 + "!")
 
 
+@pytest.mark.slow
 def test_what_would_take_too_long_is_given_up() -> None:
     # Each stretch of thirteen letters leads to ways of its own.
     varied = "".join(format(number, "013b") for number in range(8192)).translate({48: "a", 49: "b"})

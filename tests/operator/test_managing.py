@@ -72,6 +72,7 @@ async def test_the_condition_of_a_component_that_is_no_more_is_taken_away_after_
     assert await town.condition("corner", "SettingsReady") is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["factory", "guard"])
 async def test_a_function_that_never_returns_holds_up_no_other_owner(town: Town, place: str) -> None:
     def loops(*_: object) -> GuardResult:

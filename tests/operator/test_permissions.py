@@ -433,6 +433,7 @@ def test_samples_are_bounded_and_always_the_same() -> None:
     assert "more fields than can be tried" in few.gaps[-1]
 
 
+@pytest.mark.slow
 def test_the_manifests_are_the_same_text_whatever_the_hash_seed() -> None:
     program = (
         "import json; from tests.operator.test_permissions import BAKERY; "

@@ -235,6 +235,7 @@ async def test_an_object_that_cannot_be_converted_is_refused_with_the_reason(
     assert "many" not in failure.value.message
 
 
+@pytest.mark.slow
 async def test_a_handler_that_fails_hangs_or_returns_nonsense_is_a_refusal_that_names_it(
     cluster: Cluster, kind: Versions, registry: WebhookRegistry
 ) -> None:

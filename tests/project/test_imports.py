@@ -27,11 +27,13 @@ def test_the_engine_brings_no_http_no_command_line_and_no_version_ranges(package
     assert loaded_by(f"import konverge.{package}").isdisjoint({"aiohttp", "click", "nodesemver", "rich"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["client", "cache", "runtime", "operator", "localcluster"])
 def test_what_runs_in_a_cluster_brings_no_command_line(package: str) -> None:
     assert loaded_by(f"import konverge.{package}").isdisjoint({"click", "rich"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["client", "cache", "runtime", "operator"])
 def test_declaring_an_operator_needs_no_http_library(package: str) -> None:
     assert "aiohttp" not in loaded_by(f"import konverge.{package}")

@@ -7,6 +7,8 @@ import re
 from importlib import metadata
 from pathlib import Path
 
+import pytest
+
 import konverge
 from konverge.testing.controlplane import KUBERNETES_VERSION
 
@@ -34,6 +36,7 @@ def test_the_package_is_typed() -> None:
     assert (SOURCE / "py.typed").exists()
 
 
+@pytest.mark.slow
 def test_public_modules_say_what_they_are_for() -> None:
     silent = [str(path.relative_to(SOURCE)) for path in PUBLIC_MODULES if not ast.get_docstring(parsed(path))]
 

@@ -435,6 +435,7 @@ async def test_content_that_is_no_definition_is_told_with_its_source_and_none_of
     assert "hunter2" not in error.message
 
 
+@pytest.mark.slow
 async def test_others_go_on_while_large_content_is_read() -> None:
     large = BOX + b"spec: [" + b"a," * 90_000 + b"]"
     turns = 0

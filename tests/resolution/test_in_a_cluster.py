@@ -56,6 +56,7 @@ async def ask(desk: Desk, name: str, resolver: str, params: dict[str, str], name
     )
 
 
+@pytest.mark.slow
 async def test_all_five_sources_answer_our_requests_and_tektons(desk: Desk, sources: Sources) -> None:
     async with resolving(desk):
         for resolver, params in sources.params.items():
@@ -84,6 +85,7 @@ async def test_all_five_sources_answer_our_requests_and_tektons(desk: Desk, sour
     assert sources.registry.count("GET", "/blobs/") == 1
 
 
+@pytest.mark.slow
 @EMBEDDED
 async def test_what_one_namespace_may_fetch_another_does_not_get_from_the_cache(desk: Desk, sources: Sources) -> None:
     other = f"{desk.namespace}-other"
@@ -123,6 +125,7 @@ async def failed(desk: Desk, key: ObjectKey) -> str:
     return await desk.cluster.eventually(found, describe=f"{key} fails")
 
 
+@pytest.mark.slow
 @EMBEDDED
 async def test_what_the_operator_says_of_the_cache_wins_over_the_request(desk: Desk, sources: Sources) -> None:
     await desk.configure("konverge-resolution", cache_mode="never")
@@ -150,6 +153,7 @@ async def fetched_from(desk: Desk, params: dict[str, str]) -> str:
     return str((await desk.ended(name))["status"]["fetchedFrom"])
 
 
+@pytest.mark.slow
 async def test_a_policy_that_changes_counts_for_the_next_request(desk: Desk, sources: Sources) -> None:
     params = {"url": f"{sources.web_url}/task.yaml", **credentials(sources)}
     key = ObjectKey("", f"{desk.namespace}-loopback")
@@ -176,6 +180,7 @@ def credentials(sources: Sources) -> dict[str, str]:
     return {name: value for name, value in sources.params["http"].items() if name != "url"}
 
 
+@pytest.mark.slow
 @EMBEDDED
 async def test_a_host_that_hangs_holds_up_nobody_else(desk: Desk, sources: Sources) -> None:
     hanging = asyncio.Event()
@@ -217,6 +222,7 @@ async def test_a_field_that_the_kind_does_not_have_is_named_where_the_definition
         await desk.cluster.client.create(found, dry_run=True, field_validation="Strict")
 
 
+@pytest.mark.slow
 async def test_tektons_own_configmaps_count_and_say_what_changes_nothing(desk: Desk, sources: Sources) -> None:
     url = sources.params["git"]["url"]
     await desk.configure("git-resolver-config", default_url=url, backoff_steps="2", api_token_secret_name="")

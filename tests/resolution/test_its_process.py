@@ -36,6 +36,7 @@ async def until(holds: Callable[[], bool]) -> None:
         await clock.sleep(0.02)
 
 
+@pytest.mark.slow
 @EMBEDDED
 async def test_a_process_that_is_killed_in_the_middle_of_a_fetch_leaves_nothing_and_the_request_ends(
     desk: Desk, tmp_path: Path
@@ -61,6 +62,7 @@ async def test_a_process_that_is_killed_in_the_middle_of_a_fetch_leaves_nothing_
     assert files_in(folder) == []
 
 
+@pytest.mark.slow
 @EMBEDDED
 async def test_a_gigabyte_of_content_is_refused_without_being_held(desk: Desk, tmp_path: Path) -> None:
     sent = 0

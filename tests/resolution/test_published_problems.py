@@ -228,6 +228,7 @@ async def desk(cluster: Cluster) -> Desk:
     return await a_desk(cluster, with_tekton=True)
 
 
+@pytest.mark.slow
 @EMBEDDED
 @pytest.mark.real_time
 async def test_no_credential_is_in_any_message_event_log_or_argument_of_a_process(

@@ -44,6 +44,7 @@ def stopped(process: subprocess.Popen[str]) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.slow
 def test_a_process_that_does_not_end_is_ended_and_says_why() -> None:
     # Both at once: each gets the same five seconds.
     with stubborn("blocks") as blocking, stubborn("swallows") as swallowing:

@@ -167,6 +167,7 @@ def leaves(patch: Object, above: str = "") -> Iterator[str]:
             yield above + name
 
 
+@pytest.mark.slow
 async def test_every_kind_lives_as_its_owner_says(stage: Stage, subtests: pytest.Subtests) -> None:
     lives = {name: Life(stage, Sample, name) for name in SCENARIOS}
     lives |= {f"{name} of a cluster-scoped owner": Life(stage, ClusterSample, name) for name in CROSS_SCOPE}

@@ -71,6 +71,7 @@ def test_every_primitive_is_among_them() -> None:
     assert {type(each).__name__ for each in rich_objects("default", "embedded")} == set(classes())
 
 
+@pytest.mark.slow
 async def test_a_restart_over_settled_objects_of_every_kind_writes_nothing(stage: Stage) -> None:
     everything = Everything(stage)
     async with stage.playing(everything.operator(), SAMPLE):

@@ -209,6 +209,7 @@ def test_the_story_ends_well_without_a_crash(undisturbed: Outcome) -> None:
     assert max(undisturbed.creations.values()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answered", [False, True], ids=["before the request", "after the server acted"])
 def test_a_crash_at_any_request_ends_in_the_same_state(chapter: Chapter, undisturbed: Outcome, answered: bool) -> None:
     for fatal in range(undisturbed.before + 1, undisturbed.requests + 1):

@@ -81,6 +81,7 @@ def test_a_missing_file_is_said_with_the_command_that_makes_it(project: pytest.P
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["one process", "workers"])
 def test_update_makes_folders_and_files_and_says_which(project: pytest.Pytester, workers: list[str]) -> None:
     result = run(project, "--update-golden", *workers)
@@ -135,6 +136,7 @@ def test_a_difference_is_shown_with_three_lines_around_it(project: pytest.Pytest
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["one process", "workers"])
 def test_files_that_no_test_asks_for_are_found_on_request(project: pytest.Pytester, workers: list[str]) -> None:
     run(project, "--update-golden")

@@ -46,6 +46,7 @@ def test_without_programs_real_cases_are_left_out_and_one_line_says_so(cases: py
     assert "make control-plane" in printed[1]
 
 
+@pytest.mark.slow
 def test_the_line_is_there_once_with_several_workers(cases: pytest.Pytester) -> None:
     _, printed = run(cases, "-n", "2")
 

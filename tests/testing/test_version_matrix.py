@@ -506,6 +506,7 @@ def test_complete():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["one process", "workers"])
 def test_a_module_runs_a_matrix(pytester: pytest.Pytester, workers: list[str]) -> None:
     pytester.makeconftest('pytest_plugins = ["konverge.testing.pytest_plugin"]')

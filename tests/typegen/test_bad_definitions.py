@@ -119,6 +119,7 @@ def test_what_has_no_end_is_refused(schema: Object, words: str) -> None:
         custom_resource_module([spec_of(schema)])
 
 
+@pytest.mark.slow
 def test_what_is_merely_large_is_not_refused() -> None:
     many = {f"field{number}": {"type": "string"} for number in range(100_000)}
     long = {"x" * 100_000: deep(50)}
@@ -128,5 +129,6 @@ def test_what_is_merely_large_is_not_refused() -> None:
     assert text.count(": str\n") == 100_000
 
 
+@pytest.mark.slow
 def test_the_names_of_classes_do_not_grow_with_the_depth() -> None:
     assert all(len(name) < 170 for name in loaded(spec_of({"type": "object", "properties": {"very" * 30: deep(60)}})))

@@ -150,6 +150,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checker", ["mypy", "pyright"])
 def test_type_checkers_take_every_name(checker: str, type_checkers: dict[str, list[str]], tmp_path: Path) -> None:
     list_of_maps = {"type": "array", "items": {"type": "object"}}
@@ -218,6 +219,7 @@ def understood(annotation: Any) -> Any:
     return (Literal, inside) if origin is Literal else annotation
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(schemas, names)
 def test_whatever_it_is_called_it_means_the_same_and_nothing_of_it_is_run(schema: Object, kind: str) -> None:

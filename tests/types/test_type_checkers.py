@@ -75,6 +75,7 @@ Secret(["no", "object"])  # mistake
 REPORTED = {"mypy": r"^sample\.py:(\d+): error", "pyright": r"sample\.py:(\d+):\d+ - error"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checker", REPORTED)
 def test_each_mistake_is_reported_and_nothing_else(
     checker: str, type_checkers: dict[str, list[str]], tmp_path: Path

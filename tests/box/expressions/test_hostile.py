@@ -95,6 +95,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_what_is_hostile_is_refused_and_soon(text: str) -> None:
     begin = time.process_time()
@@ -174,6 +175,7 @@ def outcome(text: str) -> Any:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(TEXTS)
 def test_whatever_is_written_nothing_escapes_and_the_same_comes_again(text: str) -> None:

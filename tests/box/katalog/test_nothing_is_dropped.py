@@ -72,6 +72,7 @@ def _is_within(path: Path, listed: str) -> bool:
     return text == listed or text.startswith((f"{listed}.", f"{listed}["))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_each_field_of_the_katalogs_is_carried_over_or_told_of(name: str) -> None:
     fields = [path for path in paths(KATALOGS[name]) if path not in HEAD]

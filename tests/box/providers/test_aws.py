@@ -134,6 +134,7 @@ def queue(aws: Aws, account: Account, name: str, **more: Any) -> ProviderSubject
     return ProviderSubject(provider=aws, kind="Queue", name=name, settings=account.settings, look=look, **given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=lambda case: case.__name__)
 async def test_buckets_keep_the_rules_of_providers(case: ProviderCase, aws: Aws, account: Account) -> None:
     name = name_of("bucket")
@@ -144,6 +145,7 @@ async def test_buckets_keep_the_rules_of_providers(case: ProviderCase, aws: Aws,
     await case(bucket(aws, account, name, make_foreign=make_foreign))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=lambda case: case.__name__)
 async def test_queues_keep_the_rules_of_providers(case: ProviderCase, aws: Aws, account: Account) -> None:
     name = name_of("queue")

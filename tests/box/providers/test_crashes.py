@@ -56,6 +56,7 @@ def expected(wish: tuple[dict[str, int], set[str]]) -> list[tuple[str, str]]:
     return sorted([*made, *((f"Disk disk-{name}", "1") for name in wish[1])])
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(wishes, crashes), min_size=1, max_size=3), crashes)
 def test_whatever_a_crash_interrupts_the_next_pass_ends_as_if_there_had_been_none(
     lives: list[tuple[tuple[dict[str, int], set[str]], list[int]]], last: list[int]

@@ -122,6 +122,7 @@ def _subject(server: Server, kind: str, name: str, spec: Any, changed: Any, **mo
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=lambda case: case.__name__)
 async def test_databases_keep_the_rules_of_providers(case: ProviderCase, server: Server, silent: Settings) -> None:
     name, owner = server.name("database"), server.name("owner")
@@ -136,6 +137,7 @@ async def test_databases_keep_the_rules_of_providers(case: ProviderCase, server:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=lambda case: case.__name__)
 async def test_roles_keep_the_rules_of_providers(case: ProviderCase, server: Server, silent: Settings) -> None:
     name, group = server.name("role"), server.name("group")
@@ -151,6 +153,7 @@ async def test_roles_keep_the_rules_of_providers(case: ProviderCase, server: Ser
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=lambda case: case.__name__)
 async def test_grants_keep_the_rules_of_providers(case: ProviderCase, server: Server, silent: Settings) -> None:
     async with _role_of_uid_1(server) as (role, database):

@@ -124,6 +124,7 @@ def run(told: Any) -> Outcome:
     return outcome
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answered", [False, True])
 def test_a_crash_at_any_request_ends_in_the_same_state_with_the_same_secret(answered: bool) -> None:
     calm = run(story())

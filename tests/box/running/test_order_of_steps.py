@@ -307,6 +307,7 @@ def swapped(one: str, other: str) -> tuple[Step, ...]:
     return tuple(steps.values())
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_any_two_steps_that_swap_make_another_pass_of_it() -> None:
     async with shelves() as there:

@@ -33,6 +33,7 @@ def loaded(file: Path) -> RunningBox:
 
 
 # A thread's answer would come "hours" late in simulated time.
+@pytest.mark.slow
 @pytest.mark.real_time
 @pytest.mark.anyio
 async def test_a_good_file_is_at_work_for_all_objects_and_a_bad_one_leaves_the_last_good_one(
@@ -103,6 +104,7 @@ async def test_a_pass_under_way_ends_with_the_steps_that_it_began_with(
         assert applied.count("patch") == 2  # once each edition
 
 
+@pytest.mark.slow
 @pytest.mark.real_time
 @pytest.mark.anyio
 async def test_the_file_of_a_running_operator_is_looked_at(library: Library, tmp_path: Path) -> None:

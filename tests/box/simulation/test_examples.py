@@ -28,6 +28,7 @@ def simulated(cluster: Cluster) -> SimulatedCluster:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", [name for name in FOLDERS if name not in WITH_SERVERS])
 async def test_the_example_does_what_its_simulation_expects(folder: str, cluster: Cluster) -> None:
     loaded = load_simulation(EXAMPLES / folder / "simulate.yaml", namespace=cluster.namespace)
@@ -41,6 +42,7 @@ async def test_the_example_does_what_its_simulation_expects(folder: str, cluster
     assert any(not report.skipped for report in told)
 
 
+@pytest.mark.slow
 @pytest.mark.real_time
 async def test_the_provider_example_makes_a_database_and_drops_it(
     cluster: Cluster, postgres_server: PostgresServer, tmp_path: Path

@@ -323,6 +323,7 @@ def _boxes(draw: st.DrawFn) -> tuple[str, dict[str, bool]]:
     return "\n".join(lines), flags
 
 
+@pytest.mark.slow
 @given(_boxes())
 def test_for_any_conditions_an_object_gets_one_decision_and_is_never_deleted_when_it_is_wanted(
     box: tuple[str, dict[str, bool]],

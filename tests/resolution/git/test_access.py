@@ -48,6 +48,7 @@ async def refused(
     return caught.value
 
 
+@pytest.mark.slow
 async def test_a_private_repository_is_read_with_a_token(private: GitServer, folder: Path) -> None:
     fetch = fetch_of(
         folder, {"url": private.url("boxes.git"), "pathInRepo": "box.yaml", **MINE}, settings=PLAIN, secrets=SECRETS

@@ -114,6 +114,7 @@ async def test_folders_deep_in_each_other_and_a_wide_one_do_no_harm(folder: Path
     assert resolved.data == b"kind: A\n"
 
 
+@pytest.mark.slow
 async def test_several_fetches_share_the_memory_that_git_may_have(folder: Path) -> None:
     ending, resolver = threading.Event(), GitResolver()
 
@@ -150,6 +151,7 @@ async def test_of_what_takes_too_much_memory_together_the_largest_is_ended(tmp_p
     await cancelled(small)
 
 
+@pytest.mark.slow
 async def test_a_program_that_computes_without_end_is_ended(tmp_path: Path) -> None:
     limits = Limits(memory_bytes=1 << 30, file_bytes=1 << 20, output_bytes=1 << 16, cpu_seconds=1)
     finished = await run(["sh", "-c", "while :; do :; done"], environment=PATH, folder=tmp_path, limits=limits)

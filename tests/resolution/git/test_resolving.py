@@ -78,6 +78,7 @@ async def test_a_repository_of_sha256_is_on_record_with_sha256(
         assert (resolved.data, resolved.source.digest) == (BOX.encode(), {"sha256": samples.sha256})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "data"),
     [
@@ -120,12 +121,14 @@ async def test_links_out_of_the_repository_and_circles_are_refused(server: GitSe
     assert "symbolic link" in error.message
 
 
+@pytest.mark.slow
 async def test_a_chain_of_fifty_links_is_refused(server: GitServer, folder: Path) -> None:
     # From a server that does not filter: each link is a fetch of its own otherwise.
     error = await refused(server, folder, {"url": server.url("strict.git"), "pathInRepo": "chain0"})
     assert (error.reason, "too many of them" in error.message) == (Reason.DENIED, True)
 
 
+@pytest.mark.slow
 async def test_what_does_not_exist_is_told_apart_and_asked_for_once(
     server: GitServer, samples: Samples, folder: Path
 ) -> None:
@@ -175,6 +178,7 @@ async def test_what_is_misspelt_is_told_with_what_may_be_meant(
     assert (await refused(server, folder, params)).message.endswith(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "told"),
     [("large.bin", "is larger than a definition may be"), ("zeros.bin", "has 67108864 bytes")],
@@ -201,6 +205,7 @@ async def test_finding_out_where_a_branch_is_takes_one_question(server: GitServe
     assert server.bytes_sent < 1_000
 
 
+@pytest.mark.slow
 async def test_a_server_that_does_not_filter_is_good_enough_within_the_limit(server: GitServer, folder: Path) -> None:
     assert (await got(server, folder, "main", repo="strict.git")).data == B
 
@@ -217,6 +222,7 @@ async def test_a_repository_beyond_the_limit_is_refused_and_nothing_of_it_stays(
     assert files_in(folder) == ["lock"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repo", ["boxes.git", "strict.git"])
 async def test_a_server_of_protocol_0_is_good_enough(
     server: GitServer, samples: Samples, folder: Path, repo: str

@@ -36,6 +36,7 @@ def new_key(folder: Path, passphrase: str = "", *options: str) -> bytes:
     return (folder / "new-key").read_bytes()
 
 
+@pytest.mark.slow
 async def test_a_file_is_read_with_a_key_from_a_host_that_is_known(
     ssh: SshServer, samples: Samples, folder: Path
 ) -> None:
@@ -60,6 +61,7 @@ async def test_a_key_that_is_not_accepted_is_refused(ssh: SshServer, samples: Sa
     assert (caught.value.reason, "refuses the credential" in caught.value.message) == (Reason.DENIED, True)
 
 
+@pytest.mark.slow
 async def test_a_key_that_ssh_cannot_read_is_told_apart_from_one_that_is_not_accepted(
     ssh: SshServer, samples: Samples, folder: Path
 ) -> None:

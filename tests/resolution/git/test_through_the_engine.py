@@ -73,6 +73,7 @@ async def test_sets_of_settings_are_chosen_by_name(server: GitServer, folder: Pa
     assert unknown.reason is Reason.INVALID_PARAMETERS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "changed", "namespace"),
     [

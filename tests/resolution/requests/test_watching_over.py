@@ -31,6 +31,7 @@ from tests.resolution.shelf import BOX, Shelf
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.slow
 @EMBEDDED
 @pytest.mark.real_time
 async def test_requests_are_counted_by_resolver_reason_and_where_the_answer_was(desk: Desk) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -193,5 +194,5 @@ class Election(RuleBasedStateMachine):
         assert len(writers) <= 1
 
 
-TestElection = Election.TestCase
+TestElection = pytest.mark.slow(Election.TestCase)
 TestElection.settings = settings(max_examples=300, stateful_step_count=60, deadline=None)

@@ -294,6 +294,7 @@ async def test_a_mistake_in_a_look_is_told_once_and_ends_nothing(
         await shared(cluster, [8], a)
 
 
+@pytest.mark.slow
 @in_simulated_time
 @pytest.mark.parametrize("seed", range(3))
 async def test_no_shard_has_two_writers_while_replicas_come_go_and_lose_answers(cluster: Cluster, seed: int) -> None:

@@ -1,5 +1,6 @@
 """Which shards a replica wants, from what it sees."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -130,6 +131,7 @@ def test_other_names_are_nobodys_shards() -> None:
     assert not board.rivals(range(8), 1.0)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 24), st.lists(st.sampled_from(["a", "b", "c", "d", ""]), min_size=24, max_size=24))
 def test_from_any_division_everybody_doing_as_planned_ends_in_a_fair_one(shards: int, first: list[str]) -> None:
     members = ("a", "b", "c", "d")

@@ -186,6 +186,7 @@ class Silent:
         self.story.append(("release", shard))
 
 
+@pytest.mark.slow
 async def test_sharding_in_threads_tells_the_main_loop_and_hands_over(cluster: Cluster) -> None:
     kubeconfig = await cluster.kubeconfig()
     first, second = Silent(), Silent()

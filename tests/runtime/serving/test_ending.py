@@ -15,7 +15,7 @@ import pytest
 from konverge.runtime.serving import Serving, ServingOptions, Sources
 from konverge.runtime.webhooks import Hooks, WebhookOptions, WebhookServer
 
-pytestmark = pytest.mark.real_time
+pytestmark = [pytest.mark.real_time, pytest.mark.slow]
 
 Server = Callable[[], AbstractAsyncContextManager[Any]]
 

@@ -295,6 +295,7 @@ async def test_many_idle_connections_do_not_keep_a_probe_out() -> None:
             writer.close()
 
 
+@pytest.mark.slow
 async def test_connections_that_come_in_bursts_close_one_another_too() -> None:
     async with served(options()) as serving:
         idle = []
