@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -112,9 +111,9 @@ def within(seconds: float, work: Callable[[], Awaitable[T]], what: str) -> T:
     cancellations: list[Callable[[], object]] = []
 
     async def limited() -> T:
-        task = asyncio.current_task()
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
-        cancellations.append(partial(asyncio.get_running_loop().call_soon_threadsafe, task.cancel))
+        cancellations.append(lambda: loop.call_soon_threadsafe(task.cancel))
         try:
             async with asyncio.timeout(seconds):
                 return await work()
