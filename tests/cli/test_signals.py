@@ -34,7 +34,10 @@ def started(environment: dict[str, str], *arguments: str | Path) -> Iterator[sub
     """A command; killed at the end if it still runs."""
     command = [sys.executable, "-m", "konverge", *map(str, arguments)]
     pipe = subprocess.PIPE
+    # A test run in the background of a shell ignores SIGINT, and so would what it starts, unless it is handled here.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
+        signal.signal(signal.SIGINT, before)
         try:
             yield process
         finally:
