@@ -7,13 +7,14 @@ import asyncio
 import pytest
 
 from konverge.cancellation import to_its_end
+from tests.cancelling import turn
 
 pytestmark = pytest.mark.anyio
 
 
 async def started(work: asyncio.Future[str]) -> asyncio.Task[str]:
     task = asyncio.create_task(to_its_end(work))
-    await asyncio.sleep(0)  # noqa: TID251  # no time passes: it begins to wait
+    await turn()  # it begins to wait
     return task
 
 
@@ -38,7 +39,7 @@ async def test_a_cancellation_waits_for_the_end_however_often_it_comes(failure: 
     task = await started(work)
     for _ in range(3):
         task.cancel()
-        await asyncio.sleep(0)  # noqa: TID251  # no time passes: it hears of that
+        await turn()  # it hears of that
         assert not task.done()
         assert not work.cancelled()
     if failure is None:

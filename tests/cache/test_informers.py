@@ -26,6 +26,7 @@ from konverge.kube import GroupVersionKind, Object
 from konverge.kube.metadata import ObjectMeta
 from konverge.kube.selectors import LabelSelector
 from tests.cache.objects import CONFIG_MAP, bookmark, config_map, key, line
+from tests.cancelling import turn
 from tests.client.scripted import Answer, Asked, Script, ScriptedTransport, Stream, failure
 
 pytestmark = pytest.mark.anyio
@@ -859,8 +860,7 @@ async def test_several_may_widen_at_once_while_the_watch_is_being_left() -> None
         noted.add("other")
 
         async def widen(turns: int) -> None:
-            for _ in range(turns):
-                await asyncio.sleep(0)  # noqa: TID251  # the next turn of the loop, at the same time
+            await turn(turns)
             await informer.widen()
 
         await asyncio.gather(*(widen(turns) for turns in range(6)))

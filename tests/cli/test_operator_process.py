@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import warnings
 from pathlib import Path
 
 import pytest
 
 from konverge.cli.operator_process import operator_process
+from tests.cancelling import cancel_again, left_by, turn
 
 
 @pytest.mark.parametrize("turns", range(0, 12, 2))
@@ -22,20 +21,8 @@ def test_one_who_is_cancelled_at_any_moment_and_again_leaves_no_process(tmp_path
     async def cancelled_twice() -> None:
         beside = asyncio.create_task(be_beside())
         await turn(turns)
-        for _ in range(2):
-            beside.cancel()
-            await turn(1)
+        await cancel_again(beside)
         with pytest.raises(asyncio.CancelledError):
             await beside
 
-    gc.collect()
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", ResourceWarning)
-        asyncio.run(cancelled_twice())
-        gc.collect()
-    assert [str(warning.message) for warning in told] == []
-
-
-async def turn(times: int) -> None:
-    for _ in range(times):
-        await asyncio.sleep(0)  # noqa: TID251  # no time passes: the loop has its turn
+    assert left_by(cancelled_twice()) == []

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import socket
 import ssl
 import threading
-import warnings
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +17,7 @@ from konverge.client import ClusterConfig, HttpTransport, Tls
 from konverge.client.oidc import OidcCredentials, OidcProvider
 from konverge.clock import SystemClock
 from konverge.network import GuardedHttp, Names, Networks, Trust
+from tests.cancelling import cancel_again, left_by
 from tests.client.certificates import Authority
 
 pytestmark = pytest.mark.real_time
@@ -99,16 +98,6 @@ async def leave_a_request_without_an_answer(transport: HttpTransport) -> None:
     await transport.close()
 
 
-def left_by(working: Coroutine[Any, Any, None]) -> list[str]:
-    """What Python says of connections that are still there when the loop has ended."""
-    gc.collect()
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", ResourceWarning)
-        asyncio.run(working)
-        gc.collect()
-    return [str(warning.message) for warning in told if issubclass(warning.category, ResourceWarning)]
-
-
 @pytest.mark.parametrize(
     "leave",
     [leave_a_stream, leave_a_request, leave_a_stream_that_has_not_begun, leave_a_request_without_an_answer],
@@ -160,9 +149,7 @@ def test_no_connection_outlives_one_who_is_cancelled_again_while_closing(
         asking = asyncio.create_task(ask(silent.url, authority.certificate, answered=answered))
         async with asyncio.timeout(5):
             await answered.wait()
-        for _ in range(2):
-            asking.cancel()
-            await asyncio.sleep(0)  # noqa: TID251  # no time passes: it begins to close
+        await cancel_again(asking)
         await asyncio.wait([asking])
 
     assert left_by(cancelled_twice()) == []

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import os
 import pty
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -22,6 +20,7 @@ from konverge.client.exec_credentials import ExecCredentials
 from konverge.client.exec_plugin import ExecPlugin, parse_exec_plugin
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError, KonvergeError, NotConnectedError, UnauthorizedError
+from tests.cancelling import cancel_again, left_by_each, turn
 from tests.client.certificates import NOW, Authority
 from tests.client.servers import Servers
 
@@ -239,25 +238,13 @@ def test_a_program_that_is_cancelled_at_any_moment_and_again_leaves_nothing(prog
     noted = programs.folder / "child"
     plugin = programs.write(SPAWN_AND_WAIT)
 
-    async def turn(times: int) -> None:
-        for _ in range(times):
-            await asyncio.sleep(0)  # noqa: TID251  # no time passes: the loop has its turn
-
     async def cancelled_twice(turns: int) -> None:
         waiting = asyncio.create_task(credentials_of(plugin, args=[str(noted)]).identity())
         await turn(turns)
-        for _ in range(2):
-            waiting.cancel()
-            await turn(1)
+        await cancel_again(waiting)
         await asyncio.wait([waiting])
 
-    gc.collect()
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", ResourceWarning)
-        for turns in range(10):
-            asyncio.run(cancelled_twice(turns))
-        gc.collect()
-    assert [str(warning.message) for warning in told] == []
+    assert left_by_each(cancelled_twice(turns) for turns in range(10)) == []
 
 
 def _is_zombie(pid: int) -> bool:

@@ -17,6 +17,7 @@ from konverge.client import ClusterConfig, HttpTransport
 from konverge.client.oidc import OidcCredentials, OidcProvider, parse_oidc_provider
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError, NotConnectedError
+from tests.cancelling import cancel_again
 from tests.client.certificates import NOW, Authority
 from tests.client.servers import Servers
 
@@ -171,9 +172,7 @@ async def test_who_is_cancelled_while_the_provider_answers_loses_no_refresh_toke
     async with asyncio.timeout(5):
         while not issuer.issued:
             await SystemClock().sleep(0.001)
-    for _ in range(2):
-        asking.cancel()
-        await asyncio.sleep(0)  # noqa: TID251  # no time passes: it hears of that
+    await cancel_again(asking)
     issuer.answers.set()
     with pytest.raises(asyncio.CancelledError):
         await asking

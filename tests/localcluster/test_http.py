@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import io
 import json
-import warnings
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -16,6 +14,7 @@ import pytest
 from konverge.clock import SeededEntropy, SystemClock
 from konverge.localcluster import LocalCluster
 from konverge.localcluster.bodies import MAXIMUM_BYTES
+from tests.cancelling import left_by, turn
 from tests.localcluster.objects import CONFIG_MAP, config_map, key
 
 pytestmark = pytest.mark.anyio
@@ -128,14 +127,8 @@ def test_one_who_is_cancelled_while_it_begins_to_serve_leaves_no_port(turns: int
     async def cancelled() -> None:
         async with LocalCluster(clock=SystemClock(), entropy=SeededEntropy(), players=False) as embedded:
             serving = asyncio.create_task(embedded.serve())
-            for _ in range(turns):
-                await asyncio.sleep(0)  # noqa: TID251  # no time passes: it goes on by one step
+            await turn(turns)
             serving.cancel()
             await asyncio.wait([serving])
 
-    gc.collect()
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", ResourceWarning)
-        asyncio.run(cancelled())
-        gc.collect()
-    assert [str(warning.message) for warning in told] == []
+    assert left_by(cancelled()) == []

@@ -21,6 +21,7 @@ from konverge.operator.webhooks import AdmissionRequest
 from konverge.runtime.events import ClusterEvents
 from konverge.runtime.serving import ServingOptions
 from konverge.runtime.webhooks import ServiceReference, WebhookOptions
+from tests.cancelling import cancel_again
 from tests.operator.shops import LOOSE_SHOP, SECRET, SHOP, LooseShop, Shop, ShopSpec, Town, free_address, settings
 
 pytestmark = pytest.mark.anyio
@@ -303,9 +304,7 @@ async def test_webhooks_are_taken_back_by_who_is_cancelled_while_registering_and
     async with asyncio.timeout(30):
         await transport.is_asked.wait()
     assert await town.client.get(DEFAULTING, ObjectKey("", "shops"))
-    for _ in range(4):
-        running.cancel()
-        await asyncio.sleep(0)  # noqa: TID251  # no time passes: it hears of that
+    await cancel_again(running, 4)
     with pytest.raises(asyncio.CancelledError):
         await running
 

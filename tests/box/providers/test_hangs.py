@@ -11,6 +11,7 @@ import pytest
 from konverge.box.providers import NoProviderError, ProviderPool, ProviderRegistry
 from konverge.clock import SimulatedClock
 from tests.box.providers.cloud import Cloud, CloudProvider, Owner, pool_of, providers_of
+from tests.cancelling import turn
 
 pytestmark = pytest.mark.anyio
 
@@ -106,7 +107,7 @@ async def test_one_who_is_cancelled_while_a_call_holds_up_the_end_closes_the_pro
     pool = pool_of(provider)
     await started(pool, Owner({}))
     closing = asyncio.create_task(pool.close())
-    await asyncio.sleep(0)  # noqa: TID251  # no time passes: it begins to wait for the call
+    await turn()  # it begins to wait for the call
     closing.cancel()
 
     with pytest.raises(asyncio.CancelledError):

@@ -16,6 +16,7 @@ from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.testing import Cluster
 from tests.box.running.boxes import GROUP, box_text, config_map, custom_resource
 from tests.box.simulation.test_examples import simulated
+from tests.cancelling import cancel_again
 
 pytestmark = [pytest.mark.anyio]
 
@@ -94,9 +95,7 @@ async def test_one_who_is_cancelled_and_again_leaves_no_operator_and_nothing_tha
 
     simulating = asyncio.create_task(be_on_stage())
     await cluster.eventually(lambda: stages, describe="the operator runs")
-    for _ in range(2):
-        simulating.cancel()
-        await asyncio.sleep(0)  # noqa: TID251  # no time passes: it begins to leave
+    await cancel_again(simulating)
     with pytest.raises(asyncio.CancelledError):
         await simulating
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from konverge.resolution import Reason, ResolutionError
 from konverge.resolution.resolvers.git import repositories
 from konverge.resolution.resolvers.git.processes import run
 from konverge.resolution.workspaces import Folders
+from tests.cancelling import cancel_again, left_by_each, turn
 from tests.resolution.git.samples import LIMITS, PATH, fetch_of, files_in, processes_in, resolve
 from tests.resolution.servers.git import GitServer
 from tests.resolution.servers.git_faults import FaultServer, fault_server
@@ -118,9 +117,7 @@ async def test_files_that_are_written_while_a_fetch_is_cancelled_go_with_its_fol
     fetch = fetch_of(folder, {"url": server.url("boxes.git"), "pathInRepo": "box.yaml"})
     fetching = asyncio.create_task(resolve(fetch))
     await asyncio.to_thread(begun.wait, 10)
-    for _ in range(2):
-        fetching.cancel()
-        await turn(1)
+    await cancel_again(fetching)
     may_go_on.set()
     await asyncio.wait([fetching])
     await asyncio.to_thread(ended.wait, 10)
@@ -182,25 +179,12 @@ def test_a_program_that_is_cancelled_at_any_moment_and_again_leaves_nothing(tmp_
             await until(lambda: "sleep 1000 " in processes_in(tmp_path))
         else:
             await turn(turns)
-        for _ in range(2):
-            running.cancel()
-            await turn(1)
+        await cancel_again(running)
         with pytest.raises(asyncio.CancelledError):
             await running
         assert processes_in(tmp_path) == [], f"after {turns} turns"
 
-    gc.collect()
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", ResourceWarning)
-        for turns in (*range(12), None):
-            asyncio.run(cancelled_twice(turns))
-        gc.collect()
-    assert [str(warning.message) for warning in told] == []
-
-
-async def turn(times: int) -> None:
-    for _ in range(times):
-        await asyncio.sleep(0)  # noqa: TID251  # no time passes: the loop has its turn
+    assert left_by_each(cancelled_twice(turns) for turns in (*range(12), None)) == []
 
 
 async def test_a_program_is_told_that_a_file_is_too_large(tmp_path: Path) -> None:

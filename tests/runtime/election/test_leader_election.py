@@ -16,6 +16,7 @@ from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.runtime.election import LeaderElection, Leadership, leader_election
 from konverge.runtime.election.lease import LEASE
 from konverge.testing.cluster import Cluster
+from tests.cancelling import cancel_again, turn
 from tests.runtime.election.connections import Connection
 
 pytestmark = pytest.mark.anyio
@@ -52,6 +53,20 @@ async def electing(
         in_thread=False,
     ) as leadership:
         yield leadership, connection
+
+
+async def at_work(cluster: Cluster) -> tuple[asyncio.Task[None], Connection]:
+    """A process that leads until it is cancelled."""
+    held: asyncio.Future[Connection] = asyncio.get_running_loop().create_future()
+
+    async def work() -> None:
+        async with electing(cluster, "a") as (a, connection):
+            await a.wait_until_held()
+            held.set_result(connection)
+            await asyncio.Event().wait()
+
+    working = asyncio.create_task(work())
+    return working, await held
 
 
 def record(lease: Object) -> dict[str, Any]:
@@ -250,38 +265,17 @@ async def test_a_missing_permission_is_one_line_that_names_the_rule_and_is_tried
 
 
 async def test_a_process_that_is_cut_short_lets_the_lease_run_out(cluster: Cluster) -> None:
-    async def work() -> None:
-        async with electing(cluster, "a") as (a, _):
-            await a.wait_until_held()
-            held.set()
-            await asyncio.Event().wait()
-
-    held = asyncio.Event()
-    working = asyncio.create_task(work())
-    await held.wait()
+    working, _ = await at_work(cluster)
     working.cancel()
     await asyncio.wait([working])
     assert record(await lease(cluster))["holderIdentity"] == "a", "a write of its may be on its way still"
 
 
 async def test_a_process_that_is_cut_short_again_and_again_closes_its_client(cluster: Cluster) -> None:
-    connections: list[Connection] = []
-
-    async def work() -> None:
-        async with electing(cluster, "a") as (a, connection):
-            connections.append(connection)
-            await a.wait_until_held()
-            held.set()
-            await asyncio.Event().wait()
-
-    held = asyncio.Event()
-    working = asyncio.create_task(work())
-    await held.wait()
-    for _ in range(4):
-        working.cancel()
-        await asyncio.sleep(0)  # noqa: TID251  # no time passes: it goes on to what it cannot leave out
+    working, connection = await at_work(cluster)
+    await cancel_again(working, 4)
     await asyncio.wait([working])
-    assert connections[0].is_closed
+    assert connection.is_closed
 
 
 @in_simulated_time
@@ -388,8 +382,7 @@ class SlowToLetGo(Connection):
             await to_its_end(self._let_go())
 
     async def _let_go(self) -> None:
-        for _ in range(9):
-            await asyncio.sleep(0)  # noqa: TID251  # no time passes: the loop has its turns
+        await turn(9)
         self.requests -= 1
 
     async def close(self) -> None:
@@ -409,9 +402,7 @@ async def test_who_is_cancelled_again_and_again_closes_the_client_when_no_reques
 
     electing = asyncio.create_task(elect())
     await cluster.eventually(lambda: connection.requests)
-    for _ in range(4):
-        electing.cancel()
-        await asyncio.sleep(0)  # noqa: TID251  # no time passes: it hears of that
+    await cancel_again(electing, 4)
     with pytest.raises(asyncio.CancelledError):
         await electing
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import socket
-import warnings
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -14,6 +12,7 @@ import pytest
 
 from konverge.runtime.serving import Serving, ServingOptions, Sources
 from konverge.runtime.webhooks import Hooks, WebhookOptions, WebhookServer
+from tests.cancelling import cancel_again, left_by, turn
 
 pytestmark = [pytest.mark.real_time, pytest.mark.slow]
 
@@ -32,11 +31,6 @@ def webhooks() -> WebhookServer:
     return WebhookServer(WebhookOptions(port=0), Hooks())
 
 
-async def turn(times: int) -> None:
-    for _ in range(times):
-        await asyncio.sleep(0)  # noqa: TID251  # no time passes: the loop has its turn
-
-
 async def cancelled(working: Coroutine[Any, Any, None], *, when: int | asyncio.Event, again: int) -> None:
     """Cancel it after so many turns, or what has happened, and again so many times; it must be cancelled then."""
     task = asyncio.create_task(working)
@@ -45,28 +39,9 @@ async def cancelled(working: Coroutine[Any, Any, None], *, when: int | asyncio.E
     else:
         async with asyncio.timeout(5):
             await when.wait()
-    for _ in range(1 + again):
-        task.cancel()
-        await turn(1)
+    await cancel_again(task, 1 + again)
     await asyncio.wait([task], timeout=5)
     assert task.cancelled()
-
-
-def left_by(working: Coroutine[Any, Any, None]) -> list[str]:
-    """What is left at its end: tasks, sockets, complaints."""
-    left: list[str] = []
-
-    async def work() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: left.append(context["message"]))
-        await working
-        left.extend(str(other) for other in asyncio.all_tasks() if other is not asyncio.current_task())
-
-    gc.collect()
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", ResourceWarning)
-        asyncio.run(work())
-        gc.collect()
-    return left + [str(warning.message) for warning in told]
 
 
 async def serve(server: Server) -> None:

@@ -22,6 +22,7 @@ from konverge.runtime.webhooks.rotation import OVERLAP, Kept, planned
 from konverge.runtime.webhooks.secret import SecretFolder
 from konverge.runtime.webhooks.self_signed import Pair, write_pair
 from konverge.testing import Cluster
+from tests.cancelling import cancel_again
 from tests.runtime.webhooks.questions import a_hook
 
 pytestmark = pytest.mark.anyio
@@ -180,9 +181,7 @@ async def test_who_is_cancelled_while_a_certificate_is_written_ends_when_it_is(
     shared = SecretFolder(cluster.client, ObjectKey(cluster.namespace, "certificate"), tmp_path, HOSTS, cluster.clock)
     refreshing = asyncio.create_task(shared.refresh())
     await asyncio.to_thread(begun.wait, 5)
-    for _ in range(2):
-        refreshing.cancel()
-        await asyncio.sleep(0)  # noqa: TID251  # no time passes: it hears of that
+    await cancel_again(refreshing)
     is_still_writing = not refreshing.done()
     may_go_on.set()
     with pytest.raises(asyncio.CancelledError):
