@@ -24,7 +24,6 @@ from konverge.box.running.run import BoxRun
 from konverge.box.running.uniqueness import index_name, index_values, uniqueness_in
 from konverge.box.steps.labels import OWNER_UID
 from konverge.cache import label_index
-from konverge.cancellation import to_its_end
 from konverge.clock import Clock, Entropy, SystemEntropy
 from konverge.crd import PlainResource, definition_of
 from konverge.errors import describe
@@ -32,6 +31,7 @@ from konverge.kube import Object, ObjectKey, find_condition
 from konverge.operator import READ, Change, Operator, OwnerContext, Result, generation_changed
 from konverge.operator.context import OperatorRun
 from konverge.runtime import Process
+from konverge.runtime.beside import beside
 
 __all__ = ["RunningBox", "box_operator"]
 
@@ -196,14 +196,8 @@ class RunningBox(BoxAtWork):
             stack.callback(self._runs.pop, run, None)
             if self._file is not None:
                 reloader = BoxReloader(self, self._file)
-                watching = asyncio.create_task(reloader.watch(run.clock), name=f"watch {self._file}")
-                stack.push_async_callback(_ended, watching)
+                await stack.enter_async_context(beside(reloader.watch(run.clock), name=f"watch {self._file}"))
             yield
-
-
-async def _ended(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await to_its_end(asyncio.wait([task]))
 
 
 def _operator_name(box: OperatorBox) -> str:

@@ -6,7 +6,6 @@ memory: how the run is set up (`.setup`), and what is being fetched (`.fetches`)
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -31,6 +30,7 @@ from konverge.resolution.requests.setup import Setup
 from konverge.resolution.resolver import Resolver
 from konverge.runtime import Process
 from konverge.runtime import Result as Again
+from konverge.runtime.beside import beside
 
 __all__ = ["ResolutionRun"]
 
@@ -103,8 +103,7 @@ class ResolutionRun:
         async with AsyncExitStack() as stack:
             stack.callback(self._process.informers.subscribe(heard))
             await stack.enter_async_context(self._fetches.at_work())
-            looking = asyncio.create_task(self._keep_looking(), name="pending requests")
-            stack.push_async_callback(_cancelled, looking)
+            await stack.enter_async_context(beside(self._keep_looking(), name="pending requests"))
             yield
 
     def configured(self, config_maps: Mapping[str, Object]) -> None:
@@ -296,8 +295,3 @@ class ResolutionRun:
             ours = {(gvk, key) for gvk in kinds for key in self._process.owners_of(gvk)}
             self._fetches.sift(ours)
             self._reports.looked_at(self._fetches.running)
-
-
-async def _cancelled(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.wait([task])

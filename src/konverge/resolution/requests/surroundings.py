@@ -12,13 +12,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from konverge.cache import CacheOptions, Informers
-from konverge.cancellation import to_its_end
 from konverge.client import Client
 from konverge.clock import Clock, Entropy
 from konverge.errors import KonvergeError, describe
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.kube.metadata import ObjectMeta
 from konverge.resolution.requests.announcements import ANNOUNCES, RENEWAL, Announcements, announcement
+from konverge.runtime.beside import beside
 
 __all__ = ["Announcing", "Surroundings"]
 
@@ -87,12 +87,8 @@ class Surroundings:
                 for meta in informer.store.all_metadata():
                     self._heard(gvk, None, meta)
             self._tell(configured)
-            telling = asyncio.create_task(self._keep_telling(configured), name="configuration of resolution")
-            try:
+            async with beside(self._keep_telling(configured), name="configuration of resolution"):
                 yield
-            finally:
-                telling.cancel()
-                await asyncio.wait([telling])
 
     def _heard(self, gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
         meta = new or old
@@ -141,12 +137,8 @@ class Announcing:
     @asynccontextmanager
     async def going_on(self) -> AsyncIterator[None]:
         """Announce within the block. At its end nothing is taken back: who restarts is not gone."""
-        telling = asyncio.create_task(self._keep_telling(), name="announcing resolvers")
-        try:
+        async with beside(self._keep_telling(), name="announcing resolvers"):
             yield
-        finally:
-            telling.cancel()
-            await to_its_end(asyncio.wait([telling]))  # closing a connection takes a moment
 
     async def _keep_telling(self) -> None:
         while True:
