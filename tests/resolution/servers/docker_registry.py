@@ -6,8 +6,6 @@ import hashlib
 import http.client
 import json
 import re
-import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,14 +15,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.box.servers import free_port, missing
+from tests.resolution.servers.listening import listening, required
 
-__all__ = ["PASSWORD", "USER", "DockerRegistry", "docker_registry", "is_ready"]
+__all__ = ["PASSWORD", "USER", "DockerRegistry", "docker_registry"]
 
 USER, PASSWORD = "reader", "of-this-test"
 _HASHED = "$2y$04$K5z2/pbJd96CxNaRohZb9OnZxOmoYio2QD3lHd3L5rXydL/wH8QF."  # of PASSWORD, by bcrypt
-_TRIES = 3
-_START_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,27 +87,18 @@ class DockerRegistry:
 @contextmanager
 def docker_registry(*, authorization: str = "") -> Iterator[DockerRegistry]:
     """One of one's own, ended afterwards; with `authorization` it answers only who knows `USER` and `PASSWORD`."""
-    program = shutil.which("docker-registry")
-    if program is None:
-        missing("docker-registry")
-        raise AssertionError("unreachable: the case was left out")
+    program = required("docker-registry")
     with tempfile.TemporaryDirectory(prefix="konverge-registry-") as name:
-        folder = Path(name)
-        for _ in range(_TRIES):  # somebody else may take the free ports first
-            port, debug_port = free_port(), free_port()
+        folder, log = Path(name), Path(name) / "log"
+
+        def start(ports: Sequence[int]) -> subprocess.Popen[bytes]:
+            port, debug_port = ports
             (folder / "config.yml").write_text(json.dumps(_config(folder, port, debug_port, bool(authorization))))
-            with (folder / "log").open("wb") as log:
-                process = subprocess.Popen([program, "serve", folder / "config.yml"], stdout=log, stderr=log)
-            if is_ready(process, (port, debug_port)):
-                try:
-                    yield DockerRegistry(port, debug_port, folder / "data", authorization)
-                finally:
-                    process.terminate()
-                    process.wait(20)
-                return
-            process.kill()
-            process.wait()
-        raise AssertionError(f"the registry has not started:\n{(folder / 'log').read_text()[-3000:]}")
+            with log.open("wb") as output:
+                return subprocess.Popen([program, "serve", folder / "config.yml"], stdout=output, stderr=output)
+
+        with listening(start, 2, log) as (port, debug_port):
+            yield DockerRegistry(port, debug_port, folder / "data", authorization)
 
 
 def _config(folder: Path, port: int, debug_port: int, has_users: bool) -> dict[str, Any]:
@@ -132,22 +119,3 @@ def _config(folder: Path, port: int, debug_port: int, has_users: bool) -> dict[s
         (folder / "users").write_text(f"{USER}:{_HASHED}\n")
         config["auth"] = {"htpasswd": {"realm": "test", "path": str(folder / "users")}}
     return config
-
-
-def is_ready(process: subprocess.Popen[bytes], ports: Sequence[int]) -> bool:
-    """Wait until a server listens on all of its ports; false when it ends before, or does not within half a minute."""
-    for _ in range(_START_SECONDS * 50):
-        if process.poll() is not None:
-            return False
-        if all(_answers(port) for port in ports):
-            return True
-        try:
-            process.wait(0.02)
-        except subprocess.TimeoutExpired:
-            continue
-    return False
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as tried:
-        return tried.connect_ex(("127.0.0.1", port)) == 0

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.box.servers import free_port, missing
-from tests.resolution.servers.docker_registry import is_ready
+from tests.resolution.servers.listening import listening, required
 
 __all__ = ["TinyProxy", "tinyproxy"]
 
 _USER, _PASSWORD = "reader", "of-this-test"
-_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +42,16 @@ class TinyProxy:
 @contextmanager
 def tinyproxy() -> Iterator[TinyProxy]:
     """One of one's own, ended afterwards."""
-    program = shutil.which("tinyproxy")
-    if program is None:
-        missing("tinyproxy")
-        raise AssertionError("unreachable: the case was left out")
+    program = required("tinyproxy")
     with tempfile.TemporaryDirectory(prefix="konverge-proxy-") as name:
-        log = Path(name) / "log"
-        for _ in range(_TRIES):  # somebody else may take the free port first
-            port = free_port()
-            (Path(name) / "config").write_text(_config(port, log))
-            process = subprocess.Popen([program, "-d", "-c", Path(name) / "config"], stdout=subprocess.DEVNULL)
-            if is_ready(process, (port,)):
-                try:
-                    yield TinyProxy(port, log)
-                finally:
-                    process.terminate()
-                    process.wait(20)
-                return
-            process.kill()
-            process.wait()
-        raise AssertionError(f"the proxy has not started:\n{log.read_text()[-3000:]}")
+        log, config = Path(name) / "log", Path(name) / "config"
+
+        def start(ports: Sequence[int]) -> subprocess.Popen[bytes]:
+            config.write_text(_config(ports[0], log))
+            return subprocess.Popen([program, "-d", "-c", config], stdout=subprocess.DEVNULL)
+
+        with listening(start, 1, log) as (port,):
+            yield TinyProxy(port, log)
 
 
 def _config(port: int, log: Path) -> str:
