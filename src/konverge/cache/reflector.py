@@ -21,18 +21,17 @@ from konverge.cache.entries import Received, received_event, received_item
 from konverge.cache.patience import Patience
 from konverge.cache.statistics import Statistics
 from konverge.cache.store import Change, Replacement, Store
+from konverge.cache.watch_lines import bookmark_in, error_in, type_of
 from konverge.client.client import ListPage
-from konverge.client.decoding import UNREADABLE, check_text
+from konverge.client.decoding import check_text
 from konverge.client.listing import ContinueTokens
 from konverge.client.watch import (
     ADDED,
     BOOKMARK,
     DELETED,
     ERROR,
-    INITIAL_EVENTS_END,
     MODIFIED,
     SilentWatchError,
-    error_of,
 )
 from konverge.clock import Entropy
 from konverge.errors import (
@@ -46,7 +45,7 @@ from konverge.errors import (
     NotConnectedError,
     TooManyRequestsError,
 )
-from konverge.kube import GroupVersionKind, Object
+from konverge.kube import GroupVersionKind
 
 __all__ = ["OpenWatch", "ReadPage", "Reflector", "Step", "Wait"]
 
@@ -102,32 +101,6 @@ class Wait:
 
 
 Step: TypeAlias = ReadPage | OpenWatch | Wait
-
-
-class _AnyEvent(msgspec.Struct, frozen=True):
-    object: Object
-
-
-class _BookmarkMetadata(msgspec.Struct, frozen=True, rename="camel"):
-    resource_version: str = ""
-    annotations: dict[str, str] = {}
-
-
-class _BookmarkObject(msgspec.Struct, frozen=True):
-    metadata: _BookmarkMetadata = _BookmarkMetadata()
-
-
-class _Bookmark(msgspec.Struct, frozen=True):
-    object: _BookmarkObject
-
-
-class _Type(msgspec.Struct, frozen=True):
-    type: str
-
-
-_any_event = msgspec.json.Decoder(_AnyEvent)
-_bookmark = msgspec.json.Decoder(_Bookmark)
-_type = msgspec.json.Decoder(_Type)
 
 
 class Reflector:
@@ -379,9 +352,9 @@ class Reflector:
     def _take_other(self, line: bytes, error: Exception, changes: list[Change], now: float) -> KonvergeError | None:
         """A line that is not about an object: a bookmark, an error of the server, or nothing that can be read."""
         try:
-            event_type = _type.decode(line).type
+            event_type = type_of(line)
             if event_type == ERROR:
-                return _error(line)
+                return error_in(line)
             if event_type == BOOKMARK:
                 changes += self._take_bookmark(line, now)
                 self._got_events = True
@@ -405,10 +378,10 @@ class Reflector:
             self._list_wanted = True
 
     def _take_bookmark(self, line: bytes, now: float) -> list[Change]:
-        found = _bookmark.decode(line).object.metadata
+        found = bookmark_in(line)
         if self._replacement is None:
             self._store.bookmark(found.resource_version)
-        elif found.annotations.get(INITIAL_EVENTS_END) == "true":
+        elif found.ends_list:
             return self._commit(found.resource_version, now)
         return []
 
@@ -494,13 +467,6 @@ class Reflector:
     def _leave_out(self, error: Exception) -> None:
         self._statistics.left_out += 1
         _logger.warning("%s: left out what cannot be read: %s", self._gvk, error)
-
-
-def _error(line: bytes) -> ApiError:
-    try:
-        return error_of(_any_event.decode(line).object)
-    except UNREADABLE:
-        return error_of({})
 
 
 def _is_version_too_large(error: KonvergeError) -> bool:
