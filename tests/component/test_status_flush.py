@@ -94,6 +94,27 @@ async def test_only_fields_that_the_pass_changed_are_put_on_what_a_faster_writer
     }
 
 
+async def test_what_a_first_conflict_took_over_from_another_writer_is_not_put_back_after_a_second(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ctx = await context(app)
+    await component(app, "one").reconcile(ctx)
+    ctx.owner["status"]["ours"] = "new"
+    update, theirs = app.client.update, iter(("first", "second"))
+
+    async def overtaken(obj: Object, *, subresource: str = "") -> Object:
+        for value in theirs:
+            await other_writer(app, shared=value, ours="theirs")
+            break
+        return await update(obj, subresource=subresource)
+
+    monkeypatch.setattr(app.client, "update", overtaken)
+    assert await ctx.flush_status()
+
+    status = (await app.owner())["status"]
+    assert (status["shared"], status["ours"]) == ("second", "new")
+
+
 async def test_an_owner_born_again_under_its_name_gets_nothing_of_its_predecessor(app: App) -> None:
     ctx = await context(app)
     async with ctx.flushing_status():

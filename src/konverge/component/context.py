@@ -70,6 +70,8 @@ class ReconcileContext:
     _status_read: Any = field(default=None, init=False, repr=False)
     _staged_types: set[str] = field(default_factory=set, init=False, repr=False)
     _retired_types: set[str] = field(default_factory=set, init=False, repr=False)
+    # Status fields that this pass changed and that no write has carried yet.
+    _changed_fields: set[str] = field(default_factory=set, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._status_read = json_copy(self.owner.get("status"))
@@ -203,6 +205,7 @@ class ReconcileContext:
             return False
         self.owner["metadata"]["resourceVersion"] = written["metadata"]["resourceVersion"]
         self._status_read = json_copy(self.owner.get("status"))
+        self._changed_fields.clear()
         self._count_conditions()
         return True
 
@@ -215,10 +218,13 @@ class ReconcileContext:
             return False
         read = self._status_read or {}
         staged = self.owner.get("status") or {}
+        # Compared with what was read *last*: what an earlier rebase took over from another writer is not this pass's.
+        self._changed_fields |= {
+            name for name in read.keys() | staged.keys() if staged.get(name) != read.get(name)
+        } - {"conditions"}
+        self._status_read = json_copy(server.get("status"))
         status = dict(server.get("status") or {})
-        for name in read.keys() | staged.keys():
-            if name == "conditions" or staged.get(name) == read.get(name):
-                continue
+        for name in self._changed_fields:
             if name in staged:
                 status[name] = staged[name]
             else:
