@@ -67,6 +67,7 @@ def test_transition_time_is_in_whole_seconds() -> None:
         ("PrerequisiteNotMet", Status.ERROR),
         ("FeatureGateError", Status.CREATING),
         ("FeatureGateError", Status.PREREQUISITE_NOT_MET),
+        ("Unknown", Status.PREREQUISITE_NOT_MET),
     ],
 )
 def test_leaving_rest_starts_a_fresh_transition_time(before: str, after: Status) -> None:
@@ -106,6 +107,20 @@ def test_ready_shows_at_once_from_any_state(before: str) -> None:
     ready = Verdict(Status.OPERATIONAL, "Component is healthy.")
     late = NOON + 10 * MINUTE
     assert with_grace(ready, earlier(before), period=MINUTE, now=late, graded=never_asked) == ready
+
+
+def test_an_unknown_component_has_all_of_its_grace_before_it() -> None:
+    unknown = Condition("FrontendReady", "False", "Unknown", "No components were aggregated.", 1, NOON)
+    later = NOON + 10 * MINUTE
+    assert converging(Status.CREATING, unknown, later, Verdict(Status.DOWN, "late")).status is Status.CREATING
+    assert stage(Status.CREATING, unknown, later).last_transition_time == later
+
+
+def test_a_reason_that_nobody_knows_is_no_rest() -> None:
+    other = Condition("FrontendReady", "False", "ReasonOfAnOlderVersion", "before", 1, NOON)
+    later = NOON + 10 * MINUTE
+    assert converging(Status.CREATING, other, later, Verdict(Status.DOWN, "late")).status is Status.DOWN
+    assert stage(Status.CREATING, other, later).last_transition_time == NOON
 
 
 def test_grace_is_over_strictly_after_the_period() -> None:

@@ -7,7 +7,7 @@ live here, in one place.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from konverge.component.aggregation import Verdict
@@ -18,8 +18,10 @@ __all__ = ["generation_of", "grace_deadline", "is_barrier_active", "is_expired",
 
 # Reasons that stand for "the component was not at work". Leaving one of these groups, for whatever else, starts a fresh
 # condition: otherwise a component that is switched on again would inherit an old transition time and with
-# it an expired grace.
-_AT_REST = {
+# it an expired grace. By the reason as it is written: one that nobody knows does not count as ``Unknown`` here, since
+# it has passed the barrier too.
+_AT_REST: Mapping[str, str] = {
+    Status.UNKNOWN: "unknown",
     Status.DISABLED: "disabled",
     Status.FEATURE_GATE_ERROR: "gate error",
     Status.PREREQUISITE_NOT_MET: "prerequisite",
@@ -110,7 +112,7 @@ def grace_deadline(condition: Condition | None, period: timedelta) -> datetime |
     """
     if condition is None or condition.last_transition_time is None or period <= timedelta(0):
         return None
-    if condition.status != "False" or Status.of_reason(condition.reason) in _AT_REST:
+    if condition.status != "False" or condition.reason in _AT_REST:
         return None
     if period > _END_OF_TIME - condition.last_transition_time:
         return None  # timedelta.max, for one: what ends after the calendar never ends
@@ -136,5 +138,5 @@ def wake_up(condition: Condition, period: timedelta, now: datetime) -> datetime 
 
 
 def _leaves_rest(earlier: Condition, status: Status) -> bool:
-    was = _AT_REST.get(Status.of_reason(earlier.reason))
+    was = _AT_REST.get(earlier.reason)
     return was is not None and _AT_REST.get(status) != was
