@@ -268,4 +268,4 @@ def _is_departure(left: str, for_what: str) -> bool:
     """Tell whether this leaves a state of rest, whatever comes next."""
     if left in SUSPENSION:
         return for_what not in SUSPENSION
-    return left in {"Disabled", "FeatureGateError", "PrerequisiteNotMet"} and for_what != left
+    return left in {"Unknown", "Disabled", "FeatureGateError", "PrerequisiteNotMet"} and for_what != left

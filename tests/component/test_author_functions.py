@@ -18,7 +18,7 @@ from konverge.component import (
     ReconcileContext,
     TimeLimit,
 )
-from konverge.errors import ReconcileError
+from konverge.errors import BuildError, ReconcileError
 from konverge.mutation import Mutation
 from konverge.primitives import (
     ConfigMap,
@@ -206,6 +206,54 @@ async def test_a_function_that_raises_whatever_it_likes_harms_no_other_component
         raise error
 
     assert type(error).__name__ in await failed(app, limit, kind, raises)
+
+
+async def test_a_factory_that_raises_fails_the_pass_before_anything_is_touched(app: App) -> None:
+    def broken() -> ConfigMap:
+        raise KeyError("colour")
+
+    component = (
+        frontend()
+        .with_resource(ConfigMap(app.config("first")))
+        .include_when(True, broken)
+        .include_when(False, broken)
+        .build()
+    )
+    with pytest.raises(ReconcileError, match="failed to construct a resource of include_when"):
+        await app.reconcile(component)
+
+    condition = await app.condition("FrontendReady")
+    assert (condition.status, condition.reason) == ("False", "Error")
+    assert condition.message == "failed to construct a resource of include_when(): KeyError: 'colour'"
+    assert await app.find(CONFIG_MAP, "first") is None
+    with pytest.raises(ReconcileError, match="KeyError: 'colour'"):
+        component.preview()
+
+
+def test_a_factory_that_raises_hides_no_mistake_and_makes_none() -> None:
+    def broken() -> ConfigMap:
+        raise KeyError("colour")
+
+    colour = Data[str]("colour")
+    reader = ConfigMap({"metadata": {"name": "reader", "namespace": "shop"}}, requires=[colour])
+    frontend().include_when(True, broken).with_resource(reader).build()  # what is missing may produce the colour
+    with pytest.raises(BuildError, match="grace period is negative"):
+        frontend().include_when(True, broken).with_grace_period(timedelta(seconds=-1)).build()
+
+
+async def test_an_owner_without_a_uid_is_an_error_that_says_so(app: App) -> None:
+    component = frontend().with_resource(ConfigMap(app.config())).build()
+    owner = await app.owner()
+    del owner["metadata"]["uid"]
+    ctx = ReconcileContext(client=app.client, owner=owner, clock=app.cluster.clock)
+    with pytest.raises(ReconcileError, match=r"has no metadata\.uid"):
+        await component.reconcile(ctx)
+
+    condition = ctx.condition("FrontendReady")
+    assert condition is not None
+    assert (condition.status, condition.reason) == ("False", "Error")
+    assert "TestApp" in condition.message
+    assert await app.find(CONFIG_MAP, "settings") is None
 
 
 async def test_an_interrupt_is_nobodys_failure(app: App) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from konverge.component import (
     ComponentBuilder,
+    Option,
     ReconcileContext,
     delete,
     orphan_when,
@@ -61,6 +62,47 @@ def frontend() -> ComponentBuilder:
 async def context(app: App, applies: Applies) -> ReconcileContext:
     owner, clock = await app.owner(), app.cluster.clock
     return ReconcileContext(client=app.client, owner=owner, clock=clock, memory=app.memory, applies=applies)
+
+
+class Broken:
+    """A recorder that records nothing."""
+
+    def event(self, owner: Object, **_: object) -> None:
+        raise OSError("the disk is full")
+
+    def applied(self, **_: object) -> None:
+        raise OSError("the disk is full")
+
+    def failed(self, **_: object) -> None:
+        raise OSError("the disk is full")
+
+
+@pytest.mark.parametrize("option", [None, delete(), orphan_when(True)])
+async def test_a_recorder_of_events_that_raises_is_an_error_of_the_component(app: App, option: Option | None) -> None:
+    component = frontend().with_resource(ConfigMap(app.config()), option).build()
+    if option is not None:
+        await app.reconcile(frontend().with_resource(ConfigMap(app.config())).build())
+    owner, clock = await app.owner(), app.cluster.clock
+    ctx = ReconcileContext(client=app.client, owner=owner, clock=clock, events=Broken())
+    with pytest.raises(ReconcileError, match="failed to record an event about resource v1/ConfigMap/"):
+        await component.reconcile(ctx)
+
+    condition = ctx.condition("FrontendReady")
+    assert condition is not None
+    assert (condition.reason, "the disk is full" in condition.message) == ("Error", True)
+
+
+@pytest.mark.parametrize("name", ["settings", "Not A Name"])
+async def test_a_count_of_applies_that_raises_is_an_error_of_the_component(app: App, name: str) -> None:
+    component = frontend().with_resource(ConfigMap(app.config(name))).build()
+    owner, clock = await app.owner(), app.cluster.clock
+    ctx = ReconcileContext(client=app.client, owner=owner, clock=clock, applies=Broken())
+    with pytest.raises(ReconcileError, match="failed to count the apply of resource v1/ConfigMap/"):
+        await component.reconcile(ctx)
+
+    condition = ctx.condition("FrontendReady")
+    assert condition is not None
+    assert condition.reason == "Error"
 
 
 async def test_each_apply_of_a_managed_resource_is_counted_once_by_what_it_did(app: App) -> None:

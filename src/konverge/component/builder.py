@@ -11,7 +11,7 @@ from konverge.component.composition import Entry
 from konverge.component.data_flow import cells_of, data_mistakes
 from konverge.component.options import Option, resolve
 from konverge.component.prerequisites import Prerequisite
-from konverge.errors import BuildError
+from konverge.errors import BuildError, describe
 from konverge.feature import Gate
 from konverge.primitives.lifecycle import Resource
 
@@ -43,6 +43,7 @@ class ComponentBuilder:
         self._grace_period = timedelta(0)
         self._is_suspended = False
         self._mistakes: list[str] = []
+        self._failures: list[str] = []
 
     def with_resource(self, resource: Resource | None, *options: Option | None) -> ComponentBuilder:
         """Register a resource. Registration order is execution order.
@@ -77,11 +78,21 @@ class ComponentBuilder:
 
         When it is false the factory is not called, and the object is neither created nor read nor deleted. To have an
         owned object removed instead, use `gated_by` or `delete_when`.
+
+        A factory that raises is no mistake of the component's declaration: the component is built, and each of its
+        passes fails with what the factory raised, in its condition, before anything is touched.
         """
         if not isinstance(condition, bool):
             self._mistakes.append(f"include_when(): expected a bool, found {type(condition).__name__}")
             return self
-        return self.with_resource(factory(), *options) if condition else self
+        if not condition:
+            return self
+        try:
+            resource = factory()
+        except Exception as error:  # noqa: BLE001  # an author's code, like a guard or a mutation
+            self._failures.append(f"failed to construct a resource of include_when(): {describe(error)}")
+            return self
+        return self.with_resource(resource, *options)
 
     def with_feature_gate(self, gate: Gate | None) -> ComponentBuilder:
         """Remove all resources while the gate is off; None is no gate. A component has at most one."""
@@ -135,7 +146,7 @@ class ComponentBuilder:
         mistakes += self._mistakes
         entries = tuple(self._entries)
         cells = cells_of(entries)
-        if cells:
+        if cells and not self._failures:  # the producer of a cell may be what could not be constructed
             mistakes += data_mistakes(entries)
         if mistakes:
             raise BuildError(f'component "{self._name}"', mistakes)
@@ -148,4 +159,5 @@ class ComponentBuilder:
             grace_period=self._grace_period,
             is_suspended=self._is_suspended,
             cells=cells,
+            failures=tuple(self._failures),
         )

@@ -17,6 +17,7 @@ from konverge.component.options import Mode
 from konverge.component.recording import ResourceObserver
 from konverge.component.rendering import rendered
 from konverge.component.status import Status
+from konverge.errors import ReconcileError
 from konverge.kube import Condition, Object, find_condition
 from konverge.primitives.lifecycle import Resource
 
@@ -77,11 +78,13 @@ class Component(Composition):
 
         Raises:
             konverge.errors.ConfigurationError: A name is not that of a cell of this component.
-            konverge.errors.KonvergeError: A resource cannot be rendered, or renders nothing.
+            konverge.errors.KonvergeError: A resource cannot be constructed or rendered, or renders nothing.
         """
         return copy_context().run(self._preview, data or {})
 
     def _preview(self, data: Mapping[str, Any]) -> list[Object]:
+        if self.failures:
+            raise ReconcileError("; ".join(self.failures))
         fill(self.cells, data)
         previewed = []
         for entry in self.entries:

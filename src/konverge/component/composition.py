@@ -45,6 +45,7 @@ class Composition:
         grace_period: How long it may converge before it is graded; zero is forever.
         is_suspended: Whether it is to be at rest.
         cells: The data cells of its resources.
+        failures: What went wrong in the author's code that was to construct its resources; with any, each pass fails.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Composition:
     grace_period: timedelta = timedelta(0)
     is_suspended: bool = False
     cells: tuple[Data[Any], ...] = ()
+    failures: tuple[str, ...] = ()
 
     @property
     def log_fields(self) -> dict[str, str]:

@@ -88,8 +88,8 @@ class ReconcileContext:
 
     @property
     def owner_uid(self) -> str:
-        """The owner's UID, which tells it from another of the same name."""
-        return str(self.owner["metadata"]["uid"])
+        """The owner's UID, which tells it from another of the same name; empty where it was not read from a server."""
+        return str(self.owner["metadata"].get("uid") or "")
 
     @property
     def owner_generation(self) -> int | None:
@@ -219,9 +219,9 @@ class ReconcileContext:
         read = self._status_read or {}
         staged = self.owner.get("status") or {}
         # Compared with what was read *last*: what an earlier rebase took over from another writer is not this pass's.
-        self._changed_fields |= {
-            name for name in read.keys() | staged.keys() if staged.get(name) != read.get(name)
-        } - {"conditions"}
+        self._changed_fields |= {name for name in read.keys() | staged.keys() if staged.get(name) != read.get(name)} - {
+            "conditions"
+        }
         self._status_read = json_copy(server.get("status"))
         status = dict(server.get("status") or {})
         for name in self._changed_fields:

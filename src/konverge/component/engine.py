@@ -58,6 +58,7 @@ _log = logging.getLogger("konverge.component")
 _GUARD = "failed to evaluate guard for resource"
 _EXISTENCE = "failed to check existence of resource"
 _MUTATE = "failed to mutate resource"
+_COUNT = "failed to count the apply of resource"
 _EXTRACT = "failed to extract data from resource"
 _CONVERGING = "failed to determine converging status of resource"
 _GRACE = "failed to determine grace status of resource"
@@ -90,6 +91,9 @@ class _Pass:
         component = self._component
         if component.cells:
             cleared(component.cells)
+        if told := self._impossible():
+            self._stage(Verdict(Status.ERROR, told))
+            raise ReconcileError(told)
         try:
             enabled = component.gate is None or self._ctx.call(is_enabled, component.gate)
         except Exception as error:
@@ -124,6 +128,17 @@ class _Pass:
             now=self._now,
         )
         return self._ctx.stage(condition)
+
+    def _impossible(self) -> str:
+        """Why no step can be taken; empty when one can."""
+        if self._component.failures:
+            return "; ".join(self._component.failures)
+        if not self._ctx.owner["metadata"].get("uid"):
+            return (
+                f"{self._ctx.owner_gvk.kind} {self._ctx.owner_key} has no metadata.uid, by which its objects know it: "
+                "expected the owner as it was read from the server. Read it again before the pass"
+            )
+        return ""
 
     def _in_mode(self, *modes: Mode) -> Iterable[Entry]:
         return (entry for entry in self._component.entries if entry.treatment.mode in modes)
@@ -266,10 +281,12 @@ class _Pass:
             written = await writing.apply(self._ctx, self._component, entry, desired, live)
         except ReconcileError:
             if counted is not None:
-                counted.failed(**self._counted_as(resource))
+                with failing(_COUNT, entry.identity):
+                    counted.failed(**self._counted_as(resource))
             raise
         if counted is not None:
-            counted.applied(**self._counted_as(resource), operation=written.operation.value.lower())
+            with failing(_COUNT, entry.identity):
+                counted.applied(**self._counted_as(resource), operation=written.operation.value.lower())
         return written
 
     def _counted_as(self, resource: Resource) -> dict[str, str]:

@@ -138,6 +138,7 @@ async def apply(
         kind = resource.gvk.kind
         _event(
             ctx,
+            resource,
             reason=f"{operation.value}{kind}",
             message=f"{operation.value} {kind} '{resource.key.name}'",
             action=operation.value.removesuffix("d"),
@@ -173,6 +174,7 @@ async def _refused(
     await ctx.client.delete(resource.gvk, resource.key, uid=live["metadata"]["uid"])
     _event(
         ctx,
+        resource,
         reason="ResourceDeleted",
         message=f"Resource {entry.identity} deleted to be made anew: {told}",
         action="Delete",
@@ -219,7 +221,9 @@ async def delete(ctx: ReconcileContext, entry: Entry, *, told: str) -> None:
             await ctx.client.delete(resource.gvk, resource.key, uid=live["metadata"]["uid"])
         except NotFoundError:
             return
-    _event(ctx, reason="ResourceDeleted", message=f"Resource {identity} {told}", action="Delete", related=live)
+    _event(
+        ctx, resource, reason="ResourceDeleted", message=f"Resource {identity} {told}", action="Delete", related=live
+    )
 
 
 async def release(ctx: ReconcileContext, resource: Resource) -> None:
@@ -239,6 +243,7 @@ async def release(ctx: ReconcileContext, resource: Resource) -> None:
         return
     _event(
         ctx,
+        resource,
         reason="ResourceOrphaned",
         message=f"Resource {identity} orphaned: owner reference removed",
         action="Orphan",
@@ -294,6 +299,9 @@ def _version(obj: Object) -> str | None:
     return version
 
 
-def _event(ctx: ReconcileContext, *, reason: str, message: str, action: str, related: Object) -> None:
+def _event(
+    ctx: ReconcileContext, resource: Resource, *, reason: str, message: str, action: str, related: Object
+) -> None:
     if ctx.events is not None:
-        ctx.events.event(ctx.owner, reason=reason, message=message, action=action, related=related)
+        with failing("failed to record an event about resource", resource.identity):
+            ctx.events.event(ctx.owner, reason=reason, message=message, action=action, related=related)
