@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from konverge.client import Client, Transport
 from konverge.clock import SeededEntropy, SystemEntropy
 from konverge.component import Component, ComponentBuilder, block_on_absence, depends_on, read_only
 from konverge.crd import Metadata, crd_manifest, custom_resource, decode, definition_of, encode
@@ -235,8 +236,12 @@ class Town:
         await self.cluster.eventually(nothing_new, describe="the operator comes to rest")
 
     @asynccontextmanager
-    async def looked_after_by(self, operator: Operator, options: RunOptions | None = None) -> AsyncIterator[None]:
+    async def looked_after_by(
+        self, operator: Operator, options: RunOptions | None = None, *, transport: Transport | None = None
+    ) -> AsyncIterator[None]:
         client = self.cluster.new_client(AGENT)
+        if transport is not None:
+            client = Client(transport, user_agent=AGENT, clock=self.clock)
         options = options or RunOptions(namespaces=(self.namespace,))
         running = asyncio.create_task(operator.run(client, options, clock=self.clock, entropy=SeededEntropy(3)))
         try:

@@ -7,7 +7,15 @@ from datetime import timedelta
 import pytest
 
 from konverge.clock import SeededEntropy, SimulatedClock
-from konverge.errors import ConnectionFailedError, KonvergeError, NoPermitError, ReconcileError, TerminalError
+from konverge.errors import (
+    ConnectionFailedError,
+    ForbiddenError,
+    KindNotServedError,
+    KonvergeError,
+    NoPermitError,
+    ReconcileError,
+    TerminalError,
+)
 from konverge.kube import ObjectKey
 from konverge.runtime.controller import Controller, FailedPassError, Result
 from konverge.runtime.passes import PassFilter
@@ -474,3 +482,54 @@ async def test_a_pass_that_is_abandoned_again_while_it_cleans_up_frees_its_key()
         await CLOCK.sleep(10)
 
         assert controller.queue.running == 0
+
+
+async def test_events_do_not_make_the_back_off_grow() -> None:
+    recorder = Recorder(error=RuntimeError("boom"))
+    async with running(recorder) as controller:
+        for number in range(22):
+            controller.wake(A, reason=f"change {number}", is_own=True)
+            await CLOCK.sleep(0.6 / 22)
+        runs = len(recorder.runs)
+        await CLOCK.sleep(1.5)
+
+    assert runs >= 22
+    assert len(recorder.runs) > runs, "the back-offs that fit into 0.6 s are followed by one of 1.3 s at most"
+
+
+async def test_a_change_from_outside_resets_the_back_off_and_an_own_one_does_not() -> None:
+    recorder = Recorder(error=RuntimeError("boom"))
+    async with running(recorder) as controller:
+        controller.wake(A)
+        await CLOCK.sleep(1000)
+        recorder.runs.clear()
+        controller.wake(A, reason="a status that the pass wrote", is_own=True)
+        await CLOCK.sleep(1)
+        after_an_own_change = len(recorder.runs)
+        controller.wake(A, reason="Secret default/a changed")
+        await CLOCK.sleep(1)
+
+    assert after_an_own_change == 1
+    assert len(recorder.runs) >= 6
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(ForbiddenError("exceeded quota: small, requested: count/configmaps=1"), id="a refusal"),
+        pytest.param(ConnectionFailedError("no answer"), id="no answer"),
+        pytest.param(KindNotServedError("the server does not serve demo.dev/v1/Widget"), id="a kind that is absent"),
+        pytest.param(ExceptionGroup("several", [ValueError("odd"), ForbiddenError("no")]), id="one of several"),
+    ],
+)
+async def test_what_the_cluster_refuses_is_tried_again_within_half_a_minute(error: Exception) -> None:
+    recorder = Recorder(error=error)
+    async with running(recorder) as controller:
+        controller.wake(A)
+        await CLOCK.sleep(3600)
+        recorder.error = None
+        lifted = CLOCK.monotonic()
+        await CLOCK.sleep(31)
+
+    assert recorder.runs[-1][0] - lifted <= 30
+    assert len(recorder.runs) < 3600 / 15 + 20, "an hour of refusals is no flood"

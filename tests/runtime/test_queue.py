@@ -106,6 +106,101 @@ def test_a_change_during_a_failing_run_is_not_made_to_wait() -> None:
     assert queue.failures("a") == 1
 
 
+def test_failures_that_additions_bring_on_leave_the_back_off_as_it_is() -> None:
+    queue = a_queue()
+    queue.add("a", 0.0)
+    now, waits = 0.0, []
+    for _ in range(22):
+        queue.add("a", now)
+        assert queue.take(now) == "a"
+        waits.append(queue.failed("a", now))
+        now += 0.6 / 22
+
+    assert max(waits) <= 2 * 0.6 + 0.01, "the back-offs that have elapsed are no longer than the time that has"
+    assert queue.failures("a") == 22
+
+
+def test_an_addition_that_fails_does_not_put_off_the_end_of_a_back_off() -> None:
+    queue = a_queue()
+    queue.add("a", 0.0)
+    begun, end = 0.0, 0.0
+    for _ in range(15):
+        begun = end
+        assert queue.take(begun) == "a"
+        end = begun + queue.failed("a", begun)
+    now = (begun + end) / 2
+    queue.add("a", now)
+    queue.take(now)
+    queue.failed("a", now)
+
+    assert queue.wait_seconds(now) == pytest.approx(end - now)
+
+
+def fail_for_long(queue: Queue[str], key: str, *, is_refused: bool = False) -> float:
+    """Let the key fail for an hour; answers when."""
+    queue.add(key, 0.0)
+    now = 0.0
+    while now < 3600.0:
+        assert queue.take(now) == key
+        now += queue.failed(key, now, is_refused=is_refused)
+    return now
+
+
+def test_a_change_resets_the_back_off() -> None:
+    queue = a_queue()
+    now = fail_for_long(queue, "a")
+    queue.reset_backoff("a", now)
+    queue.take(now)
+
+    assert queue.failed("a", now) <= 0.01
+
+
+def test_changes_that_never_end_reset_the_back_off_every_ten_seconds_alone() -> None:
+    queue = a_queue()
+    now = fail_for_long(queue, "a")
+    end, runs = now + 60.0, 0
+    while now < end:
+        queue.reset_backoff("a", now)
+        queue.take(now)
+        runs += 1
+        now += queue.failed("a", now)
+
+    assert runs <= 6 * 12, "about eleven back-offs fit into ten seconds"
+
+
+def test_what_the_cluster_refuses_is_tried_every_half_a_minute() -> None:
+    queue = a_queue()
+    now = fail_for_long(queue, "a", is_refused=True)
+    queue.take(now)
+
+    assert 15.0 <= queue.failed("a", now, is_refused=True) <= 30.0
+
+
+def test_a_refusal_shortens_the_back_off_of_other_failures() -> None:
+    queue = a_queue()
+    now = fail_for_long(queue, "a")
+    queue.take(now)
+    assert queue.failed("a", now) >= 500.0
+    queue.add("a", now + 1.0)
+    queue.take(now + 1.0)
+
+    assert queue.failed("a", now + 1.0, is_refused=True) <= 30.0
+
+
+def test_thousands_of_refused_keys_do_not_flood_the_server() -> None:
+    queue: Queue[int] = Queue(SeededEntropy(1))
+    keys, now, tries = 3000, 0.0, 0
+    for key in range(keys):
+        queue.add(key, now)
+    while now < 4000.0:
+        while (taken := queue.take(now)) is not None:
+            tries += now >= 3000.0
+            queue.failed(taken, now, is_refused=True)
+        now += queue.wait_seconds(now) or 0.0
+
+    assert 15.0 <= tries / 1000.0 <= 30.0, "about twenty attempts a second, however many keys there are"
+
+
 def test_a_failing_key_holds_nobody_up() -> None:
     queue = a_queue()
     queue.add("bad", 0.0)
@@ -182,6 +277,10 @@ class Wanted:
     priority: int = 0
     running: bool = False
     failures: int = 0
+    elapsed: int = 0
+    """Back-offs that have begun since the last success or reset: each of them began when the one before had elapsed."""
+    retry_at: float = -1.0
+    reset_at: float = -1000.0
 
 
 class QueueMachine(RuleBasedStateMachine):
@@ -233,22 +332,40 @@ class QueueMachine(RuleBasedStateMachine):
             wanted.running, wanted.not_before = True, None
 
     @precondition(lambda self: any(wanted.running for wanted in self.model.values()))
-    @rule(data=st.data(), fails=st.booleans())
-    def finish(self, data: Any, fails: bool) -> None:
+    @rule(data=st.data(), fails=st.booleans(), is_refused=st.booleans())
+    def finish(self, data: Any, fails: bool, is_refused: bool) -> None:
         key = data.draw(st.sampled_from(sorted(key for key, wanted in self.model.items() if wanted.running)))
         wanted = self.model[key]
         wanted.running = False
         if wanted.not_before is not None:
             wanted.not_before = max(self.now, wanted.not_before)
         if fails:
-            seconds = self.queue.failed(key, self.now)
-            assert 0.005 <= seconds <= 1000.0
+            seconds = self.queue.failed(key, self.now, is_refused=is_refused)
             wanted.failures += 1
-            moment = self.now + seconds
+            if self.now >= wanted.retry_at:
+                wanted.elapsed += 1
+                assert 0.005 <= seconds <= min(1000.0, 2 * 0.005 * 2 ** (wanted.elapsed - 1))
+            else:
+                assert 0.0 < seconds <= wanted.retry_at - self.now
+                assert is_refused or self.now + seconds == pytest.approx(wanted.retry_at)
+            if is_refused:
+                assert seconds <= 30.0
+            moment = wanted.retry_at = self.queue._entries[key].retry_at
+            assert moment - self.now == seconds
             wanted.not_before = moment if wanted.not_before is None else min(wanted.not_before, moment)
         else:
             self.queue.done(key, self.now)
-            wanted.failures = 0
+            wanted.failures = wanted.elapsed = 0
+            wanted.retry_at = -1.0
+            if wanted.not_before is None:
+                wanted.reset_at = -1000.0  # nothing of a finished key is kept
+
+    @rule(key=st.integers(0, 5))
+    def reset_backoff(self, key: int) -> None:
+        self.queue.reset_backoff(key, self.now)
+        wanted = self.wanted(key)
+        if wanted.elapsed and self.now - wanted.reset_at >= 10.0:
+            wanted.elapsed, wanted.retry_at, wanted.reset_at = 0, -1.0, self.now
 
     @invariant()
     def counts_agree(self) -> None:

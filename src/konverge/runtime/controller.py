@@ -19,6 +19,7 @@ from konverge.clock import Clock, Entropy
 from konverge.errors import (
     ApiError,
     ConnectionFailedError,
+    KindNotServedError,
     KonvergeError,
     NoPermitError,
     TerminalError,
@@ -103,7 +104,8 @@ class Controller:
         entropy: Draws identifiers and jitter.
         workers: How many keys at once.
         timeout: How long a pass may take before it is cancelled.
-        backoff: How long a key waits after a failure; 5 ms, doubling to 1000 s, when not given.
+        backoff: How long a key waits after a failure; 5 ms, doubling to 1000 s, when not given. What the cluster
+            refused is tried again every 30 s at least (`konverge.runtime.queue.Queue.failed`).
         breaker: When a key whose passes never come to rest is slowed down.
         observer: Hears what the controller does.
         tracer: Wraps each pass in a span.
@@ -142,8 +144,12 @@ class Controller:
         self._changed = asyncio.Event()
         self._waiting_for_end: list[asyncio.Future[None]] = []
 
-    def wake(self, key: ObjectKey, *, priority: int = 0, reason: str = "", is_edit: bool = False) -> None:
+    def wake(
+        self, key: ObjectKey, *, priority: int = 0, reason: str = "", is_edit: bool = False, is_own: bool = False
+    ) -> None:
         """Ask for a pass over the key as soon as a worker is free; for use in the loop that runs the controller.
+
+        A back-off that the key is in starts from the beginning again, unless the key's own pass has made the change.
 
         Args:
             key: The object.
@@ -152,9 +158,12 @@ class Controller:
             is_edit: Whether something else is wanted of the object than before. While its pass is under way that counts
                 as the pass's own doing: an answer to a write comes before the pass ends, and so does what a faster
                 watch tells of it.
+            is_own: Whether a pass over the key itself has made the change.
         """
         now = self._clock.monotonic()
         self._sources[key] = reason
+        if not is_own:
+            self.queue.reset_backoff(key, now)
         seconds = self._breaker.delay_seconds(key, now, is_edit=is_edit and key not in self._started_at)
         self._add(key, now, priority=priority, not_before=now + seconds, reason=reason)
 
@@ -334,7 +343,7 @@ class Controller:
                 self.name, key, describe(error), exc_info=trace, extra=fields,
             )  # fmt: skip
             return Outcome.TERMINAL
-        seconds = self.queue.failed(key, now, reason=type(error).__name__)
+        seconds = self.queue.failed(key, now, reason=type(error).__name__, is_refused=_is_of_the_cluster(error))
         times = self.queue.failures(key)
         _log.warning(
             "%s %s: reconcile failed (in a row: %d), again in %.3g s: %s",
@@ -378,6 +387,13 @@ def _lacks_permit(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return any(_lacks_permit(single) for single in error.exceptions)
     return any(isinstance(cause, NoPermitError) for cause in causes_of(error))
+
+
+def _is_of_the_cluster(error: BaseException) -> bool:
+    """Tell whether the cluster refused something, or did not answer: no event tells when that is over."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(_is_of_the_cluster(single) for single in error.exceptions)
+    return any(isinstance(cause, ApiError | ConnectionFailedError | KindNotServedError) for cause in causes_of(error))
 
 
 def _is_terminal(error: BaseException) -> bool:

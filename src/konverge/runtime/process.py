@@ -28,6 +28,7 @@ from konverge.runtime.changes import is_edit
 from konverge.runtime.controller import Controller
 from konverge.runtime.observing import ControllerObserver, PassTracer
 from konverge.runtime.owners import OwnerKind, Owners
+from konverge.runtime.passes import current_pass
 from konverge.runtime.reads import Reader, Reads
 from konverge.runtime.routing import OwnedKind, Routing, WatchedKind
 from konverge.runtime.signals import signals_call
@@ -297,12 +298,15 @@ class Process:
         )
 
     def _changed(self, gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
+        running = current_pass.get()  # the answer to a write is told within the pass that has sent it
         for owner, reason in self._routing.concerned(gvk, old, new).items():
             if self._is_others(owner):
                 continue  # whoever takes it over looks at it then
             meta = new or old
             is_edit_of_it = meta is not None and owner == Reader(gvk, meta.key) and is_edit(old, new)
-            self._controllers[owner.gvk].wake(owner.key, reason=reason, is_edit=is_edit_of_it)
+            controller = self._controllers[owner.gvk]
+            is_own = running is not None and (running.controller, running.key) == (controller.name, owner.key)
+            controller.wake(owner.key, reason=reason, is_edit=is_edit_of_it, is_own=is_own)
 
     def _is_others(self, owner: Reader) -> bool:
         if self._tenure is None:

@@ -7,7 +7,9 @@ that follow the promises (invariant 3):
 * Additions of one key merge: the earliest time and the highest priority of them hold.
 * Due keys go by priority, then by the order in which they came due; so a flood of old objects at start (low priority)
   never delays a change that happens now.
-* A failed key waits for its own back-off, which only its own success resets. Keys never wait for each other.
+* A failed key waits for its own back-off. It grows once for each back-off that has elapsed: a run that an addition
+  brought on earlier, and that fails as well, leaves it as it is. A success resets it, and so does a change from outside
+  (`reset_backoff`). Keys never wait for each other.
 
 Time is passed in, as seconds of one monotonic clock; nothing here waits.
 """
@@ -19,6 +21,7 @@ import itertools
 from collections import Counter, deque
 from collections.abc import Hashable
 from dataclasses import dataclass
+from math import inf
 from typing import Generic, TypeVar
 
 from konverge.client.retries import Backoff
@@ -33,9 +36,18 @@ K = TypeVar("K", bound=Hashable)
 _STALE_FACTOR = 4
 _STALE_FREE = 64
 
+# What the cluster refused (a quota, a policy, a webhook, a missing permission) may be allowed at any time, and nothing
+# tells of it: such a key is tried at least so often, as long as that makes no more than so many attempts a second.
+_REFUSED_SECONDS = 30.0
+_REFUSED_RATE = 20.0
+
+# Changes that never end must not keep a back-off from growing: it is reset no more often than that. In the meantime a
+# back-off is at most about twice as long as the time since the last reset.
+_RESET_SECONDS = 10.0
+
 
 DEFAULT_BACKOFF = Backoff(first_seconds=0.005, cap_seconds=500.0, jitter=1.0)
-"""How long a failed key waits: 5 to 10 ms at first, twice as long after each failure in a row, 500 to 1000 s at last.
+"""How long a failed key waits: 5 to 10 ms at first, each time twice as long as before, 500 to 1000 s at last.
 
 The bounds are those that operators are used to from client-go's rate limiter; the jitter is there so that keys which
 failed together do not come back together.
@@ -61,6 +73,10 @@ class _Entry:
     due_number: int | None = None  # its place in the line of due ones
     running: bool = False
     failures: int = 0
+    backoffs: int = 0  # how many times in a row the key has waited for its whole back-off, the present one included
+    retry_at: float = -inf  # when the present back-off has elapsed
+    reset_at: float = -inf  # when the back-off was reset last
+    is_refused: bool = False
     added_at: float = 0.0  # when the first wish came that no run has answered yet
     waited_seconds: float = 0.0  # how long the run that is under way had been due
 
@@ -84,6 +100,7 @@ class Queue(Generic[K]):
         self._last_number = 0
         self._running = 0
         self._waiting = 0
+        self._refused = 0
         # Key, time, event and detail: a `Moment` is made when somebody asks.
         self._story: deque[tuple[K, float, str, str]] = deque(maxlen=story_length)
 
@@ -173,29 +190,55 @@ class Queue(Generic[K]):
     def done(self, key: K, now: float) -> None:
         """The run of the key succeeded: its back-off starts from the beginning again."""
         entry = self._finish(key, now)
-        entry.failures = 0
+        entry.failures = entry.backoffs = 0
+        entry.retry_at = -inf
+        self._mark_refused(entry, is_refused=False)
         self._story.append((key, now, "done", ""))
         if entry.not_before is None:
             del self._entries[key]
         else:
             self._place(key, entry, now)
 
-    def failed(self, key: K, now: float, *, reason: str = "") -> float:
+    def failed(self, key: K, now: float, *, reason: str = "", is_refused: bool = False) -> float:
         """The run of the key failed: it runs again, with its priority, after its back-off.
 
-        If it was added while it ran, that addition holds as well: whatever changed is not made to wait.
+        If it was added while it ran, that addition holds as well: whatever changed is not made to wait. A back-off that
+        has not elapsed yet goes on as it is.
+
+        Args:
+            key: The key.
+            now: The present time.
+            reason: Why, for the key's story.
+            is_refused: The cluster refused something, and nothing will tell when it would not any more: the key is
+                tried every 30 s at least, or, with more than 600 of such keys, as often as makes 20 attempts a second.
 
         Returns:
-            The back-off in seconds.
+            How many seconds of the back-off are left.
         """
         entry = self._finish(key, now)
         entry.failures += 1
-        seconds = self._backoff.pause(entry.failures, self._entropy)
+        self._mark_refused(entry, is_refused=is_refused)
+        if now >= entry.retry_at:
+            entry.backoffs += 1
+            entry.retry_at = now + self._backoff.pause(entry.backoffs, self._entropy)
+        if is_refused:
+            limit = max(_REFUSED_SECONDS, self._refused / _REFUSED_RATE) * self._entropy.uniform(0.5, 1.0)
+            entry.retry_at = min(entry.retry_at, now + limit)
         self._story.append((key, now, "failed", reason))
-        self._want(key, entry, now, now + seconds, entry.priority)
+        self._want(key, entry, now, entry.retry_at, entry.priority)
         if entry.early_number is None and entry.due_number is None:
             self._place(key, entry, now)
-        return seconds
+        return entry.retry_at - now
+
+    def reset_backoff(self, key: K, now: float) -> None:
+        """Something that the key depends on has changed: the back-off after its next failure is the first one again.
+
+        At most every 10 s, so that changes without end do not keep the back-off from growing.
+        """
+        entry = self._entries.get(key)
+        if entry is not None and entry.backoffs and now - entry.reset_at >= _RESET_SECONDS:
+            entry.backoffs, entry.retry_at, entry.reset_at = 0, -inf, now
+            self._story.append((key, now, "back-off reset", ""))
 
     def failures(self, key: K) -> int:
         """How often in a row the key has failed."""
@@ -218,6 +261,10 @@ class Queue(Generic[K]):
             entry.priority = max(priority, entry.priority)
         if moved and not entry.running:
             self._place(key, entry, now)
+
+    def _mark_refused(self, entry: _Entry, *, is_refused: bool) -> None:
+        self._refused += is_refused - entry.is_refused
+        entry.is_refused = is_refused
 
     def _finish(self, key: K, now: float) -> _Entry:
         entry = self._entries.get(key)

@@ -1,0 +1,81 @@
+"""Owners whose objects the cluster refuses, and what happens when it does so no longer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from konverge.kube import GroupVersionKind
+from konverge.operator import Operator
+from tests.operator.faulty import FaultyTransport, Refusal, refusal
+from tests.operator.shops import CONFIG_MAP, SHOP, Shop, Town, settings
+
+pytestmark = pytest.mark.anyio
+
+RESOURCE_QUOTA = GroupVersionKind("", "v1", "ResourceQuota")
+EXCEEDED = 'configmaps "corner-settings" is forbidden: exceeded quota: small, requested: count/configmaps=1'
+
+
+class Quota:
+    """Refuses every ConfigMap until it is lifted."""
+
+    is_lifted = False
+
+    def __call__(self, method: str, path: str) -> Refusal | None:
+        refuses = method == "PATCH" and "/configmaps/" in path and not self.is_lifted
+        return refusal(403, EXCEEDED, "Forbidden") if refuses else None
+
+
+async def fail_by_events(town: Town, name: str, tries: Callable[[], int]) -> None:
+    """Bring on 22 failures by changes of the owner that mean nothing."""
+    for number in range(22):
+        has_more = partial(lambda before: tries() > before, tries())
+        body = {"metadata": {"annotations": {"touched": str(number)}}}
+        await town.client.patch(SHOP, town.key(name), body, patch_type="merge")
+        await town.cluster.eventually(has_more, describe="another try")
+
+
+async def seconds_until_settings(town: Town, name: str) -> float:
+    """How long it takes from now until the owner's ConfigMap is there."""
+    lifted = town.clock.monotonic()
+    await town.cluster.eventually(lambda: town.exists(CONFIG_MAP, f"{name}-settings"), 60, "the owner is tried again")
+    return town.clock.monotonic() - lifted
+
+
+async def test_failures_that_events_bring_on_do_not_make_an_owner_wait_for_minutes(town: Town) -> None:
+    operator = Operator("shops")
+    operator.manages(Shop, settings)
+    transport = FaultyTransport(town.cluster.new_transport(), quota := Quota())
+    async with town.looked_after_by(operator, transport=transport):
+        await town.open("corner")
+        await fail_by_events(town, "corner", lambda: len(transport.refused))
+        quota.is_lifted = True
+
+        assert await seconds_until_settings(town, "corner") <= 30
+
+
+# The embedded cluster enforces no quotas.
+@pytest.mark.parametrize("cluster_kind", [pytest.param("real", marks=pytest.mark.real)])
+async def test_an_owner_is_tried_again_within_half_a_minute_after_its_quota_was_lifted(town: Town) -> None:
+    key = town.key("small")
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {"count/configmaps": "1"}}}
+    await town.client.create({**quota, "metadata": {"name": key.name, "namespace": key.namespace}})
+
+    async def is_full() -> bool:
+        status = (await town.client.get(RESOURCE_QUOTA, key)).get("status", {})
+        return "1" in (status.get("used") or {}).values()
+
+    await town.cluster.eventually(is_full, describe="the quota counts kube-root-ca.crt, and is used up")
+    operator = Operator("shops")
+    operator.manages(Shop, settings)
+    async with town.looked_after_by(operator):
+        await town.open("corner")
+        await fail_by_events(town, "corner", lambda: len(town.writes()))
+        condition = await town.condition("corner", "SettingsReady")
+        await town.client.delete(RESOURCE_QUOTA, key)
+
+        assert condition is not None
+        assert "exceeded quota: small" in condition.message
+        assert await seconds_until_settings(town, "corner") <= 30
