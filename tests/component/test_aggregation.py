@@ -4,9 +4,10 @@ from itertools import permutations
 
 import pytest
 
-from konverge.component import ComponentBuilder, aggregate
+from konverge.component import ComponentBuilder, aggregate, summed_up
 from konverge.component.aggregation import Verdict, converge, grade, suspend
 from konverge.component.status import Status
+from konverge.kube import Condition
 from konverge.primitives.lifecycle import (
     Convergence,
     ConvergingStatus,
@@ -170,34 +171,73 @@ def test_the_component_is_as_suspended_as_its_least_suspended_resource(
     ("reported", "expected"),
     [
         pytest.param([], ("False", "Unknown", "No components were aggregated."), id="nothing to sum up"),
+        pytest.param([("True", "Healthy", "fine")], ("True", "Healthy", "The component a is healthy."), id="one"),
         pytest.param(
-            [("True", "Completed", "done"), ("True", "Suspended", "asleep"), ("True", "Healthy", "fine")],
-            ("True", "Suspended", "b: asleep"),
+            [("True", "Completed", "done"), ("True", "Operational", "up"), ("True", "Healthy", "fine")],
+            ("True", "Healthy", "All 3 components are healthy."),
             id="all True, the highest of all",
         ),
         pytest.param(
-            [("False", "Creating", "new"), ("False", "Failing", "crash"), ("False", "Blocked", "waits")],
-            ("False", "Failing", "b: crash"),
-            id="the most critical",
+            [("True", "Healthy", "fine"), ("True", "Disabled", "Component is disabled.")],
+            ("True", "Healthy", "1 component is healthy; 1 is disabled (b)."),
+            id="what is disabled does not speak for the owner",
+        ),
+        pytest.param(
+            [("True", "Disabled", "off"), ("True", "Disabled", "off")],
+            ("True", "Disabled", "All 2 components are disabled."),
+            id="nothing else than disabled",
+        ),
+        pytest.param(
+            [("True", "Completed", "done"), ("True", "Suspended", "asleep"), ("True", "Healthy", "fine")],
+            ("True", "Suspended", "2 components are healthy; 1 is suspended (b)."),
+            id="what is suspended shows",
+        ),
+        pytest.param(
+            [("True", "Suspending", "soon"), ("True", "Disabled", "off"), ("True", "Disabled", "off")],
+            ("True", "Suspending", "1 component is being suspended (a); 2 are disabled (b, c)."),
+            id="nothing is healthy",
+        ),
+        pytest.param(
+            [("False", "Creating", "new"), ("False", "Failing", "crash"), ("False", "Blocked", "waits.")],
+            (
+                "False",
+                "Failing",
+                "3 of 3 components are not ready: b (Failing: crash), c (Blocked: waits), a (Creating: new).",
+            ),
+            id="the most critical first",
         ),
         pytest.param(
             [("True", "Suspended", "asleep"), ("False", "Creating", "new")],
-            ("False", "Creating", "b: new"),
+            ("False", "Creating", "1 of 2 components is not ready: b (Creating: new)."),
             id="what is True is not asked where another is not",
         ),
         pytest.param(
             [("False", "Blocked", "waits"), ("False", "PrerequisiteNotMet", "waits too")],
-            ("False", "Blocked", "a: waits"),
+            (
+                "False",
+                "Blocked",
+                "2 of 2 components are not ready: a (Blocked: waits), b (PrerequisiteNotMet: waits too).",
+            ),
             id="of equals the first",
         ),
         pytest.param(
             [("False", "SomebodyElses", "odd"), ("False", "TaskPending", "soon")],
-            ("False", "TaskPending", "b: soon"),
+            (
+                "False",
+                "TaskPending",
+                "2 of 2 components are not ready: b (TaskPending: soon), a (SomebodyElses: odd).",
+            ),
             id="a reason that nobody knows comes last",
         ),
-        pytest.param([("False", "Creating", "")], ("False", "Creating", "a"), id="no message, the name alone"),
         pytest.param(
-            [("Unknown", "Unknown", "who knows")], ("False", "Unknown", "a: who knows"), id="not known is not True"
+            [("False", "Creating", "")],
+            ("False", "Creating", "The component a (Creating) is not ready."),
+            id="no message, the reason alone",
+        ),
+        pytest.param(
+            [("Unknown", "Unknown", "who knows")],
+            ("False", "Unknown", "The component a (Unknown: who knows) is not ready."),
+            id="not known is not True",
         ),
     ],
 )
@@ -217,3 +257,16 @@ def test_the_owners_condition_is_that_of_its_most_critical_component(
     assert (found.status, found.reason, found.message) == expected
     assert found.observed_generation == 3
     assert owner["status"] == {"conditions": conditions}, "nothing is written"
+
+
+def test_the_message_about_many_components_is_short() -> None:
+    late = [(f"c{number}", Condition("X", "False", "Creating", "y" * 900)) for number in range(40)]
+    off = [(f"c{number}", Condition("X", "True", "Disabled", "")) for number in range(40)]
+
+    not_ready = summed_up("Ready", late, 1).message
+    idle = summed_up("Ready", [("web", Condition("X", "True", "Healthy", "")), *off], 1).message
+
+    assert not_ready.startswith("40 of 40 components are not ready: c0 (Creating: yyy")
+    assert not_ready.endswith(", and 35 more.")
+    assert len(not_ready) < 3000
+    assert idle == "1 component is healthy; 40 are disabled (c0, c1, c2, c3, c4, and 35 more)."

@@ -264,15 +264,16 @@ async def test_the_owners_condition_is_true_only_if_all_are(app: App) -> None:
 
     mixed, good, none = (aggregate("Ready", ctx.owner, each) for each in ([one, two], [one], []))
 
-    assert (mixed.status, mixed.reason, mixed.message) == ("False", "Blocked", "two: closed")
-    assert (good.status, good.reason, good.message) == ("True", "Healthy", "one: Component is healthy.")
+    assert (mixed.status, mixed.reason) == ("False", "Blocked")
+    assert mixed.message == "1 of 2 components is not ready: two (Blocked: closed)."
+    assert (good.status, good.reason, good.message) == ("True", "Healthy", "The component one is healthy.")
     assert (none.status, none.reason) == ("False", "Unknown")
 
 
 async def test_a_component_that_was_never_reconciled_makes_the_owner_not_ready(app: App) -> None:
     ready = aggregate("Ready", await app.owner(), [component(app, "one")])
     assert (ready.status, ready.reason) == ("False", "Unknown")
-    assert ready.message == "one: Component has not been reconciled yet."
+    assert ready.message == "The component one (Unknown: Component has not been reconciled yet) is not ready."
 
 
 async def test_an_error_of_the_pass_reaches_the_stored_condition(app: App) -> None:

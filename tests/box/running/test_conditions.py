@@ -24,13 +24,19 @@ OFF = Condition("CReady", "True", "Disabled", "off")
 def test_ready_sums_up_all_that_is_at_work() -> None:
     found = ready(OWNER, [("a", GOOD), ("b", LATE)])
 
-    assert (found.status, found.reason, found.message) == ("False", "Creating", "b: one of two")
+    assert (found.status, found.reason, found.message) == (
+        "False",
+        "Creating",
+        "1 of 2 parts is not ready: b (Creating: one of two).",
+    )
     assert found.observed_generation == 4
 
 
 def test_what_is_off_does_not_hide_what_is_at_work() -> None:
-    assert ready(OWNER, [("a", GOOD), ("c", OFF)]).reason == "Healthy"
-    assert ready(OWNER, [("c", OFF)]).reason == "Disabled"
+    mixed, off = ready(OWNER, [("a", GOOD), ("c", OFF)]), ready(OWNER, [("c", OFF)])
+
+    assert (mixed.reason, mixed.message) == ("Healthy", "1 part is healthy; 1 is disabled (c).")
+    assert (off.reason, off.message) == ("Disabled", "The part c is disabled.")
 
 
 def test_a_box_without_resources_is_ready_when_its_pass_ends() -> None:

@@ -66,7 +66,7 @@ async def test_what_providers_keep_is_made_told_and_deleted_with_its_owner(libra
         shelf = await library.get(SHELF, "top")
         ready = find_condition(shelf, "Ready")
         assert ready is not None
-        assert (ready.status, ready.message) == ("True", "Cloud: 1 item")
+        assert (ready.status, ready.message) == ("True", "The part Cloud is healthy.")
         assert shelf["status"]["ready"] == "Ready"
 
         await library.delete(SHELF, "top")

@@ -41,13 +41,11 @@ def ready(owner: Object, parts: Sequence[tuple[str, Condition]], notes: Sequence
 
     Args:
         owner: The custom resource.
-        parts: What each group and provider is called, and its condition. Those that are switched off count only where
-            there are no others.
+        parts: What each group and provider is called, and its condition.
         notes: What went wrong that stops nothing.
     """
-    at_work = [part for part in parts if part[1].reason != Status.DISABLED] or list(parts)
-    if at_work:
-        found = summed_up(READY, at_work, generation_of(owner))
+    if parts:
+        found = summed_up(READY, parts, generation_of(owner), noun="part")
     else:
         found = Condition(READY, "True", "Reconciled", "", generation_of(owner))
     told = "; ".join(text for text in (found.message, *notes) if text)
