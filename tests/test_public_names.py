@@ -34,6 +34,15 @@ def test_type_checkers_see_the_same_names() -> None:
     assert set(names_for_type_checkers()) == set(konverge.__all__)
 
 
+@pytest.mark.parametrize(
+    "pair",
+    [("blocked", "UNBLOCKED"), ("depends_on", "not_met"), ("depends_on", "MET")],
+    ids=" and ".join,
+)
+def test_both_answers_of_a_function_come_from_one_place(pair: tuple[str, str]) -> None:
+    assert set(pair) <= set(konverge.__all__)
+
+
 def test_another_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'Operatr'"):
         konverge.Operatr  # type: ignore[attr-defined]  # noqa: B018

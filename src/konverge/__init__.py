@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         CacheOptions,
     )
     from konverge.component import (
+        MET,
         Component,
         ComponentBuilder,
         Option,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         depends_on,
         gated_by,
         ignore_if_absent,
+        not_met,
         orphan_when,
         read_only,
         suppress_grace_inconsistency_warning,
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
         AdmissionRequest,
     )
     from konverge.primitives import (
+        UNBLOCKED,
         Data,
         blocked,
     )
@@ -96,6 +99,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "konverge.cache": ("CacheOptions",),
     "konverge.component": (
+        "MET",
         "Component",
         "ComponentBuilder",
         "Option",
@@ -110,6 +114,7 @@ _HOMES = {
         "depends_on",
         "gated_by",
         "ignore_if_absent",
+        "not_met",
         "orphan_when",
         "read_only",
         "suppress_grace_inconsistency_warning",
@@ -157,6 +162,7 @@ _HOMES = {
     ),
     "konverge.operator.webhooks": ("AdmissionRequest",),
     "konverge.primitives": (
+        "UNBLOCKED",
         "Data",
         "blocked",
     ),
@@ -174,6 +180,8 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "MET",
+    "UNBLOCKED",
     "AdmissionRequest",
     "BooleanGate",
     "CacheOptions",
@@ -226,6 +234,7 @@ __all__ = [
     "immutable",
     "kind_of",
     "labels_changed",
+    "not_met",
     "orphan_when",
     "read_only",
     "suppress_grace_inconsistency_warning",

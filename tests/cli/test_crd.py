@@ -75,3 +75,16 @@ def test_one_definition_holds_all_versions_of_a_kind(started_konverge: Konverge,
         ("v1", True),
         ("v1alpha1", False),
     ]
+
+
+def test_a_default_that_its_own_constraint_refuses_is_told_with_its_field(konverge: Konverge, tmp_path: Path) -> None:
+    file = tmp_path / "boxes.py"
+    constrained = "size: Annotated[int, Meta(ge=1)] = 0\n"
+    text = VERSIONS.replace("size: int = 1\n", constrained)
+    file.write_text(f"from typing import Annotated\nfrom msgspec import Meta\n{text}")
+
+    answer = konverge("crd", file)
+
+    assert answer.returncode != 0
+    assert answer.stdout == ""
+    assert "spec.size: its default: expected at least 1, found 0" in answer.stderr

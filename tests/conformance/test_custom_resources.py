@@ -83,6 +83,114 @@ async def test_a_schema_must_be_structural(cluster: Cluster) -> None:
     assert (field, "FieldValueRequired") in await refusal(cluster, definition)
 
 
+SIZE = "spec.validation.openAPIV3Schema.properties[spec].properties[size]"
+AT_LEAST_ONE = {"type": "integer", "minimum": 1}
+BROKEN_DEFAULTS: dict[str, tuple[Object, list[tuple[str, str, str]]]] = {
+    "a limit": (
+        AT_LEAST_ONE | {"default": 0},
+        [(".default", "FieldValueInvalid", "Invalid value: 0:  in body should be greater than or equal to 1")],
+    ),
+    "an enumeration": (
+        {"type": "string", "enum": ["a", "b"], "default": "c"},
+        [(".default", "FieldValueNotSupported", 'Unsupported value: "c": supported values: "a", "b"')],
+    ),
+    "a pattern": (
+        {"type": "string", "pattern": "^[a-z]+$", "default": "A"},
+        [(".default", "FieldValueInvalid", "Invalid value: \"A\":  in body should match '^[a-z]+$'")],
+    ),
+    "a length": (
+        {"type": "string", "maxLength": 1, "default": "abc"},
+        [(".default", "FieldValueTooLong", "Too long: may not be more than 1 byte")],
+    ),
+    "a number of items": (
+        {"type": "array", "maxItems": 1, "items": {"type": "integer"}, "default": [1, 2]},
+        [(".default", "FieldValueTooMany", "Too many: 2: must have at most 1 item")],
+    ),
+    "the type": (
+        {"type": "string", "default": 1},
+        [(".default", "FieldValueTypeInvalid", 'Invalid value: "integer":  in body must be of type string: "integer"')],
+    ),
+    "the format": (
+        {"type": "string", "format": "date-time", "default": "tomorrow"},
+        [
+            (
+                ".default",
+                "FieldValueTypeInvalid",
+                'Invalid value: "tomorrow":  in body must be of type date-time: "tomorrow"',
+            )
+        ],
+    ),
+    "a required field, although that has a default": (
+        {"type": "object", "required": ["a"], "properties": {"a": {"type": "string", "default": "x"}}, "default": {}},
+        [(".default.a", "FieldValueRequired", "Required value")],
+    ),
+    "the fields that there are": (
+        {"type": "object", "properties": {"a": {"type": "string"}}, "default": {"b": 1}},
+        [(".default", "FieldValueInvalid", 'Invalid value: {"b":1}: must not have unknown fields')],
+    ),
+    "a limit of a field, there and here": (
+        {"type": "object", "properties": {"a": AT_LEAST_ONE | {"default": 0}}, "default": {"a": 0}},
+        [
+            (".default.a", "FieldValueInvalid", "Invalid value: 0: a in body should be greater than or equal to 1"),
+            (
+                ".properties[a].default",
+                "FieldValueInvalid",
+                "Invalid value: 0:  in body should be greater than or equal to 1",
+            ),
+        ],
+    ),
+    "a rule": (
+        {"type": "integer", "x-kubernetes-validations": [{"rule": "self > 0", "message": "positive"}], "default": 0},
+        [(".default", "FieldValueInvalid", "Invalid value: 0: positive")],
+    ),
+    "a rule that tells a field": (
+        {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}},
+            "x-kubernetes-validations": [{"rule": "self.a > 0", "message": "positive", "fieldPath": ".a"}],
+            "default": {"a": 0},
+        },
+        [(".default.a", "FieldValueInvalid", "Invalid value: positive")],
+    ),
+}
+
+
+@pytest.mark.parametrize("breaks", BROKEN_DEFAULTS)
+async def test_a_default_must_keep_its_own_constraints(breaks: str, cluster: Cluster) -> None:
+    schema, expected = BROKEN_DEFAULTS[breaks]
+    kind = Widgets(cluster, f"{cluster.namespace}.konverge.test")
+    spec = {"type": "object", "properties": {"size": schema}}
+    definition = kind.definition(schema={"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}})
+
+    with pytest.raises(InvalidError) as refused:
+        await cluster.client.create(definition)
+
+    found = [(cause.field.removeprefix(SIZE), cause.reason, cause.message) for cause in refused.value.causes]
+    assert sorted(found) == expected
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        AT_LEAST_ONE | {"default": 1},
+        {"type": "string", "default": None},
+        # What the server does not look at, although no object can then be stored without the field.
+        {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}, "default": ["a", "a"]},
+        {"type": "integer", "x-kubernetes-validations": [{"rule": "self == oldSelf"}], "default": 0},
+        {"type": "object", "additionalProperties": AT_LEAST_ONE | {"default": 0}},
+    ],
+)
+async def test_a_default_that_the_server_has_nothing_against_is_accepted(schema: Object, cluster: Cluster) -> None:
+    kind = Widgets(cluster, f"{cluster.namespace}.konverge.test")
+    spec = {"type": "object", "properties": {"size": schema}}
+
+    created = await cluster.client.create(
+        kind.definition(schema={"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}})
+    )
+
+    await cluster.client.delete(CUSTOM_RESOURCE_DEFINITION, ObjectKey.of(created))
+
+
 async def test_instances_go_with_their_definition(cluster: Cluster) -> None:
     kind = Widgets(cluster, f"{cluster.namespace}.konverge.test")
     definition = await cluster.client.create(kind.definition())

@@ -1,13 +1,16 @@
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, make_dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal
 
 import msgspec
+import pydantic
 import pytest
+from msgspec import Meta
 
-from konverge.crd import Metadata, custom_resource, definition_of
+from konverge.crd import Metadata, custom_resource, declared_resource, definition_of, list_map
 from konverge.errors import BuildError
 from konverge.kube import GroupVersionKind, ObjectKey
-from tests.crd.webapps import Policy, Queue, WebApp, WebAppSpec
+from tests.crd.webapps import Policy, Port, Queue, WebApp, WebAppSpec
 
 
 def mistakes_of(declare: Any) -> tuple[str, ...]:
@@ -99,4 +102,89 @@ def test_types_without_a_schema_are_named_with_their_path() -> None:
         "give each alternative an optional field of its own",
         "spec.byNumber: the keys of a mapping are strings",
         "spec.mixed{}[]: object has no counterpart in a Kubernetes schema",
+    )
+
+
+@dataclass
+class Size:
+    replicas: Annotated[int, Meta(ge=1)] = 0
+
+
+@pytest.mark.parametrize(
+    ("hint", "default", "mistake"),
+    [
+        (Annotated[int, Meta(ge=1)], 0, "its default: expected at least 1, found 0"),
+        (Annotated[float, Meta(gt=0)], 0, "its default: expected more than 0, found 0"),
+        (Annotated[int, Meta(lt=5)], 5, "its default: expected less than 5, found 5"),
+        (Annotated[int, Meta(multiple_of=4)], 6, "its default: expected a multiple of 4, found 6"),
+        (int, "3", 'its default: expected integer, found "3"'),
+        (int, True, "its default: expected integer, found true"),
+        (int | str, 1.5, "its default: expected integer or string, found 1.5"),
+        (Literal["a", "b"], "c", 'its default: expected one of "a", "b", found "c"'),
+        (
+            Annotated[str, Meta(pattern="^[a-z]+$")],
+            "A",
+            "its default: expected text that matches '^[a-z]+$', found \"A\"",
+        ),
+        (Annotated[str, Meta(max_length=1)], "ab", "its default: expected a length of at most 1, found 2"),
+        (datetime | None, "tomorrow", 'its default: expected the format date-time, found "tomorrow"'),
+        (timedelta, "PT5M", "its default: expected text that matches"),
+        (Annotated[tuple[str, ...], Meta(min_length=1)], (), "its default: expected a length of at least 1, found 0"),
+        (
+            Annotated[tuple[Port, ...], list_map("name")],
+            (Port("a", 1), Port("a", 2)),
+            'its default: expected {"name": "a"} once, found it twice',
+        ),
+        (tuple[Port, ...], (Port("a", 0),), "at [0].port of its default: expected at least 1, found 0"),
+    ],
+)
+def test_a_default_keeps_the_constraints_of_its_field(hint: Any, default: Any, mistake: str) -> None:
+    spec = make_dataclass("Spec", [("size", hint, default)])
+    resource = make_dataclass("Resource", [("metadata", Metadata), ("spec", spec)])
+
+    (found,) = mistakes_of(lambda: custom_resource(group="a.b", version="v1")(resource))
+
+    assert found.startswith(f"spec.size: {mistake}")
+
+
+def test_a_broken_default_of_an_inner_class_is_told_once() -> None:
+    @dataclass
+    class Resource:
+        metadata: Metadata
+        spec: Size = field(default_factory=Size)
+
+    assert mistakes_of(lambda: custom_resource(group="a.b", version="v1")(Resource)) == (
+        "spec.replicas: its default: expected at least 1, found 0",
+    )
+
+
+def test_a_default_of_an_inner_class_keeps_the_constraints_of_the_fields() -> None:
+    @dataclass
+    class Resource:
+        metadata: Metadata
+        spec: WebAppSpec = field(default_factory=lambda: WebAppSpec(image=""))
+
+    assert mistakes_of(lambda: custom_resource(group="a.b", version="v1")(Resource)) == (
+        "spec: at image of its default: expected a length of at least 1, found 0",
+    )
+
+
+def test_a_default_of_a_pydantic_model_keeps_the_constraints_of_its_field() -> None:
+    class Spec(pydantic.BaseModel):
+        replicas: Annotated[int, pydantic.Field(ge=1)] = 0
+
+    class Resource(pydantic.BaseModel):
+        metadata: Metadata
+        spec: Spec
+
+    assert mistakes_of(lambda: custom_resource(group="a.b", version="v1")(Resource)) == (
+        "spec.replicas: its default: expected at least 1, found 0",
+    )
+
+
+def test_a_default_of_a_plain_schema_keeps_its_constraints() -> None:
+    schema = {"type": "object", "properties": {"size": {"type": "integer", "minimum": 1, "default": 0}}}
+
+    assert mistakes_of(lambda: declared_resource(GroupVersionKind("a.b", "v1", "Thing"), {"spec": schema})) == (
+        "spec.size: its default: expected at least 1, found 0",
     )

@@ -160,7 +160,9 @@ def test_the_kind_may_have_no_namespaces() -> None:
     cluster_scoped = {"apiVersion": "demo.konverge.dev/v1", "kind": "Fleet", "metadata": {"name": "all"}}
     assert Custom(cluster_scoped, cluster_scoped=True).identity == "demo.konverge.dev/v1/Fleet/all"
     assert Custom(cluster_scoped, cluster_scoped=True).mistakes == ()
-    assert Custom(cluster_scoped).mistakes == ("metadata.namespace is empty: a Fleet lives in a namespace",)
+    assert Custom(cluster_scoped).mistakes == (
+        "metadata.namespace is empty: expected a namespace, or cluster_scoped=True if the kind Fleet has none",
+    )
     assert Custom(named()).mistakes != ()
 
 

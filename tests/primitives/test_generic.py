@@ -57,6 +57,15 @@ def test_a_missing_rule_is_a_mistake() -> None:
     )
 
 
+def test_without_a_namespace_nothing_false_is_said_of_a_kind_whose_scope_only_the_author_knows() -> None:
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "readers"}}
+
+    assert Static(role).mistakes == (
+        "metadata.namespace is empty: expected a namespace, or cluster_scoped=True if the kind ClusterRole has none",
+    )
+    assert Static(role, cluster_scoped=True).mistakes == ()
+
+
 def test_suspension_is_the_author_s() -> None:
     def sleep(m: ContentMutator) -> None:
         m.edit_content(lambda content: content.set_nested_field(True, "spec", "hibernate"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from konverge.crd.constraints import rule_mistakes
+from konverge.crd.defaults import default_mistakes
 from konverge.crd.expressions import expression_mistakes
 from konverge.kube import Object
 
@@ -22,7 +23,7 @@ _SCALARS = frozenset({"string", "integer", "number", "boolean"})
 
 
 def schema_mistakes(schema: Object, root_rules: Sequence[Object] = ()) -> list[str]:
-    """What is wrong with the rules and the list keys of a schema, one sentence each.
+    """What is wrong with the rules, the list keys and the defaults of a schema, one sentence each.
 
     Args:
         schema: The structural schema of a custom resource class.
@@ -35,6 +36,7 @@ def schema_mistakes(schema: Object, root_rules: Sequence[Object] = ()) -> list[s
         seen = _with_fields(node, _BESIDE[path]) if path in _BESIDE else node
         found += [f"{where}{mistake}" for rule in _rules(node) for mistake in _rule_mistakes(rule, seen)]
         found += [f"{where}{mistake}" for mistake in _key_mistakes(node)]
+        found += [f"{where}{mistake}" for mistake in default_mistakes(node)]
     return found
 
 

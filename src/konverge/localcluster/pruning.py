@@ -7,7 +7,7 @@ from typing import Any
 from konverge.apply import Schema
 from konverge.kube import Object
 
-__all__ = ["prune"]
+__all__ = ["prune", "prune_value"]
 
 _IDENTITY = frozenset({"apiVersion", "kind", "metadata"})
 
@@ -19,6 +19,13 @@ def prune(obj: Object, schema: Schema) -> list[str]:
     """
     unknown: list[str] = []
     _prune_fields(obj, schema, "", unknown, is_object=True)
+    return unknown
+
+
+def prune_value(value: Any, schema: Schema) -> list[str]:
+    """Drop the unknown fields of what is only a part of an object, in place; answer their paths."""
+    unknown: list[str] = []
+    _prune(value, schema, "", unknown)
     return unknown
 
 

@@ -59,9 +59,17 @@ def key_of(fields: Mapping[str, Any]) -> ObjectKey:
 
 
 def identity_mistakes(
-    fields: Mapping[str, Any], gvk: GroupVersionKind, key: ObjectKey, *, is_cluster_scoped: bool
+    fields: Mapping[str, Any], gvk: GroupVersionKind, key: ObjectKey, *, is_cluster_scoped: bool, is_scope_given: bool
 ) -> Iterator[str]:
-    """Whether the object is of the kind, and named as the kind's scope wants it."""
+    """Whether the object is of the kind, and named as the kind's scope wants it.
+
+    Args:
+        fields: The object.
+        gvk: The kind.
+        key: The object's namespace and name.
+        is_cluster_scoped: The kind has no namespaces.
+        is_scope_given: The author says so with ``cluster_scoped``; nobody knows whether it is true of the kind.
+    """
     if not gvk.kind:
         yield "apiVersion and kind are missing: expected both, as text"
     else:
@@ -75,7 +83,10 @@ def identity_mistakes(
     if is_cluster_scoped and key.namespace:
         yield f"metadata.namespace is {key.namespace!r}: a cluster-scoped {kind} has none"
     if not is_cluster_scoped and not key.namespace:
-        yield f"metadata.namespace is empty: a {kind} lives in a namespace"
+        wanted = f"a {kind} lives in a namespace"
+        if is_scope_given:
+            wanted = f"expected a namespace, or cluster_scoped=True if the kind {kind} has none"
+        yield f"metadata.namespace is empty: {wanted}"
 
 
 def value_mistakes(obj: Mapping[str, Any]) -> Iterator[str]:

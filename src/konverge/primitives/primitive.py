@@ -165,7 +165,8 @@ class Primitive(ABC, Generic[M]):
         self.optional_data, unusable_optional = cells_of("optional_data", optional_data)
         self.recreates = recreate
         fields, unusable = fields_of(obj)
-        if not hasattr(self, "gvk"):
+        is_any_kind = not hasattr(self, "gvk")
+        if is_any_kind:
             self.gvk = kind_of(fields)
         for cell in self.produces:
             cell.holds_secret |= self.gvk.is_secret
@@ -185,8 +186,11 @@ class Primitive(ABC, Generic[M]):
         given += [
             ("extract", found.extractor if isinstance(found, Extraction) else found) for found in self._extractors
         ]
+        misnamed = identity_mistakes(
+            fields, self.gvk, self.key, is_cluster_scoped=self.is_cluster_scoped, is_scope_given=is_any_kind
+        )
         self.mistakes: tuple[str, ...] = (
-            *(unusable or identity_mistakes(fields, self.gvk, self.key, is_cluster_scoped=self.is_cluster_scoped)),
+            *(unusable or misnamed),
             *self.kind_mistakes(fields),
             *unencodable,
             *mutation_mistakes(self._mutations),

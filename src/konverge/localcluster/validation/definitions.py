@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
+from konverge.apply import Schema
 from konverge.kube import Object
 from konverge.kube.names import dns_subdomain_mistakes, service_name_mistakes
 from konverge.kube.patterns import Pattern, PatternSyntaxError
+from konverge.localcluster.pruning import prune_value
 from konverge.localcluster.validation.client_configs import client_config_mistakes, review_version_mistakes
 from konverge.localcluster.validation.mistakes import IMMUTABLE, Mistake, forbidden, invalid, required, unsupported
+from konverge.localcluster.validation.schema import schema_mistakes
+from konverge.localcluster.validation.stated_rules import default_rule_mistakes
 
 __all__ = ["definition_mistakes", "definition_update_mistakes"]
 
@@ -111,6 +117,7 @@ def _schema_mistakes(schema: Mapping[str, Any], at: str) -> Iterator[Mistake]:
         else:
             yield invalid(f"{at}.type", schema["type"], "must be object at the root")
     yield from _structure_mistakes(schema, at)
+    yield from _default_mistakes(schema, at)
 
 
 def _structure_mistakes(schema: Any, field: str) -> Iterator[Mistake]:
@@ -135,6 +142,28 @@ def _structure_mistakes(schema: Any, field: str) -> Iterator[Mistake]:
         yield from _structure_mistakes(below, f"{field}.properties[{name}]")
     for name in ("items", "additionalProperties"):
         yield from _structure_mistakes(schema.get(name), f"{field}.{name}")
+
+
+def _default_mistakes(schema: Any, field: str) -> Iterator[Mistake]:
+    """What each schema refuses of its own default; nobody looks at those of a mapping's values."""
+    if not isinstance(schema, Mapping):
+        return
+    if schema.get("default") is not None:
+        yield from _own_default_mistakes(schema, f"{field}.default")
+    for name, below in (schema.get("properties") or {}).items():
+        yield from _default_mistakes(below, f"{field}.properties[{name}]")
+    yield from _default_mistakes(schema.get("items"), f"{field}.items")
+
+
+def _own_default_mistakes(schema: Mapping[str, Any], field: str) -> Iterator[Mistake]:
+    read, default = Schema(schema), schema["default"]
+    if prune_value(deepcopy(default), read):
+        yield invalid(field, default, "must not have unknown fields")
+    for mistake in list(schema_mistakes(default, read)) or default_rule_mistakes(default, read):
+        # Whether items of a set or of a list with keys repeat is first asked of an object that has the default.
+        if mistake.reason != "FieldValueDuplicate":
+            below = "" if mistake.field in ("", "<nil>") else f".{mistake.field}"
+            yield replace(mistake, field=f"{field}{below}")
 
 
 def _pattern_mistakes(pattern: str, field: str) -> Iterator[Mistake]:

@@ -92,12 +92,16 @@ def forbidden(field: str, detail: str) -> Mistake:
 
 def too_long(field: str, limit: int) -> Mistake:
     """The text has more bytes than it may."""
-    return Mistake(field, "FieldValueTooLong", f"Too long: may not be more than {limit} bytes")
+    return Mistake(field, "FieldValueTooLong", f"Too long: may not be more than {_counted(limit, 'byte')}")
 
 
 def too_many(field: str, count: int, limit: int) -> Mistake:
     """The list or mapping has more items than it may."""
-    return Mistake(field, "FieldValueTooMany", f"Too many: {count}: must have at most {limit} items")
+    return Mistake(field, "FieldValueTooMany", f"Too many: {count}: must have at most {_counted(limit, 'item')}")
+
+
+def _counted(count: int, unit: str) -> str:
+    return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
 
 
 def refusal(group: str, kind: str, name: str, mistakes: Sequence[Mistake]) -> InvalidError:

@@ -27,7 +27,7 @@ from konverge.localcluster.validation.expressions import (
 )
 from konverge.localcluster.validation.mistakes import Mistake, quoted, shown
 
-__all__ = ["BLOCKING", "UNCHECKED", "rule_mistakes", "states_rules"]
+__all__ = ["BLOCKING", "UNCHECKED", "default_rule_mistakes", "rule_mistakes", "states_rules"]
 
 _log = logging.getLogger(__name__)
 
@@ -120,12 +120,28 @@ def rule_mistakes(obj: Any, old: Any, schema: Schema) -> Iterator[Mistake]:
         old: What it was; `ABSENT` when it is new.
         schema: Its schema.
     """
+    if _is_checked(schema):
+        yield from _mistakes(_root(obj), _root(old), schema, "")
+
+
+def default_rule_mistakes(default: Any, schema: Schema) -> Iterator[Mistake]:
+    """Which rules the default of a field breaks: each is asked as if the default were stored already.
+
+    Args:
+        default: The default.
+        schema: The schema of the field.
+    """
+    if _is_checked(schema):
+        yield from _mistakes(default, default, schema, "")
+
+
+def _is_checked(schema: Schema) -> bool:
     if not states_rules(schema):
-        return
+        return False
     if not can_evaluate():
         _tell_once("x-kubernetes-validations", "nothing here evaluates CEL (pip install 'konverge[cel]')")
-        return
-    yield from _mistakes(_root(obj), _root(old), schema, "")
+        return False
+    return True
 
 
 def _root(obj: Any) -> Any:
