@@ -247,6 +247,78 @@ async def test_each_hop_is_judged_as_the_first_one_and_told_without_its_place(
     assert "169.254" not in raised.value.problem
 
 
+class NotListedError(Exception):
+    """What a check of these tests raises."""
+
+
+def only(*listed: str) -> Any:
+    """A check that lets URLs pass that begin so, and notes all that it gets."""
+    asked: list[str] = []
+
+    def check(url: str) -> None:
+        asked.append(url)
+        if not url.startswith(listed):
+            raise NotListedError(url)
+
+    return check, asked
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize(
+    ("method", "headers", "body"),
+    [
+        ("GET", {}, None),
+        ("GET", {"Range": "bytes=0-9"}, None),
+        ("HEAD", {}, None),
+        ("POST", {"Content-Type": "application/octet-stream"}, b"a blob"),
+        ("PUT", {"Content-Type": "application/octet-stream"}, b"a blob"),
+    ],
+)
+async def test_a_check_decides_about_each_hop_before_its_name_is_looked_up(
+    method: str, headers: dict[str, str], body: bytes | None, status: int
+) -> None:
+    names = Names({"listed.example": [["127.0.0.1"]], "unlisted.example": [["127.0.0.1"]]})
+    seen = Seen()
+    async with site(seen) as unlisted:
+        target = f"{unlisted.replace('127.0.0.1', 'unlisted.example')}/b?token=hunter2"
+        async with site(paths(a=to("/c", status), c=to(target, status))) as url:
+            first = url.replace("127.0.0.1", "listed.example")
+            check, asked = only(first)
+            http = guarded(names).adapted(check_hop=check)
+            async with http.session() as session:
+                with pytest.raises((NotListedError, RefusedRedirectError)) as caught:
+                    await session.request(method, f"{first}/a?q=1", headers=headers, body=body, max_bytes=MANY)
+    keeps_body = body is not None and (status in (307, 308) or (method == "PUT" and status != 303))
+    assert caught.type is (RefusedRedirectError if keeps_body else NotListedError)
+    assert asked == [f"{first}/a", f"{first}/c", *([] if keeps_body else [target.partition("?")[0]])]
+    assert (set(names.asked), seen.requests) == ({"listed.example"}, [])
+
+
+async def test_a_first_request_is_checked_also_by_a_proxy_and_by_another_name() -> None:
+    proxy = ForwardProxy({})
+    async with server(proxy) as port:
+        check, asked = only("repository:good")
+        http = guarded(proxy=Proxy.parse(f"http://127.0.0.1:{port}")).adapted(
+            check_hop=check, name_address=lambda url: f"repository:{url.rpartition('/')[2]}"
+        )
+        with pytest.raises(NotListedError):
+            await http.get("https://a.example/evil?b", max_bytes=MANY)
+        async with http.session() as session:
+            with pytest.raises(NotListedError):
+                await session.adapted(name_address=lambda url: url).get("https://a.example/good", max_bytes=MANY)
+    assert asked == ["repository:evil", "https://a.example/good"]
+    assert proxy.asked == []
+
+
+async def test_a_check_comes_besides_those_that_are_there() -> None:
+    (first, asked), (second, _) = only("http://127.0.0.1"), only("http://other")
+    async with site(Seen()) as url:
+        http = guarded().adapted(check_hop=first).adapted(check_hop=second).adapted()
+        with pytest.raises(NotListedError):
+            await http.get(url, max_bytes=MANY)
+    assert len(asked) == 1
+
+
 async def test_a_redirect_from_https_to_http_is_refused(tmp_path: Path) -> None:
     authority, tls = certificate(tmp_path)
     seen = Seen()

@@ -21,7 +21,7 @@ from konverge.network.failures import (
     UnreachableError,
     UntrustedError,
 )
-from konverge.network.http import GuardedHttp, HttpAnswer, HttpSession, HttpStream
+from konverge.network.http import GuardedHttp, HopCheck, HttpAnswer, HttpSession, HttpStream, NameAddress
 from konverge.network.pauses import wanted_pause
 from konverge.network.proxies import Proxy
 from konverge.network.trust import Trust
@@ -32,12 +32,14 @@ __all__ = [
     "BrokenConnectionError",
     "Credential",
     "GuardedHttp",
+    "HopCheck",
     "HttpAnswer",
     "HttpSession",
     "HttpStream",
     "InvalidRequestError",
     "Lookup",
     "MalformedAnswerError",
+    "NameAddress",
     "Names",
     "NetworkError",
     "Networks",

@@ -1,17 +1,18 @@
 """HTTP to places that somebody else names: whom it reaches, what it shows them, and how much it takes from them.
 
-Every hop is judged: its URL, and the address that its connection goes to. Redirects are followed by hand, never from
-TLS to none; what was meant for one origin (a credential, most headers) is not shown to another one, and does not come
-back by a detour. Bodies are read up to a limit, unpacked or not. There are no cookies, no retries, nothing of the
-environment, and no time-outs: whoever asks has a deadline and cancels, which closes everything.
+Every hop is checked before it is connected to, the first request and each redirect: its URL by whoever set the client
+up (`HopCheck`), then the address that its connection goes to. Redirects are followed by hand, never from TLS to none;
+what was meant for one origin (a credential, most headers) is not shown to another one, and does not come back by a
+detour. Bodies are read up to a limit, unpacked or not. There are no cookies, no retries, nothing of the environment,
+and no time-outs: whoever asks has a deadline and cancels, which closes everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import aiohttp
 from yarl import URL
@@ -33,10 +34,20 @@ from konverge.network.trust import Trust
 from konverge.network.unpacking import UnpackingError, unpacker
 from konverge.network.urls import parsed_url, shown
 
-__all__ = ["GuardedHttp", "HttpAnswer", "HttpSession", "HttpStream"]
+__all__ = ["GuardedHttp", "HopCheck", "HttpAnswer", "HttpSession", "HttpStream", "NameAddress"]
 
 _CONNECTIONS = 16
 """Of one session, at most."""
+
+HopCheck: TypeAlias = Callable[[str], None]
+"""Refuses an address by raising an error of its own, before the host is resolved or connected to."""
+
+NameAddress: TypeAlias = Callable[[str], str]
+"""Gives the address that a `HopCheck` gets for a URL, which has no query."""
+
+
+def _same(url: str) -> str:
+    return url
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +59,14 @@ class HttpAnswer:
         headers: By their names in lower case; of a header that comes several times all values, with commas.
         body: Unpacked.
         url: Where it came from after all redirects, which may have another server's tokens in it.
+        redirected_to: The same without a query; empty without redirects.
     """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     url: str
+    redirected_to: str = ""
 
     def __repr__(self) -> str:
         return f"HttpAnswer({self.status}, {len(self.body)} bytes)"
@@ -136,9 +149,21 @@ class HttpSession:
     An address is judged once for each connection, which then stays with that address.
     """
 
-    def __init__(self, session: aiohttp.ClientSession, way: Callable[[URL], dict[str, Any]]) -> None:
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        way: Callable[[URL], dict[str, Any]],
+        checks: Sequence[HopCheck] = (),
+        name_address: NameAddress = _same,
+    ) -> None:
         self._way = way
         self._session = session
+        self._checks = checks
+        self._name_address = name_address
+
+    def adapted(self, *, name_address: NameAddress) -> HttpSession:
+        """The same connections for requests that are checked by other names (`GuardedHttp.adapted`)."""
+        return HttpSession(self._session, self._way, self._checks, name_address)
 
     async def get(
         self, url: str, *, headers: Mapping[str, str] = {}, max_bytes: int, credential: Credential | None = None
@@ -197,7 +222,7 @@ class HttpSession:
             unfollowed=unfollowed,
         )
         async with asked as found:
-            return HttpAnswer(found.status, found.headers, await found.read(), found.url)
+            return HttpAnswer(found.status, found.headers, await found.read(), found.url, found.redirected_to)
 
     @asynccontextmanager
     async def stream(
@@ -217,6 +242,7 @@ class HttpSession:
 
         Raises:
             NetworkError: As for `get`. A body is told of where it is read: `HttpStream.chunks`.
+            Exception: What a `HopCheck` raises, of the first URL or of one that a redirect leads to.
         """
         target = parsed_url(url)
         if not any(name.lower() == "user-agent" for name in headers):
@@ -224,6 +250,7 @@ class HttpSession:
         hop = Hop(method, target, headers, body, credential)
         is_redirected = False
         for _ in range(MOST_REDIRECTS + 1):
+            self._check(hop.url)
             try:
                 found = await self._exchanged(hop)
             except NetworkError as error:
@@ -238,6 +265,11 @@ class HttpSession:
                 found.close()  # of an answer that was read to its end the connection is free by now, and stays
             is_redirected = True
         raise MalformedAnswerError(shown(target), f"redirects more than {MOST_REDIRECTS} times")
+
+    def _check(self, url: URL) -> None:
+        address = self._name_address(str(url.with_query(None)))
+        for check in self._checks:
+            check(address)
 
     async def _exchanged(self, hop: Hop) -> aiohttp.ClientResponse:
         host = shown(hop.url)
@@ -276,6 +308,8 @@ class GuardedHttp:
         networks: What may be reached besides the public internet.
         proxy: Who connects instead of us; the environment is not asked. Its own address has to be one that may be
             reached. Those of names are its business then, while addresses in URLs are still judged here.
+        checks: Each decides about every URL that is about to be asked, also where a redirect leads.
+        name_address: Gives what these checks get for a URL; the URL itself, without its query, when not given.
     """
 
     def __init__(
@@ -285,24 +319,43 @@ class GuardedHttp:
         tls: Trust,
         networks: Networks | None = None,
         proxy: Proxy | None = None,
+        checks: Sequence[HopCheck] = (),
+        name_address: NameAddress = _same,
     ) -> None:
         self._lookup = lookup
         self._tls = tls
         self._networks = networks or Networks()
         self._proxy = proxy
+        self._checks = tuple(checks)
+        self._name_address = name_address
 
-    def adapted(self, *, authorities: str = "", proxy: Proxy | None = None) -> GuardedHttp:
-        """The same with more certificates trusted, or by a proxy; what may be reached stays as it is.
+    def adapted(
+        self,
+        *,
+        authorities: str = "",
+        proxy: Proxy | None = None,
+        check_hop: HopCheck | None = None,
+        name_address: NameAddress | None = None,
+    ) -> GuardedHttp:
+        """The same with more certificates trusted, by a proxy, or with one more check; nothing more may be reached.
 
         Args:
             authorities: More certificates that are trusted, in PEM.
             proxy: Who connects; the same as here when not given.
+            check_hop: Decides about every URL besides the checks that there are; nothing when not given.
+            name_address: Gives what checks get for a URL; the same as here when not given.
 
         Raises:
             ValueError: These are no certificates.
         """
-        trust = self._tls.with_more(authorities)
-        return GuardedHttp(self._lookup, tls=trust, networks=self._networks, proxy=proxy or self._proxy)
+        return GuardedHttp(
+            self._lookup,
+            tls=self._tls.with_more(authorities),
+            networks=self._networks,
+            proxy=proxy or self._proxy,
+            checks=self._checks if check_hop is None else (*self._checks, check_hop),
+            name_address=name_address or self._name_address,
+        )
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[HttpSession]:
@@ -316,7 +369,7 @@ class GuardedHttp:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
         )
         try:
-            yield HttpSession(session, self._way)
+            yield HttpSession(session, self._way, self._checks, self._name_address)
         finally:
             try:
                 await session.close()
