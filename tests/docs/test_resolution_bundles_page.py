@@ -8,10 +8,11 @@ from typing import Any
 import yaml
 
 from konverge.resolution import Parameter, Reason, Setting
-from konverge.resolution.policy import Policy
+from konverge.resolution.policy import Policy, SourcePrefix
 from konverge.resolution.requests.policies import read_policy
 from konverge.resolution.resolvers.bundles import INDEX_DIGEST, BundlesResolver
 from konverge.resolution.resolvers.bundles.attached import MAX_SIGNATURES
+from konverge.resolution.resolvers.bundles.images import name_place
 from konverge.resolution.resolvers.bundles.layouts import API_VERSION, KIND, MAX_LAYERS, NAME, TITLE
 from konverge.resolution.settings import parse_settings
 from konverge.resolution.signatures import BUNDLE, SIGNATURE, objects
@@ -52,9 +53,23 @@ def test_the_page_has_every_parameter_and_setting_as_the_code_has_them() -> None
 
 def test_the_reference_that_the_page_shows_is_valid_and_comes_from_where_it_says() -> None:
     settings = parse_settings({}, RESOLVER.settings)[0].chosen()
-    (shown,) = (yaml.safe_load(block) for block in blocks(PAGE, "yaml"))
+    shown = yaml.safe_load(blocks(PAGE, "yaml")[0])
     uri = RESOLVER.source_uri(RESOLVER.validate(shown["params"], settings), settings)
     assert f"the source is\n`{uri}`" in text_of(PAGE)
+
+
+def test_the_policy_that_the_page_shows_names_all_that_docker_hub_needs() -> None:
+    spec = yaml.safe_load(blocks(PAGE, "yaml")[1])["spec"]
+    sources = [SourcePrefix.parse(source) for source in spec["sources"]]
+    (realm,) = [each.partition("=")[2] for each in RESOLVER.settings["token-realms"].default.split(", ")
+                if each.startswith("registry-1.docker.io=")]  # fmt: skip
+    needed = [
+        RESOLVER.source_uri({"bundle": "alpine"}, {}),
+        name_place("https://registry-1.docker.io/v2/library/alpine/manifests/latest"),
+        f"https://{realm}/token",
+    ]
+    assert [any(source.covers(place) for source in sources) for place in needed] == [True] * 3
+    assert spec["resolvers"] == [RESOLVER.name]
 
 
 def test_the_reasons_of_the_page_are_reasons() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator import RunOptions
 from konverge.resolution.requests import REQUEST, TEKTON_REQUEST
 from konverge.resolution.resolvers import STANDARD, standard_resolvers
-from tests.network.stands import site
+from tests.network.stands import Seen, site, to
 from tests.resolution.requests.desk import EMBEDDED, POLICY, Desk, a_desk, data_of
 from tests.resolution.sources import FILE, Sources, all_sources, of_secret
 
@@ -220,6 +221,42 @@ async def test_a_field_that_the_kind_does_not_have_is_named_where_the_definition
     found["metadata"]["namespace"] = desk.namespace
     with pytest.raises(ApiError, match="dat"):
         await desk.cluster.client.create(found, dry_run=True, field_validation="Strict")
+
+
+async def test_an_api_that_redirects_to_another_owner_is_no_way_around_a_policy(desk: Desk) -> None:
+    evil = Seen(json.dumps([{"sha": "c" * 40}]).encode())
+    params = {"org": "goodorg", "repo": "boxes", "pathInRepo": "box.yaml"}
+    async with site(evil) as there:
+        good = Seen(status=301, headers={"Location": f"{there}/api/v1/repos/evilorg/boxes/commits"})
+        async with site(good) as url:
+            await desk.configure("konverge-resolver-git", server_url=url, scm_type="gitea")
+            policy = desk.policy("good", sources=[f"git+{url}/goodorg"], privateNetworks=["127.0.0.0/8"])
+            async with policy, resolving(desk, "git"):
+                await ask(desk, "a", "git", params)
+                failure = await desk.failure("a")
+
+    assert failure.reason == "Denied"
+    assert f"git+{url}/goodorg/boxes.git leads to another place: no policy lets namespace" in failure.message
+    assert f"fetch git+{there}/evilorg/boxes.git by resolver git" in failure.message
+    assert f"{desk.namespace}-good (it names other sources)" in failure.message
+    assert (len(good.requests), evil.requests) == (1, [])
+
+
+async def test_a_request_records_where_its_content_was_in_the_end(desk: Desk) -> None:
+    async with (
+        site(Seen(FILE)) as there,
+        site(to(f"{there}/b")) as url,
+        desk.policy("both", sources=[url, there], privateNetworks=["127.0.0.0/8"]),
+        resolving(desk, "http"),
+    ):
+        await ask(desk, "a", "http", {"url": f"{url}/a"})
+        await desk.ask_as_tekton("a", "http", {"url": f"{url}/a"})
+        status = (await desk.ended("a"))["status"]
+        tekton = (await desk.ended("a", TEKTON_REQUEST))["status"]
+
+    assert (status["source"]["uri"], status["policySource"]) == (f"{url}/a", f"{there}/b")
+    assert status["conditions"][0]["message"] == f"fetched from {url}/a, redirected to {there}/b"
+    assert tekton["annotations"]["resolution.konverge.dev/policy-source"] == f"{there}/b"
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ from konverge.resolution.content import check_content
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.flights import Flights
 from konverge.resolution.planning import EngineOptions, Plan, Requester, ServicesFor, planned
-from konverge.resolution.policy import Admission, Policy, SignatureMode, SignatureRule, SourcePrefix, admit
+from konverge.resolution.policy import Admission, Policy, SignatureMode, SignatureRule, SourcePrefix
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters, Reference
 from konverge.resolution.registry import Registry
@@ -63,7 +63,8 @@ class Outcome:
         policies: The names of the policies that let it through.
         warnings: What policies that only warn have found.
         rewritten_from: The address before the source map changed it; empty when it did not.
-        policy_source: The address by which policies name the source, where the source itself has none of theirs.
+        policy_source: The address by which policies name the place where the content was in the end, where that is
+            not the source's: of an object of the cluster, and where a redirect led.
     """
 
     resolved: Resolved
@@ -75,6 +76,11 @@ class Outcome:
     warnings: tuple[str, ...] = ()
     rewritten_from: str = ""
     policy_source: str = ""
+
+    @property
+    def is_redirected(self) -> bool:
+        """Tell whether the content was in another place than its source says."""
+        return bool(self.policy_source and urlsplit(self.resolved.source.uri).scheme)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +202,7 @@ class Engine:
             policies=admission.policies,
             warnings=await self._verified(admission, resolved, found),
             rewritten_from=plan.rewritten_from,
-            policy_source="" if urlsplit(resolved.source.uri).scheme else resolved.found_at or plan.uri,
+            policy_source=_policy_source(plan, resolved),
         )
 
     async def _object_of(self, data: bytes, namespace: str) -> Object:
@@ -213,24 +219,18 @@ class Engine:
 
     def _admitted_there(self, plan: Plan, reference: Reference, resolved: Resolved) -> Admission:
         """What policies ask for of content from where it was in the end, which may not be what was asked for."""
-        admission, asked, source = plan.admission, plan.uri, resolved.source.uri
+        admission, source = plan.admission, resolved.source.uri
         with contained(reference.resolver):
-            if urlsplit(source).scheme in ("http", "https") and not _is_within(source, asked):  # another hub of a list
-                admission, asked = self._admitted(plan, source), source
-            leads_on = bool(resolved.found_at) and not _is_within(resolved.found_at, asked)
-        if leads_on:
-            try:
-                admission = admission.with_those_of(self._admitted(plan, resolved.found_at))
-            except ResolutionError as error:
-                raise error.reworded(f"{asked} leads to another place: {error.message}") from None
+            # The address of a source is one of policies' where it is a URL: that of another hub of a list.
+            places = [source] if urlsplit(source).scheme in ("http", "https") else []
+            places += [resolved.found_at] if resolved.found_at else []
+            elsewhere = [place for place in dict.fromkeys(places) if not _is_within(place, plan.uri)]
+        for place in elsewhere:
+            admission = admission.with_those_of(plan.policies.admit_place(place))
         if admission.digest_wanted_by and reference.digest is None and not plan.is_pinned:
             told = f"policy {admission.digest_wanted_by[0]} asks for a digest of what comes from there: give one"
             raise ResolutionError(Reason.DENIED, told)
         return admission
-
-    def _admitted(self, plan: Plan, uri: str) -> Admission:
-        name, fetch = plan.installed.resolver.name, plan.fetch
-        return admit(self.policies, resolver=name, uri=uri, params=fetch.params, namespace=fetch.namespace)
 
     async def _verified(self, admission: Admission, resolved: Resolved, found: Object) -> tuple[str, ...]:
         """Look at the signatures that policies ask for; answers what those that only warn have found."""
@@ -298,7 +298,8 @@ class Engine:
             told = f"resolver {resolver.name!r} failed: it answered with no Resolved"
             raise ResolutionError(Reason.INTERNAL, told)
         with contained(resolver.name):
-            size = len(msgspec.json.encode((resolved.source, resolved.annotations, resolved.pinned)))
+            recorded = (resolved.source, resolved.annotations, resolved.pinned, resolved.found_at)
+            size = len(msgspec.json.encode(recorded))
         if size > _MOST_RECORDED:
             told = f"what is to be recorded of the content is too large: expected at most {_MOST_RECORDED} bytes"
             raise ResolutionError(Reason.TOO_LARGE, f"{told}, found {size}")
@@ -321,6 +322,11 @@ class Engine:
         if isinstance(kept, Failed):
             raise ResolutionError(kept.error.reason, kept.error.message)
         return None if kept is None else _Answer(kept, 0)
+
+
+def _policy_source(plan: Plan, resolved: Resolved) -> str:
+    found = resolved.found_at or ("" if urlsplit(resolved.source.uri).scheme else plan.uri)
+    return "" if found == resolved.source.uri else found
 
 
 def _is_within(found: str, asked: str) -> bool:

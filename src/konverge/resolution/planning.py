@@ -6,7 +6,7 @@ reference -> resolver and its settings -> source map -> parameters -> policy -> 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Protocol
 
@@ -14,7 +14,7 @@ from konverge.resolution.asking import contained, remote_of
 from konverge.resolution.cache import CacheKey, CacheMode, cache_key, is_kept
 from konverge.resolution.content import ANY_KIND, AllowedKinds
 from konverge.resolution.errors import ResolutionError
-from konverge.resolution.policy import Admission, Policy, admit
+from konverge.resolution.policy import Admission, Policy, RequestPolicies
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters, Reference
 from konverge.resolution.registry import Installed, Registry
@@ -80,7 +80,8 @@ class Plan:
         fetch: What that is asked for.
         uri: Where it would look.
         remote: Whose places that takes.
-        admission: What policies ask for.
+        policies: Decide about every place that it leads to.
+        admission: What they ask for of the place where it begins.
         is_pinned: Whether the parameters name one content for ever.
         keeps: Whether what these parameters come to is kept.
         keeps_pinned: Whether what they are pinned to is.
@@ -91,6 +92,7 @@ class Plan:
     fetch: Fetch
     uri: str
     remote: str
+    policies: RequestPolicies
     admission: Admission
     is_pinned: bool
     keeps: bool
@@ -154,7 +156,8 @@ def planned(
         uri = resolver.source_uri(checked, settings)
         remote = remote_of(uri)
         is_pinned = resolver.is_pinned(checked)
-    admission = admit(policies, resolver=resolver.name, uri=uri, params=checked, namespace=requester.namespace)
+    of_request = RequestPolicies(tuple(policies), resolver.name, requester.namespace, uri, checked)
+    admission = of_request.admit()
     if admission.digest_wanted_by and reference.digest is None and not is_pinned:
         told = "asks for a digest: give one, or parameters that name one content for ever"
         raise ResolutionError(Reason.DENIED, f"policy {admission.digest_wanted_by[0]} {told}")
@@ -167,6 +170,8 @@ def planned(
     if own := settings.get(_TIMEOUT):
         timeout = min(timeout, as_duration(own))
     services = services_for(requester, admission)
+    if services.http is not None:
+        services = replace(services, http=services.http.adapted(check_hop=of_request.check_hop))
     return Plan(
         installed=installed,
         fetch=Fetch(
@@ -180,6 +185,7 @@ def planned(
         ),
         uri=uri,
         remote=remote,
+        policies=of_request,
         admission=admission,
         is_pinned=is_pinned,
         keeps=keeps,

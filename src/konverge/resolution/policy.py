@@ -19,7 +19,16 @@ from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters, shown_address
 
-__all__ = ["Admission", "Policy", "SignatureMode", "SignatureRule", "SourcePrefix", "admit", "parse_networks"]
+__all__ = [
+    "Admission",
+    "Policy",
+    "RequestPolicies",
+    "SignatureMode",
+    "SignatureRule",
+    "SourcePrefix",
+    "admit",
+    "parse_networks",
+]
 
 _MOST_TOLD = 5
 _MOST_SHOWN = 400
@@ -215,6 +224,54 @@ def admit(policies: Iterable[Policy], *, resolver: str, uri: str, params: Parame
         private_networks=tuple(networks),
         is_public=bool(naming) and all(policy.is_public for policy in naming),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPolicies:
+    """The policies for one request, as they were when it began: they decide about every place that it leads to.
+
+    Args:
+        policies: All there are.
+        resolver: Who fetches.
+        namespace: The requester's.
+        uri: What is asked for, after the source map.
+        params: The parameters that policies judge.
+    """
+
+    policies: tuple[Policy, ...]
+    resolver: str
+    namespace: str
+    uri: str
+    params: Parameters
+
+    def admit(self) -> Admission:
+        """Decide whether what is asked for may be fetched (`admit`)."""
+        return self._admit(self.uri, self.params)
+
+    def admit_place(self, uri: str) -> Admission:
+        """Decide whether a request may go on to another place.
+
+        Args:
+            uri: Where a redirect leads, or what else has to be asked: tokens of a registry, the next hub of a list.
+
+        Raises:
+            ResolutionError: ``Denied``; the message has what was asked for, the place and the policies.
+        """
+        try:
+            return self._admit(uri, self.params)
+        except ResolutionError as error:
+            raise error.reworded(f"{self.uri} leads to another place: {error.message}") from None
+
+    def check_hop(self, url: str) -> None:
+        """Refuse what no policy allows, before it is connected to (`konverge.network.HopCheck`).
+
+        Raises:
+            ResolutionError: As `admit_place`.
+        """
+        self.admit_place(url)
+
+    def _admit(self, uri: str, params: Parameters) -> Admission:
+        return admit(self.policies, resolver=self.resolver, uri=uri, params=params, namespace=self.namespace)
 
 
 def _denied(policies: Sequence[Policy], resolver: str, uri: str, params: Parameters, namespace: str) -> str:

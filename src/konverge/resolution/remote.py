@@ -12,6 +12,7 @@ from konverge.network import (
     GuardedHttp,
     InvalidRequestError,
     MalformedAnswerError,
+    NameAddress,
     NetworkError,
     NoTlsError,
     Proxy,
@@ -89,8 +90,12 @@ class Answered(Protocol):
         """The headers, by their names in lower case."""
 
 
-def http_of(fetch: Fetch) -> GuardedHttp:
+def http_of(fetch: Fetch, *, name_address: NameAddress | None = None) -> GuardedHttp:
     """What a resolver asks with, by its `CONNECTION_SETTINGS`.
+
+    Args:
+        fetch: The resolution.
+        name_address: What policies call the place of a URL, where they have another name for it than the URL.
 
     Raises:
         ResolutionError: ``InvalidConfiguration``, naming the setting; or there is nothing to ask with.
@@ -100,7 +105,8 @@ def http_of(fetch: Fetch) -> GuardedHttp:
         raise ResolutionError(Reason.INTERNAL, "nobody has said how resolvers may ask over HTTP here")
     proxy = proxy_of(fetch.settings)
     try:
-        return http.adapted(authorities=fetch.settings.get("ca-certificates", ""), proxy=proxy)
+        authorities = fetch.settings.get("ca-certificates", "")
+        return http.adapted(authorities=authorities, proxy=proxy, name_address=name_address)
     except ValueError as error:
         raise ResolutionError(Reason.INVALID_CONFIGURATION, f"setting 'ca-certificates': {error}") from None
 

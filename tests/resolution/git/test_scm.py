@@ -33,6 +33,7 @@ class Reply:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    redirected_to: str = ""
 
 
 @dataclass

@@ -39,6 +39,7 @@ class GitServer:
         scheme: ``http`` or ``https``.
         credentials: User and password, by the first part of the path that asks for them.
         redirects: Where to, by the first part of the path.
+        moves: With which status and to which server requests are redirected whose path ends so.
         statuses: What to answer with at once, by the first part of the path.
         speaks_only_protocol_0: Whether it ignores that clients can do better.
         seen: Every request.
@@ -50,6 +51,7 @@ class GitServer:
     scheme: str = "http"
     credentials: dict[str, tuple[str, str]] = field(default_factory=dict)
     redirects: dict[str, str] = field(default_factory=dict)
+    moves: dict[str, tuple[int, str]] = field(default_factory=dict)
     statuses: dict[str, int] = field(default_factory=dict)
     speaks_only_protocol_0: bool = False
     seen: list[Seen] = field(default_factory=list)
@@ -100,7 +102,10 @@ def _answer(handler: BaseHTTPRequestHandler, server: GitServer) -> None:
     authorization = handler.headers.get("Authorization", "")
     server.seen.append(Seen(handler.command, handler.path, authorization))
     first = path.split("/")[1]
-    if first in server.redirects:
+    moved = next((move for end, move in server.moves.items() if path.endswith(end)), None)
+    if moved is not None:
+        _short(handler, moved[0], {"Location": moved[1] + handler.path})
+    elif first in server.redirects:
         _short(handler, 302, {"Location": server.redirects[first] + handler.path})
     elif first in server.statuses:
         _short(handler, server.statuses[first])

@@ -97,7 +97,8 @@ class ResolutionRequestStatus:
         policies: The policies that let it through.
         warnings: What policies that only warn have found.
         rewritten_from: The address before the source map changed it.
-        policy_source: The address by which a policy names the source, where that has another form.
+        policy_source: The address by which a policy names the place where the content was in the end, where that has
+            another form than the source, or a redirect led there.
         deadline: Until when it has to end.
         started_at: When it was handed to its resolver; what is between its creation and this it has waited.
         finished_at: When it ended.

@@ -144,7 +144,9 @@ class OwnRequests:
         outcome = result.outcome
         found = outcome.resolved
         told = f"fetched from {found.source.uri}"
-        told += f", which policies name {outcome.policy_source}" if outcome.policy_source else ""
+        if outcome.policy_source:
+            how = "redirected to" if outcome.is_redirected else "which policies name"
+            told += f", {how} {outcome.policy_source}"
         status: Object = {
             "conditions": self._conditions(obj, "True", RESOLVED, told, now),
             "dataDigest": str(Digest.of(found.data)),

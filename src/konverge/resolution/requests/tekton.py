@@ -40,6 +40,7 @@ REASON_ANNOTATION = "resolution.konverge.dev/reason"
 """The annotation of the status with the precise reason of a failure."""
 
 _DEADLINE = "resolution.konverge.dev/deadline"
+_POLICY_SOURCE = "resolution.konverge.dev/policy-source"
 _FAILED = "ResolutionFailed"
 _TIMED_OUT = "ResolutionTimedOut"
 _SERVICE_ACCOUNT = "serviceAccount"
@@ -98,13 +99,16 @@ class TektonRequests:
         source: Object = {"uri": found.source.uri, "digest": dict(found.source.digest)}
         if found.source.entry_point:
             source["entryPoint"] = found.source.entry_point
+        annotations = {**found.annotations, _DEADLINE: None}
+        if result.outcome.is_redirected:
+            annotations[_POLICY_SOURCE] = result.outcome.policy_source
         return {
             "conditions": self._conditions(obj, "True", "", "", now),
             "observedGeneration": obj["metadata"].get("generation"),
             "data": base64.b64encode(found.data).decode("ascii"),
             "source": source,
             "refSource": source,
-            "annotations": {**found.annotations, _DEADLINE: None},
+            "annotations": annotations,
         }
 
     def failed(self, obj: Object, error: ResolutionError, started: datetime | None, now: datetime) -> Object:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from yarl import URL
+
 from konverge.clock import Clock
 from konverge.network import Credential, GuardedHttp, HttpAnswer, HttpSession
 from konverge.resolution.credential_hosts import basic
@@ -94,6 +96,11 @@ class Authorization:
             self._show(basic(login.user, login.password))
         return self.credential != before
 
+    def _name_realm(self, url: str) -> str:
+        """What policies call a place of tokens: one of the registry's own is part of the image's registry."""
+        is_own = URL(url).origin() == URL(self._access.origin(self._image)).origin()
+        return self._image.uri if is_own else url
+
     def _show(self, value: str) -> None:
         self.credential = Credential(value, self._access.origin(self._image))
 
@@ -108,7 +115,7 @@ class Authorization:
             raise ResolutionError(Reason.DENIED, told)
         shown = None if login is None else Credential(basic(login.user, login.password), challenge.origin)
         with failures_of(who):
-            answer = await self._session.get(
+            answer = await self._session.adapted(name_address=self._name_realm).get(
                 challenge.url(self._image.repository),
                 headers={"Accept": "application/json"},
                 max_bytes=MAX_TOKEN_BYTES,

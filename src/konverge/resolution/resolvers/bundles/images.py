@@ -6,10 +6,11 @@ import ipaddress
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from urllib.parse import urlsplit
 
 from konverge.resolution.reference import Digest
 
-__all__ = ["DEFAULT_TAG", "DOCKER_HUB", "Image", "parse_image", "registry_name"]
+__all__ = ["DEFAULT_TAG", "DOCKER_HUB", "Image", "name_place", "parse_image", "registry_name"]
 
 DOCKER_HUB = "docker.io"
 """Whose registry has another name than its images (``registry-1.docker.io``)."""
@@ -24,6 +25,7 @@ _HOST = re.compile(rf"(?P<host>{_LABEL}(?:\.{_LABEL})*|\[[0-9a-f:.]+\])(?::(?P<p
 _PART = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_OF_A_REPOSITORY = re.compile(r"(https?)://([^/]+)/v2/(.+)/(?:manifests|blobs|referrers)/[^/]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,24 @@ def parse_image(text: str) -> Image:
     if registry == DOCKER_HUB and len(parts) == 1:
         path = f"library/{path}"
     return Image(registry, path, "" if digest else tag or DEFAULT_TAG, digest)
+
+
+def name_place(url: str) -> str:
+    """What policies call the place of a URL: the repository whose manifest or blob it is, else the URL itself.
+
+    Args:
+        url: The URL, without a query.
+    """
+    found = _OF_A_REPOSITORY.fullmatch(url)
+    if found is None or not all(_PART.fullmatch(part) for part in found[3].split("/")):
+        return url
+    scheme, authority, repository = found.groups()
+    if scheme == "http" and urlsplit(url).port is None:
+        authority += ":80"  # without a port, a registry is one with TLS
+    try:
+        return Image(registry_name(authority), repository).uri
+    except ValueError:
+        return url
 
 
 def registry_name(text: str) -> str:

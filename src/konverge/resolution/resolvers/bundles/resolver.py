@@ -14,7 +14,7 @@ from konverge.resolution.resolver import Fetch, Parameter, Setting
 from konverge.resolution.resolvers.bundles.attached import attached_signatures
 from konverge.resolution.resolvers.bundles.authorizing import Access
 from konverge.resolution.resolvers.bundles.failures import unsupported
-from konverge.resolution.resolvers.bundles.images import Image
+from konverge.resolution.resolvers.bundles.images import Image, name_place
 from konverge.resolution.resolvers.bundles.keychains import Login, login_for
 from konverge.resolution.resolvers.bundles.layers import PACKING_BYTES, unpack
 from konverge.resolution.resolvers.bundles.layouts import API_VERSION, KIND, NAME, is_bundle, layer_of
@@ -135,7 +135,7 @@ async def _manifest(registry: Registry, named: Pulled, what: str) -> tuple[Pulle
 
 def _access(fetch: Fetch, image: Image) -> Access:
     return Access(
-        http=http_of(fetch),
+        http=http_of(fetch, name_address=name_place),
         clock=fetch.services.clock,
         login=lambda: _login(fetch, image),
         realms=as_list(fetch.settings.get("token-realms", "")),

@@ -18,6 +18,7 @@ from konverge.resolution.resolvers.git.remotes import Remote, parse_remote
 from konverge.resolution.settings import FETCH_SETTINGS, as_boolean
 
 __all__ = [
+    "NAME",
     "PARAMETERS",
     "SCM_TYPES",
     "SETTINGS",
@@ -81,7 +82,9 @@ SETTINGS: dict[str, Setting] = {
     ),
 }
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+"""Of a repository, and of whose it is."""
+
 _OF_API = frozenset({"repo", "org", "scmType", "serverURL", "token", "tokenKey"})
 _OF_GIT = frozenset({"url", "gitToken", "gitTokenKey", "gitUser", "gitSSHSecret"})
 
@@ -199,7 +202,7 @@ def _api(params: Parameters, settings: Mapping[str, str]) -> ApiSource:
         raise invalid("org", "expected whose repository it is, found nothing")
     parts = org.split("/") if type_ == "gitlab" else [org]
     for name, part in [*(("org", each) for each in parts), ("repo", repo)]:
-        if not _NAME.fullmatch(part):
+        if not NAME.fullmatch(part):
             raise invalid(name, "expected letters, digits, '.', '_' and '-'")
     # The set of settings that the reference has chosen says which server is the operator's.
     configured = settings.get("server-url", "") or SCM_TYPES.get(settings.get("scm-type", "") or "github", "")

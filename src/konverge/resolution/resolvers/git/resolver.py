@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+from konverge.network import HttpAnswer
 from konverge.resolution.credential_hosts import check_host, check_tls
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.parameters import invalid, secret_of
@@ -106,20 +107,23 @@ class GitResolver:
         is_pinned = self.is_pinned(fetch.params)
         if isinstance(found.source, ApiSource):
             commit = found.revision if is_pinned else await _api_commit(fetch, found.source, found.revision)
-            data = await _api_file(fetch, found.source, commit, found.path)
-            told = {"org": found.source.org, "repo": found.source.repo}
+            data, place = await _api_file(fetch, found.source, commit, found.path)
+            repository = scm.find_repository(found.source, place) if place else found.source
+            uri = place if repository is None else repository.uri
+            told = {} if repository is None else {"org": repository.org, "repo": repository.repo}
         else:
-            async with self._repository(fetch, found.source) as repository:
-                commit = found.revision if is_pinned else await repository.commit(found.revision)
-                file = await repository.file(commit, found.path, max_bytes=fetch.max_bytes)
+            async with self._repository(fetch, found.source) as cloned:
+                commit = found.revision if is_pinned else await cloned.commit(found.revision)
+                file = await cloned.file(commit, found.path, max_bytes=fetch.max_bytes)
             # The id that was given can be that of a tag's own object; the record has the commit.
             data, commit = file.data, file.commit
-            told = {"url": found.source.url}
+            uri, told = found.source.uri, {"url": found.source.url}
         return Resolved(
             data=data,
-            source=Source(found.source.uri, {"sha1" if len(commit) == 40 else "sha256": commit}, found.path),
+            source=Source(uri, {"sha1" if len(commit) == 40 else "sha256": commit}, found.path),
             annotations={"revision": commit, "path": found.path, **told},
             pinned={**fetch.params, "revision": commit},
+            found_at="" if uri == found.source.uri else uri,
         )
 
     @asynccontextmanager
@@ -204,15 +208,17 @@ def _read_token_file(path: Path) -> str:
 async def _api_commit(fetch: Fetch, source: ApiSource, revision: str) -> str:
     request = scm.commit_request(source, revision)
     told = f"revision {revision[:120]!r}"
-    return scm.read_commit(source, await _asked(fetch, source, request, told))
+    return scm.read_commit(source, (await _asked(fetch, source, request, told)).body)
 
 
-async def _api_file(fetch: Fetch, source: ApiSource, commit: str, path: str) -> bytes:
+async def _api_file(fetch: Fetch, source: ApiSource, commit: str, path: str) -> tuple[bytes, str]:
+    """A file, and the URL that it was redirected to; empty without redirects."""
     request = scm.file_request(source, commit, path, fetch.max_bytes)
-    body = await _asked(fetch, source, request, f"file {path!r} at {commit}")
-    return scm.read_file(source, body, path, fetch.max_bytes)
+    answer = await _asked(fetch, source, request, f"file {path!r} at {commit}")
+    return scm.read_file(source, answer.body, path, fetch.max_bytes), answer.redirected_to
 
 
-async def _asked(fetch: Fetch, source: ApiSource, request: scm.ApiRequest, what: str) -> bytes:
+async def _asked(fetch: Fetch, source: ApiSource, request: scm.ApiRequest, what: str) -> HttpAnswer:
     token = await _api_token(fetch, source)
-    return await scm.ask(http_of(fetch), request, source, token, what=what, now=fetch.services.clock.now())
+    http = http_of(fetch, name_address=partial(scm.name_place, source))
+    return await scm.ask(http, request, source, token, what=what, now=fetch.services.clock.now())

@@ -1,18 +1,22 @@
 """A file by a server's API, in two calls at most: one finds the commit, one gets the file of that commit.
 
-Requests and answers are values here; `ask` is the one function that sends.
+Requests and answers are values here; `ask` is the one function that sends. A server may redirect a call to another
+repository, as it does for one that was renamed: policies judge that repository before it is asked (`name_place`), and
+the record has the one that answered.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import msgspec
+from yarl import URL
 
 from konverge.client.decoding import UNREADABLE
 from konverge.network import Credential, GuardedHttp, HttpAnswer, wanted_pause
@@ -20,9 +24,19 @@ from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.remote import failures_of, status_failure
 from konverge.resolution.resolvers.git.names import is_commit
-from konverge.resolution.resolvers.git.parameters import ApiSource
+from konverge.resolution.resolvers.git.parameters import NAME, ApiSource
+from konverge.resolution.resolvers.git.remotes import parse_remote
 
-__all__ = ["ApiRequest", "ask", "commit_request", "file_request", "read_commit", "read_file"]
+__all__ = [
+    "ApiRequest",
+    "ask",
+    "commit_request",
+    "file_request",
+    "find_repository",
+    "name_place",
+    "read_commit",
+    "read_file",
+]
 
 _COMMIT_BYTES = 256 * 1024
 _ENVELOPE_BYTES = 64 * 1024
@@ -131,17 +145,58 @@ def file_request(source: ApiSource, commit: str, path: str, max_bytes: int) -> A
 
 
 def _repository(source: ApiSource) -> str:
-    api, server = _APIS[source.type], source.server
+    named = _APIS[source.type].repository.format(org=quote(source.org, safe=""), repo=source.repo)
+    return f"{_base(source)}/{named}"
+
+
+def _base(source: ApiSource) -> str:
+    server = source.server
     base = _APIS_ELSEWHERE.get((source.type, server.host))
-    if base is None:
-        base = api.base.format(server=f"{server.origin}{server.path.removesuffix('/-')}")
-    return f"{base}/{api.repository.format(org=quote(source.org, safe=''), repo=source.repo)}"
+    return base or _APIS[source.type].base.format(server=f"{server.origin}{server.path.removesuffix('/-')}")
+
+
+def find_repository(source: ApiSource, url: str) -> ApiSource | None:
+    """The repository that a URL of an API is about; None for one that names none in the way of such servers.
+
+    Args:
+        source: The repository that was asked for: its kind of server says how URLs are read.
+        url: The URL.
+    """
+    found, base = URL(url), URL(_base(source))
+    prefix = f"{base.raw_path.rstrip('/')}/{_APIS[source.type].repository.partition('/')[0]}/"
+    path = found.raw_path
+    if not path.startswith(prefix) or ".." in re.split(r"[/\\;]", unquote(path)):
+        return None
+    parts = path.removeprefix(prefix).split("/")
+    *org, repo = unquote(parts[0]).split("/") if source.type == "gitlab" else parts[:2]
+    if not org or not all(NAME.fullmatch(part) for part in (*org, repo)):
+        return None
+    server = source.server
+    if found.origin() != base.origin():
+        if (source.type, server.host) in _APIS_ELSEWHERE:
+            return None  # what is a path of that server alone says nothing about another one
+        try:
+            server = parse_remote(f"{found.origin()}{server.path}")
+        except ResolutionError:
+            return None
+    return replace(source, server=server, org="/".join(org), repo=repo)
+
+
+def name_place(source: ApiSource, url: str) -> str:
+    """What policies and records call the place of a URL: the repository that it is about, else the URL itself.
+
+    Args:
+        source: The repository that was asked for.
+        url: The URL, without a query.
+    """
+    found = find_repository(source, url)
+    return url if found is None else found.uri
 
 
 async def ask(
     http: GuardedHttp, request: ApiRequest, source: ApiSource, token: str, *, what: str, now: datetime
-) -> bytes:
-    """Send a call and get the body of its answer.
+) -> HttpAnswer:
+    """Send a call and get its answer, whose status is a success.
 
     Args:
         http: What sends.
@@ -160,7 +215,7 @@ async def ask(
             request.url, headers={"Accept": request.accept}, max_bytes=request.max_bytes, credential=credential
         )
     if answer.status == 200:
-        return answer.body
+        return answer
     raise _failure(answer, source, has_token=bool(token), what=what, now=now)
 
 

@@ -1,0 +1,424 @@
+"""Nothing is connected to before policy has decided: first requests, redirects, tokens, the next hub of a list.
+
+What shows it is the log of the server that no policy names: it has heard nothing, and nobody has looked up its name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from konverge.clock import SeededEntropy, SystemClock
+from konverge.network import GuardedHttp
+from konverge.resolution import Reason, Reference, ResolutionError, Resolver, Services
+from konverge.resolution.engine import Engine, EngineOptions, Outcome, Requester
+from konverge.resolution.policy import Admission, Policy, SourcePrefix
+from konverge.resolution.registry import Registry
+from konverge.resolution.resolvers.bundles import BundlesResolver
+from konverge.resolution.resolvers.git import GitResolver
+from konverge.resolution.resolvers.http import HttpResolver
+from konverge.resolution.resolvers.hub import HubResolver
+from konverge.resolution.workspaces import Folders
+from tests.network.stands import Names, Seen, Served, guarded, paths, site, to
+from tests.resolution.bundles.samples import BUNDLE, task
+from tests.resolution.bundles.test_pulling import layer_of
+from tests.resolution.fetching import TASK, Secrets
+from tests.resolution.git.samples import Loopback, Samples, make_samples
+from tests.resolution.hub.hubs import Hub, definition
+from tests.resolution.servers.fake_registry import FakeRegistry, Reply, fake_registry
+from tests.resolution.servers.git import git_server
+
+pytestmark = pytest.mark.anyio
+
+STATUSES = (301, 302, 303, 307, 308)
+COMMIT = "c" * 40
+BOX = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: evil}\n"
+FILE = {"type": "file", "encoding": "base64", "size": len(BOX), "content": base64.b64encode(BOX).decode()}
+PLAIN = {"allow-plain-http-credentials": "true"}
+
+
+@pytest.fixture
+def anyio_backend(anyio_backend: Any) -> Any:
+    return "asyncio", {}  # servers and git take real time
+
+
+@dataclass
+class Unlisted:
+    """A server that no policy names, by a name of its own; it counts connections, and answers to none."""
+
+    port: int = 0
+    connections: int = 0
+    names: Names = field(default_factory=lambda: Names({"unlisted.test": [["127.0.0.1"]]}))
+
+    @property
+    def url(self) -> str:
+        return f"http://unlisted.test:{self.port}"
+
+    def http(self) -> GuardedHttp:
+        return guarded(self.names)
+
+    def heard_nothing(self) -> bool:
+        return self.connections == 0 and "unlisted.test" not in self.names.asked
+
+
+@pytest.fixture
+async def unlisted() -> AsyncIterator[Unlisted]:
+    found = Unlisted()
+
+    async def count(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        found.connections += 1
+        writer.close()
+
+    server = await asyncio.start_server(count, "127.0.0.1", 0)
+    found.port = server.sockets[0].getsockname()[1]
+    try:
+        yield found
+    finally:
+        server.close()
+
+
+def engine_of(
+    resolver: Resolver,
+    http: GuardedHttp,
+    *sources: str,
+    settings: Mapping[str, str] | None = None,
+    secrets: Mapping[str, Mapping[str, str]] | None = None,
+    folder: Path | None = None,
+    policies: tuple[Policy, ...] | None = None,
+) -> Engine:
+    """An engine whose one policy names these sources."""
+
+    def services_for(requester: Requester, admission: Admission) -> Services:
+        workspaces: Any = None if folder is None else Folders(SystemClock(), folder)
+        return Services(http, Secrets(secrets or {}), workspaces, SystemClock(), addresses=Loopback())
+
+    if policies is None:
+        policies = (Policy("ours", sources=tuple(SourcePrefix.parse(source) for source in sources)),)
+    return Engine(
+        Registry.of([resolver], {resolver.name: dict(settings or {})}),
+        services_for,
+        clock=SystemClock(),
+        entropy=SeededEntropy(),
+        options=EngineOptions(attempts=1),
+        policies=policies,
+    )
+
+
+async def resolve(engine: Engine, params: Mapping[str, str]) -> Outcome:
+    (installed,) = engine.registry
+    return await engine.resolve(Reference(installed.resolver.name, dict(params)), Requester("web"))
+
+
+async def denied(engine: Engine, params: Mapping[str, str]) -> str:
+    with pytest.raises(ResolutionError) as caught:
+        await resolve(engine, params)
+    assert caught.value.reason is Reason.DENIED, caught.value
+    return caught.value.message
+
+
+# HTTP.
+
+
+@pytest.mark.parametrize("status", STATUSES)
+async def test_a_redirect_to_an_unlisted_server_is_refused_before_it_is_connected_to(
+    unlisted: Unlisted, status: int
+) -> None:
+    async with site(to(f"{unlisted.url}/b?token=hunter2", status)) as url:
+        told = await denied(engine_of(HttpResolver(), unlisted.http(), url), {"url": f"{url}/a"})
+    assert unlisted.heard_nothing()
+    assert told == (
+        f"{url}/a leads to another place: no policy lets namespace web fetch {unlisted.url}/b by resolver http; "
+        "those for it are: ours (it names other sources)"
+    )
+
+
+async def test_an_unlisted_server_between_two_listed_ones_gets_nothing() -> None:
+    end, between = Seen(TASK), Seen()
+    async with site(end) as last:
+        between = Seen(status=302, headers={"Location": f"{last}/c"})
+        async with site(between) as middle, site(to(f"{middle}/b")) as first:
+            await denied(engine_of(HttpResolver(), guarded(), first, last), {"url": f"{first}/a"})
+            assert (between.requests, end.requests) == ([], [])
+            outcome = await resolve(engine_of(HttpResolver(), guarded(), first, middle, last), {"url": f"{first}/a"})
+    assert (outcome.resolved.data, len(between.requests), len(end.requests)) == (TASK, 1, 1)
+    assert outcome.policy_source == f"{last}/c"
+
+
+@pytest.mark.parametrize("location", ["../other/b", "/other/b", "/team/../other/b", "/team/%2e%2e/other/b"])
+async def test_a_redirect_out_of_the_listed_part_of_a_server_is_refused(location: str) -> None:
+    seen: list[str] = []
+
+    async def serve(request: web.Request) -> web.StreamResponse:
+        seen.append(request.path)
+        return web.Response(status=302, headers={"Location": location}) if request.path == "/team/a" else web.Response()
+
+    async with site(serve) as url:
+        await denied(engine_of(HttpResolver(), guarded(), f"{url}/team"), {"url": f"{url}/team/a"})
+    assert seen == ["/team/a"]
+
+
+async def test_a_redirect_within_the_listed_part_of_a_server_is_followed() -> None:
+    async with site(paths(a=to("b"), b=Seen(TASK))) as url:
+        outcome = await resolve(engine_of(HttpResolver(), guarded(), url), {"url": f"{url}/a"})
+    assert (outcome.resolved.data, outcome.policies) == (TASK, ("ours",))
+
+
+async def test_a_listed_place_of_a_redirect_gets_no_credential_and_an_unlisted_one_nothing(unlisted: Unlisted) -> None:
+    secrets = {"token": {"token": "hunter2"}}
+    params = {"http-token-secret": "token"}
+    listed = Seen(TASK)
+    async with site(listed) as other, site(paths(a=to(f"{other}/b"), c=to(f"{unlisted.url}/b"))) as url:
+        engine = engine_of(HttpResolver(), unlisted.http(), url, other, settings=PLAIN, secrets=secrets)
+        await resolve(engine, {"url": f"{url}/a", **params})
+        assert "hunter2" not in await denied(engine, {"url": f"{url}/c", **params})
+    assert "Authorization" not in listed.requests[0].headers
+    assert unlisted.heard_nothing()
+
+
+async def test_without_policies_a_redirect_is_followed_and_recorded() -> None:
+    async with site(Seen(TASK)) as other, site(to(f"{other}/b")) as url:
+        outcome = await resolve(engine_of(HttpResolver(), guarded(), policies=()), {"url": f"{url}/a"})
+    assert (outcome.resolved.source.uri, outcome.policy_source) == (f"{url}/a", f"{other}/b")
+
+
+# The API of a git server.
+
+
+def api(org: str, type_: str, seen: list[str], *, moved: Callable[[str], str | None] = lambda path: None) -> Served:
+    """Answers for repositories of one owner; what `moved` gives for a path is where it redirects to."""
+
+    async def serve(request: web.Request) -> web.StreamResponse:
+        path = request.raw_path
+        seen.append(path)
+        if target := moved(path):
+            return web.Response(status=301, headers={"Location": target})
+        assert org in path
+        if "/contents/" in path or "/files/" in path:
+            return web.json_response({**FILE})
+        found: Any = {"github": COMMIT, "gitlab": {"id": COMMIT}, "gitea": [{"sha": COMMIT}]}[type_]
+        return web.Response(text=found) if isinstance(found, str) else web.json_response(found)
+
+    return serve
+
+
+def elsewhere(path: str, base: str = "") -> str | None:
+    return f"{base}{path.replace('goodorg', 'evilorg')}" if "goodorg" in path else None
+
+
+def of_api(url: str, type_: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Parameters, and settings."""
+    params = {"org": "goodorg", "repo": "boxes", "pathInRepo": "box.yaml", "scmType": type_, "serverURL": url}
+    return params, {"server-url": url, "scm-type": type_}
+
+
+@pytest.mark.parametrize("type_", ["github", "gitlab", "gitea"])
+async def test_an_api_that_redirects_to_another_repository_of_its_server_is_judged_by_that_one(type_: str) -> None:
+    seen: list[str] = []
+    async with site(api("evilorg", type_, seen, moved=elsewhere)) as url:
+        params, settings = of_api(url, type_)
+        engine = engine_of(GitResolver(), guarded(), f"git+{url}/goodorg", settings=settings)
+        told = await denied(engine, params)
+        assert not [path for path in seen if "evilorg" in path]
+        assert f"git+{url}/goodorg/boxes.git leads to another place: no policy" in told
+        assert f"fetch git+{url}/evilorg/boxes.git by resolver git; those for it are: ours" in told
+        both = engine_of(GitResolver(), guarded(), f"git+{url}/goodorg", f"git+{url}/evilorg", settings=settings)
+        outcome = await resolve(both, params)
+    assert outcome.resolved.data == BOX
+    assert outcome.resolved.source.uri == f"git+{url}/evilorg/boxes.git"
+    assert outcome.resolved.annotations["org"] == "evilorg"
+
+
+@pytest.mark.parametrize("type_", ["github", "gitlab", "gitea"])
+async def test_an_api_that_redirects_to_an_unlisted_server_does_not_get_there(unlisted: Unlisted, type_: str) -> None:
+    async with site(api("", type_, [], moved=lambda path: elsewhere(path, unlisted.url))) as url:
+        params, settings = of_api(url, type_)
+        engine = engine_of(GitResolver(), unlisted.http(), f"git+{url}/goodorg", settings=settings)
+        told = await denied(engine, params)
+    assert unlisted.heard_nothing()
+    assert f"fetch git+{unlisted.url}/evilorg/boxes.git by resolver git" in told
+
+
+async def test_the_call_for_the_file_is_judged_as_the_one_for_the_commit_is(unlisted: Unlisted) -> None:
+    def moved(path: str) -> str | None:
+        return f"{unlisted.url}/raw" if "/contents/" in path else None
+
+    async with site(api("goodorg", "gitea", [], moved=moved)) as url:
+        params, settings = of_api(url, "gitea")
+        engine = engine_of(GitResolver(), unlisted.http(), f"git+{url}/goodorg", settings=settings)
+        assert f"fetch {unlisted.url}/raw by resolver git" in await denied(engine, params)
+    assert unlisted.heard_nothing()
+
+
+async def test_a_redirect_to_a_number_is_judged_by_its_url_and_recorded_as_it() -> None:
+    """GitHub answers so for a repository that was renamed."""
+
+    def moved(path: str) -> str | None:
+        return f"/api/v3/repositories/7/{path.split('/', 6)[6]}" if "goodorg" in path else None
+
+    async with site(api("repositories/7", "github", [], moved=moved)) as url:
+        params, settings = of_api(url, "github")
+        only = engine_of(GitResolver(), guarded(), f"git+{url}/goodorg", settings=settings)
+        assert f"fetch {url}/api/v3/repositories/7/commits/main by resolver git" in await denied(only, params)
+        number = f"{url}/api/v3/repositories/7"
+        engine = engine_of(GitResolver(), guarded(), f"git+{url}/goodorg", number, settings=settings)
+        outcome = await resolve(engine, params)
+        assert outcome.resolved.source.uri == f"{number}/contents/box.yaml"
+        free = await resolve(engine_of(GitResolver(), guarded(), policies=(), settings=settings), params)
+    assert free.resolved.source.uri == f"{number}/contents/box.yaml"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/repos/goodorg/boxes/../../evilorg/boxes/contents/a",
+        "/api/v1/repos/goodorg/boxes/..%2f..%2fevilorg/boxes/contents/a",
+        "/api/v1/repos/goodorg%2f..%2fevilorg/boxes/contents/a",
+        "/api/v1//repos/goodorg/boxes/contents/a",
+        "/other/api/v1/repos/goodorg/boxes/contents/a",
+    ],
+)
+async def test_a_url_of_an_api_that_can_be_read_in_two_ways_names_no_repository(path: str) -> None:
+    seen: list[str] = []
+    async with site(api("goodorg", "gitea", seen, moved=lambda asked: None if asked == path else path)) as url:
+        params, settings = of_api(url, "gitea")
+        await denied(engine_of(GitResolver(), guarded(), f"git+{url}/goodorg", settings=settings), params)
+    assert len(seen) == 1
+
+
+# git itself.
+
+
+@pytest.fixture(scope="module")
+def repositories(tmp_path_factory: pytest.TempPathFactory) -> Samples:
+    return make_samples(tmp_path_factory.mktemp("redirected"))
+
+
+@pytest.mark.parametrize("part", ["info/refs", "git-upload-pack"])
+@pytest.mark.parametrize("status", [301, 307])
+async def test_git_follows_no_redirect(repositories: Samples, tmp_path: Path, part: str, status: int) -> None:
+    with git_server(repositories.root) as other, git_server(repositories.root) as asked:
+        asked.moves[part] = (status, other.url("").rstrip("/"))
+        engine = engine_of(GitResolver(), guarded(), f"git+{asked.url('')}", folder=tmp_path)
+        with pytest.raises(ResolutionError, match="has moved; give the address where it is"):
+            await resolve(engine, {"url": asked.url("boxes.git"), "pathInRepo": "box.yaml"})
+        assert asked.seen
+        assert other.seen == []
+
+
+# Registries.
+
+
+@pytest.fixture
+def registry() -> Any:
+    with fake_registry() as found:
+        found.push("team/boxes", "1", *BUNDLE)
+        yield found
+
+
+def of_registry(registry: FakeRegistry, unlisted: Unlisted, *sources: str) -> tuple[Engine, dict[str, str]]:
+    name = registry.name()
+    unlisted.names = Names({"registry.test": [["127.0.0.1"]], "unlisted.test": [["127.0.0.1"]]})
+    listed = (f"oci://{name}/team", *sources)
+    engine = engine_of(BundlesResolver(), unlisted.http(), *listed, settings={"plain-http-registries": name})
+    return engine, {"bundle": f"{name}/team/boxes:1", "name": "build"}
+
+
+@pytest.mark.parametrize("method", ["HEAD", "GET"])
+@pytest.mark.parametrize("status", STATUSES)
+async def test_a_redirect_of_a_manifest_or_of_its_head_is_judged(
+    registry: FakeRegistry, unlisted: Unlisted, method: str, status: int
+) -> None:
+    target = f"{unlisted.url}/v2/team/boxes/manifests/1"
+    served = registry.reply
+
+    def reply(request: Any) -> Reply:
+        if request.method == method and "/manifests/" in request.path:
+            return Reply(status, b"", {"Location": target})
+        return served(request)
+
+    registry.reply = reply  # type: ignore[method-assign]
+    engine, params = of_registry(registry, unlisted)
+    told = await denied(engine, params)
+    assert f"fetch oci://unlisted.test:{unlisted.port}/team/boxes by resolver bundles" in told
+    assert unlisted.heard_nothing()
+
+
+async def test_a_blob_elsewhere_is_got_only_from_a_listed_place(registry: FakeRegistry, unlisted: Unlisted) -> None:
+    digest = layer_of(BUNDLE[0])
+    engine, params = of_registry(registry, unlisted)
+    registry.replies[digest] = Reply(307, b"", {"Location": f"{unlisted.url}/stored?signature=hunter2"})
+    assert f"fetch {unlisted.url}/stored by resolver bundles" in await denied(engine, params)
+    assert unlisted.heard_nothing()
+    async with site(Seen(registry.blobs[digest])) as store:
+        registry.replies[digest] = Reply(307, b"", {"Location": f"{store}/stored"})
+        await denied(engine, params)
+        engine, params = of_registry(registry, unlisted, store)
+        assert (await resolve(engine, params)).resolved.data == task("build")
+
+
+async def test_a_tag_that_leads_to_another_repository_of_its_registry_is_judged_by_that_one(
+    registry: FakeRegistry, unlisted: Unlisted
+) -> None:
+    registry.push("evil/boxes", "1", *BUNDLE)
+    registry.replies["/v2/team/boxes/manifests/1"] = Reply(302, b"", {"Location": "/v2/evil/boxes/manifests/1"})
+    engine, params = of_registry(registry, unlisted)
+    assert f"fetch oci://{registry.name()}/evil/boxes by resolver bundles" in await denied(engine, params)
+    assert registry.count("GET", "/evil/") + registry.count("HEAD", "/evil/") == 0
+
+
+async def test_tokens_are_asked_for_at_the_registry_itself_or_at_a_listed_place(
+    registry: FakeRegistry, unlisted: Unlisted
+) -> None:
+    engine, params = of_registry(registry, unlisted)
+    registry.realm = f"{unlisted.url}/token"
+    assert f"fetch {unlisted.url}/token by resolver bundles" in await denied(engine, params)
+    assert unlisted.heard_nothing()
+    registry.realm = f"http://{registry.name()}/token"
+    assert (await resolve(engine, params)).resolved.data == task("build")
+    async with site(Seen(json.dumps({"token": "a-token"}).encode())) as realm:
+        registry.realm = f"{realm}/token"
+        engine, params = of_registry(registry, unlisted, realm)
+        assert (await resolve(engine, params)).resolved.data == task("build")
+
+
+async def test_a_redirect_of_the_place_of_tokens_is_judged_too(registry: FakeRegistry, unlisted: Unlisted) -> None:
+    registry.realm = f"http://{registry.name()}/token"
+    registry.replies["/token"] = Reply(307, b"", {"Location": f"{unlisted.url}/token"})
+    engine, params = of_registry(registry, unlisted)
+    assert f"fetch {unlisted.url}/token by resolver bundles" in await denied(engine, params)
+    assert unlisted.heard_nothing()
+
+
+# Hubs.
+
+
+def of_hub(*hubs: str) -> dict[str, str]:
+    return {"artifact-hub-urls": ", ".join(hubs)}
+
+
+@pytest.mark.parametrize("version", ["0.7", ">=0.1"])
+async def test_a_hub_that_redirects_to_an_unlisted_place_does_not_get_there(unlisted: Unlisted, version: str) -> None:
+    async with site(to(f"{unlisted.url}/evil")) as hub:
+        engine = engine_of(HubResolver(), unlisted.http(), hub, settings=of_hub(hub))
+        assert f"fetch {unlisted.url}/evil by resolver hub" in await denied(
+            engine, {"name": "build", "version": version}
+        )
+    assert unlisted.heard_nothing()
+
+
+async def test_the_next_hub_of_a_list_is_asked_only_if_it_is_listed(unlisted: Unlisted) -> None:
+    named = {"name": "build", "version": "0.7"}
+    async with site(Seen(status=503)) as down, site(Hub()) as up:
+        engine = engine_of(HubResolver(), unlisted.http(), down, settings=of_hub(down, unlisted.url, up))
+        assert f"fetch {unlisted.url}/api/v1/packages/" in await denied(engine, named)
+        assert unlisted.heard_nothing()
+        engine = engine_of(HubResolver(), unlisted.http(), down, up, settings=of_hub(down, up))
+        assert (await resolve(engine, named)).resolved.data == definition("0.7.0")
