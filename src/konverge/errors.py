@@ -208,6 +208,11 @@ class ApiError(KonvergeError):
             if isinstance(item, Mapping)
         )
 
+    @property
+    def is_namespace_terminating(self) -> bool:
+        """Tell whether it is refused because the namespace is being deleted: nothing new can be made in it any more."""
+        return any(cause.reason == "NamespaceTerminating" for cause in self.causes)
+
     def to_status(self) -> dict[str, Any]:
         """The failure as the ``Status`` object that an API server sends (meta/v1)."""
         status: dict[str, Any] = {

@@ -102,7 +102,10 @@ async def desk() -> AsyncIterator[Desk]:
         ) as informers:
             informers.subscribe(tell)
             yield Desk(
-                CachedClients(client, informers, reads, routing, namespaces=["default"]), admin, transport, woken
+                CachedClients(client, informers, reads, routing, CLOCK, namespaces=["default"]),
+                admin,
+                transport,
+                woken,
             )
 
 

@@ -14,11 +14,13 @@ from typing import Any
 from konverge.cache import Informer, Informers
 from konverge.client import Applied, Client, PatchType, Propagation
 from konverge.client.permits import WritePermit
-from konverge.errors import ConnectionFailedError, KonvergeError, NotConnectedError, NotFoundError
+from konverge.clock import Clock
+from konverge.errors import ConnectionFailedError, ForbiddenError, KonvergeError, NotConnectedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
 from konverge.kube.selectors import LabelSelector
 from konverge.runtime.reads import Reader, ReadList, ReadObject, Reads
 from konverge.runtime.routing import Routing
+from konverge.runtime.terminating import TerminatingNamespaces
 
 __all__ = ["CachedClient", "CachedClients"]
 
@@ -35,6 +37,7 @@ class CachedClients:
         informers: Answer the reads.
         reads: Notes who read what.
         routing: Is told which kinds are read.
+        clock: The time.
         namespaces: The namespaces that the informers cover; empty for all. What is in another is read live.
     """
 
@@ -44,19 +47,26 @@ class CachedClients:
         informers: Informers,
         reads: Reads,
         routing: Routing,
+        clock: Clock,
         *,
         namespaces: Collection[str] = (),
     ) -> None:
         self.client = client
         self.informers = informers
         self.reads = reads
+        self.clock = clock
         self.complete_lists: set[ReadList] = set()
         """The noted lists of which the caches miss nothing; what was dropped earlier may belong to a new one."""
         self._routing = routing
         self._namespaces = frozenset(namespaces)
 
     def for_owner(
-        self, reader: Reader, permit: WritePermit | None = None, *, doubts_absence: bool = False
+        self,
+        reader: Reader,
+        permit: WritePermit | None = None,
+        *,
+        doubts_absence: bool = False,
+        terminating: TerminatingNamespaces | None = None,
     ) -> CachedClient:
         """The client for a pass of one owner.
 
@@ -64,9 +74,10 @@ class CachedClients:
             reader: The owner.
             permit: What the pass may write with; None writes without asking.
             doubts_absence: Ask the server before an object is taken for absent.
+            terminating: Where nothing new can be made, as far as earlier passes have found out; None knows of nothing.
         """
         client = self.client if permit is None else self.client.with_permit(permit)
-        return CachedClient(self, reader, client, doubts_absence=doubts_absence)
+        return CachedClient(self, reader, client, doubts_absence=doubts_absence, terminating=terminating)
 
     def covers(self, key: ObjectKey) -> bool:
         """Tell whether the informers see an object of that key."""
@@ -95,6 +106,7 @@ class CachedClient:
         client: Sends the requests of this pass.
         doubts_absence: Ask the server before an object is taken for absent.
         wakes: Later changes of what is read wake the owner.
+        terminating: Where nothing new can be made, as far as earlier passes have found out; None knows of nothing.
     """
 
     def __init__(
@@ -105,12 +117,14 @@ class CachedClient:
         *,
         doubts_absence: bool = False,
         wakes: bool = True,
+        terminating: TerminatingNamespaces | None = None,
     ) -> None:
         self._wakes = wakes
         self._shared = shared
         self._reader = reader
         self._client = client
         self._doubts_absence = doubts_absence
+        self._terminating = TerminatingNamespaces("", reader.key.namespace) if terminating is None else terminating
 
     @property
     def live(self) -> Client:
@@ -119,7 +133,14 @@ class CachedClient:
 
     def without_waking(self) -> CachedClient:
         """The same client, but later changes of what is read through this one do not wake the owner."""
-        return CachedClient(self._shared, self._reader, self._client, doubts_absence=self._doubts_absence, wakes=False)
+        return CachedClient(
+            self._shared,
+            self._reader,
+            self._client,
+            doubts_absence=self._doubts_absence,
+            wakes=False,
+            terminating=self._terminating,
+        )
 
     async def mapping(self, gvk: GroupVersionKind) -> ResourceMapping:
         """Where the kind is served and whether it is namespaced; from the client's own cache of discovery."""
@@ -184,10 +205,17 @@ class CachedClient:
         return informer.list(namespace=namespace, labels=selector)
 
     async def apply(self, obj: Object, *, field_manager: str) -> Applied:
-        """Server-side apply with force; later changes of the object wake the owner."""
+        """Server-side apply with force; later changes of the object wake the owner.
+
+        Raises:
+            konverge.errors.ForbiddenError: It would be new in a namespace that is being deleted. Once the server has
+                said so in a pass of this owner, it is not asked again.
+        """
         gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
         await self._follow(gvk, key)
-        with self._doubting_a_lost_answer(gvk, key):
+        if not self._terminating.is_empty and not await self._exists(gvk, key):
+            self._terminating.check(key.namespace, self._shared.clock.monotonic())
+        with self._doubting_a_lost_answer(gvk, key), self._noting_a_terminating_namespace(key):
             applied = await self._client.apply(obj, field_manager=field_manager)
         self._record(gvk, applied.object)
         return applied
@@ -197,9 +225,12 @@ class CachedClient:
 
         Raises:
             konverge.errors.ConflictError: There is one of that name.
+            konverge.errors.ForbiddenError: Its namespace is being deleted, for one. Once the server has said so in a
+                pass of this owner, it is not asked again.
         """
-        gvk = GroupVersionKind.of(obj)
-        with self._doubting_a_lost_answer(gvk, ObjectKey.of(obj)):
+        gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
+        self._terminating.check(key.namespace, self._shared.clock.monotonic())
+        with self._doubting_a_lost_answer(gvk, key), self._noting_a_terminating_namespace(key):
             answer = await self._client.create(obj)
         try:
             await self._follow(gvk, ObjectKey.of(answer))  # only the answer has the name that the server made
@@ -299,6 +330,21 @@ class CachedClient:
         informer = self._shared.running(gvk)
         if informer is not None:
             informer.record_write(answer)
+
+    async def _exists(self, gvk: GroupVersionKind, key: ObjectKey) -> bool:
+        try:
+            await self.get(gvk, key)
+        except NotFoundError:
+            return False
+        return True
+
+    @contextmanager
+    def _noting_a_terminating_namespace(self, key: ObjectKey) -> Iterator[None]:
+        try:
+            yield
+        except ForbiddenError as error:
+            self._terminating.note(key.namespace, error, self._shared.clock.monotonic())
+            raise
 
     @contextmanager
     def _doubting_a_lost_answer(self, gvk: GroupVersionKind, key: ObjectKey) -> Iterator[None]:

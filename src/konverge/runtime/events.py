@@ -261,9 +261,7 @@ class ClusterEvents:
         namespace = _namespace(sending.occurrence.regarding)
         if namespace not in self._refusing:
             # A namespace that is being deleted refuses all that is new: nobody has to mend that.
-            is_ending = isinstance(error, NotFoundError) or any(
-                cause.reason == "NamespaceTerminating" for cause in error.causes
-            )
+            is_ending = isinstance(error, NotFoundError) or error.is_namespace_terminating
             level = logging.INFO if is_ending else logging.WARNING
             _log.log(level, "no events are sent to namespace %s for now: %s", namespace, error)
         self._refusing[namespace] = self._clock.monotonic() + _REFUSED_FOR_SECONDS

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeAlias
 
 from konverge.cache import Informer
-from konverge.errors import NotFoundError
+from konverge.errors import NotFoundError, describe
 from konverge.kube import GroupVersionKind, Object, ObjectKey, is_deleting
 from konverge.runtime.cached_client import CachedClient, CachedClients
 from konverge.runtime.changes import Predicate
-from konverge.runtime.controller import DEFAULT_TIMEOUT, DEFAULT_WORKERS, Result
+from konverge.runtime.controller import DEFAULT_TIMEOUT, DEFAULT_WORKERS, FailedPassError, Result
 from konverge.runtime.reads import Reader
 from konverge.runtime.tenure import Tenure
+from konverge.runtime.terminating import TerminatingNamespaces
 
 __all__ = ["Finalizer", "OwnerKind", "Owners", "ReconcileOwner"]
+
+_log = logging.getLogger("konverge.runtime")
 
 ReconcileOwner: TypeAlias = Callable[[Object, CachedClient], Awaitable[Result | None]]
 """One pass: the owner as it was read, and the client to read and write with."""
@@ -79,6 +83,7 @@ class Owners:
         self._clients = clients
         self._tenure = tenure
         self._taken_over: set[ObjectKey] = set()
+        self._terminating: dict[ObjectKey, TerminatingNamespaces] = {}
 
     def existing(self) -> list[ObjectKey]:
         """The keys of all owners that there are and that are ours."""
@@ -101,20 +106,48 @@ class Owners:
         if owner is None or (is_deleting(owner) and not self._is_finalized_here(owner)):
             reads.forget(reader)
             self._taken_over.discard(key)
+            self._terminating.pop(key, None)
             if self.kind.forget is not None:
                 self.kind.forget(key)
             return None
         is_complete = False
         reads.begin(reader)
+        terminating = self._terminating_of(owner)
         try:
             permit = None if self._tenure is None else self._tenure.permit(owner["metadata"]["uid"])
-            client = self._clients.for_owner(reader, permit, doubts_absence=key in self._taken_over)
+            client = self._clients.for_owner(
+                reader, permit, doubts_absence=key in self._taken_over, terminating=terminating
+            )
             result = await self._pass(owner, client)
             is_complete = True
             self._taken_over.discard(key)
+        except Exception as error:
+            # What is left to do for an owner that is being deleted is tried again, whatever becomes of its namespace.
+            if is_deleting(owner) or not terminating.was_hit:
+                raise
+            return self._settle_refusal(key, terminating, error)
         finally:
+            if not terminating.is_empty:
+                self._terminating[key] = terminating
             reads.finish(reader, complete=is_complete)
         return result
+
+    def _terminating_of(self, owner: Object) -> TerminatingNamespaces:
+        """What earlier passes over this very owner have found out."""
+        key, uid = ObjectKey.of(owner), str(owner["metadata"]["uid"])
+        known = self._terminating.pop(key, None)
+        if known is None or known.owner_uid != uid:
+            return TerminatingNamespaces(uid, key.namespace)
+        known.was_hit = False
+        return known
+
+    def _settle_refusal(self, key: ObjectKey, terminating: TerminatingNamespaces, error: Exception) -> Result | None:
+        """A pass could not make what it should in a namespace that is being deleted: nobody has to mend that."""
+        _log.info("%s %s: not finished, and not tried again for now: %s", self.kind.name, key, describe(error))
+        pause = terminating.pause(self._clients.clock.monotonic())
+        if isinstance(error, FailedPassError):
+            pause = error.requeue_after if pause is None else min(pause, error.requeue_after)
+        return None if pause is None else Result(requeue_after=pause)
 
     async def _pass(self, owner: Object, client: CachedClient) -> Result | None:
         finalizer = self.kind.finalizer

@@ -115,7 +115,7 @@ class Process:
             client, namespaces=namespaces, options=cache_options, keep=self._routing.keeps, clock=clock, entropy=entropy
         )
         """What is held in memory."""
-        self._clients = CachedClients(client, self.informers, self._reads, self._routing, namespaces=namespaces)
+        self._clients = CachedClients(client, self.informers, self._reads, self._routing, clock, namespaces=namespaces)
         self._upkeep = Upkeep(self._clients, self._routing, clock=clock)
 
     @property
