@@ -319,6 +319,38 @@ def test_a_lock_file_that_cannot_be_read_is_refused_in_one_line(asking: Asking, 
     assert asking("--lock", lock).stderr == f"konverge: {lock}: no lock file: expected DefinitionLock, found Task\n"
 
 
+def test_no_credential_is_sent_to_a_place_that_a_lock_file_alone_names(
+    asking: Asking, konverge: Konverge, server: GitServer, tmp_path: Path
+) -> None:
+    lock, given = tmp_path / "lock.yaml", ["--credential", "mine/token=env:BOXES"]
+    plain = ["--setting", "allow-plain-http-credentials=true"]
+    done = asking("--lock", lock, "--git-token", "mine", *given, *plain, path="tasks/t.yaml", BOXES=TOKEN)
+    assert done.returncode == 0
+    before = lock.read_bytes()
+    for content in (tmp_path / "lock.yaml.d").iterdir():
+        content.unlink()
+    server.forget()
+    for more in ([], ["--update"], ["--verify"]):
+        done = konverge("resolve", "--lock", lock, "--allow-network", "127.0.0.0/8", *given, *more, BOXES=TOKEN)
+        assert done.returncode == 1
+        assert f"{lock} names a credential, and none is sent to a place that only a lock file names" in done.stderr
+    assert (server.seen, lock.read_bytes()) == ([], before)
+
+
+def test_verifying_asks_the_source_for_what_is_here_already(
+    asking: Asking, konverge: Konverge, server: GitServer, tmp_path: Path
+) -> None:
+    lock = tmp_path / "lock.yaml"
+    assert asking("--lock", lock).returncode == 0
+    server.forget()
+    done = konverge("resolve", "--lock", lock, "--verify", "--allow-network", "127.0.0.0/8")
+    assert (done.returncode, done.stderr) == (0, f"{lock}: 2 entries, all in {lock}.d\n")
+    assert server.seen
+    assert asking("--lock", lock, "--verify").returncode == 0
+    for more in ("--offline", "--update"):
+        assert "--verify compares what is locked with its source" in asking("--lock", lock, "--verify", more).stderr
+
+
 def test_without_a_resolver_there_has_to_be_a_lock_file(konverge: Konverge, tmp_path: Path) -> None:
     assert "give a resolver, or --lock FILE" in konverge("resolve").stderr
     assert "No such file" in konverge("resolve", "--lock", tmp_path / "none.yaml").stderr

@@ -99,7 +99,7 @@ def test_the_operator_of_the_page_serves_it_alone(project: Path) -> None:
 def test_it_passes_the_tests_that_the_page_shows(project: Path) -> None:
     done = run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs")
     assert done.returncode == 0, done.stdout
-    assert "11 passed" in done.stdout
+    assert "12 passed" in done.stdout
 
 
 def test_its_author_needs_no_client_of_kubernetes() -> None:

@@ -13,6 +13,7 @@ from konverge.resolution import (
     Digest,
     Fetch,
     Parameter,
+    ParameterRole,
     Parameters,
     Reason,
     Reference,
@@ -62,7 +63,7 @@ class Library:
     parameters: Mapping[str, Parameter] = field(
         default_factory=lambda: {
             "path": Parameter("where", required=True),
-            "version": Parameter("which", default="main"),
+            "version": Parameter("which", default="main", role=ParameterRole.VERSION),
         }
     )
     settings: Mapping[str, Setting] = field(default_factory=dict)

@@ -11,10 +11,11 @@ import msgspec
 import pytest
 
 from konverge.errors import ConfigurationError
-from konverge.resolution import Digest, Reason, Reference, ResolutionError, Source
+from konverge.resolution import Digest, Fetch, Reason, Reference, ResolutionError, Resolved, Source
 from konverge.resolution.content_folder import ContentFolder
 from konverge.resolution.engine import Engine
 from konverge.resolution.lock import MAX_LOCK_ENTRIES, Lock, LockEntry
+from konverge.resolution.lock_checks import make_entry
 from konverge.resolution.locking import LockedDefinitions
 from konverge.resolution.policy import Policy, SourcePrefix
 from konverge.resolution.tree import Node, resolve_tree
@@ -73,7 +74,7 @@ async def test_a_lock_file_has_digest_pin_and_source_of_the_whole_tree_sorted(tm
         resolver="library",
         digest=str(Digest.of(PIPELINE)),
         params={"path": "ci/p.yaml", "version": "main"},
-        pinned={"path": "ci/p.yaml", "version": "1"},
+        pinned={"version": "1"},
         source=Source(ROOT, {"sha256": Digest.of(PIPELINE).hex}, "ci/p.yaml"),
     )
     assert [each.params["path"] for each in lock] == ["ci/p.yaml", "other.yaml", "tasks/t.yaml"]
@@ -116,7 +117,7 @@ async def test_offline_says_what_is_not_here_and_asks_nobody(tmp_path: Path) -> 
 async def test_a_source_that_changes_what_is_pinned_is_found_out() -> None:
     library = a_library()
     engine = engine_of(library)
-    entry = LockEntry.of(asked("other.yaml"), await engine.resolve(asked("other.yaml"), WEB), {})
+    entry = make_entry(asked("other.yaml"), await engine.resolve(asked("other.yaml"), WEB), engine.registry)
     library.versions["1"]["other.yaml"] = TASK
     told = "#other.yaml has other content now than the sha256:.* of the lock file"
     with pytest.raises(ResolutionError, match=told) as caught:
@@ -126,7 +127,8 @@ async def test_a_source_that_changes_what_is_pinned_is_found_out() -> None:
 
 async def test_what_is_locked_and_gone_from_its_source_is_told_with_the_way_out() -> None:
     library = a_library()
-    entry = LockEntry.of(asked("other.yaml"), await engine_of(library).resolve(asked("other.yaml"), WEB), {})
+    engine = engine_of(library)
+    entry = make_entry(asked("other.yaml"), await engine.resolve(asked("other.yaml"), WEB), engine.registry)
     del library.versions["1"]["other.yaml"]
     told = "it is what the lock file has: lock it again with --update for what is there now"
     with pytest.raises(ResolutionError, match=told) as caught:
@@ -137,7 +139,9 @@ async def test_what_is_locked_and_gone_from_its_source_is_told_with_the_way_out(
 async def test_the_digest_of_a_reference_and_that_of_the_lock_file_have_to_be_one(tmp_path: Path) -> None:
     lock = await locked(a_library(), tmp_path)
     reference = Reference("library", {"path": "ci/p.yaml", "version": "main"}, Digest.of(b"other"))
-    with pytest.raises(ResolutionError, match="the reference asks for sha256:") as caught:
+    with pytest.raises(
+        ResolutionError, match="digest: expected sha256:.*, for which the reference asks, found sha256:"
+    ) as caught:
         await LockedDefinitions(engine_of(a_library()), lock).resolve(reference, WEB)
     assert caught.value.reason is Reason.DIGEST_MISMATCH
 
@@ -188,8 +192,9 @@ async def test_a_default_that_is_written_out_is_the_same_reference_whichever_was
 
 async def test_a_default_counts_as_it_was_when_it_was_locked() -> None:
     left_out = Reference("library", {"path": "other.yaml"})
-    outcome = await engine_of(a_library()).resolve(left_out, WEB)
-    source = LockedDefinitions(engine_of(a_library()), Lock([LockEntry.of(left_out, outcome, {"version": "dev"})]))
+    engine = engine_of(a_library())
+    entry = make_entry(left_out, await engine.resolve(left_out, WEB), engine.registry)
+    source = LockedDefinitions(engine, Lock([msgspec.structs.replace(entry, defaults={"version": "dev"})]))
     with pytest.raises(ResolutionError, match="differs in 'version'; lock it first"):
         await source.resolve(asked("other.yaml"), WEB)
     assert (await source.resolve(left_out, WEB)).resolved.data == OTHER
@@ -216,6 +221,37 @@ async def test_what_has_no_entry_is_told_with_what_the_nearest_has_otherwise(ref
         await LockedDefinitions(engine, source.lock).resolve(reference, WEB)
     assert str(caught.value).endswith(told)
     assert "hunter2" not in str(caught.value)
+
+
+async def test_what_is_elsewhere_in_the_end_is_locked_by_the_name_of_that_place() -> None:
+    moved = Reference("shelf", {"url": "https://a.example/box", "from": "https://b.example/box"})
+    source = LockedDefinitions(engine_of(Shelf()), Lock(), may_add=True)
+    told = "https://a.example/box leads to https://b.example/box, which a lock file needs: name that place"
+    with pytest.raises(ResolutionError, match=told):
+        await source.resolve(moved, WEB)
+    assert len(source.lock) == 0
+
+
+class PinsSomethingElse(Library):
+    async def resolve(self, fetch: Fetch) -> Resolved:
+        found = await super().resolve(fetch)
+        return msgspec.structs.replace(found, pinned={**found.pinned, **self.heads})
+
+
+@pytest.mark.parametrize(
+    ("heads", "reason", "told"),
+    [
+        ({"path": "x"}, Reason.INTERNAL, "pins parameter 'path', which it does not declare as a version"),
+        ({"version": "2"}, Reason.INVALID_PARAMETERS, "parameter 'version': 1 stands for 2, which a lock file needs"),
+    ],
+)
+async def test_what_a_lock_file_could_not_be_asked_for_is_not_locked(
+    heads: dict[str, str], reason: Reason, told: str
+) -> None:
+    library = PinsSomethingElse({"1": dict(FILES)}, heads)
+    with pytest.raises(ResolutionError, match=told) as caught:
+        await LockedDefinitions(engine_of(library), Lock(), may_add=True).resolve(asked("other.yaml", "1"), WEB)
+    assert caught.value.reason is reason
 
 
 async def test_how_it_is_cached_makes_no_other_entry() -> None:

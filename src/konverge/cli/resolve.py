@@ -39,6 +39,8 @@ def shared_options() -> list[click.Option]:
         click.Option(["--update", "is_update"], is_flag=True, help="Lock what is there now."),
         click.Option(["--offline", "is_offline"], is_flag=True,
                      help="Ask nobody: everything comes from the lock file's folder of content."),
+        click.Option(["--verify", "is_verifying"], is_flag=True,
+                     help="Fetch all locked content from its source again, and compare it with the lock file."),
         click.Option(["--content"], type=path, metavar="FOLDER",
                      help="That folder; the lock file's name with .d when not given."),
         click.Option(["--policy", "policy_files"], multiple=True, type=path, metavar="FILE.yaml",

@@ -28,6 +28,12 @@ from konverge.resolution.signatures import SignatureVerifier
 __all__ = ["Flags", "read_file"]
 
 _MAX_CERTIFICATES = 1 << 20
+_WITH_LOCK = {
+    "is_offline": "--offline",
+    "is_update": "--update",
+    "is_verifying": "--verify",
+    "content": "--content",
+}
 _HINTS = LocalHints(
     networks="--allow-network CIDR allows one",
     credentials="--credential NAME/KEY=env:VARIABLE or file:PATH",
@@ -47,6 +53,7 @@ class Flags:
         content: Its folder of content.
         is_offline: Ask nobody.
         is_update: Lock what is there now.
+        is_verifying: Get all content from its source again, and compare it.
         setup: What the engine is set up with.
         kubeconfig: The kubeconfig file and its context, for a cluster; None where none is needed.
     """
@@ -59,6 +66,7 @@ class Flags:
     content: Path
     is_offline: bool
     is_update: bool
+    is_verifying: bool
     setup: LocalSetup
     kubeconfig: tuple[Path | None, str | None] | None
 
@@ -83,11 +91,14 @@ class Flags:
             konverge.errors.ConfigurationError: A file cannot be used.
         """
         lock_file: Path | None = given["lock_file"]
-        for name in ("is_offline", "is_update", "content"):
+        for name, option in _WITH_LOCK.items():
             if given[name] and lock_file is None:
-                raise click.UsageError(f"--{name.removeprefix('is_')} goes with --lock FILE", ctx)
+                raise click.UsageError(f"{option} goes with --lock FILE", ctx)
         if given["is_offline"] and given["is_update"]:
             raise click.UsageError("--offline asks nobody, and --update asks what is there now: give one of them", ctx)
+        if given["is_verifying"] and (given["is_offline"] or given["is_update"]):
+            other = "--offline asks nobody" if given["is_offline"] else "--update takes what is there now"
+            raise click.UsageError(f"--verify compares what is locked with its source, and {other}: give one", ctx)
         try:
             credentials = tuple(CredentialPlace.parse(each) for each in given["credentials"])
         except ValueError as error:
@@ -113,6 +124,7 @@ class Flags:
             content=given["content"] or content_folder_of(lock_file or Path()),
             is_offline=given["is_offline"],
             is_update=given["is_update"],
+            is_verifying=given["is_verifying"],
             setup=LocalSetup(
                 settings={resolver: settings} if settings else {},
                 policies=tuple(policy for file in given["policy_files"] for policy in _policies(file)),

@@ -68,12 +68,14 @@ async def resolve_one(flags: Flags) -> bytes:
     contents = ContentFolder(flags.content)
     async with _engine(flags, set()) as engine:
         before = Lock() if flags.is_update else lock
-        source = LockedDefinitions(engine, before, contents, is_offline=flags.is_offline, may_add=True)
+        source = LockedDefinitions(
+            engine, before, contents, is_offline=flags.is_offline, may_add=True, is_verifying=flags.is_verifying
+        )
         nodes = await _tree(flags, engine, source, [WrittenReference((flags.reference,))])
         found = source.lock
         if flags.is_update:
             # What other roots need stays as it was; what nobody needs any more goes.
-            others = LockedDefinitions(engine, lock, contents)
+            others = LockedDefinitions(engine, lock, contents, is_asked_by_lock=True)
             this = others.find(flags.reference)
             roots = [WrittenReference((entry.asked,)) for entry in lock if entry.root and entry is not this]
             if roots:
@@ -98,7 +100,14 @@ async def fetch_all(flags: Flags) -> bytes:
     contents = ContentFolder(flags.content)
     async with _engine(flags, set()) as engine:
         if not flags.is_update:
-            source = LockedDefinitions(engine, lock, contents, is_offline=flags.is_offline)
+            source = LockedDefinitions(
+                engine,
+                lock,
+                contents,
+                is_offline=flags.is_offline,
+                is_asked_by_lock=True,
+                is_verifying=flags.is_verifying,
+            )
             asked = (source.resolve(entry.asked, requester, seconds=flags.seconds) for entry in lock)
             answers = await asyncio.gather(*asked, return_exceptions=True)
             failures = [each for each in answers if isinstance(each, BaseException)]
@@ -108,7 +117,7 @@ async def fetch_all(flags: Flags) -> bytes:
                 raise failures[0]
             click.echo(f"{flags.lock_file}: {_entries(lock)}, all in {flags.content}", err=True)
             return b""
-        updating = LockedDefinitions(engine, Lock(), contents, may_add=True)
+        updating = LockedDefinitions(engine, Lock(file=lock.file), contents, may_add=True, is_asked_by_lock=True)
         roots = [entry.asked for entry in lock if entry.root]
         nodes = await _tree(flags, engine, updating, [WrittenReference((each,)) for each in roots])
     _write(flags, flags.lock_file, _with_roots(updating.lock, updating, roots), before=lock)
@@ -127,7 +136,12 @@ async def lock_roots(flags: Flags, roots: Sequence[WrittenReference]) -> None:
     async with _engine(flags, set()) as engine:
         before = Lock() if flags.is_update else lock
         source = LockedDefinitions(
-            engine, before, ContentFolder(flags.content), is_offline=flags.is_offline, may_add=True
+            engine,
+            before,
+            ContentFolder(flags.content),
+            is_offline=flags.is_offline,
+            may_add=True,
+            is_verifying=flags.is_verifying,
         )
         nodes = await _tree(flags, engine, source, roots)
     found = _with_roots(source.used, source, [node.reference for node in nodes if node.parent is None])

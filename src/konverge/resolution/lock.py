@@ -17,10 +17,8 @@ import yaml
 from konverge.errors import ConfigurationError
 from konverge.kube.yaml_depth import check_yaml_depth
 from konverge.resolution.content import StrictLoader
-from konverge.resolution.engine import Outcome
 from konverge.resolution.planning import CACHE
-from konverge.resolution.reference import DIGEST_PATTERN, Digest, Parameters, Reference, Value, canonical_json
-from konverge.resolution.relative import Container
+from konverge.resolution.reference import DIGEST_PATTERN, Parameters, Reference, Value, canonical_json
 from konverge.resolution.result import Source
 
 __all__ = ["MAX_LOCK_BYTES", "MAX_LOCK_ENTRIES", "Lock", "LockEntry", "named"]
@@ -48,7 +46,7 @@ class LockEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
         source: Where it came from.
         params: What was asked for.
         defaults: What its resolver took for the parameters that were not given.
-        pinned: Parameters that name this very content for ever; empty when the source has no such names.
+        pinned: Those parameters that say which version was taken; all others are those of the reference.
         root: It was asked for by itself, and not because another definition refers to it.
     """
 
@@ -60,25 +58,6 @@ class LockEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
     defaults: Mapping[str, Value] = {}
     pinned: Mapping[str, Value] = {}
 
-    @classmethod
-    def of(cls, reference: Reference, outcome: Outcome, defaults: Mapping[str, Value]) -> LockEntry:
-        """What a reference has come to.
-
-        Args:
-            reference: The reference.
-            outcome: What came.
-            defaults: What its resolver took for the parameters that it does not have.
-        """
-        resolved = outcome.resolved
-        return cls(
-            resolver=reference.resolver,
-            params=named(reference.params),
-            digest=str(Digest.of(resolved.data)),
-            defaults=dict(defaults),
-            pinned=named(Container(reference, resolved).settled.params) if resolved.pinned else {},
-            source=resolved.source,
-        )
-
     @property
     def key(self) -> bytes:
         """What it is found by."""
@@ -88,11 +67,6 @@ class LockEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
     def asked(self) -> Reference:
         """The reference that it is for."""
         return Reference(self.resolver, self.params)
-
-    @property
-    def reference(self) -> Reference:
-        """The reference that gets this content, or nothing."""
-        return Reference(self.resolver, self.pinned or self.params, Digest.parse(self.digest))
 
 
 class _File(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -108,9 +82,11 @@ class Lock:
 
     Args:
         entries: Of two for one reference the later counts.
+        file: What messages call it.
     """
 
-    def __init__(self, entries: Iterable[LockEntry] = ()) -> None:
+    def __init__(self, entries: Iterable[LockEntry] = (), *, file: str = "the lock file") -> None:
+        self.file = file
         found = {entry.key: entry for entry in entries}
         self._entries = dict(sorted(found.items()))
 
@@ -132,7 +108,7 @@ class Lock:
 
     def having(self, *entries: LockEntry) -> Lock:
         """The same with more entries, in place of those for the same references."""
-        return Lock([*self, *entries])
+        return Lock([*self, *entries], file=self.file)
 
     def with_root(self, reference: Reference) -> Lock:
         """The same, where this reference was asked for by itself; it has to have an entry."""
@@ -192,7 +168,7 @@ class Lock:
             told = _PLACE.fullmatch(str(error))
             where, problem = ("", str(error)) if told is None else (told["path"] or "", told["problem"])
             raise ConfigurationError(f"{file}: no lock file: {where}{': ' if where else ''}{problem}") from None
-        lock = cls(read.entries)
+        lock = cls(read.entries, file=file)
         if len(lock) != len(read.entries):
             raise ConfigurationError(f"{file}: no lock file: two entries are for the same reference")
         return lock

@@ -8,38 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from konverge.resolution.asking import contained
-from konverge.resolution.errors import ResolutionError
 from konverge.resolution.lock import Lock, LockEntry, named
-from konverge.resolution.reasons import Reason
+from konverge.resolution.lock_checks import LockedReference, check_entry, defaults_of
 from konverge.resolution.reference import Reference, Value, canonical_json
 from konverge.resolution.registry import Registry
-from konverge.resolution.settings import CONFIG_KEY
 
-__all__ = ["LockLookup", "defaults_of"]
+__all__ = ["LockLookup"]
 
 _MOST_TOLD = 3
 """What differs in more is another reference, and no slip."""
-
-
-def defaults_of(reference: Reference, registry: Registry) -> dict[str, Value]:
-    """What a resolver takes for the parameters that a reference does not have; nothing for one that it refuses.
-
-    Raises:
-        ResolutionError: ``Internal``: the resolver failed in another way.
-    """
-    given = dict(named(reference.params))
-    config_key = given.pop(CONFIG_KEY, "")
-    try:
-        installed = registry.get(reference.resolver)
-        settings = installed.settings.chosen(config_key if isinstance(config_key, str) else "")
-        with contained(reference.resolver):
-            taken = installed.resolver.validate(given, settings)
-    except ResolutionError as error:
-        if error.reason is Reason.INTERNAL:
-            raise
-        return {}  # whoever asks for it is told why
-    return {name: value for name, value in sorted(taken.items()) if name not in given and value not in ("", [], {})}
 
 
 class LockLookup:
@@ -66,6 +43,14 @@ class LockLookup:
         """
         found = self.lock.find(reference)
         return self._taken.get(_key(reference.resolver, self._as_taken(reference))) if found is None else found
+
+    def check(self, entry: LockEntry, reference: Reference) -> LockedReference:
+        """Check an entry against the reference for which it was found (`konverge.resolution.lock_checks.check_entry`).
+
+        Raises:
+            ResolutionError: It does not fit.
+        """
+        return check_entry(entry, reference, self._registry, file=self.lock.file)
 
     def add(self, entry: LockEntry) -> None:
         """Have one more entry."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +25,7 @@ __all__ = [
     "ClusterReader",
     "Fetch",
     "Parameter",
+    "ParameterRole",
     "Resolver",
     "SecretReader",
     "Services",
@@ -40,6 +42,19 @@ credentials gives its operator no right to read any.
 """
 
 
+class ParameterRole(StrEnum):
+    """What a parameter says, and so where a locked reference takes it from (`konverge.resolution.lock_checks`)."""
+
+    PLACE = "place"
+    """Which definition is meant. A locked reference takes it from the reference itself."""
+    VERSION = "version"
+    """Which version of it, or which of several places had it. A pin settles it, and a lock file has it."""
+    CONTENT_DIGEST = "content-digest"
+    """The digest of the content itself. As a version, and content that it does not fit is refused."""
+    CREDENTIAL = "credential"
+    """Whose credential is sent. It never comes from a lock file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One parameter of a resolver; the documentation's table is made of these.
@@ -49,12 +64,14 @@ class Parameter:
         required: Whether there has to be one, from the reference or from the configuration.
         setting: The setting that gives its default; empty for none.
         default: Its value when neither says one; None for none.
+        role: What it says. What a resolver pins has to be declared as a version or a digest.
     """
 
     description: str
     required: bool = False
     setting: str = ""
     default: str | None = None
+    role: ParameterRole = ParameterRole.PLACE
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from konverge.kube.names import dns_label_mistakes
 from konverge.network import Networks
 from konverge.resolution.engine import Engine, EngineOptions, Requester
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.lock_checks import check_entry, make_entry
 from konverge.resolution.machine import Machine
 from konverge.resolution.planning import CACHE
 from konverge.resolution.policy import Admission, SourcePrefix
@@ -253,6 +254,15 @@ class ResolverConformance:
             checked = resolver.validate(pinned, specimen.chosen)
             assert resolver.is_pinned(checked)
             assert await resolver.pin(specimen.fetch(pinned)) in (None, checked)
+
+    async def test_what_it_comes_to_can_be_locked(self, specimen: Specimen) -> None:
+        """What is pinned is declared as a version, and fits what was asked for."""
+        engine, reference = specimen.engine(), Reference(specimen.resolver.name, specimen.good)
+        outcome = await engine.resolve(reference, Requester(specimen.namespace))
+        entry = make_entry(reference, outcome, engine.registry)
+        locked = check_entry(entry, reference, engine.registry)
+        again = await engine.resolve(locked.settled, Requester(specimen.namespace))
+        assert (again.resolved.data, again.resolved.source) == (outcome.resolved.data, entry.source)
 
     async def test_what_is_not_there_and_who_does_not_answer_are_told_apart(self, specimen: Specimen) -> None:
         """``NotFound`` against ``Unreachable``: the one is a typing mistake, the other may pass."""

@@ -12,6 +12,8 @@ from click.testing import CliRunner, Result
 from konverge.box.file import BoxFileError
 from konverge.box.running.checking import find_mistakes, load_checked_box
 from konverge.cli.program import konverge
+from konverge.resolution import Digest
+from konverge.resolution.content_folder import ContentFolder
 from tests.resolution.servers.git import GitServer, git, git_server
 
 
@@ -214,3 +216,65 @@ def test_a_policy_decides_what_may_be_imported(shop: Shop, tmp_path: Path) -> No
     done = shop.locking("--policy", str(policy))
     assert done.exit_code != 0
     assert not shop.lock.exists()
+
+
+def tampered(shop: Shop, field: str, value: object) -> None:
+    """Change one field of the locked import in the lock file alone."""
+    document = yaml.safe_load(shop.lock.read_text())
+    entry = next(each for each in document["entries"] if each["source"]["entryPoint"] == "boxes/common.yaml")
+    first, _, last = field.rpartition(".")
+    (entry.setdefault(first, {}) if first else entry)[last] = value
+    shop.lock.write_text(yaml.safe_dump(document))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("pinned.url", "https://evil.example/boxes.git", "{url}"),
+        ("pinned.gitToken", "others", "none"),
+        ("pinned.pathInRepo", "evil.yaml", "boxes/common.yaml"),
+        ("pinned.revision", "main", "a name that stays, as a commit or a digest"),
+        ("defaults.gitToken", "others", "none"),
+        ("source.uri", "git+https://evil.example/boxes.git", "git+{url}"),
+    ],
+)
+@pytest.mark.parametrize("command", ["lint", "render"])
+def test_a_lock_file_that_says_otherwise_than_the_box_is_refused_with_the_field(
+    shop: Shop, command: str, field: str, value: str, expected: str
+) -> None:
+    shop.locking()
+    tampered(shop, field, value)
+    assert shop.server is not None
+    shop.server.forget()
+    shelf = shop.file.with_name("shelf.yaml")
+    shelf.write_text("apiVersion: shops.example.com/v1\nkind: Shelf\nmetadata: {name: a}\n")
+    more = ["--object", str(shelf)] if command == "render" else []
+    done = CliRunner().invoke(konverge, ["box", command, str(shop.file), *more])
+    told = f"{done.output}{done.exception}"
+    assert done.exit_code != 0
+    assert "spec.imports[0]: " in told
+    assert f"{shop.lock}: the entry for git+{shop.url} does not fit its reference: {field}: " in told
+    assert f"expected {expected.format(url=shop.url)}, found " in told
+    assert "lock it again with --update" in told
+    assert shop.server.seen == []
+
+    assert shop.locking("--update").exit_code == 0
+    assert shop.mistakes() == []
+
+
+def test_content_that_was_changed_with_its_digest_is_found_out_by_verifying_or_by_a_digest_of_the_import(
+    shop: Shop,
+) -> None:
+    shop.locking()
+    evil = a_box("evil", {"cart": entry("Cart", onReconcile=CONFIG)}).encode()
+    digest = ContentFolder(Path(f"{shop.lock}.d")).put(evil)
+    honest = Digest.of(COMMON.encode())
+    tampered(shop, "digest", str(digest))
+    assert shop.mistakes() == []  # nothing that is here says otherwise
+    done = shop.locking("--verify")
+    assert f"has other content now than the {digest} of the lock file" in str(done.exception)
+
+    params = {"url": shop.url, "pathInRepo": "boxes/common.yaml"}
+    shop.write(imports=[{"resolver": "git", "params": params, "digest": str(honest)}])
+    (mistake,) = shop.mistakes()
+    assert f"digest: expected {honest}, for which the reference asks, found {digest}" in mistake

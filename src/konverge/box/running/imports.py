@@ -19,7 +19,8 @@ from konverge.errors import ConfigurationError
 from konverge.resolution.content import AllowedKinds
 from konverge.resolution.content_folder import ContentFolder, content_folder_of
 from konverge.resolution.errors import ResolutionError
-from konverge.resolution.lock import MAX_LOCK_BYTES, Lock, LockEntry
+from konverge.resolution.lock import MAX_LOCK_BYTES, Lock
+from konverge.resolution.lock_checks import LockedReference
 from konverge.resolution.lock_lookup import LockLookup
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest
@@ -102,7 +103,8 @@ def locked_imports(text: str | bytes, file: str) -> tuple[Imported, ...] | None:
     while wanted:
         each = wanted.pop(0)
         try:
-            entry = _entry(each, lookup, registry)
+            locked = _locked(each, lookup, registry)
+            entry = locked.entry
             if entry.key in found:
                 continue
             if len(found) >= _MAX_IMPORTS:
@@ -111,11 +113,12 @@ def locked_imports(text: str | bytes, file: str) -> tuple[Imported, ...] | None:
             if data is None:
                 told = f"its content {entry.digest} is not in {contents.folder}; konverge box lock {file} gets it"
                 raise ResolutionError(Reason.UNREACHABLE, told)
+            locked.check_content(data)
         except ResolutionError as error:
             raise _mistake(each, error.message) from None
         label = str(entry.source)
         found[entry.key] = Imported(label, data)
-        container = Container(entry.asked, Resolved(data, entry.source, pinned=entry.pinned))
+        container = Container(locked.settled, Resolved(data, entry.source))
         wanted += [_Wanted(inner.source, inner.path, inner.value, container) for inner in _wanted(data, label)]
     return tuple(found.values())
 
@@ -130,7 +133,7 @@ def _wanted(text: str | bytes, file: str) -> list[_Wanted]:
     return [_Wanted(sources[0], ("spec", "imports", index), each) for index, each in enumerate(listed)]
 
 
-def _entry(wanted: _Wanted, lookup: LockLookup, registry: Registry) -> LockEntry:
+def _locked(wanted: _Wanted, lookup: LockLookup, registry: Registry) -> LockedReference:
     written = read_reference(wanted.value, where=format_path(wanted.path))
     choices = written.choices
     if not choices:
@@ -140,12 +143,8 @@ def _entry(wanted: _Wanted, lookup: LockLookup, registry: Registry) -> LockEntry
         choices = (relative_reference(registry, wanted.container, written.path, digest=written.digest),)
     for reference in choices:
         entry = lookup.find(reference)
-        if entry is None:
-            continue
-        if reference.digest is not None and str(reference.digest) != entry.digest:
-            told = f"expected {reference.digest}, and the lock file has {entry.digest}"
-            raise ResolutionError(Reason.DIGEST_MISMATCH, told)
-        return entry
+        if entry is not None:
+            return lookup.check(entry, reference)
     told = f"{lookup.missing(choices[0])}; lock it with konverge box lock"
     raise ResolutionError(Reason.NOT_FOUND, told)
 

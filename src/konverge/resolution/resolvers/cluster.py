@@ -105,6 +105,16 @@ class ClusterResolver:
         """Never: objects change."""
         return False
 
+    def recorded_source(
+        self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Source
+    ) -> Source:
+        """The object's path; its kind's plural and its UID only the cluster can tell."""
+        version = re.escape(str(params["apiVersion"])) if "apiVersion" in params else r"[a-z0-9./-]+"
+        namespace, name = (re.escape(str(params[each])) for each in ("namespace", "name"))
+        fits = re.fullmatch(rf"/apis?/{version}/namespaces/{namespace}/[a-z0-9-]+/{name}@[a-zA-Z0-9-]*", recorded.uri)
+        uri = recorded.uri if fits else f"/apis/…/namespaces/{params['namespace']}/…/{params['name']}@…"
+        return Source(uri, {digest.algorithm: digest.hex})
+
     def relative(self, params: Parameters, path: str) -> Parameters:
         """The parameters of another object of the namespace: its name, or its kind, ``/`` and its name.
 

@@ -15,13 +15,14 @@ from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest, Parameters
 from konverge.resolution.relative import beside
 from konverge.resolution.remote import CONNECTION_SETTINGS, failures_of, http_of, status_failure
-from konverge.resolution.resolver import Fetch, Parameter, Setting
+from konverge.resolution.resolver import Fetch, Parameter, ParameterRole, Setting
 from konverge.resolution.result import Resolved, Source
 from konverge.resolution.settings import FETCH_SETTINGS
 
 __all__ = ["HttpResolver"]
 
 _ACCEPT = "application/yaml, application/json, text/plain;q=0.9, */*;q=0.5"
+_CREDENTIAL = ParameterRole.CREDENTIAL
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 
 
@@ -44,12 +45,18 @@ class HttpResolver:
     name = "http"
     parameters: Mapping[str, Parameter] = {
         "url": Parameter("The file's address, with http or https", required=True),
-        "http-username": Parameter("The user, for basic authentication; needs http-password-secret"),
-        "http-password-secret": Parameter("The Secret with that user's password, in the requester's namespace"),
-        "http-password-secret-key": Parameter("The key of the password in it", default="password"),
-        "http-token-secret": Parameter("The Secret with a bearer token, in the requester's namespace"),
-        "http-token-secret-key": Parameter("The key of the token in it", default="token"),
-        "digest": Parameter("What the content has to be: sha256: or sha512: and hexadecimal digits"),
+        "http-username": Parameter("The user, for basic authentication; needs http-password-secret", role=_CREDENTIAL),
+        "http-password-secret": Parameter(
+            "The Secret with that user's password, in the requester's namespace", role=_CREDENTIAL
+        ),
+        "http-password-secret-key": Parameter("The key of the password in it", default="password", role=_CREDENTIAL),
+        "http-token-secret": Parameter(
+            "The Secret with a bearer token, in the requester's namespace", role=_CREDENTIAL
+        ),
+        "http-token-secret-key": Parameter("The key of the token in it", default="token", role=_CREDENTIAL),
+        "digest": Parameter(
+            "What the content has to be: sha256: or sha512: and hexadecimal digits", role=ParameterRole.CONTENT_DIGEST
+        ),
     }
     settings: Mapping[str, Setting] = {
         **FETCH_SETTINGS,
@@ -81,6 +88,12 @@ class HttpResolver:
     def is_pinned(self, params: Parameters) -> bool:
         """Tell whether there is a digest."""
         return "digest" in params
+
+    def recorded_source(
+        self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Source
+    ) -> Source:
+        """The URL without its query, and the digest of the content."""
+        return Source(_shown(str(params["url"])), {digest.algorithm: digest.hex})
 
     def relative(self, params: Parameters, path: str) -> Parameters:
         """The parameters of another file of the same server, by the same credential.

@@ -11,22 +11,27 @@ from konverge.resolution.parameters import check_names, invalid, text_of
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
 from konverge.resolution.remote import CONNECTION_SETTINGS
-from konverge.resolution.resolver import Parameter, Setting
+from konverge.resolution.resolver import Parameter, ParameterRole, Setting
 from konverge.resolution.resolvers.bundles.images import Image, parse_image, registry_name
 from konverge.resolution.settings import FETCH_SETTINGS, as_list
 
 __all__ = ["PARAMETERS", "SETTINGS", "checked", "image_of", "is_plain_http"]
 
 PARAMETERS: dict[str, Parameter] = {
-    "bundle": Parameter("The image: `host/repository`, with `:tag` or `@sha256:…`", required=True),
+    "bundle": Parameter(
+        "The image: `host/repository`, with `:tag` or `@sha256:…`", required=True, role=ParameterRole.VERSION
+    ),
     "name": Parameter("The object's name; of a plain artefact the file's title", required=True),
     "kind": Parameter(
         "The object's kind, in any case; of a plain artefact it is not looked at", setting="default-kind"
     ),
-    "secret": Parameter("A Secret of the requester's namespace with credentials for registries"),
+    "secret": Parameter(
+        "A Secret of the requester's namespace with credentials for registries", role=ParameterRole.CREDENTIAL
+    ),
     "serviceAccount": Parameter(
         "A ServiceAccount of the requester's namespace, whose `imagePullSecrets` are used",
         setting="default-service-account",
+        role=ParameterRole.CREDENTIAL,
     ),
 }
 """By name, in the order of the documentation."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.parameters import secret_of
 from konverge.resolution.reasons import Reason
-from konverge.resolution.reference import Parameters
+from konverge.resolution.reference import Digest, Parameters
 from konverge.resolution.relative import beside
 from konverge.resolution.remote import http_of
 from konverge.resolution.resolver import Fetch, Parameter, Setting
@@ -62,6 +62,12 @@ class BundlesResolver:
     def is_pinned(self, params: Parameters) -> bool:
         """Tell whether a digest names the image."""
         return image_of(params).digest is not None
+
+    def recorded_source(
+        self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Source
+    ) -> Source:
+        """The repository and the layer; which manifest an index has chosen only the registry can tell."""
+        return Source(image_of(params).uri, recorded.digest, str(params["name"]))
 
     def relative(self, params: Parameters, path: str) -> Parameters:
         """The parameters of another layer of the same image: its name, or ``../``, its kind, ``/`` and its name.

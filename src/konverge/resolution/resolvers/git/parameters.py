@@ -12,7 +12,7 @@ from konverge.resolution.parameters import check_names, check_secret, invalid, t
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
 from konverge.resolution.remote import CONNECTION_SETTINGS
-from konverge.resolution.resolver import Parameter, Setting
+from konverge.resolution.resolver import Parameter, ParameterRole, Setting
 from konverge.resolution.resolvers.git.names import checked_path, checked_revision
 from konverge.resolution.resolvers.git.remotes import Remote, parse_remote
 from konverge.resolution.settings import FETCH_SETTINGS, as_boolean
@@ -33,6 +33,8 @@ __all__ = [
 SCM_TYPES = {"github": "https://github.com", "gitlab": "https://gitlab.com", "gitea": ""}
 """The kinds of servers whose API is known, with the public server of each."""
 
+_CREDENTIAL = ParameterRole.CREDENTIAL
+
 PARAMETERS: dict[str, Parameter] = {
     "url": Parameter(
         "The repository's address: `https://…`, with `allow-ssh` also `ssh://…` and `git@host:path`",
@@ -43,12 +45,15 @@ PARAMETERS: dict[str, Parameter] = {
         required=True,
         setting="default-revision",
         default="main",
+        role=ParameterRole.VERSION,
     ),
     "pathInRepo": Parameter("The file's path in the repository", required=True),
-    "gitToken": Parameter("A Secret of the requester's namespace with a token or password for `url`"),
-    "gitTokenKey": Parameter("Its key in that Secret", default="token"),
-    "gitUser": Parameter("The user name that goes with the token", setting="git-user", default="git"),
-    "gitSSHSecret": Parameter("A Secret of the requester's namespace with `ssh-privatekey` and `known_hosts`"),
+    "gitToken": Parameter("A Secret of the requester's namespace with a token or password for `url`", role=_CREDENTIAL),
+    "gitTokenKey": Parameter("Its key in that Secret", default="token", role=_CREDENTIAL),
+    "gitUser": Parameter("The user name that goes with the token", setting="git-user", default="git", role=_CREDENTIAL),
+    "gitSSHSecret": Parameter(
+        "A Secret of the requester's namespace with `ssh-privatekey` and `known_hosts`", role=_CREDENTIAL
+    ),
     "repo": Parameter("In place of `url`: the name of a repository that the server's API is asked for"),
     "org": Parameter("Whose repository that is; of GitLab also a group with subgroups", setting="default-org"),
     "scmType": Parameter(
@@ -57,8 +62,8 @@ PARAMETERS: dict[str, Parameter] = {
     "serverURL": Parameter(
         "The address of that server; another one than the configured needs a token of its own", setting="server-url"
     ),
-    "token": Parameter("A Secret of the requester's namespace with a token for the server's API"),
-    "tokenKey": Parameter("Its key in that Secret", default="token"),
+    "token": Parameter("A Secret of the requester's namespace with a token for the server's API", role=_CREDENTIAL),
+    "tokenKey": Parameter("Its key in that Secret", default="token", role=_CREDENTIAL),
 }
 """By name, in the order of the documentation."""
 

@@ -13,7 +13,7 @@ from konverge.resolution.credential_hosts import check_host, check_tls
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.parameters import invalid, secret_of
 from konverge.resolution.reasons import Reason
-from konverge.resolution.reference import Parameters
+from konverge.resolution.reference import Digest, Parameters
 from konverge.resolution.relative import beside
 from konverge.resolution.remote import http_of, proxy_of
 from konverge.resolution.resolver import Fetch, Parameter, Setting
@@ -73,6 +73,13 @@ class GitResolver:
         """Tell whether the revision is a commit's id."""
         return is_commit(str(params["revision"]))
 
+    def recorded_source(
+        self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Source
+    ) -> Source:
+        """The repository, the commit and the file."""
+        found = wanted(params, settings)
+        return Source(found.source.uri, _recorded(found.revision), found.path)
+
     def relative(self, params: Parameters, path: str) -> Parameters:
         """The parameters of another file of the same commit.
 
@@ -120,7 +127,7 @@ class GitResolver:
             uri, told = found.source.uri, {"url": found.source.url}
         return Resolved(
             data=data,
-            source=Source(uri, {"sha1" if len(commit) == 40 else "sha256": commit}, found.path),
+            source=Source(uri, _recorded(commit), found.path),
             annotations={"revision": commit, "path": found.path, **told},
             pinned={**fetch.params, "revision": commit},
             found_at="" if uri == found.source.uri else uri,
@@ -152,6 +159,10 @@ class GitResolver:
         if not self._has_git:
             await check_git(folder)
             self._has_git = True
+
+
+def _recorded(commit: str) -> dict[str, str]:
+    return {"sha1" if len(commit) == 40 else "sha256": commit}
 
 
 async def _credential(fetch: Fetch, remote: Remote) -> Credential:

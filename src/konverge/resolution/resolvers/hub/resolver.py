@@ -12,7 +12,7 @@ from konverge.resolution.parameters import check_names, invalid, text_of
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest, Parameters
 from konverge.resolution.remote import CONNECTION_SETTINGS, failures_of, status_failure
-from konverge.resolution.resolver import Fetch, Parameter, Setting
+from konverge.resolution.resolver import Fetch, Parameter, ParameterRole, Setting
 from konverge.resolution.resolvers.hub.protocols import (
     ARTIFACT,
     TEKTON,
@@ -50,8 +50,10 @@ class HubResolver:
         "kind": Parameter("The kind of definition: task, pipeline or stepaction", setting="default-kind"),
         "catalog": Parameter("The catalog that has it; the default depends on type and kind"),
         "name": Parameter("The definition's name", required=True),
-        "version": Parameter("A version, or a range of versions such as >=0.7 <2", required=True),
-        "url": Parameter("The hub, in place of those of the settings"),
+        "version": Parameter(
+            "A version, or a range of versions such as >=0.7 <2", required=True, role=ParameterRole.VERSION
+        ),
+        "url": Parameter("The hub, in place of those of the settings", role=ParameterRole.VERSION),
     }
     reads = ()
     settings: Mapping[str, Setting] = {
@@ -104,6 +106,22 @@ class HubResolver:
     def is_pinned(self, params: Parameters) -> bool:
         """Never: a hub's version has a name and no digest, and whoever publishes it can do so again."""
         return False
+
+    def pin_mistake(self, asked: Parameters, pinned: Parameters, settings: Mapping[str, str]) -> tuple[str, str] | None:
+        """The version has to be the one that was asked for, or of its range; the hub one of those that are asked."""
+        wanted, found = str(asked["version"]), str(pinned["version"])
+        exact = exact_version(wanted, str(asked["type"]))
+        if found != exact if exact is not None else best_version([found], _range(wanted)) is None:
+            return "version", f"a version of {wanted}"
+        hubs = hubs_of(asked, settings)
+        return None if str(pinned["url"]) in hubs else ("url", f"one of {', '.join(hubs)}")
+
+    def recorded_source(
+        self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Source
+    ) -> Source:
+        """The version on its hub, and the digest of the content."""
+        url = _package(params).version_url(str(params["url"]), str(params["version"]))
+        return Source(url, {digest.algorithm: digest.hex})
 
     async def pin(self, fetch: Fetch) -> Parameters | None:
         """None: what a range is now would be kept under the version's name, as if that never changed."""
