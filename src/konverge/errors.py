@@ -22,6 +22,7 @@ __all__ = [
     "DecodeError",
     "ExpiredError",
     "ForbiddenError",
+    "FunctionTimeoutError",
     "InvalidError",
     "KindNotServedError",
     "KindUnreachableError",
@@ -108,6 +109,10 @@ class OverTime(BaseException):
 
     def __init__(self, *steps: str) -> None:
         super().__init__(*steps)
+
+
+class FunctionTimeoutError(KonvergeError):
+    """An author's function did not return in time, and was ended; the message says where it was."""
 
 
 class DecodeError(TerminalError):

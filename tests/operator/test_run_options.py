@@ -3,6 +3,8 @@
 import asyncio
 import logging
 import sys
+import threading
+import urllib.request
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -364,3 +366,81 @@ async def test_a_process_that_ends_leaves_the_webhooks_that_lead_to_another(town
             await town.cluster.eventually(has_changed, describe="the second one is registered")
 
         await town.cluster.eventually(is_refused, describe="the second one is still asked")
+
+
+@pytest.mark.real_time
+async def test_a_handler_that_never_returns_refuses_its_request_and_no_other(
+    town: Town, caplog: pytest.LogCaptureFixture
+) -> None:
+    operator = an_operator()
+
+    @operator.validates(Shop)
+    def endless(shop: Shop, request: AdmissionRequest[Shop]) -> None:
+        while shop.spec.greeting == "endless":
+            pass
+
+    options = RunOptions(
+        (town.namespace,),
+        function_limit=timedelta(milliseconds=300),
+        webhooks=WebhookOptions(port=0),
+        registers_webhooks=True,
+    )
+
+    async def is_refused() -> bool:
+        try:
+            await town.open("corner", greeting="endless")
+        except ServerError as error:
+            return "endless did not return in time; the operator's log says where it was" in str(error)
+        await town.client.delete(SHOP, town.key("corner"))
+        return False
+
+    async with town.looked_after_by(operator, options):
+        await town.cluster.eventually(is_refused, describe="the request is refused")
+        await town.open("market")
+        await town.until_ready("market")
+
+    assert any("it was in endless (test_run_options.py, line " in message for message in caplog.messages)
+
+
+@pytest.mark.real_time
+async def test_what_blocks_the_event_loop_is_named_while_it_does(town: Town, caplog: pytest.LogCaptureFixture) -> None:
+    operator = Operator("shops")
+    probes = free_address()
+    answers: list[str] = []
+
+    def is_named() -> bool:
+        return any("the event loop has been blocked" in message for message in caplog.messages)
+
+    def ask_liveness() -> str:
+        try:
+            with urllib.request.urlopen(f"http://{probes}/livez", timeout=0.5) as answer:
+                return str(answer.status)
+        except TimeoutError:
+            return "no answer"
+
+    @operator.reconciles(Shop)
+    async def blocks(shop: Shop, ctx: OwnerContext) -> None:
+        deadline = ctx.clock.monotonic() + 10.0
+        while not is_named() and ctx.clock.monotonic() < deadline:
+            pass
+        asking = threading.Thread(target=lambda: answers.append(ask_liveness()))
+        asking.start()
+        asking.join()
+
+    options = RunOptions(
+        (town.namespace,), function_limit=timedelta(milliseconds=300), serving=ServingOptions("0", probes)
+    )
+    async with town.looked_after_by(operator, options):
+        await town.open("corner")
+        await town.cluster.eventually(lambda: answers, describe="the loop was blocked")
+
+        async def is_over() -> bool:
+            return any("the event loop runs again after" in message for message in caplog.messages)
+
+        await town.cluster.eventually(is_over, describe="it is told that the loop runs again")
+        assert await asyncio.to_thread(ask_liveness) == "200"
+
+    line = next(message for message in caplog.messages if "has been blocked" in message).splitlines()[0]
+    assert "test_run_options.py:" in line
+    assert f"'reconcile shop {town.namespace}/corner'" in line
+    assert answers == ["no answer"]

@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any
 
+import msgspec
 import pytest
 from msgspec import Meta
 
+from konverge.component import TimeLimit
 from konverge.crd import Metadata, custom_resource, definition_of
 from konverge.errors import BuildError, DecodeError
 from konverge.kube import Object, ObjectKey
 from konverge.localcluster.patches import json_patch as applied
 from konverge.operator.webhooks import AdmissionRequest, WebhookRegistry
 from konverge.runtime.webhooks import AdmissionReview, Denied, HandlerError, Purpose, UserInfo, Verdict, Violation
+from konverge.runtime.webhooks.answering import answer_admission
 from tests.operator.webhooked import OldSiteSpec, Port, SiteSpec, converting, versions
 
 pytestmark = pytest.mark.anyio
@@ -488,3 +491,68 @@ async def test_no_pattern_is_matched_before_the_api_server_has(registry: Webhook
     (registry.defaults if purpose is Purpose.DEFAULT else registry.validates)(Host)(lambda host, request: None)
 
     assert (await answered(registry, a_review(a_site(host="a" * 60 + "!")))).allowed
+
+
+def loops(*_: object) -> Any:
+    while True:
+        pass
+
+
+@pytest.fixture
+def limit() -> Iterator[TimeLimit]:
+    limit = TimeLimit(timedelta(milliseconds=50))
+    yield limit
+    limit.close()
+
+
+def a_question(review: AdmissionReview) -> bytes:
+    request = {
+        "uid": review.uid,
+        "kind": {"group": GVK.group, "version": GVK.version, "kind": GVK.kind},
+        "resource": {"group": GVK.group, "version": GVK.version, "resource": "sites"},
+        "name": review.key.name,
+        "namespace": review.key.namespace,
+        "operation": review.operation,
+        "userInfo": {"username": "ann"},
+        "object": review.object,
+    }
+    return msgspec.json.encode({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+
+
+def yields_and_loops(site: Any, request: AdmissionRequest[Any]) -> Iterator[str]:
+    yield "something"
+    loops()
+
+
+@pytest.mark.parametrize("handler", [loops, yields_and_loops])
+@pytest.mark.parametrize("purpose", [Purpose.VALIDATE, Purpose.DEFAULT])
+async def test_a_handler_that_never_returns_is_a_refusal_that_names_it(
+    registry: WebhookRegistry, limit: TimeLimit, caplog: pytest.LogCaptureFixture, purpose: Purpose, handler: Any
+) -> None:
+    register = registry.validates if purpose is Purpose.VALIDATE else registry.defaults
+    register(Site)(handler)
+    (hook,) = registry.hooks(limit).admission
+
+    answer = msgspec.json.decode(await answer_admission(hook, a_question(a_review(a_site())), 10.0))["response"]
+
+    assert (answer["allowed"], answer["status"]["code"], answer["status"]["reason"]) == (False, 500, "InternalError")
+    named = f"{handler.__name__} did not return in time; the operator's log says where it was"
+    assert answer["status"]["message"] == named
+    (line,) = caplog.messages
+    assert line.startswith(
+        f"{hook.name}: {handler.__name__} failed for town/home (CREATE): it did not return within 0."
+    )
+    assert "; it was in loops (test_webhooks.py, line " in line
+
+
+async def test_a_conversion_that_never_returns_is_a_failure_that_names_it(
+    registry: WebhookRegistry, limit: TimeLimit
+) -> None:
+    registry.converts(OldSite, Site)(loops)
+    registry.converts(Site, OldSite)(loops)
+    (hook,) = registry.hooks(limit).conversion
+
+    with pytest.raises(HandlerError, match="^loops did not return in time") as raised:
+        await hook.convert(an_old_site(), GVK.api_version)
+
+    assert "it was in loops (test_webhooks.py, line " in str(raised.value.__cause__)

@@ -40,7 +40,7 @@ from konverge.component.prerequisites import (
 )
 from konverge.component.recording import ApplyMetrics, ConditionMetrics, EventRecorder
 from konverge.component.status import Status
-from konverge.component.time_limit import TimeLimit
+from konverge.component.time_limit import TimeLimit, call_limited
 
 __all__ = [
     "MET",
@@ -65,6 +65,7 @@ __all__ = [
     "auxiliary",
     "block_on_absence",
     "block_on_foreign_controller",
+    "call_limited",
     "delete",
     "delete_when",
     "depends_on",

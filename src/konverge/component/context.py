@@ -17,8 +17,8 @@ from konverge.component.client import Client
 from konverge.component.condition import generation_of
 from konverge.component.memory import AppliedMemory
 from konverge.component.recording import ApplyMetrics, ConditionMetrics, EventRecorder, ResourceObserver
-from konverge.component.time_limit import TimeLimit
-from konverge.errors import ConflictError, InvalidError, KonvergeError, NotFoundError, describe
+from konverge.component.time_limit import TimeLimit, call_limited
+from konverge.errors import ConflictError, InvalidError, NotFoundError
 from konverge.kube import (
     MESSAGE_LIMIT,
     Condition,
@@ -100,17 +100,12 @@ class ReconcileContext:
         """Call an author's function, for no longer than the time limit.
 
         Raises:
-            konverge.errors.KonvergeError: It did not return in time, or raised what is no ``Exception``.
+            konverge.errors.FunctionTimeoutError: It did not return in time.
+            konverge.errors.KonvergeError: It raised what is no ``Exception``.
             Exception: Whatever it raises.
             KeyboardInterrupt: Somebody interrupted the process.
         """
-        try:
-            return function(*args) if self.time_limit is None else self.time_limit.call(function, *args)
-        except (Exception, KeyboardInterrupt):
-            raise
-        # A ``sys.exit`` of a library, a panic of an extension in Rust, a future that was cancelled: not this pass was.
-        except BaseException as error:
-            raise KonvergeError(describe(error)) from error
+        return call_limited(self.time_limit, function, *args)
 
     def condition(self, condition_type: str) -> Condition | None:
         """The owner's condition of that type as it stands now, staged ones included."""

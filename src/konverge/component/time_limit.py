@@ -32,9 +32,9 @@ from pathlib import PurePath
 from types import TracebackType
 from typing import TypeVar
 
-from konverge.errors import KonvergeError, OverTime
+from konverge.errors import FunctionTimeoutError, KonvergeError, OverTime, describe
 
-__all__ = ["TimeLimit"]
+__all__ = ["TimeLimit", "call_limited"]
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ class TimeLimit:
         """Call the function. Inside of another call it is that one's limit that counts.
 
         Raises:
-            KonvergeError: It did not return in time; the message says where it was.
+            FunctionTimeoutError: It did not return in time; the message says where it was.
         """
         if self._calling or not self._is_on:
             return function(*args)
@@ -93,7 +93,7 @@ class TimeLimit:
             self._calling = 0
             self._call_back()
             told = f"it did not return within {self._seconds:g} s{_place(error.__traceback__)}"
-            raise KonvergeError(": ".join((*error.args, told))) from None
+            raise FunctionTimeoutError(": ".join((*error.args, told))) from None
 
     def close(self) -> None:
         """End the watching. Functions that are called after it have no limit."""
@@ -137,6 +137,24 @@ class TimeLimit:
             self._has_struck = True
             _set_async_exc(self._caller, OverTime)
         self._is_striking = False
+
+
+def call_limited(limit: TimeLimit | None, function: Callable[..., T], *args: object) -> T:
+    """Call an author's function, for no longer than the limit; None is without a limit.
+
+    Raises:
+        FunctionTimeoutError: It did not return in time.
+        KonvergeError: It raised what is no ``Exception``.
+        Exception: Whatever it raises.
+        KeyboardInterrupt: Somebody interrupted the process.
+    """
+    try:
+        return function(*args) if limit is None else limit.call(function, *args)
+    except (Exception, KeyboardInterrupt):
+        raise
+    # A ``sys.exit`` of a library, a panic of an extension in Rust, a future that was cancelled: not this pass was.
+    except BaseException as error:
+        raise KonvergeError(describe(error)) from error
 
 
 def _place(trace: TracebackType | None) -> str:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, cast
 
+from konverge.component import TimeLimit, call_limited
 from konverge.crd import decode, definition_of, encode
-from konverge.errors import DecodeError
+from konverge.errors import DecodeError, FunctionTimeoutError
 from konverge.kube import Object, ObjectKey, is_deleting
 from konverge.runtime.webhooks import (
     AdmissionReview,
@@ -147,8 +148,16 @@ class Handler:
         return not review.subresource or review.subresource in self.subresources
 
 
-async def validated(cls: type[Any], handlers: Sequence[Handler], review: AdmissionReview) -> Verdict:
+async def validated(
+    cls: type[Any], handlers: Sequence[Handler], review: AdmissionReview, *, limit: TimeLimit | None = None
+) -> Verdict:
     """Judge an object of the class: the violations that the handlers find, all together.
+
+    Args:
+        cls: The class.
+        handlers: Its handlers for this purpose.
+        review: The question.
+        limit: How long what the author wrote may take without waiting for anything; None is without a limit.
 
     Raises:
         HandlerError: One of them did what no handler may.
@@ -156,29 +165,37 @@ async def validated(cls: type[Any], handlers: Sequence[Handler], review: Admissi
     request: AdmissionRequest[Any] = AdmissionRequest(cls, review)
     subject = _subject(cls, review)
     try:
-        resource = _read(cls, review)
+        resource = call_limited(limit, _read, cls, review)
     except DecodeError as error:
         return _unreadable(subject, error, request)
     violations: list[Violation] = []
     try:
         for handler in handlers:
             if handler.is_asked(review):
-                violations += _violations(await _called(handler, resource, request), handler)
+                violations += await _called(handler, resource, request, limit, _violations)
     except Denied as denied:
         return Verdict.denied(denied).with_warnings(request.warnings)
     verdict = Verdict.invalid(subject, violations) if violations else Verdict()
     return verdict.with_warnings(request.warnings)
 
 
-async def defaulted(cls: type[Any], handlers: Sequence[Handler], review: AdmissionReview) -> Verdict:
+async def defaulted(
+    cls: type[Any], handlers: Sequence[Handler], review: AdmissionReview, *, limit: TimeLimit | None = None
+) -> Verdict:
     """Let the handlers complete an object of the class, one after the other; the patch is what they changed.
+
+    Args:
+        cls: The class.
+        handlers: Its handlers for this purpose.
+        review: The question.
+        limit: How long what the author wrote may take without waiting for anything; None is without a limit.
 
     Raises:
         HandlerError: One of them did what no handler may.
     """
     request: AdmissionRequest[Any] = AdmissionRequest(cls, review)
     try:
-        resource = _read(cls, review)
+        resource = call_limited(limit, _read, cls, review)
     except DecodeError as error:
         return _unreadable(_subject(cls, review), error, request)
     before = encode(resource)
@@ -186,9 +203,9 @@ async def defaulted(cls: type[Any], handlers: Sequence[Handler], review: Admissi
     try:
         for handler in handlers:
             if handler.is_asked(review):
-                returned = await _called(handler, resource, request)
+                returned = await _called(handler, resource, request, limit, _as_returned)
                 resource = _checked(returned, cls, handler) if returned is not None else resource
-                after = _encoded(resource, handler)
+                after = call_limited(limit, _encoded, resource, handler)
                 _check_metadata(before, after, handler)
     except Denied as denied:
         return Verdict.denied(denied).with_warnings(request.warnings)
@@ -221,21 +238,34 @@ def _subject(cls: type[Any], review: AdmissionReview) -> str:
     return f"{definition_of(cls).gvk.kind} {review.key}".rstrip()
 
 
-async def _called(handler: Handler, resource: Any, request: AdmissionRequest[Any]) -> Any:
+async def _called(
+    handler: Handler,
+    resource: Any,
+    request: AdmissionRequest[Any],
+    limit: TimeLimit | None,
+    read: Callable[[Any, Handler], T],
+) -> T:
+    """What the handler answers; `read` turns what it returned into that, which may run the handler's code too."""
     try:
-        found = handler.call(resource, request)
+        found = call_limited(limit, handler.call, resource, request)
         found = await found if inspect.isawaitable(found) else found
-        # A generator has not done anything yet: what it raises is the handler's.
-        found = _listed(found) if inspect.isgenerator(found) else found
+        answer = call_limited(limit, read, found, handler)
         _check_untouched(request, handler)
-        return found
+        return answer
     except (Denied, HandlerError):
         raise
+    except FunctionTimeoutError as error:
+        raise HandlerError(f"{handler.name} did not return in time; the operator's log says where it was") from error
     except Exception as error:
         # Without the error's own text: it may hold a value of the object.
         raise HandlerError(
             f"{handler.name} failed with {type(error).__name__}; the operator's log says more"
         ) from error
+
+
+def _as_returned(found: Any, handler: Handler) -> Any:
+    # A generator has not done anything yet: what it raises is the handler's.
+    return _listed(found) if inspect.isgenerator(found) else found
 
 
 def _check_untouched(request: AdmissionRequest[Any], handler: Handler) -> None:

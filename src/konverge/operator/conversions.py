@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from konverge.component import TimeLimit, call_limited
 from konverge.crd import decode, definition_of, encode
-from konverge.errors import BuildError
+from konverge.errors import BuildError, FunctionTimeoutError
 from konverge.kube import Object, ResourceMapping
 from konverge.runtime.webhooks import ConversionHook, Denied, HandlerError
 
@@ -74,12 +76,21 @@ class Conversions:
             if self._way(cls, other) is None
         ]
 
-    def hook(self) -> ConversionHook:
-        """The webhook of the kind."""
-        return ConversionHook(self._mapping, self.convert)
+    def hook(self, limit: TimeLimit | None = None) -> ConversionHook:
+        """The webhook of the kind.
 
-    async def convert(self, obj: Object, api_version: str) -> Object:
+        Args:
+            limit: How long each function may take without waiting for anything; None is without a limit.
+        """
+        return ConversionHook(self._mapping, partial(self.convert, limit=limit))
+
+    async def convert(self, obj: Object, api_version: str, *, limit: TimeLimit | None = None) -> Object:
         """The object in the form of another version.
+
+        Args:
+            obj: The object.
+            api_version: Of the version that is wanted.
+            limit: How long each function may take without waiting for anything; None is without a limit.
 
         Raises:
             DecodeError: It does not fit the class of its own version.
@@ -92,13 +103,14 @@ class Conversions:
         if way is None:
             raise HandlerError(f"no functions lead from {obj['apiVersion']} to {api_version}")
         metadata = obj.get("metadata") or {}
-        resource = decode(source, obj if "name" in metadata else {**obj, "metadata": {**metadata, "name": ""}})
+        named = obj if "name" in metadata else {**obj, "metadata": {**metadata, "name": ""}}
+        resource = call_limited(limit, decode, source, named)
         before = encode(resource)["metadata"]
         for step in way:
-            resource = await _converted(step, resource)
+            resource = await _converted(step, resource, limit)
         last = way[-1].name
         try:
-            result = encode(resource)
+            result = call_limited(limit, encode, resource)
         except Exception as error:
             raise HandlerError(f"{last} returned what has no form in JSON ({type(error).__name__})") from error
         result["metadata"] = _metadata(metadata, before, result["metadata"], last)
@@ -124,12 +136,14 @@ class Conversions:
         return ways.get(target)
 
 
-async def _converted(step: _Step, resource: Any) -> Any:
+async def _converted(step: _Step, resource: Any, limit: TimeLimit | None) -> Any:
     try:
-        found = step.function(resource)
+        found = call_limited(limit, step.function, resource)
         found = await found if inspect.isawaitable(found) else found
     except (Denied, HandlerError):
         raise
+    except FunctionTimeoutError as error:
+        raise HandlerError(f"{step.name} did not return in time; the operator's log says where it was") from error
     except Exception as error:
         # Without the error's own text: it may hold a value of the object.
         raise HandlerError(f"{step.name} failed with {type(error).__name__}; the operator's log says more") from error

@@ -30,8 +30,9 @@ class RunOptions:
         namespaces: Only owners and objects of these namespaces; all when empty.
         grace: How long passes under way may take to end after the first signal.
         function_limit: How long each of an author's synchronous functions (what builds a component, mutations, guards,
-            extractors, health) may take: one that never returns would hold up all owners. Zero is without a limit, as
-            it should be under a debugger. What it cannot end: `konverge.component.time_limit`.
+            extractors, health, prerequisites, handlers of webhooks) may take: one that never returns would hold up all
+            owners. What it cannot end (`konverge.component.time_limit`) is named in the log while it blocks the event
+            loop for longer. Zero is without a limit, as it should be under a debugger.
         leases: Several replicas: one works and the others stand by (`LeaderElection`), or each works on a part of the
             owners (`Sharding`). None for a single process.
         serving: Metrics, probes and the debug page; None serves nothing.

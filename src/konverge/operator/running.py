@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from konverge.operator.reconciling import OwnerPass, Reconciler, component_kinds
 from konverge.operator.registered import Registered, Registration
 from konverge.runtime import Finalizer, OwnerKind, Process, Tenure, tenure_of
 from konverge.runtime.beside import beside
+from konverge.runtime.blocked_loop import BlockedLoopWatchdog
 from konverge.runtime.process import Service
 from konverge.runtime.tracing import Tracing
 from konverge.runtime.webhooks import register, unregister
@@ -179,7 +180,7 @@ class _Run:
         )
 
     def _webhook_server(self) -> WebhookServer | None:
-        hooks = self._registered.webhooks.hooks()
+        hooks = self._registered.webhooks.hooks(self._limit)
         if self._options.webhooks is None:
             if hooks:
                 _log.warning("the handlers of webhooks are not served: this run has no address for them")
@@ -200,10 +201,13 @@ class _Run:
 
     @asynccontextmanager
     async def _limiting(self, process: Process) -> AsyncIterator[None]:
-        try:
+        """End the author's functions that take too long, and name what blocks the event loop where nothing can."""
+        limit = self._options.function_limit
+        async with AsyncExitStack() as stack:
+            stack.callback(self._limit.close)
+            if limit and isinstance(self._clock, SystemClock):  # both threads live in real time
+                await stack.enter_async_context(BlockedLoopWatchdog(limit, clock=self._clock))
             yield
-        finally:
-            self._limit.close()
 
     @asynccontextmanager
     async def _serving(self, process: Process, webhooks: WebhookServer | None) -> AsyncIterator[None]:

@@ -3,7 +3,7 @@
 `WebhookRegistry` makes `konverge.runtime.webhooks.Hooks` of handlers; `konverge.operator.admission` calls them.
 
 A handler is a plain function or a coroutine function. A plain one runs in the event loop: it computes, and waits for
-nothing.
+nothing. One that does not return within the operator's time limit is ended, and its request refused.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
+from konverge.component import TimeLimit
 from konverge.crd import definition_of
 from konverge.errors import BuildError
 from konverge.operator.admission import AdmissionRequest, Handler, defaulted, name_of, validated
@@ -58,13 +59,13 @@ class _Webhook:
     timeout: timedelta
     handlers: list[Handler] = field(default_factory=list)
 
-    def hook(self) -> AdmissionHook:
+    def hook(self, limit: TimeLimit | None) -> AdmissionHook:
         handlers = tuple(self.handlers)
         answer = validated if self.purpose is Purpose.VALIDATE else defaulted
         return AdmissionHook(
             purpose=self.purpose,
             mapping=definition_of(self.cls).mapping,
-            review=partial(answer, self.cls, handlers),
+            review=partial(answer, self.cls, handlers, limit=limit),
             operations=tuple(each for each in _OPERATIONS if any(each in handler.on for handler in handlers)),
             subresources=tuple(sorted({each for handler in handlers for each in handler.subresources})),
             failure_policy=self.failure_policy,
@@ -183,8 +184,11 @@ class WebhookRegistry:
 
         return register
 
-    def hooks(self) -> Hooks:
+    def hooks(self, limit: TimeLimit | None = None) -> Hooks:
         """Everything that was registered, for a `konverge.runtime.webhooks.WebhookServer`.
+
+        Args:
+            limit: How long each handler may take without waiting for anything; None is without a limit.
 
         Raises:
             BuildError: A version of a kind cannot be converted to each of the others.
@@ -193,8 +197,8 @@ class WebhookRegistry:
         if mistakes:
             raise BuildError("webhooks", mistakes)
         return Hooks(
-            admission=tuple(webhook.hook() for webhook in self._webhooks.values()),
-            conversion=tuple(conversions.hook() for conversions in self._conversions.values()),
+            admission=tuple(webhook.hook(limit) for webhook in self._webhooks.values()),
+            conversion=tuple(conversions.hook(limit) for conversions in self._conversions.values()),
         )
 
     def _register(

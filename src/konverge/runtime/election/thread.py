@@ -11,9 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import sys
 import threading
-import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -24,6 +22,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from konverge.client.permits import WritePermit
 from konverge.clock import Clock
+from konverge.runtime.blocked_loop import describe_stack
 from konverge.runtime.election.campaigns import Campaign, Listener
 from konverge.runtime.election.watchdog import Verdict, Watchdog
 
@@ -34,7 +33,6 @@ _log = logging.getLogger("konverge.runtime.election")
 LEASE_LOST_EXIT_CODE = 75
 """With this a process ends whose main loop did not hear that its Lease is lost (``EX_TEMPFAIL``: start it again)."""
 
-_SHOWN_FRAMES = 12
 _LAST_STEPS_SECONDS = 1.0
 _MOST_SECONDS_BETWEEN_BEATS = 1.0
 
@@ -173,14 +171,14 @@ class RenewalThread:
                     _log.critical(
                         "a Lease is lost, and the main loop does not hear it: the process ends (code %d). It is at\n%s",
                         LEASE_LOST_EXIT_CODE,
-                        _stack(self._main),
+                        describe_stack(self._main),
                     )
                     self._exit_process(LEASE_LOST_EXIT_CODE)
                 case Verdict.SUSPEND:
                     _log.error(
                         "the main loop has been blocked for %.1f s: the Leases are not renewed. It is at\n%s",
                         self._watchdog.silent(now),
-                        _stack(self._main),
+                        describe_stack(self._main),
                     )
                     campaign.suspend(suspended=True)
                 case Verdict.RENEW:
@@ -228,12 +226,3 @@ def _main_may_be_gone() -> Iterator[None]:
         yield
     except RuntimeError:
         _log.debug("a loop that is closed cannot be told")
-
-
-def _stack(thread: int) -> str:
-    """Where a thread is: files, lines and functions, innermost last; no source text and no values."""
-    frame = sys._current_frames().get(thread)  # the way that the standard library documents
-    if frame is None:
-        return "  (it has ended)"
-    frames = traceback.extract_stack(frame, limit=None)[-_SHOWN_FRAMES:]
-    return "\n".join(f"  {each.filename}:{each.lineno} in {each.name}" for each in frames)

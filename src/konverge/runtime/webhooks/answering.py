@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from konverge.errors import BadRequestError, ConfigurationError, DecodeError
+from konverge.errors import BadRequestError, ConfigurationError, DecodeError, describe
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.runtime.webhooks.hooks import AdmissionHook, ConversionHook, Purpose
 from konverge.runtime.webhooks.reviews import (
@@ -119,7 +119,10 @@ async def _verdict(hook: AdmissionHook, review: AdmissionReview, timeout_seconds
         if isinstance(error, TimeoutError) and deadline.expired():
             told = f"{hook.handlers} took longer than {timeout_seconds:g} s"
             return Verdict.failed(told, reason="Timeout", code=504)
-        _log.error("%s: %s failed for %s (%s)", hook.name, hook.handlers, review.key, review.operation, exc_info=error)
+        _log.error(
+            "%s: %s failed for %s (%s): %s",
+            hook.name, hook.handlers, review.key, review.operation, describe(error.__cause__ or error), exc_info=error,
+        )  # fmt: skip
         return Verdict.failed(_told(hook.handlers, error))
 
 
@@ -137,7 +140,7 @@ def _unconverted(hook: ConversionHook, review: ConversionReview, place: int, err
     elif isinstance(error, Denied):
         told = str(error)
     else:
-        _log.error("%s: %s", hook.path, wanted, exc_info=error)
+        _log.error("%s: %s: %s", hook.path, wanted, describe(error.__cause__ or error), exc_info=error)
         told = _told("the function", error)
     return conversion_failure(review.uid, f"{wanted}: {told}")
 
