@@ -120,9 +120,9 @@ def test_account_roles_and_bindings_are_yaml_documents(konverge: Konverge) -> No
         ("Role", "webapp-operator"),
         ("RoleBinding", "webapp-operator"),
     ]
-    assert {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "get", "update"]} in (
-        found[3]["rules"]
-    )
+    leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+    assert leases | {"verbs": ["create"]} in found[3]["rules"]
+    assert leases | {"resourceNames": ["webapp"], "verbs": ["get", "update"]} in found[3]["rules"]
     assert done.stderr == ""
 
 
@@ -262,7 +262,9 @@ def test_the_secret_of_the_webhooks_is_granted_in_the_operators_namespace(konver
 
     (role,) = [obj for obj in yaml.safe_load_all(done.stdout) if obj["kind"] == "Role"]
     assert role["metadata"]["namespace"] == "demo"
-    assert {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create", "get", "update"]} in role["rules"]
+    secrets = {"apiGroups": [""], "resources": ["secrets"]}
+    assert secrets | {"verbs": ["create"]} in role["rules"]
+    assert secrets | {"resourceNames": ["webapp-webhooks"], "verbs": ["get", "update"]} in role["rules"]
     assert elsewhere.returncode == 3
     assert "its own namespace, which is 'default' by --account (found 'demo')" in elsewhere.stderr
 
@@ -282,6 +284,8 @@ def test_what_could_not_be_derived_is_said_on_stderr(konverge: Konverge, shop: P
     [
         (("--sample", "absent.yaml"), 3, "absent.yaml: No such file or directory"),
         (("--sample", "shop.py"), 3, "shop.py: no YAML: "),
+        (("--leader-elect", "--shards"), 2, "--leader-elect and --shards exclude each other"),
+        (("--lease-name", "ovens"), 2, "--lease-name: does nothing without --leader-elect or --shards"),
         (("--account", "nobody"), 2, "--account: expected NAMESPACE/NAME, found 'nobody'"),
         (("--account", "default/Some One"), 3, "account 'Some One': "),
         (("--namespace", "Here"), 3, "namespace 'Here': "),

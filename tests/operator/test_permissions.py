@@ -174,31 +174,41 @@ def test_nothing_else_is_asked_for() -> None:
     assert found.cluster_rules == found.home_rules == ()
 
 
+def listed(rules: Sequence[PolicyRule], resource: str) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The verbs and the names of objects of each rule about a resource."""
+    return [(rule.verbs, rule.resource_names) for rule in rules if resource in rule.resources]
+
+
 def test_the_facilities_of_the_runtime_bring_their_own() -> None:
     everything = Facilities(
         elects_leader=True,
-        shards=True,
         authenticates_metrics=True,
         registers_webhooks=True,
         installs_definitions=True,
+        certificate_secret="bakery-tls",
     )
 
     found = permissions_of(BAKERY, everything)
 
     assert verbs(found.rules, "events.k8s.io", "events") == ("create", "patch")
-    assert verbs(found.home_rules, "coordination.k8s.io", "leases") == ("create", "delete", "get", "list", "update")
     assert verbs(found.cluster_rules, "authentication.k8s.io", "tokenreviews") == ("create",)
     assert verbs(found.cluster_rules, "authorization.k8s.io", "subjectaccessreviews") == ("create",)
-    assert verbs(found.cluster_rules, "admissionregistration.k8s.io", "validatingwebhookconfigurations") == (
-        "create",
-        "delete",
-        "patch",
-    )
-    of_definitions = [rule for rule in found.cluster_rules if "customresourcedefinitions" in rule.resources]
-    assert [(rule.verbs, rule.resource_names) for rule in of_definitions] == [
+    assert listed(found.home_rules, "leases") == [(("create",), ()), (("get", "update"), ("bakery",))]
+    assert listed(found.home_rules, "secrets") == [(("create",), ()), (("get", "update"), ("bakery-tls",))]
+    for kind in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
+        assert listed(found.cluster_rules, kind) == [(("create",), ()), (("delete", "get", "patch"), ("bakery",))]
+    assert listed(found.cluster_rules, "customresourcedefinitions") == [
         (("create",), ()),
         (("get", "patch"), ("bakeries.permissions.konverge.test",)),
     ]
+
+
+def test_the_lease_of_an_election_is_granted_by_its_name_and_those_of_members_have_none_beforehand() -> None:
+    elected = permissions_of(BAKERY, Facilities(elects_leader=True, lease="ovens"))
+    divided = permissions_of(BAKERY, Facilities(shards=True, lease="ovens"))
+
+    assert listed(elected.home_rules, "leases") == [(("create",), ()), (("get", "update"), ("ovens",))]
+    assert listed(divided.home_rules, "leases") == [(("create", "delete", "get", "list", "update"), ())]
 
 
 def test_watched_kinds_are_read_and_declared_uses_added() -> None:
@@ -400,8 +410,10 @@ def test_without_namespaces_one_cluster_role_holds_the_rules_and_a_role_the_leas
         ("Role", "ovens"),
         ("RoleBinding", "ovens"),
     ]
+    leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
     assert found[3]["rules"] == [
-        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "get", "update"]}
+        leases | {"verbs": ["create"]},
+        leases | {"verbs": ["get", "update"], "resourceNames": ["bakery"]},
     ]
     assert found[2]["subjects"] == [{"kind": "ServiceAccount", "name": "bakery", "namespace": "ovens"}]
 
@@ -414,7 +426,7 @@ def test_with_namespaces_each_gets_a_role_and_the_cluster_none() -> None:
     roles = {obj["metadata"]["namespace"]: obj["rules"] for obj in found if obj["kind"] == "Role"}
     assert list(roles) == ["a", "b"]
     assert roles["b"] == [rule.manifest() for rule in permissions.rules]
-    assert len(roles["a"]) == len(roles["b"]) + 1
+    assert len(roles["a"]) == len(roles["b"]) + 2
     assert not [obj for obj in found if obj["kind"].startswith("ClusterRole")]
 
 

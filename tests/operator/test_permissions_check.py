@@ -74,7 +74,9 @@ async def test_without_roles_every_rule_is_missing_in_one_line_each(account: Cli
         "missing permission: add to ClusterRole shop: "
         "{apiGroups: [apps], resources: [deployments/scale], verbs: [patch]}",
         "missing permission: add to Role shop in namespace default: "
-        "{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create, get, update]}",
+        "{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create]}",
+        "missing permission: add to Role shop in namespace default: "
+        "{apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [shop], verbs: [get, update]}",
     ]
 
 

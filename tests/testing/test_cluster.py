@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import pytest
 
-from konverge import Operator
+from konverge import Metadata, Operator, RunOptions, WebhookOptions
 from konverge.client.connect import connect
 from konverge.clock import SeededEntropy, SimulatedClock
-from konverge.errors import ConnectionFailedError, KonvergeError
+from konverge.crd import encode
+from konverge.errors import ConfigurationError, ConnectionFailedError, InvalidError, KonvergeError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.localcluster import LocalCluster
 from konverge.testing import Cluster
 from konverge.testing.servers import EmbeddedServer
+from tests.operator.shops import Shop, ShopSpec, settings
 
 pytestmark = pytest.mark.anyio
 
@@ -129,6 +132,39 @@ async def test_what_cannot_be_entered_leaves_no_connection() -> None:
 
         with pytest.raises(ConnectionFailedError, match="the transport is closed"):
             await cluster.client.get(NAMESPACE, ObjectKey("", "default"))
+
+
+@pytest.mark.real_time
+async def test_an_operator_that_runs_is_asked_by_its_webhooks(cluster: Cluster) -> None:
+    operator = Operator("asked-shops")
+    operator.manages(Shop, settings)
+    operator.validates(Shop)(lambda shop, request: ["no shop greets like that"] if shop.spec.greeting == "rude" else [])
+    operator.defaults(Shop)(lambda shop, request: setattr(shop.spec, "greeting", shop.spec.greeting or "Welcome"))
+    options = RunOptions((cluster.namespace,), webhooks=WebhookOptions(port=0), registers_webhooks=True)
+
+    def shop(name: str, greeting: str) -> Object:
+        return encode(Shop(Metadata(name=name, namespace=cluster.namespace), ShopSpec(greeting=greeting)))
+
+    async with cluster.running(operator, options):
+        with pytest.raises(InvalidError, match="no shop greets like that"):
+            await cluster.client.create(shop("rough", "rude"))
+        mute = await cluster.client.create(shop("mute", ""))
+
+    assert mute["spec"]["greeting"] == "Welcome"
+
+
+@pytest.mark.real_time
+async def test_an_operator_that_ends_before_its_webhooks_are_asked_is_told_by_its_own_error(cluster: Cluster) -> None:
+    operator = Operator("asked-shops")
+    operator.manages(Shop, settings)
+    operator.validates(Shop)(lambda shop, request: [])
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        options = RunOptions((cluster.namespace,), webhooks=WebhookOptions(port=port), registers_webhooks=True)
+
+        with pytest.raises(ConfigurationError, match=str(port)):
+            async with cluster.running(operator, options):
+                pytest.fail("the block has begun")
 
 
 async def test_one_who_is_cancelled_while_an_operator_stops_hears_of_it(cluster: Cluster) -> None:

@@ -54,6 +54,7 @@ class _LikeRun(click.Command):
     metavar="[N]",
     help="Several replicas divide the owners; into how many parts makes no difference here.",
 )
+@click.option("--lease-name", default="", help="The Lease's name; the operator's when not given.")
 @click.option("--metrics-auth", is_flag=True, help="Who reads metrics is asked for a token.")
 @click.option("--register-webhooks", is_flag=True, help="The operator registers its webhooks itself.")
 @click.option("--webhook-secret", metavar="NAMESPACE/NAME", help="Replicas share the webhooks' certificate there.")
@@ -68,6 +69,7 @@ def rbac(
     events: bool,
     leader_elect: bool,
     shards: int | None,
+    lease_name: str,
     metrics_auth: bool,
     register_webhooks: bool,
     webhook_secret: str | None,
@@ -80,20 +82,26 @@ def rbac(
     --sample. What could not be found out stands on stderr; look at it before you apply the rest with:
     konverge rbac FILE.py | kubectl apply --server-side -f -
     """
+    if leader_elect and shards is not None:
+        raise click.UsageError("--leader-elect and --shards exclude each other, as they do in konverge run")
+    if lease_name and not (leader_elect or shards is not None):
+        raise click.UsageError("--lease-name: does nothing without --leader-elect or --shards")
+    secret = None if webhook_secret is None else parse_namespaced_name("--webhook-secret", webhook_secret)
     facilities = Facilities(
         records_events=events,
         elects_leader=leader_elect,
         shards=shards is not None,
+        lease=lease_name,
         authenticates_metrics=metrics_auth,
         registers_webhooks=register_webhooks,
         installs_definitions=install_crds,
-        keeps_certificate=webhook_secret is not None,
+        certificate_secret="" if secret is None else secret.name,
     )
     given = [obj for sample in samples for obj in read_objects(sample)]
     with printing_to_stderr():
         operator = load_operator(parse_reference(file))
         pods_account = _account(account, operator.name)
-        _check_secret(webhook_secret, pods_account)
+        _check_secret(secret, pods_account)
         found = ends_within(
             _LONGEST_SECONDS,
             lambda: permissions_of(operator.registered.declaration, facilities, samples=given),
@@ -114,12 +122,9 @@ def _account(text: str, operator: str) -> ObjectKey:
     return ObjectKey(namespace, name)
 
 
-def _check_secret(text: str | None, account: ObjectKey) -> None:
+def _check_secret(secret: ObjectKey | None, account: ObjectKey) -> None:
     """Fail where the role in the account's namespace would not be for the Secret."""
-    if text is None:
-        return
-    secret = parse_namespaced_name("--webhook-secret", text)
-    if secret.namespace != account.namespace:
+    if secret is not None and secret.namespace != account.namespace:
         raise ConfigurationError(
             f"--webhook-secret: the operator keeps its certificate in its own namespace, which is "
             f"{account.namespace!r} by --account (found {secret.namespace!r})"

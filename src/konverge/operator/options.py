@@ -81,13 +81,15 @@ class RunOptions:
     @property
     def facilities(self) -> Facilities:
         """What of this needs permissions."""
+        secret = None if self.webhooks is None else self.webhooks.certificate_secret
         return Facilities(
             records_events=self.records_events,
             elects_leader=isinstance(self.leases, LeaderElection),
             shards=isinstance(self.leases, Sharding),
+            lease="" if self.leases is None else self.leases.name,
             authenticates_metrics=self.serving is not None and self.serving.authenticate_with_cluster,
             registers_webhooks=self.webhooks is not None and self.registers_webhooks,
-            keeps_certificate=self.webhooks is not None and self.webhooks.certificate_secret is not None,
+            certificate_secret="" if secret is None else secret.name,
         )
 
 

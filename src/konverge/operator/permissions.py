@@ -79,19 +79,23 @@ class Facilities:
         records_events: It records events.
         elects_leader: One of several replicas works.
         shards: Several replicas divide the owners.
+        lease: What the Lease of an election is called, and what those of shards begin with; the operator's name when
+            empty.
         authenticates_metrics: Who reads metrics is asked for a token.
         registers_webhooks: It tells the API server of its webhooks itself.
         installs_definitions: It applies its own CustomResourceDefinitions.
-        keeps_certificate: It keeps the certificate of its webhooks in a Secret of its own namespace.
+        certificate_secret: The name of the Secret of its own namespace in which it keeps the certificate of its
+            webhooks; empty when it keeps none there.
     """
 
     records_events: bool = True
     elects_leader: bool = False
     shards: bool = False
+    lease: str = ""
     authenticates_metrics: bool = False
     registers_webhooks: bool = False
     installs_definitions: bool = False
-    keeps_certificate: bool = False
+    certificate_secret: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,25 +163,33 @@ def _runtime_uses(declaration: Declaration, facilities: Facilities) -> Iterator[
         # Of an owner without a namespace, the events are in "default": a role in the owners' namespaces would not do.
         everywhere = any(not definition.namespaced for definition in definitions)
         yield Use("events.k8s.io", "events", ("create", "patch"), Scope.CLUSTER if everywhere else Scope.OWNERS)
-    lease = Use("coordination.k8s.io", "leases", ("create", "get", "update"), Scope.HOME)
     if facilities.elects_leader:
-        yield lease
+        yield from _kept_by_name("coordination.k8s.io", "leases", facilities.lease or declaration.name)
     if facilities.shards:
-        yield replace(lease, verbs=("create", "delete", "get", "list", "update"))
-    if facilities.keeps_certificate:
-        yield Use("", "secrets", ("create", "get", "update"), Scope.HOME)
+        # The Leases of members are called by hashes of identities that nobody knows beforehand.
+        yield Use("coordination.k8s.io", "leases", ("create", "delete", "get", "list", "update"), Scope.HOME)
+    if facilities.certificate_secret:
+        yield from _kept_by_name("", "secrets", facilities.certificate_secret)
     if facilities.authenticates_metrics:
         yield Use("authentication.k8s.io", "tokenreviews", ("create",), Scope.CLUSTER)
         yield Use("authorization.k8s.io", "subjectaccessreviews", ("create",), Scope.CLUSTER)
     if facilities.registers_webhooks:
         for resource in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
-            yield Use("admissionregistration.k8s.io", resource, ("create", "delete", "patch"), Scope.CLUSTER)
+            group, named = "admissionregistration.k8s.io", (declaration.name,)
+            yield Use(group, resource, ("create",), Scope.CLUSTER)
+            yield Use(group, resource, ("delete", "get", "patch"), Scope.CLUSTER, named)
     if facilities.registers_webhooks or facilities.installs_definitions:
         names = tuple(definition.name for definition in definitions)
         resource = "customresourcedefinitions"
         yield Use("apiextensions.k8s.io", resource, ("get", "patch"), Scope.CLUSTER, names)
         if facilities.installs_definitions:
             yield Use("apiextensions.k8s.io", resource, ("create",), Scope.CLUSTER)
+
+
+def _kept_by_name(group: str, resource: str, name: str) -> Iterator[Use]:
+    """One object of the operator's own namespace; the server does not know a name yet when it judges a creation."""
+    yield Use(group, resource, ("create",), Scope.HOME)
+    yield Use(group, resource, ("get", "update"), Scope.HOME, (name,))
 
 
 def _owner_uses(owner: DeclaredOwner) -> Iterator[Use]:

@@ -19,8 +19,10 @@ from konverge.crd import crd_manifest
 from konverge.errors import ApiError, TooManyRequestsError
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.operator import Operator, RunOptions
+from konverge.runtime.webhooks import Endpoint
 from konverge.testing.requests import Request
 from konverge.testing.waiting import eventually
+from konverge.testing.webhooks import until_webhooks_are_asked
 
 __all__ = ["Cluster", "Server"]
 
@@ -192,20 +194,35 @@ class Cluster:
     async def running(self, operator: Operator, options: RunOptions | None = None) -> AsyncIterator[None]:
         """Run an operator within the block, in the cluster's time, with its CustomResourceDefinitions installed.
 
-        The definitions stay when the test ends: they are the same for all tests of an operator.
+        The definitions stay when the test ends: they are the same for all tests of an operator. Where the operator
+        registers webhooks for admission, the block begins when the API server asks them; one that converts objects
+        between versions may be asked a moment later.
 
         Args:
             operator: The operator; its name is its user agent.
             options: How to run it; in the test's own namespace when not given.
 
         Raises:
+            AssertionError: The API server did not come to ask its webhooks in time.
             BaseException: What the operator ended with before the block did.
         """
         await self.install(*map(crd_manifest, operator.defined_resources))
+        asked_before = len(self.requests(operator.name))
         client = self.new_client(operator.name)
         options = options or RunOptions(namespaces=(self.namespace,))
         running = asyncio.create_task(operator.run(client, options, clock=self.clock), name=operator.name)
+
+        def asked() -> list[Request]:
+            if running.done():  # its own error, if there is one, is told when the block has ended
+                raise RuntimeError(f"operator {operator.name} has ended before its webhooks were registered")
+            return self.requests(operator.name)[asked_before:]
+
         try:
+            if options.webhooks is not None and options.registers_webhooks:
+                registered = operator.registered.webhook_manifests(Endpoint(""))
+                await until_webhooks_are_asked(
+                    self.client, registered, asked, namespace=self.namespace, clock=self.clock
+                )
             yield
         finally:
             running.cancel()
