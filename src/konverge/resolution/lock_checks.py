@@ -82,7 +82,7 @@ class LockedReference:
     Args:
         asked: The reference as it was written.
         settled: The same with the pin and the digest of the content; its place and its credentials are those of the
-            written reference.
+            written reference, which policies judge.
         entry: The entry.
         about: The entry, for messages.
         content_digest: What a parameter of the reference says that the content is; None for nothing.
@@ -227,7 +227,8 @@ def check_entry(entry: LockEntry, reference: Reference, registry: Registry, *, f
         _refuse(about, "pinned.digest", entry.digest, str(pinned))
     _check_source(about, resolver, settled, settings, entry)
     kept = {name: reference.params[name] for name in OF_THE_ENGINE if name in reference.params}
-    locked = Reference(reference.resolver, {**settled, **kept}, digest)
+    unpinned = reference.params if reference.unpinned is None else reference.unpinned
+    locked = Reference(reference.resolver, {**settled, **kept}, digest, unpinned)
     return LockedReference(reference, locked, entry, about, pinned)
 
 

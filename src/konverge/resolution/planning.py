@@ -153,10 +153,13 @@ def planned(
     params, rewritten_from = source_map.rewritten(given)
     with contained(resolver.name):
         checked = resolver.validate(params, settings)
+        judged = checked
+        if reference.unpinned is not None:
+            judged = resolver.validate(_of_resolver(reference.unpinned, source_map), settings)
         uri = resolver.source_uri(checked, settings)
         remote = remote_of(uri)
         is_pinned = resolver.is_pinned(checked)
-    of_request = RequestPolicies(tuple(policies), resolver.name, requester.namespace, uri, checked)
+    of_request = RequestPolicies(tuple(policies), resolver.name, requester.namespace, uri, judged)
     admission = of_request.admit()
     if admission.digest_wanted_by and reference.digest is None and not is_pinned:
         told = "asks for a digest: give one, or parameters that name one content for ever"
@@ -192,6 +195,10 @@ def planned(
         keeps_pinned=keeps_pinned,
         rewritten_from=rewritten_from,
     )
+
+
+def _of_resolver(params: Parameters, source_map: SourceMap) -> Parameters:
+    return source_map.rewritten({name: value for name, value in params.items() if name not in OF_THE_ENGINE})[0]
 
 
 def _cache_mode(text: object, where: str, reason: Reason) -> CacheMode | None:

@@ -76,18 +76,30 @@ class Digest(msgspec.Struct, frozen=True):
         return f"{self.algorithm}:{self.hex}"
 
 
-class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
+class Reference(msgspec.Struct, frozen=True, omit_defaults=True, eq=False):
     """Names a remote definition: who can get it, and parameters that only the resolver understands.
+
+    Two are equal when they name the same, whatever they were pinned from.
 
     Attributes:
         resolver: The resolver's name, for example ``git``.
         params: What it is asked for.
         digest: What the content has to be; None takes what comes.
+        unpinned: Where ``params`` are a pin: what was asked for by a name that moves, such as a branch. Policies judge
+            these in place of the pin, so only code that has pinned sets it; no file and no request has this field.
     """
 
     resolver: str
     params: Parameters = {}
     digest: Digest | None = None
+    unpinned: Parameters | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Reference):
+            return NotImplemented
+        return (self.resolver, self.params, self.digest) == (other.resolver, other.params, other.digest)
+
+    __hash__ = None  # type: ignore[assignment]  # parameters are a mapping
 
     def check(self) -> None:
         """Refuse what no resolver could do with.

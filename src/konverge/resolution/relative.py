@@ -15,8 +15,9 @@ from konverge.resolution.errors import ResolutionError
 from konverge.resolution.planning import OF_THE_ENGINE
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest, Parameters, Reference
-from konverge.resolution.registry import Registry
+from konverge.resolution.registry import Installed, Registry
 from konverge.resolution.result import Resolved
+from konverge.resolution.settings import CONFIG_KEY
 
 __all__ = ["Container", "Relative", "beside", "relative_reference"]
 
@@ -53,9 +54,11 @@ class Container:
     def settled(self) -> Reference:
         """The reference that names for ever what was fetched, as far as its source has such names."""
         if not self.resolved.pinned:
-            return Reference(self.reference.resolver, self.reference.params)
-        kept = {name: self.reference.params[name] for name in OF_THE_ENGINE if name in self.reference.params}
-        return Reference(self.reference.resolver, {**self.resolved.pinned, **kept})
+            return Reference(self.reference.resolver, self.reference.params, unpinned=self.reference.unpinned)
+        reference = self.reference
+        kept = {name: reference.params[name] for name in OF_THE_ENGINE if name in reference.params}
+        asked = reference.params if reference.unpinned is None else reference.unpinned
+        return Reference(reference.resolver, {**self.resolved.pinned, **kept}, unpinned=asked)
 
 
 def relative_reference(
@@ -73,13 +76,38 @@ def relative_reference(
         ResolutionError: ``InvalidParams``: it leads out of the source, or the source knows no paths.
     """
     settled = container.settled
-    resolver = registry.get(settled.resolver).resolver
+    installed = registry.get(settled.resolver)
+    resolver = installed.resolver
     if not isinstance(resolver, Relative):
         told = f"path {path[:120]!r}: resolver {settled.resolver!r} has no relative references; name a resolver"
         raise ResolutionError(Reason.INVALID_PARAMETERS, told)
     kept = {name: value for name, value in settled.params.items() if name in OF_THE_ENGINE}
     params = {name: value for name, value in settled.params.items() if name not in OF_THE_ENGINE}
-    return Reference(settled.resolver, {**resolver.relative(params, path), **kept}, digest)
+    found = resolver.relative(params, path)
+    unpinned = None if settled.unpinned is None else _unpinned(installed, params, found, settled.unpinned)
+    unpinned = None if unpinned is None else {**unpinned, **kept}
+    return Reference(settled.resolver, {**found, **kept}, digest, unpinned)
+
+
+def _unpinned(installed: Installed, pinned: Parameters, found: Parameters, asked: Parameters) -> Parameters | None:
+    """What a path names, by the names of its container before it was pinned; None when these cannot be read.
+
+    Args:
+        installed: The resolver.
+        pinned: The parameters of the container.
+        found: Those of what the path names.
+        asked: What the container was asked for by.
+    """
+    config_key = asked.get(CONFIG_KEY, "")
+    try:
+        settings = installed.settings.chosen(config_key if isinstance(config_key, str) else "")
+        given = {name: value for name, value in asked.items() if name not in OF_THE_ENGINE}
+        taken = installed.resolver.validate(given, settings)
+    except ResolutionError:
+        return None  # policies judge the pin
+    names = [name for name, value in found.items() if pinned.get(name) == value != taken.get(name)]
+    kept = {name: value for name, value in found.items() if name not in names}
+    return {**kept, **{name: taken[name] for name in names if name in taken}}
 
 
 def beside(file: str, path: str) -> str:
