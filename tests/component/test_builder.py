@@ -15,6 +15,7 @@ from konverge.component import (
     block_on_foreign_controller,
     delete,
     delete_when,
+    depends_on,
     gated_by,
     ignore_if_absent,
     orphan_when,
@@ -196,6 +197,11 @@ MISTAKES: list[Any] = [
     (
         with_resource(lambda: config(metrics_identifier="")),
         f"{GUARDED}: metrics_identifier is '': expected a name that is the same for all owners",
+    ),
+    (
+        lambda: ComponentBuilder("it", condition_type="ItReady").with_prerequisite(depends_on("ItReady")),
+        "it depends on its own condition ItReady, and would wait for itself: expected the condition type of another "
+        "component",
     ),
     # What is wrong with the way of data
     (with_resource(lambda: config(requires=[ABSENT])), f"{GUARDED}: requires: expected Data, found NoneType"),

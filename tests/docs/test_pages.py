@@ -100,6 +100,7 @@ def old_service(app):
 {blocks}
 
 def traced(app):
+    app = WebApp(Metadata(name=app.metadata.name + "-traced", namespace=app.metadata.namespace), app.spec)
     return ComponentBuilder("traced", condition_type="TracedReady").with_resource(traced_pages(app)).build()
 
 def storage(app):
@@ -147,7 +148,7 @@ async def test_the_components_that_the_components_page_shows_do_what_it_says(clu
     shown = runpy.run_path(str(file))
     owner = decode(shown["WebApp"], await cluster.client.get(gvk, key))
     assert [obj["kind"] for obj in shown["rendered"](owner)] == ["Ingress"]
-    pages = await cluster.client.get(DEPLOYMENT, key)
+    pages = await cluster.client.get(DEPLOYMENT, ObjectKey(key.namespace, f"{key.name}-traced"))
     (container,) = pages["spec"]["template"]["spec"]["containers"]
     assert [variable["name"] for variable in container["env"]] == ["OTEL_EXPORTER_OTLP_ENDPOINT"]
 

@@ -37,6 +37,13 @@ def managing(*factories: ComponentFactory[Shop]) -> Operator:
     return operator
 
 
+def rival(shop: Shop) -> Component:
+    """Wants the object of another component to be another one."""
+    metadata = {"name": f"{shop.metadata.name}-settings", "namespace": shop.metadata.namespace}
+    obj = {"metadata": metadata, "data": {"greeting": "Go away"}}
+    return ComponentBuilder("rival", condition_type="RivalReady").with_resource(ConfigMap(obj)).build()
+
+
 async def test_an_owner_becomes_ready_with_its_objects(town: Town) -> None:
     async with town.looked_after_by(managing(settings, pages)):
         await town.open("corner", greeting="Welcome")
@@ -107,6 +114,26 @@ async def test_a_function_that_never_returns_holds_up_no_other_owner(town: Town,
 async def test_retired_conditions_are_a_list() -> None:
     with pytest.raises(BuildError, match="retired: expected a list of condition types, found the text 'PagesReady'"):
         Operator("shops").manages(Shop, settings, retired="PagesReady")
+
+
+async def test_a_function_is_given_once() -> None:
+    with pytest.raises(BuildError, match="settings is given again: its two components would share their objects"):
+        Operator("shops").manages(Shop, settings, pages, settings)
+
+
+async def test_a_second_writer_of_an_object_settles_with_the_first_ones_name(town: Town) -> None:
+    async with town.looked_after_by(managing(settings, rival)):
+        await town.open("corner")
+        told = await town.until("corner", "Error", "RivalReady")
+        await town.quiet()
+        settled = len(town.requests())
+        await town.change("corner", replicas=2)
+        await town.quiet()
+        later = [request for request in town.requests()[settled:] if "/configmaps/" in request.path]
+
+    assert 'corner-settings belongs to component "settings" already' in told.message
+    assert later == []
+    assert await town.data("corner-settings") == {"greeting": "Hello"}
 
 
 async def test_a_change_of_the_owner_reaches_its_objects(town: Town) -> None:

@@ -10,7 +10,7 @@ from konverge.component.component import Component
 from konverge.component.composition import Entry
 from konverge.component.data_flow import cells_of, data_mistakes
 from konverge.component.options import Option, resolve
-from konverge.component.prerequisites import Prerequisite
+from konverge.component.prerequisites import DependsOn, Prerequisite
 from konverge.errors import BuildError, describe
 from konverge.feature import Gate
 from konverge.primitives.lifecycle import Resource
@@ -143,6 +143,11 @@ class ComponentBuilder:
             mistakes.append("it has no condition type: expected one such as 'FrontendReady'")
         elif not _CONDITION_TYPE.fullmatch(self._condition_type):
             mistakes.append(f"its condition type is {self._condition_type!r}: expected CamelCase, as 'FrontendReady'")
+        if DependsOn(self._condition_type) in self._prerequisites:
+            mistakes.append(
+                f"it depends on its own condition {self._condition_type}, and would wait for itself: expected the "
+                "condition type of another component"
+            )
         mistakes += self._mistakes
         entries = tuple(self._entries)
         cells = cells_of(entries)

@@ -6,7 +6,7 @@ something changed (invariant 4).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -70,6 +70,9 @@ class ReconcileContext:
     _status_read: Any = field(default=None, init=False, repr=False)
     _staged_types: set[str] = field(default_factory=set, init=False, repr=False)
     _retired_types: set[str] = field(default_factory=set, init=False, repr=False)
+    # The components of this pass: the condition type of each; which of them has each object, and whether it applies it.
+    _condition_types: dict[str, str] = field(default_factory=dict, init=False, repr=False)
+    _objects: dict[str, tuple[str, bool]] = field(default_factory=dict, init=False, repr=False)
     # Status fields that this pass changed and that no write has carried yet.
     _changed_fields: set[str] = field(default_factory=set, init=False, repr=False)
 
@@ -110,6 +113,40 @@ class ReconcileContext:
     def condition(self, condition_type: str) -> Condition | None:
         """The owner's condition of that type as it stands now, staged ones included."""
         return find_condition(self.owner, condition_type)
+
+    def register(self, component: str, condition_type: str, objects: Mapping[str, bool]) -> str:
+        """Note which objects a component of this pass writes or removes, unless an earlier one has any of it already.
+
+        The same component may come again.
+
+        Args:
+            component: Its name.
+            condition_type: Its condition.
+            objects: The identities of the objects; True for one that it applies, False for one that it only removes
+                or releases. Two components may remove one object, but none what another one applies.
+
+        Returns:
+            What an earlier component of the pass has already, naming that; empty when all is noted.
+        """
+        known = self._condition_types.get(component, condition_type)
+        if known != condition_type:
+            return (
+                f'another component of this owner is named "{component}" and reports as {known}: expected two names, '
+                "since a name stands for the fields that a component owns"
+            )
+        other = next((name for name, each in self._condition_types.items() if each == condition_type), component)
+        if other != component:
+            return f'it reports as {condition_type}, and so does component "{other}": expected two types'
+        for identity, is_applied in objects.items():
+            first, was_applied = self._objects.get(identity, (component, False))
+            if first != component and (is_applied or was_applied):
+                return (
+                    f'{identity} belongs to component "{first}" already, which comes first in each pass. Expected one '
+                    "component for one object: leave it out of one of the two, or declare it read_only() there"
+                )
+        self._condition_types[component] = condition_type
+        self._objects.update((identity, (component, is_applied)) for identity, is_applied in objects.items())
+        return ""
 
     def stage(self, condition: Condition) -> Condition:
         """Put a condition on the owner in memory and remember that its type is ours; returns it as stored."""

@@ -29,7 +29,7 @@ from konverge.component.options import Mode, OnAbsence
 from konverge.component.prerequisites import PrerequisiteStatus
 from konverge.component.rendering import rendered
 from konverge.component.status import Status
-from konverge.errors import ReconcileError, describe
+from konverge.errors import ReconcileError, TerminalError, describe
 from konverge.feature import is_enabled
 from konverge.kube import Condition, Object
 from konverge.primitives.data import cleared
@@ -91,9 +91,7 @@ class _Pass:
         component = self._component
         if component.cells:
             cleared(component.cells)
-        if told := self._impossible():
-            self._stage(Verdict(Status.ERROR, told))
-            raise ReconcileError(told)
+        self._check()
         try:
             enabled = component.gate is None or self._ctx.call(is_enabled, component.gate)
         except Exception as error:
@@ -129,16 +127,29 @@ class _Pass:
         )
         return self._ctx.stage(condition)
 
-    def _impossible(self) -> str:
-        """Why no step can be taken; empty when one can."""
-        if self._component.failures:
-            return "; ".join(self._component.failures)
-        if not self._ctx.owner["metadata"].get("uid"):
-            return (
+    def _check(self) -> None:
+        """Refuse a pass in which no step can be taken.
+
+        Raises:
+            konverge.errors.ReconcileError: It is one; the condition says why.
+        """
+        component = self._component
+        error: ReconcileError | None = None
+        if component.failures:
+            error = ReconcileError("; ".join(component.failures))
+        elif not self._ctx.owner_uid:
+            error = ReconcileError(
                 f"{self._ctx.owner_gvk.kind} {self._ctx.owner_key} has no metadata.uid, by which its objects know it: "
                 "expected the owner as it was read from the server. Read it again before the pass"
             )
-        return ""
+        else:
+            written = self._in_mode(Mode.MANAGED, Mode.DELETE, Mode.ORPHAN)
+            objects = {entry.identity: entry.treatment.mode is Mode.MANAGED for entry in written}
+            if other := self._ctx.register(component.name, component.condition_type, objects):
+                error = TerminalError(f'component "{component.name}": {other}')
+        if error is not None:
+            self._stage(Verdict(Status.ERROR, str(error)))
+            raise error
 
     def _in_mode(self, *modes: Mode) -> Iterable[Entry]:
         return (entry for entry in self._component.entries if entry.treatment.mode in modes)

@@ -10,7 +10,7 @@ from typing import Protocol
 from konverge.component.context import ReconcileContext
 from konverge.kube import find_condition
 
-__all__ = ["MET", "Prerequisite", "PrerequisiteResult", "PrerequisiteStatus", "depends_on", "not_met"]
+__all__ = ["MET", "DependsOn", "Prerequisite", "PrerequisiteResult", "PrerequisiteStatus", "depends_on", "not_met"]
 
 
 class PrerequisiteStatus(StrEnum):
@@ -47,10 +47,17 @@ class Prerequisite(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _DependsOn:
+class DependsOn:
+    """What `depends_on` answers.
+
+    Args:
+        condition_type: The owner's condition that must be True.
+    """
+
     condition_type: str
 
     def check(self, ctx: ReconcileContext) -> PrerequisiteResult:
+        """Look at the owner's condition, as it stands in memory."""
         condition = find_condition(ctx.owner, self.condition_type)
         if condition is None:
             owner = f"{ctx.owner.get('kind')}/{ctx.owner['metadata']['name']}"
@@ -68,4 +75,4 @@ def depends_on(condition_type: str) -> Prerequisite:
 
     The owner's conditions in memory are read, those staged earlier in the same pass included; the cluster is not asked.
     """
-    return _DependsOn(condition_type)
+    return DependsOn(condition_type)

@@ -91,9 +91,14 @@ class Operator:
             when: Which of an owner's own changes call for a pass; None for all.
 
         Raises:
-            BuildError: The class is no custom resource, or registered already, or there is no factory.
+            BuildError: The class is no custom resource, or registered already, or there is no factory, or one twice.
         """
         mistakes = [] if factories else ["manages needs at least one function that builds a component"]
+        mistakes += [
+            f"{getattr(factory, '__name__', factory)} is given again: its two components would share their objects"
+            for place, factory in enumerate(factories)
+            if factory in factories[:place]
+        ]
         if isinstance(retired, str):
             mistakes.append(f"retired: expected a list of condition types, found the text {retired!r}")
         reconciler = components_reconciler(factories, condition_type, retired=tuple(retired))
