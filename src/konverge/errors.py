@@ -35,6 +35,7 @@ __all__ = [
     "OverTime",
     "ReconcileError",
     "ServerError",
+    "StartError",
     "TerminalError",
     "TooManyRequestsError",
     "UnauthorizedError",
@@ -146,6 +147,10 @@ class UntrustedServerError(ConnectionFailedError):
     """The TLS handshake failed: nothing was sent, and trying again cannot help before somebody mends a certificate."""
 
 
+class StartError(KonvergeError):
+    """An operator could not start within its time limit; the cause is the last failure of the step at fault."""
+
+
 class NoPermitError(KonvergeError):
     """A write was not sent, since this process may have lost the lease that lets it write. Nobody tries it again."""
 
@@ -180,6 +185,9 @@ class ApiError(KonvergeError):
         details: The Status' ``details``: kind, name, causes.
         retry_after_seconds: What the server asked for in ``Retry-After`` or ``details.retryAfterSeconds``; None when it
             did not.
+
+    Attributes:
+        request: The method and the URL of the request, without its query; empty when the error is not from a client.
     """
 
     default_reason = "Unknown"
@@ -200,6 +208,7 @@ class ApiError(KonvergeError):
         self.code = self.default_code if code is None else code
         self.details: dict[str, Any] = dict(details or {})
         self.retry_after_seconds = retry_after_seconds
+        self.request = ""
 
     @property
     def causes(self) -> tuple[Cause, ...]:
@@ -350,6 +359,13 @@ def describe(error: BaseException) -> str:
     if isinstance(error, KonvergeError) and text:
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def describe_with_request(error: KonvergeError) -> str:
+    """Describe an error, with the request that the server refused where it comes from one."""
+    refusal = next((cause for cause in causes_of(error) if isinstance(cause, ApiError) and cause.request), None)
+    text = describe(error)
+    return text if refusal is None else f"{refusal.request} was answered with HTTP {refusal.code}: {text}"
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:

@@ -75,7 +75,9 @@ def test_a_context_that_does_not_exist(konverge: Konverge, operator_file: Path, 
 def test_a_server_that_cannot_be_reached(konverge: Konverge, operator_file: Path, tmp_path: Path) -> None:
     config = kubeconfig(tmp_path, f"http://127.0.0.1:{unused_port()}")
 
-    check_one_line(konverge("run", operator_file, "--kubeconfig", config), 4, "127.0.0.1")
+    done = konverge("run", operator_file, "--kubeconfig", config, "--start-timeout", "0")
+
+    check_one_line(done, 4, "127.0.0.1")
 
 
 def test_an_expired_certificate(konverge: Konverge, operator_file: Path, tmp_path: Path, expired_server: Path) -> None:

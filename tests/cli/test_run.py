@@ -75,7 +75,7 @@ def test_without_its_definitions_it_says_how_to_get_them(konverge: Konverge, tmp
     kubeconfig = tmp_path / "kubeconfig"
     konverge("local", "up", "--kubeconfig", kubeconfig)
 
-    done = konverge("run", example_folder() / "operator.py", "--kubeconfig", kubeconfig)
+    done = konverge("run", example_folder() / "operator.py", "--kubeconfig", kubeconfig, "--start-timeout", "0")
 
     konverge("local", "down")
     assert done.returncode == 1

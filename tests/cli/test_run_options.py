@@ -50,10 +50,16 @@ def test_an_option_that_would_do_nothing_is_refused(arguments: tuple[str, ...]) 
         options(*arguments)
 
 
+@pytest.mark.parametrize("option", ["--grace", "--start-timeout"])
 @pytest.mark.parametrize("seconds", ["nan", "inf", "1e308", "-5", "-inf"])
-def test_a_grace_that_is_no_time_is_refused(seconds: str) -> None:
+def test_a_time_that_is_none_is_refused(option: str, seconds: str) -> None:
     with pytest.raises(click.BadParameter, match="expected a number from 0 to 86400"):
-        options("--grace", seconds)
+        options(option, seconds)
+
+
+def test_the_start_is_tried_again_for_five_minutes_or_as_long_as_is_said() -> None:
+    assert options().start_timeout == RunOptions().start_timeout == timedelta(minutes=5)
+    assert options("--start-timeout", "0").start_timeout == timedelta()
 
 
 @pytest.mark.parametrize("address", [":99999", ":\u00b2", "localhost", "a b:1"])

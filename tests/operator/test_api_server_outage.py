@@ -71,6 +71,24 @@ async def test_an_operator_outlives_an_outage_and_nothing_is_lost(control_plane:
             await running
 
 
+async def test_an_operator_that_starts_before_its_server_works_as_soon_as_that_does(control_plane: RealCluster) -> None:
+    operator = Operator("shops")
+    operator.manages(Shop, settings)
+    async with Cluster(RealServer(control_plane), "early-start") as cluster:
+        town = await a_town(cluster)
+        await town.open("corner")
+        async with outage(control_plane):
+            options = RunOptions((cluster.namespace,), checks_permissions=True)
+            running = asyncio.create_task(operator.run(cluster.new_client("shop-operator"), options))
+            await cluster.clock.sleep(3.0)
+            assert not running.done()
+
+        await town.until_ready("corner")
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+
 async def test_readyz_says_no_while_the_server_is_away_and_yes_when_it_is_back(control_plane: RealCluster) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings)

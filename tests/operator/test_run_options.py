@@ -16,7 +16,7 @@ import pytest
 
 from konverge.client import Client, HttpTransport, Response, Transport, load_kubeconfig
 from konverge.crd import Metadata, crd_manifest, custom_resource
-from konverge.errors import ConfigurationError, ForbiddenError, InvalidError, NotFoundError, ServerError
+from konverge.errors import ConfigurationError, InvalidError, NotFoundError, ServerError, StartError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator import Operator, OwnerContext, RunOptions
 from konverge.operator.webhooks import AdmissionRequest
@@ -109,8 +109,9 @@ async def test_missing_permissions_are_told_with_the_rule_to_add(town: Town, cap
     config = load_kubeconfig(await town.cluster.kubeconfig(), env={})
     nobody = HttpTransport(replace(config, impersonation=(("Impersonate-User", "nobody"),)))
     async with Client(nobody, user_agent="nobody", clock=town.clock) as client:
-        with pytest.raises(ForbiddenError, match="shops"):
-            await an_operator().run(client, RunOptions((town.namespace,), checks_permissions=True))
+        options = RunOptions((town.namespace,), checks_permissions=True, start_timeout=timedelta())
+        with pytest.raises(StartError, match="shops"):
+            await an_operator().run(client, options)
 
     assert (
         f"missing permission: add to Role shops in namespace {town.namespace}: "

@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from konverge.component import ReconcileContext
-from konverge.errors import KindNotServedError
+from konverge.errors import StartError
 from konverge.operator import Operator, RunOptions
 from tests.operator.shops import AGENT, Shop, Town, Unknown
 
@@ -124,5 +124,5 @@ async def test_a_kind_that_the_cluster_does_not_know_ends_the_run_with_its_name(
     async def reconcile(owner: Unknown, ctx: ReconcileContext) -> None:
         pass
 
-    with pytest.raises(KindNotServedError, match="Unknown"):
-        await operator.run(town.client, clock=town.clock)
+    with pytest.raises(StartError, match="Unknown"):
+        await operator.run(town.client, RunOptions(start_timeout=timedelta()), clock=town.clock)

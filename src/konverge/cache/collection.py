@@ -32,6 +32,7 @@ from konverge.errors import (
     TooManyRequestsError,
     UntrustedServerError,
     describe,
+    describe_with_request,
 )
 from konverge.kube import GroupVersionKind, Object, ObjectKey, identity
 from konverge.kube.metadata import ObjectMeta, revision_of
@@ -408,7 +409,7 @@ class Collection:
         if self._reflector.problem is error:
             # The first of a row, and the others for who wants to know: an outage is one line a kind, not one a retry.
             level = logging.DEBUG if not was_healthy else logging.INFO if _is_passing(error) else logging.WARNING
-            _logger.log(level, "%s: its changes do not arrive now: %s", self._gvk, error)
+            _logger.log(level, "%s: its changes do not arrive now: %s", self._gvk, describe_with_request(error))
             self._wake_waiting()
 
 

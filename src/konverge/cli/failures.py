@@ -12,6 +12,7 @@ from konverge.errors import (
     ConnectionFailedError,
     ForbiddenError,
     KonvergeError,
+    StartError,
     UnauthorizedError,
     causes_of,
 )
@@ -49,6 +50,8 @@ def failures_in(error: BaseException) -> Iterator[BaseException]:
 def exit_code_of(error: BaseException) -> ExitCode:
     """The exit code for an error that ended a command; of several, the one of the first."""
     match next(failures_in(error)):
+        case StartError(__cause__=cause) if cause is not None:
+            return exit_code_of(cause)
         case ConfigurationError():
             return ExitCode.CONFIGURATION
         case ConnectionFailedError() | UnauthorizedError() | ForbiddenError():

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,6 +30,7 @@ from konverge.kube import GroupVersionKind
 from konverge.operator import Operator, RunOptions
 from konverge.runtime.last_resort import LastResort
 from konverge.runtime.logs import LogFormat, install
+from konverge.runtime.start import StartSteps
 
 __all__ = ["install_definitions", "process_flags", "run", "run_operator"]
 
@@ -144,9 +146,14 @@ async def _run(
             raise NoKubeconfigError(f"{error} (--local starts one)") from error
         async with asyncio.TaskGroup() as tasks:
             interruption = tasks.create_task(abort_when(told))
+            steps = StartSteps(clock=clock, entropy=SystemEntropy(), timeout=options.start_timeout)
             if install:
-                await install_definitions(client, operator, clock)
-            await _check_served(client, operator, brought_by)
+                await steps.run_step(
+                    "installing the CustomResourceDefinitions", partial(install_definitions, client, operator, clock)
+                )
+            await steps.run_step(
+                "discovery of the operator's kinds", partial(_check_served, client, operator, brought_by)
+            )
             # It has handlers of its own; until they are in place, a signal still is an interruption.
             await operator.run(client, options, clock=clock, stops_on_signals=True)
             interruption.cancel()

@@ -19,6 +19,7 @@ from konverge.operator import RunOptions
 from konverge.runtime.election import LeaderElection, Sharding
 from konverge.runtime.serving import DEFAULT_FRESHNESS, ServingOptions
 from konverge.runtime.serving.addresses import Address, parse_address
+from konverge.runtime.start import DEFAULT_START_TIMEOUT
 from konverge.runtime.webhooks import ServiceReference, WebhookOptions
 
 __all__ = ["RunFlags", "own_namespace", "run_flags"]
@@ -42,6 +43,9 @@ _FLAGS = (
     click.option("--grace", "grace_seconds", type=float, default=30.0, show_default=True, metavar="SECONDS",
                  callback=_at_most_a_day,
                  help="How long passes under way may take to end."),
+    click.option("--start-timeout", "start_seconds", type=float, default=DEFAULT_START_TIMEOUT.total_seconds(),
+                 show_default=True, metavar="SECONDS", callback=_at_most_a_day,
+                 help="Time for which each step of the start is tried again; 0 ends with the first failure."),
     click.option("--leader-elect", is_flag=True, help="Of several replicas one works, the others stand by."),
     click.option("--shards", type=click.IntRange(1, 256), help="Several replicas divide the owners in so many parts."),
     click.option("--lease-name", help="The Lease's name; the operator's when not given."),
@@ -118,6 +122,7 @@ class RunFlags:
         return RunOptions(
             namespaces=tuple(dict.fromkeys(flags["namespaces"])),
             grace=timedelta(seconds=flags["grace_seconds"]),
+            start_timeout=timedelta(seconds=flags["start_seconds"]),
             leases=self._leases(operator, lease_home),
             serving=self._serving(),
             webhooks=self._webhooks(),

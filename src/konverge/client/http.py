@@ -91,6 +91,11 @@ class HttpTransport:
         return HttpTransport(replace(self._shown(), credentials=self._config.credentials.separate()), clock=self._clock)
 
     @property
+    def server(self) -> str:
+        """The server's address, as messages may show it."""
+        return shown_address(self._config.server)
+
+    @property
     def host(self) -> str:
         """The server's host and port."""
         return self._base.authority

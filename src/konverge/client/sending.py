@@ -99,7 +99,7 @@ class Sender:
             else:
                 if answer.status < 400:
                     return answer
-                failure = _refusal(answer.status, answer.headers, answer.body)
+                failure = self._refused(method, path, answer.status, answer.headers, answer.body)
             failures += 1
             pause = pause_before_retry(
                 method, failure, failures=failures, attempts=_ATTEMPTS, backoff=_BACKOFF, entropy=self.entropy
@@ -133,8 +133,17 @@ class Sender:
                 attempt.code = str(response.status)
             self.warnings.note("GET", path, response.headers)
             if response.status != 200:
-                raise _refusal(response.status, response.headers, await response.body())
+                raise self._refused("GET", path, response.status, response.headers, await response.body())
             yield response
+
+    def _refused(self, method: str, path: str, status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
+        error = _refusal(status, headers, body)
+        error.request = self._named(method, path)
+        return error
+
+    def _named(self, method: str, path: str) -> str:
+        """The request as an error names it."""
+        return f"{method} {getattr(self.transport, 'server', '')}{path}"
 
     async def _attempt(
         self,
@@ -170,6 +179,7 @@ class Sender:
             yield attempt
         except ApiError as error:  # a transport raises what the server has against the credentials
             attempt.code = _code(error)
+            error.request = error.request or self._named(method, path)
             raise
         finally:
             if self.observer is not None:

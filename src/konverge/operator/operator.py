@@ -314,7 +314,8 @@ class Operator:
         Raises:
             ConfigurationError: Nothing is registered.
             BuildError: A finalizer or a watch is for a class that is not registered.
-            KonvergeError: The cluster refuses what the operator cannot work without, for example watching the owners.
+            konverge.errors.StartError: The cluster refuses what the operator cannot work without, for example watching
+                the owners, and `RunOptions.start_timeout` has passed.
         """
         from konverge.operator.running import new_process  # with servers and all: not for who only declares
 

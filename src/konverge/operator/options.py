@@ -12,6 +12,7 @@ from konverge.kube import ObjectKey
 from konverge.kube.names import dns_label_mistakes, dns_subdomain_mistakes
 from konverge.operator.permissions import Facilities
 from konverge.runtime.election import LeaderElection, Sharding
+from konverge.runtime.start import DEFAULT_START_TIMEOUT
 
 if TYPE_CHECKING:  # the servers bring the HTTP library with them, which whoever only declares an operator never needs
     from konverge.runtime.serving import ServingOptions
@@ -29,6 +30,9 @@ class RunOptions:
     Args:
         namespaces: Only owners and objects of these namespaces; all when empty.
         grace: How long passes under way may take to end after the first signal.
+        start_timeout: How long each step of the start (discovery, the first lists, webhooks) is tried again when the
+            API server refuses it or does not answer, as it does right after its own start. Zero ends the run with the
+            first failure.
         function_limit: How long each of an author's synchronous functions (what builds a component, mutations, guards,
             extractors, health, prerequisites, handlers of webhooks) may take: one that never returns would hold up all
             owners. What it cannot end (`konverge.component.time_limit`) is named in the log while it blocks the event
@@ -44,12 +48,13 @@ class RunOptions:
         home: The operator's own namespace, where Leases are.
 
     Raises:
-        ConfigurationError: A namespace or another name is none (an empty one is not "all"), `grace` or
+        ConfigurationError: A namespace or another name is none (an empty one is not "all"), `grace`, `start_timeout` or
             `function_limit` is below zero, or the address of the webhooks cannot be.
     """
 
     namespaces: tuple[str, ...] = ()
     grace: timedelta = timedelta(seconds=30)
+    start_timeout: timedelta = DEFAULT_START_TIMEOUT
     function_limit: timedelta = timedelta(seconds=5)
     leases: LeaderElection | Sharding | None = None
     serving: ServingOptions | None = None
@@ -68,10 +73,11 @@ class RunOptions:
             for namespace in (*self.namespaces, self.home)
             for mistake in dns_label_mistakes(namespace)
         ]
-        if self.grace < timedelta():
-            mistakes.append(f"grace: expected zero or more, found {self.grace.total_seconds():g} s")
-        if self.function_limit < timedelta():
-            mistakes.append(f"function_limit: expected zero or more, found {self.function_limit.total_seconds():g} s")
+        mistakes += [
+            f"{name}: expected zero or more, found {getattr(self, name).total_seconds():g} s"
+            for name in ("grace", "start_timeout", "function_limit")
+            if getattr(self, name) < timedelta()
+        ]
         if self.webhooks is not None:
             mistakes += _webhook_mistakes(self.webhooks)
             mistakes += _port_mistakes(self.webhooks, self.serving)

@@ -136,7 +136,8 @@ async def _few_at_once(ask: Callable[[T], Awaitable[S]], questions: Sequence[T])
         async with asyncio.TaskGroup() as tasks:
             asking = [tasks.create_task(asked(question)) for question in questions]
     except ExceptionGroup as failures:
-        raise failures.exceptions[0] from None
+        first = failures.exceptions[0]
+        raise first from first.__cause__
     return [task.result() for task in asking]
 
 

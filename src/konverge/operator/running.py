@@ -11,6 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from konverge.cancellation import to_its_end
@@ -19,7 +20,14 @@ from konverge.client.observing import RequestObserver
 from konverge.clock import Clock, Entropy, SystemClock
 from konverge.component import ConditionMetrics, EventRecorder, TimeLimit
 from konverge.crd import definition_of
-from konverge.errors import ApiError, ConnectionFailedError, NotFoundError
+from konverge.errors import (
+    ApiError,
+    ConnectionFailedError,
+    KindNotServedError,
+    NotFoundError,
+    StartError,
+    UntrustedServerError,
+)
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator.context import Companion, OperatorRun
 from konverge.operator.options import RunOptions
@@ -30,6 +38,7 @@ from konverge.runtime import Finalizer, OwnerKind, Process, Tenure, tenure_of
 from konverge.runtime.beside import beside
 from konverge.runtime.blocked_loop import BlockedLoopWatchdog
 from konverge.runtime.process import Service
+from konverge.runtime.start import StartSteps, describe_failure
 from konverge.runtime.tracing import Tracing
 from konverge.runtime.webhooks import register, unregister
 
@@ -77,6 +86,7 @@ def new_process(
         writing_services=run.writing_services(),
         observe=lambda name, workers: None if run.metrics is None else run.metrics.controller(name),
         tracer=run.tracing,
+        start=run.start,
     )
 
 
@@ -89,6 +99,8 @@ class _Run:
         self._registered = registered
         self._options = options
         self._clock = clock
+        self._entropy = entropy
+        self.start = StartSteps(clock=clock, entropy=entropy, timeout=options.start_timeout)
         self.metrics: Metrics | None = None
         if options.serving is not None and options.serving.serves_metrics:
             from konverge.runtime.serving import Metrics
@@ -234,7 +246,8 @@ class _Run:
 
     @asynccontextmanager
     async def _serving_webhooks(self, server: WebhookServer) -> AsyncIterator[None]:
-        async with server:
+        async with AsyncExitStack() as stack:
+            await self.start.run_step("starting the webhook server", partial(stack.enter_async_context, server))
             if self.metrics is not None:
                 self.metrics.add_certificate(server.certificate)
             if not self._options.registers_webhooks:
@@ -242,7 +255,7 @@ class _Run:
                 return
             try:
                 applied = self._webhook_manifests(server)
-                await register(self.client, applied)
+                await self.start.run_step("registering the webhooks", partial(register, self.client, applied))
                 keeping = server.keep_registered(self.client, lambda: self._webhook_manifests(server), applied=applied)
                 async with self._lasting_beside(keeping, "webhooks' manifests"):
                     yield
@@ -282,25 +295,39 @@ class _Run:
 
     @asynccontextmanager
     async def _permission_check(self, process: Process) -> AsyncIterator[None]:
-        """Say what the API server would refuse, before the first pass fails by it."""
+        """Say what the API server would refuse, before the first pass fails by it.
+
+        A check that fails holds nothing up: it is repeated in the background.
+        """
+        try:
+            await self._report_missing_permissions()
+        except (ApiError, ConnectionFailedError, KindNotServedError) as error:
+            _log.warning("checking the permissions failed: %s; tried again in the background", describe_failure(error))
+            async with beside(self._check_permissions_again(), name="permission check"):
+                yield
+        else:
+            yield
+
+    async def _check_permissions_again(self) -> None:
+        steps = StartSteps(clock=self._clock, entropy=self._entropy, timeout=self._options.start_timeout)
+        try:
+            await steps.run_step("checking the permissions", self._report_missing_permissions)
+        except (StartError, UntrustedServerError) as error:
+            _log.warning("the permissions are not checked: %s", error)
+
+    async def _report_missing_permissions(self) -> None:
         from konverge.operator.permission_check import missing_permissions
 
         options = self._options
-        permissions = permissions_of(self._registered.declaration, options.facilities)
-        try:
-            missing = await missing_permissions(
-                self.client,
-                permissions,
-                role=self._registered.name,
-                home=options.home,
-                namespaces=options.namespaces,
-            )
-        except (ApiError, ConnectionFailedError) as error:
-            _log.warning("permissions could not be checked: %s", error)
-        else:
-            for one in missing:
-                _log.error("%s", one)
-        yield
+        missing = await missing_permissions(
+            self.client,
+            permissions_of(self._registered.declaration, options.facilities),
+            role=self._registered.name,
+            home=options.home,
+            namespaces=options.namespaces,
+        )
+        for one in missing:
+            _log.error("%s", one)
 
 
 class _Observers:

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
 from datetime import timedelta
+from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -32,6 +33,7 @@ from konverge.runtime.passes import current_pass
 from konverge.runtime.reads import Reader, Reads
 from konverge.runtime.routing import OwnedKind, Routing, WatchedKind
 from konverge.runtime.signals import signals_call
+from konverge.runtime.start import StartSteps
 from konverge.runtime.tenure import Part, Tenure
 from konverge.runtime.upkeep import Upkeep
 
@@ -71,6 +73,7 @@ class Process:
         writing_services: What writes in the name of the operator: it stops before the right to reconcile is given back.
         observe: Makes what hears of the controller of that name and so many workers; None hears nothing.
         tracer: Wraps each pass in a span.
+        start: Runs the steps of the start, and tries them again; as long as `DEFAULT_START_TIMEOUT` when not given.
     """
 
     def __init__(
@@ -90,6 +93,7 @@ class Process:
         writing_services: Sequence[Service] = (),
         observe: Callable[[str, int], ControllerObserver | None] = lambda name, workers: None,
         tracer: PassTracer | None = None,
+        start: StartSteps | None = None,
     ) -> None:
         self._kinds = tuple(kinds)
         self._watches = tuple(watches)
@@ -115,6 +119,8 @@ class Process:
             client, namespaces=namespaces, options=cache_options, keep=self._routing.keeps, clock=clock, entropy=entropy
         )
         """What is held in memory."""
+        self.start = start or StartSteps(clock=clock, entropy=entropy)
+        """Runs the steps of the start."""
         self._clients = CachedClients(client, self.informers, self._reads, self._routing, clock, namespaces=namespaces)
         self._upkeep = Upkeep(self._clients, self._routing, clock=clock)
 
@@ -138,7 +144,7 @@ class Process:
 
         Raises:
             ConfigurationError: There is nothing to reconcile.
-            KonvergeError: The owners cannot be listed.
+            konverge.errors.StartError: The owners cannot be listed, and the time limit of the start has passed.
         """
         if not self._kinds:
             raise ConfigurationError("the operator has nothing to do: register a custom resource")
@@ -253,7 +259,10 @@ class Process:
         async with AsyncExitStack() as stack:
             for service in self._services:
                 await stack.enter_async_context(service(self))
-            mappings = [await self.client.mapping(kind.gvk) for kind in self._kinds]
+            mappings = [
+                await self.start.run_step(f"discovery of {kind.gvk}", partial(self.client.mapping, kind.gvk))
+                for kind in self._kinds
+            ]
             owned = [
                 OwnedKind(mapping.gvk, mapping.namespaced, kind.when)
                 for mapping, kind in zip(mappings, self._kinds, strict=True)
@@ -263,7 +272,9 @@ class Process:
                 self.informers.add_index(gvk, name, values_of)
             await stack.enter_async_context(self.informers)
             await stack.enter_async_context(self._upkeep)
-            await self._upkeep.start((kind.gvk for kind in self._kinds), (watch.gvk for watch in self._watches))
+            await self._upkeep.start(
+                (kind.gvk for kind in self._kinds), (watch.gvk for watch in self._watches), self.start
+            )
             # Nothing is awaited from here to the subscription: what is held is queued, what comes later is told.
             for kind in self._kinds:
                 owners = self._owners[kind.gvk] = Owners(kind, self._clients, self._tenure)

@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Coroutine, Iterable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from konverge.runtime.cached_client import CachedClients
 from konverge.runtime.owners import OwnerKind
 from konverge.runtime.reads import Reader
 from konverge.runtime.routing import Routing
+from konverge.runtime.start import StartSteps
 
 __all__ = ["Upkeep"]
 
@@ -69,25 +71,23 @@ class Upkeep:
         else:
             await self._group.__aexit__(None, None, None)
 
-    async def start(self, owners: Iterable[GroupVersionKind], watched: Iterable[GroupVersionKind]) -> None:
+    async def start(
+        self, owners: Iterable[GroupVersionKind], watched: Iterable[GroupVersionKind], steps: StartSteps
+    ) -> None:
         """Start the informers of these kinds, and wait until they are synced.
 
         Args:
             owners: The kinds of owners.
             watched: What else is watched; a kind that is not served is started as soon as it is.
+            steps: Tries again what fails.
 
         Raises:
-            konverge.errors.KonvergeError: One of them cannot be listed.
+            konverge.errors.StartError: One of them cannot be listed, and the time limit of the start has passed.
         """
         for gvk in owners:
-            await self._clients.started(gvk)
+            await steps.run_step(f"listing {gvk}", partial(self._clients.started, gvk))
         for gvk in dict.fromkeys(watched):
-            try:
-                await self._clients.started(gvk)
-            except KindNotServedError as error:
-                _log.info("%s is watched as soon as it is served: %s", gvk, error)
-                self._routing.open(gvk)
-                self._keep(self._watch_when_served(gvk), f"watch {gvk} when it is served")
+            await steps.run_step(f"listing {gvk}", partial(self._start_watched, gvk))
 
     def stop_unread(self) -> None:
         """Stop, from now on, the informers of kinds that nobody reads any more."""
@@ -100,6 +100,14 @@ class Upkeep:
     def stay_warm(self) -> None:
         """Hold the kinds that are read now, even if nobody reads them any more."""
         self._warm |= self._reads.kinds()
+
+    async def _start_watched(self, gvk: GroupVersionKind) -> None:
+        try:
+            await self._clients.started(gvk)
+        except KindNotServedError as error:
+            _log.info("%s is watched as soon as it is served: %s", gvk, error)
+            self._routing.open(gvk)
+            self._keep(self._watch_when_served(gvk), f"watch {gvk} when it is served")
 
     def _keep(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self._tasks.append(self._group.create_task(work, name=name))

@@ -137,7 +137,7 @@ def readyz_checks(sources: Sources, freshness: timedelta = DEFAULT_FRESHNESS) ->
     """
     checks = [
         Check("ping", lambda: None),
-        Check("started", lambda: None if sources.is_started() else "the owners have not been listed yet"),
+        Check("started", lambda: _started(sources)),
         Check("informers-synced", lambda: _synced(sources.informers())),
         Check("informers-fresh", lambda: _fresh(sources.informers(), freshness.total_seconds())),
         Check("shutdown", lambda: "the operator is stopping" if sources.is_stopping() else None),
@@ -146,6 +146,14 @@ def readyz_checks(sources: Sources, freshness: timedelta = DEFAULT_FRESHNESS) ->
     if webhooks is not None:
         checks.append(Check("webhooks", lambda: webhooks() or None))
     return checks
+
+
+def _started(sources: Sources) -> Verdict:
+    if sources.is_started():
+        return None
+    # The step alone: what the server has answered is not for everybody.
+    step = sources.start_waits_for()
+    return "the owners have not been listed yet" + (f"; {step} has failed, and is tried again" if step else "")
 
 
 def _tasks(sources: Sources) -> Verdict:

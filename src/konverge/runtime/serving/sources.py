@@ -148,6 +148,14 @@ class ObservedInformers(Protocol):
         """Those that have been started."""
 
 
+class ObservedStart(Protocol):
+    """The start of a process."""
+
+    @property
+    def waiting_for(self) -> str:
+        """The step that has failed and will be tried again; empty when there is none."""
+
+
 class ObservedProcess(Protocol):
     """A run of an operator; `konverge.runtime.Process` is one."""
 
@@ -162,6 +170,10 @@ class ObservedProcess(Protocol):
     @property
     def is_stopping(self) -> bool:
         """Whether it has been told to stop."""
+
+    @property
+    def start(self) -> ObservedStart:
+        """Its start."""
 
 
 def _none() -> tuple[()]:
@@ -195,6 +207,7 @@ class Sources:
         tasks: The tasks that must run for as long as the operator does.
         webhooks_problem: Why admission requests are not answered, empty when they are; None without webhooks.
         sections: Further sections of the debug page, by title: rows of a table, read in the event loop.
+        start_waits_for: The step of the start that has failed and will be tried again; empty when there is none.
         is_started: Whether the operator has listed its owners and started its controllers (or stands by).
         is_stopping: Whether it has been told to stop.
     """
@@ -205,6 +218,7 @@ class Sources:
     tasks: Callable[[], Iterable[asyncio.Task[Any]]] = _none
     webhooks_problem: Callable[[], str] | None = None
     sections: Callable[[], Mapping[str, Callable[[], list[dict[str, Any]]]]] = _no_sections
+    start_waits_for: Callable[[], str] = str
     is_started: Callable[[], bool] = _is_so
     is_stopping: Callable[[], bool] = _is_not_so
 
@@ -214,6 +228,7 @@ class Sources:
         return cls(
             controllers=lambda: process.controllers.values(),  # noqa: PLW0108  # what it gives later is another
             informers=lambda: process.informers.running.values(),  # noqa: PLW0108
+            start_waits_for=lambda: process.start.waiting_for,
             is_started=lambda: bool(process.controllers),
             is_stopping=lambda: process.is_stopping,
         )
