@@ -204,3 +204,13 @@ def expired_certificate() -> tuple[bytes, bytes]:
     unprotected = serialization.NoEncryption()
     pem, pkcs8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
     return certificate.public_bytes(pem), key.private_bytes(pem, pkcs8, unprotected)
+
+
+@pytest.mark.parametrize("text", ["metadata:\n  name: a\n  name: b\n", '{"kind": "A",\n"a": {\n"name": 1, "name": 2}}'])
+def test_a_manifest_with_a_field_twice_is_refused_with_its_line(
+    konverge: Konverge, operator_file: Path, tmp_path: Path, text: str
+) -> None:
+    file = tmp_path / "owner.yaml"
+    file.write_text(text)
+    done = konverge("preview", operator_file, file)
+    check_one_line(done, 3, f"{file}: no YAML: a field stands twice", "line 3")

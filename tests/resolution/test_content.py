@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+import yaml
 
 from konverge.resolution import MAX_CONTENT_BYTES, Reason, ResolutionError
 from konverge.resolution.content import AllowedKinds, check_content
@@ -54,6 +57,90 @@ def test_a_secret_is_never_a_definition() -> None:
     for data in (secret, listed, listed.replace(b"List", b"SecretList")):
         for allowed in (AllowedKinds(), AllowedKinds(("Secret", "List"))):
             assert refused(data, allowed).reason is Reason.UNSUPPORTED_CONTENT
+
+
+SECRET = "{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {password: aHVudGVyMg==}}"
+
+
+@pytest.mark.parametrize(
+    ("what", "text"),
+    [
+        ("another case", SECRET.replace("Secret", "secret")),
+        ("another case", SECRET.replace("Secret", "SECRET")),
+        ("the plural", SECRET.replace("Secret", "secrets")),
+        ("a letter that looks alike", SECRET.replace("Secret", "\u0405ecret")),
+        ("a letter without width", SECRET.replace("Secret", "'Secret\u200b'")),
+        ("a blank", SECRET.replace("Secret", "'Secret '")),
+        ("a group for the core", SECRET.replace("v1", "core/v1", 1)),
+        ("another case of the version", SECRET.replace("v1", "V1", 1)),
+        ("no group before the slash", SECRET.replace("v1", "/v1", 1)),
+        ("a second slash", SECRET.replace("v1", "a/b/v1", 1)),
+        ("another version", SECRET.replace("v1", "v2", 1)),
+        ("a field in another case", SECRET.replace("kind: Secret", "kind: ConfigMap, Kind: Secret")),
+        ("a list of one kind", f"{{apiVersion: v1, kind: PodList, items: [{SECRET}]}}"),
+        ("a list in another case", f"{{apiVersion: v1, kind: podlist, items: [{SECRET}]}}"),
+        ("a bare list in another case", f"{{apiVersion: v1, kind: list, items: [{SECRET}]}}"),
+        ("a list of a custom kind", f"{{apiVersion: a.example/v1, kind: BoxList, items: [{SECRET}]}}"),
+        ("a list in a list", "{apiVersion: v1, kind: PodList, items: [{apiVersion: v1, kind: List, items: []}]}"),
+        (
+            "a list in a list of lists",
+            "{apiVersion: a.example/v1, kind: BoxList, items: [{apiVersion: a.example/v1, kind: BoxList, items: "
+            f"[{{apiVersion: v1, kind: ConfigMap}}, {SECRET}]}}]}}",
+        ),
+        ("items in another case", f"{{apiVersion: v1, kind: PodList, Items: [{SECRET}]}}"),
+        ("a list of Secrets", "{apiVersion: v1, kind: secretlist, items: [{metadata: {name: a}}]}"),
+    ],
+)
+@pytest.mark.parametrize("form", ["yaml", "json"])
+@pytest.mark.parametrize("rules", [(), ("Secret", "PodList", "BoxList.a.example", "ConfigMap")])
+def test_what_some_reader_takes_for_a_secret_is_none_either(
+    what: str, text: str, form: str, rules: tuple[str, ...]
+) -> None:
+    data = text.encode() if form == "yaml" else json.dumps(yaml.safe_load(text)).encode()
+    error = refused(data, AllowedKinds(rules))
+    assert error.reason is Reason.UNSUPPORTED_CONTENT, what
+    assert "aHVudGVyMg" not in str(error)
+
+
+def test_the_object_of_a_list_that_is_refused_is_named() -> None:
+    listed = f"{{apiVersion: v1, kind: PodList, items: [{{metadata: {{name: a}}}}, {SECRET}]}}"
+    assert "the content has items[1], which is of a kind that may not be fetched" in refused(listed.encode()).message
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        ("{apiVersion: v1, kind: PodList, items: [{metadata: {name: a}}]}", ("PodList",)),
+        ("{apiVersion: v1, kind: PodList, items: [{apiVersion: v1, kind: Pod}]}", ("PodList",)),
+        (
+            "{apiVersion: shop.example/v1, kind: PriceList, items: [{name: a, price: 3}, b]}",
+            ("PriceList.shop.example",),
+        ),
+        ("{apiVersion: shop.example/v1, kind: Secret}", ()),
+        ("{apiVersion: shop.example/v1, kind: Box, spec: {template: {apiVersion: v1, kind: Secret}}}", ()),
+    ],
+)
+def test_what_only_has_a_list_or_a_secret_in_its_name_is_a_definition(text: str, rules: tuple[str, ...]) -> None:
+    assert check_content(text.encode(), AllowedKinds(rules)) == yaml.safe_load(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('{"apiVersion": "v1",\n"kind": "ConfigMap",\n"kind": "Task"}', 3),
+        ('{"apiVersion": "v1",\n"kind": "ConfigMap",\n"\\u006bind": "Task"}', 3),
+        ("apiVersion: v1\nkind: Task\nspec:\n  steps:\n  - {a: 1}\n  - b:\n      c: 1\n      c: 2\n", 8),
+        ("apiVersion: v1\nkind: Task\nspec: &a {x: 1}\nmore: *a\nlast:\n  'x': 1\n  x: 2\n", 7),
+    ],
+)
+def test_a_field_that_stands_twice_anywhere_is_told_with_its_line(text: str, line: int) -> None:
+    assert f"an error in line {line}: a field stands twice" in refused(text.encode()).message
+
+
+def test_merge_keys_may_bring_what_a_mapping_has_itself_in_whatever_order_they_are_read() -> None:
+    merged = TASK + b"spec:\n  deep:\n    deeper: &a {<<: &b {k: 1}, k: 2}\nother: {<<: *a, k: 3}\n"
+    found = check_content(merged)
+    assert (found["spec"]["deep"]["deeper"], found["other"]) == ({"k": 2}, {"k": 3})
 
 
 @pytest.mark.parametrize(

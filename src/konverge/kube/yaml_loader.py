@@ -3,6 +3,9 @@
 That is neither YAML 1.1 nor 1.2: ``y`` is true, ``1e3`` and ``08`` are numbers, ``1.0`` is 1, and ``12:30`` and
 ``2026-01-31`` are texts. What JSON has no form for (``.nan``, ``!!binary``) is refused.
 
+A field that stands twice in one mapping is refused: which of the two counts differs from one reader to the next, and
+who reviews a file may look at the other one.
+
 `konverge.kube.yaml_depth` comes before it: building the nodes of a text that nests deeply ends the process.
 """
 
@@ -40,12 +43,15 @@ class ObjectLoader(yaml.CSafeLoader):
     """How many levels a document may nest with its aliases written out; one that contains itself has no end."""
     max_nodes: ClassVar[int] = 2_000_000
     """How many nodes it may have with its aliases written out; keys are nodes too."""
+    may_repeat_fields: ClassVar[bool] = False
+    """Whether a field may stand twice in one mapping; the last one counts."""
 
     def construct_document(self, node: yaml.Node) -> Any:
         """The value of a document.
 
         Raises:
             TooManyValuesError: It has more nodes than it may.
+            ObjectYAMLError: A field stands twice.
             yaml.YAMLError: It nests too deeply, or has what the safe loader does not take.
         """
         # Merge keys (``<<``) copy what they name already while the value is made: twelve lines can fill the memory.
@@ -85,6 +91,8 @@ class ObjectLoader(yaml.CSafeLoader):
             raise ObjectYAMLError(problem=problem, problem_mark=node.start_mark)
         count = known.get(id(node))
         if count is None:
+            if isinstance(node, yaml.MappingNode) and not self.may_repeat_fields:
+                self._check_fields(node)
             below = node.value if isinstance(node, yaml.CollectionNode) else []
             parts = [part for entry in below for part in (entry if isinstance(entry, tuple) else (entry,))]
             count = 1
@@ -95,6 +103,17 @@ class ObjectLoader(yaml.CSafeLoader):
                 raise TooManyValuesError(problem=problem, problem_mark=node.start_mark)
             known[id(node)] = count
         return count
+
+    def _check_fields(self, node: yaml.MappingNode) -> None:
+        """Refuse a mapping with a field twice, before merge keys put those of others beside its own."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue  # refused with the mapping's value
+            name = key.value if key.tag == f"{_TAG}merge" else self.field_name(key)
+            if name in seen:
+                raise ObjectYAMLError(problem="a field stands twice", problem_mark=key.start_mark)
+            seen.add(name)
 
 
 class _Number:

@@ -111,6 +111,7 @@ def decode_yaml(body: bytes) -> Any:
 class _Loader(ObjectLoader):
     max_depth = _MAXIMUM_DEPTH
     max_nodes = 2 * _MAXIMUM_VALUES
+    may_repeat_fields = True
 
 
 def check_shape(value: Any) -> None:

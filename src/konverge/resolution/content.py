@@ -6,7 +6,8 @@ here, whoever brought it, and nothing of it is in the message: else a reference 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,17 +21,20 @@ from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.result import MAX_CONTENT_BYTES
 
-__all__ = ["ANY_KIND", "AllowedKinds", "StrictLoader", "check_content"]
+__all__ = ["ANY_KIND", "AllowedKinds", "StrictLoader", "check_content", "is_never_fetched"]
 
 _MAX_NODES = 100_000
 _MAX_DEPTH = 100
-_NEVER = frozenset({"Secret", "SecretList", "List"})
-_MERGE = "tag:yaml.org,2002:merge"
+_NEVER = frozenset({"secret", "secrets", "secretlist", "list"})
+_LIST = "list"
+_KIND = re.compile(r"[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+_API_VERSION = re.compile(r"(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?/)?[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_TYPE_FIELDS = {"apiversion": "apiVersion", "kind": "kind", "items": "items"}
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedKinds:
-    """Which kinds may be fetched. A Secret never may, nor a list, which may have Secrets in it.
+    """Which kinds may be fetched. A Secret never may, nor a bare list, nor a list of some kind with a Secret in it.
 
     Args:
         rules: ``Kind.group`` or ``*.group`` (``Task.tekton.dev``, ``*.tekton.dev``), ``Kind`` for the group without a
@@ -56,7 +60,7 @@ class AllowedKinds:
 
     def allows(self, gvk: GroupVersionKind) -> bool:
         """Tell whether objects of that kind may be fetched."""
-        if gvk.group == "" and gvk.kind in _NEVER:
+        if is_never_fetched(gvk):
             return False
         if not self.rules:
             return True
@@ -67,26 +71,20 @@ class AllowedKinds:
 ANY_KIND = AllowedKinds()
 
 
+def is_never_fetched(gvk: GroupVersionKind) -> bool:
+    """Tell whether it is a Secret or a bare list, or what some reader takes for one.
+
+    That is in any case, and in every group that is none of a custom resource, whose groups have a dot: ``core/v1`` is
+    ``v1`` to some.
+    """
+    return gvk.kind.lower() in _NEVER and "." not in gvk.group
+
+
 class StrictLoader(ObjectLoader):
-    """Loads YAML whose fields stand once each, within the limits of a definition."""
+    """Loads YAML within the limits of a definition."""
 
     max_depth = _MAX_DEPTH
     max_nodes = _MAX_NODES
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """A mapping.
-
-        Raises:
-            ObjectYAMLError: A field stands twice, or its name is none.
-        """
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                name = key.value if key.tag == _MERGE else self.field_name(key)
-                if name in seen:
-                    raise ObjectYAMLError(problem="a field stands twice", problem_mark=key.start_mark)
-                seen.add(name)
-        return super().construct_mapping(node, deep)
 
 
 def check_content(data: bytes, allowed: AllowedKinds = ANY_KIND) -> Object:
@@ -106,16 +104,47 @@ def check_content(data: bytes, allowed: AllowedKinds = ANY_KIND) -> Object:
     found = _document(data)
     if not isinstance(found, dict):
         raise _unsupported("an object with apiVersion and kind", "something else")
+    for place in _refused_kinds(found, allowed):
+        known = ", ".join(allowed.rules) or "any kind but Secrets and lists"
+        what = f"the content has {place}, which" if place else "the content"
+        told = f"{what} is of a kind that may not be fetched; allowed: {known}"
+        raise ResolutionError(Reason.UNSUPPORTED_CONTENT, told)
+    return found
+
+
+def _refused_kinds(found: Object, allowed: AllowedKinds) -> Iterator[str]:
+    """Where there are objects of kinds that may not be fetched: itself, or what it has as a list, at whatever depth.
+
+    Raises:
+        ResolutionError: One has no kind, or can be read as one of another kind.
+    """
+    pending: list[tuple[str, Object, GroupVersionKind | None]] = [("", found, None)]
+    while pending:
+        place, each, implied = pending.pop()
+        gvk = _kind_of(each, implied)
+        # What a list is called after may be in it, where it may be fetched itself.
+        if is_never_fetched(gvk) or (gvk != implied and not allowed.allows(gvk)):
+            yield place
+        items = each.get("items")
+        if gvk.kind.lower().endswith(_LIST) and isinstance(items, list):
+            inner = gvk._replace(kind=gvk.kind[: -len(_LIST)])
+            objects = [(f"{place}.items[{index}]".lstrip("."), item) for index, item in enumerate(items)]
+            pending += [(at, item, inner) for at, item in objects if isinstance(item, dict)]
+
+
+def _kind_of(found: Object, implied: GroupVersionKind | None) -> GroupVersionKind:
+    for name in found:
+        meant = _TYPE_FIELDS.get(name.lower())
+        if meant is not None and name != meant:
+            raise _unsupported(f"a field {meant}", "one that differs from it in its case alone")
+    if implied is not None and "kind" not in found and "apiVersion" not in found:
+        return implied  # a server leaves it out
     api_version, kind = found.get("apiVersion"), found.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str) or not api_version or not kind:
         raise _unsupported("an object with apiVersion and kind", "one without")
-    gvk = GroupVersionKind.parse(api_version, kind)
-    if not allowed.allows(gvk):
-        known = ", ".join(allowed.rules) or "any kind but Secrets and lists"
-        raise ResolutionError(
-            Reason.UNSUPPORTED_CONTENT, f"the content is of a kind that may not be fetched; allowed: {known}"
-        )
-    return found
+    if not _KIND.fullmatch(kind) or not _API_VERSION.fullmatch(api_version):
+        raise _unsupported("names of Kubernetes as apiVersion and kind", "something else")
+    return GroupVersionKind.parse(api_version, kind)
 
 
 def _document(data: bytes) -> Any:

@@ -97,7 +97,7 @@ class _Reading:
         try:
             text = file.read_bytes().decode("utf-8-sig")
             check_yaml_depth(text)
-            return yaml.load(text, Loader=_Loader)
+            return yaml.load(text, Loader=ObjectLoader)
         except FileNotFoundError:
             self.mistakes.append(f"{begin}there is no file {file}")
         except yaml.MarkedYAMLError as error:
@@ -172,16 +172,3 @@ class _Reading:
         fields = self.fields(found, path, _EXPECTATION_FIELDS, ("mutation",))
         name = self.text(fields.get("mutation", ""), f"{path}.mutation")
         return (name, self.text(fields["for"], f"{path}.for")) if "for" in fields else name
-
-
-class _Loader(ObjectLoader):
-    """With no field twice in one mapping."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """The value of a mapping."""
-        seen: set[str] = set()
-        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-            if key.value in seen:
-                raise yaml.MarkedYAMLError(problem=f"field {key.value!r} is there twice", problem_mark=key.start_mark)
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
