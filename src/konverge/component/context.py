@@ -148,6 +148,11 @@ class ReconcileContext:
         self._objects.update((identity, (component, is_applied)) for identity, is_applied in objects.items())
         return ""
 
+    @property
+    def staged_types(self) -> frozenset[str]:
+        """The types of the conditions that were staged in this pass."""
+        return frozenset(self._staged_types)
+
     def stage(self, condition: Condition) -> Condition:
         """Put a condition on the owner in memory and remember that its type is ours; returns it as stored."""
         self._staged_types.add(condition.type)

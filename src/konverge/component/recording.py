@@ -14,8 +14,8 @@ __all__ = ["ApplyMetrics", "ConditionMetrics", "EventRecorder", "ResourceObserve
 class EventRecorder(Protocol):
     """What records Kubernetes events; it must not wait for the network.
 
-    All events are Normal and tell what was done. What goes wrong is in the condition, which is there for as long as it
-    is wrong; an event would be repeated with each try.
+    All events of a component are Normal and tell what was done. What goes wrong is in the condition, which is there for
+    as long as it is wrong; an operator reports it by Warning events besides (`konverge.operator`).
     """
 
     def event(self, owner: Object, *, reason: str, message: str, action: str, related: Object | None = None) -> None:

@@ -6,7 +6,7 @@ the owner, makes the context, reports an owner that cannot be read.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Generic, TypeAlias, TypeVar
@@ -27,6 +27,7 @@ from konverge.crd import decode
 from konverge.errors import BuildError, DecodeError, ReconcileError, describe
 from konverge.kube import Condition, GroupVersionKind, Object, remove_condition
 from konverge.operator.context import OperatorRun, OwnerContext
+from konverge.operator.reporting import OwnerEvents
 from konverge.runtime import CachedClient, FailedPassError, Result
 
 __all__ = [
@@ -62,6 +63,7 @@ class OwnerPass(Generic[T]):
         condition_type: The condition through which an owner that cannot be decoded is reported.
         events: Where events go; None records none.
         metrics: Where conditions are counted; None counts none.
+        owner_events: Where changes of conditions are reported; None reports none.
         applies: Where the fate of components' resources is counted; None counts none.
         time_limit: How long each of the author's synchronous functions may take; None is without a limit.
         run: The run that the passes belong to.
@@ -75,6 +77,7 @@ class OwnerPass(Generic[T]):
     condition_type: str
     events: EventRecorder | None = None
     metrics: ConditionMetrics | None = None
+    owner_events: OwnerEvents | None = None
     applies: ApplyMetrics | None = None
     time_limit: TimeLimit | None = None
     run: OperatorRun | None = None
@@ -103,6 +106,7 @@ class OwnerPass(Generic[T]):
             time_limit=self.time_limit,
             run=self.run,
         )
+        before = _reasons(owner)
         try:
             typed = decode(self.cls, owner)
         except DecodeError as error:
@@ -117,11 +121,23 @@ class OwnerPass(Generic[T]):
         try:
             result = await self.reconciler(typed, ctx)
         except Exception as error:
+            self._report_conditions(ctx, before, has_failed=True)
             if ctx.wake_after is None:
                 raise
             # What failed may be one component, and what waits for the end of its grace another.
             raise FailedPassError(error, ctx.wake_after) from error
+        self._report_conditions(ctx, before, has_failed=False)
         return None if self.ends and result is None else _sooner(result, ctx.wake_after)
+
+    def _report_conditions(self, ctx: OwnerContext, before: Mapping[str, str], *, has_failed: bool) -> None:
+        """Report the reasons that the pass has changed, but for the summary's, which says it again."""
+        if self.owner_events is None:
+            return
+        now = _reasons(ctx.owner)
+        for condition_type in sorted(ctx.staged_types - {self.condition_type}):
+            earlier, condition = before.get(condition_type, ""), ctx.condition(condition_type)
+            if condition is not None and now.get(condition_type) != earlier:
+                self.owner_events.changed(ctx.owner, condition, earlier, has_failed=has_failed)
 
 
 def components_reconciler(
@@ -216,6 +232,13 @@ def check_condition_type(component: Component, earlier: Sequence[Component], sum
 
 def _failed(ctx: ReconcileContext, condition_type: str, message: str) -> Condition:
     return Condition(condition_type, "False", Status.ERROR, message, ctx.owner_generation)
+
+
+def _reasons(owner: Object) -> dict[str, str]:
+    """The reasons of the owner's conditions by type, as far as they are texts: anybody may write one."""
+    listed = (owner.get("status") or {}).get("conditions") or ()
+    found = {each.get("type"): each.get("reason") for each in listed if isinstance(each, dict)}
+    return {kind: reason for kind, reason in found.items() if isinstance(kind, str) and isinstance(reason, str)}
 
 
 def _raise_all(errors: Sequence[Exception]) -> None:

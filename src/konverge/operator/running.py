@@ -34,6 +34,7 @@ from konverge.operator.options import RunOptions
 from konverge.operator.permissions import permissions_of
 from konverge.operator.reconciling import OwnerPass, Reconciler, component_kinds
 from konverge.operator.registered import Registered, Registration
+from konverge.operator.reporting import OwnerEvents
 from konverge.runtime import Finalizer, OwnerKind, Process, Tenure, tenure_of
 from konverge.runtime.beside import beside
 from konverge.runtime.blocked_loop import BlockedLoopWatchdog
@@ -147,6 +148,7 @@ class _Run:
             timeout=registration.timeout,
             finalizer=finalizer,
             when=registration.when,
+            reporter=None if self._events is None else OwnerEvents(self._events),
             forget=None if metrics is None else lambda key: metrics.conditions.forget(definition.gvk, key),
             kinds_of=(lambda owner: component_kinds(cls, factories, owner, self._limit)) if factories else None,
         )
@@ -186,6 +188,7 @@ class _Run:
             events=events,
             metrics=metrics,
             applies=applies,
+            owner_events=None if self._events is None else OwnerEvents(self._events),
             time_limit=self._limit,
             run=self._run,
             ends=ends,

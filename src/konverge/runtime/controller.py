@@ -28,7 +28,7 @@ from konverge.errors import (
 )
 from konverge.kube import ObjectKey
 from konverge.runtime.breaker import Breaker, BreakerOptions
-from konverge.runtime.observing import ControllerObserver, Outcome, PassTracer
+from konverge.runtime.observing import ControllerObserver, FailureReporter, Outcome, PassTracer
 from konverge.runtime.passes import Pass, current_pass
 from konverge.runtime.queue import Queue
 
@@ -108,6 +108,7 @@ class Controller:
             refused is tried again every 30 s at least (`konverge.runtime.queue.Queue.failed`).
         breaker: When a key whose passes never come to rest is slowed down.
         observer: Hears what the controller does.
+        reporter: Reports which objects fail; None reports nothing.
         tracer: Wraps each pass in a span.
     """
 
@@ -123,6 +124,7 @@ class Controller:
         backoff: Backoff | None = None,
         breaker: BreakerOptions | None = None,
         observer: ControllerObserver | None = None,
+        reporter: FailureReporter | None = None,
         tracer: PassTracer | None = None,
     ) -> None:
         self.name = name
@@ -133,6 +135,8 @@ class Controller:
         self._entropy = entropy
         self._breaker: Breaker[ObjectKey] = Breaker(breaker)
         self._observer = observer
+        self._reporter = reporter
+        self._reported: set[ObjectKey] = set()
         self._tracer = tracer
         # What last called for each key that waits; a key that only its own timer or back-off calls for has none.
         self._sources: dict[ObjectKey, str] = {}
@@ -264,6 +268,10 @@ class Controller:
             return self._settle_failure(key, error.failure)
         except BaseException as error:  # noqa: BLE001  # also SystemExit and groups of what is no Exception
             return self._settle_failure(key, error)
+        if key in self._reported:
+            self._reported.remove(key)
+            if self._reporter is not None:
+                self._reporter.recovered(key)
         asks_for_another = result is not None and result.requeue_after is not None
         if result is not None and result.requeue_after is not None:
             self._requeue(key, result.requeue_after, result.priority)
@@ -342,6 +350,7 @@ class Controller:
                 "%s %s: reconcile failed, not tried again before a change: %s",
                 self.name, key, describe(error), exc_info=trace, extra=fields,
             )  # fmt: skip
+            self._report(key, error, 1)
             return Outcome.TERMINAL
         seconds = self.queue.failed(key, now, reason=type(error).__name__, is_refused=_is_of_the_cluster(error))
         times = self.queue.failures(key)
@@ -349,9 +358,14 @@ class Controller:
             "%s %s: reconcile failed (in a row: %d), again in %.3g s: %s",
             self.name, key, times, seconds, describe(error), exc_info=trace if times == 1 else None, extra=fields,
         )  # fmt: skip
+        self._report(key, error, times)
         if self._observer is not None:
             self._observer.retried()
         return Outcome.TIMEOUT if isinstance(error, _TooSlowError) else Outcome.ERROR
+
+    def _report(self, key: ObjectKey, error: BaseException, times: int) -> None:
+        if self._reporter is not None and self._reporter.failed(key, error, times):
+            self._reported.add(key)
 
 
 def _checked(result: object) -> Result | None:

@@ -26,6 +26,16 @@ class Outcome(Enum):
     ABANDONED = "abandoned"  # cancelled, because the right to reconcile the key was lost
 
 
+class FailureReporter(Protocol):
+    """Reports on objects whose passes fail; it must neither wait nor raise."""
+
+    def failed(self, key: ObjectKey, error: BaseException, times: int) -> bool:
+        """A pass has failed, so many `times` in a row; tells whether that was reported."""
+
+    def recovered(self, key: ObjectKey) -> None:
+        """A pass has succeeded after a failure that was reported."""
+
+
 class ControllerObserver(Protocol):
     """Hears what one controller does."""
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from konverge.cache import Informer
 from konverge.errors import NotFoundError, describe
@@ -18,12 +18,22 @@ from konverge.runtime.reads import Reader
 from konverge.runtime.tenure import Tenure
 from konverge.runtime.terminating import TerminatingNamespaces
 
-__all__ = ["Finalizer", "OwnerKind", "Owners", "ReconcileOwner"]
+__all__ = ["Finalizer", "OwnerKind", "OwnerReporter", "Owners", "ReconcileOwner"]
 
 _log = logging.getLogger("konverge.runtime")
 
 ReconcileOwner: TypeAlias = Callable[[Object, CachedClient], Awaitable[Result | None]]
 """One pass: the owner as it was read, and the client to read and write with."""
+
+
+class OwnerReporter(Protocol):
+    """Reports on owners whose passes fail; it must neither wait nor raise."""
+
+    def failed(self, owner: Object, error: BaseException, times: int) -> bool:
+        """A pass has failed, so many `times` in a row; tells whether that was reported."""
+
+    def recovered(self, owner: Object) -> None:
+        """A pass has succeeded after a failure that was reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,7 @@ class OwnerKind:
         timeout: How long a pass may take.
         finalizer: What has to be done before an owner may go; None for nothing.
         when: Which of an owner's own changes call for a pass; None for all.
+        reporter: Reports which owners fail; None reports nothing.
         forget: Is told of an owner that is gone, or not ours any more; None when nobody needs to know.
         kinds_of: Names the kinds that the passes over an owner will read, as far as that can be told; it never raises.
     """
@@ -65,6 +76,7 @@ class OwnerKind:
     timeout: timedelta = DEFAULT_TIMEOUT
     finalizer: Finalizer | None = None
     when: Predicate | None = None
+    reporter: OwnerReporter | None = None
     forget: Callable[[ObjectKey], None] | None = None
     kinds_of: Callable[[Object], Iterable[GroupVersionKind]] | None = None
 
@@ -85,6 +97,19 @@ class Owners:
         self._taken_over: set[ObjectKey] = set()
         self._terminating: dict[ObjectKey, TerminatingNamespaces] = {}
 
+    # What the controller reports (`konverge.runtime.observing.FailureReporter`).
+
+    def failed(self, key: ObjectKey, error: BaseException, times: int) -> bool:
+        """Report that a pass over the owner of that key has failed, if there still is one, and it is ours."""
+        owner = self._our_owner(key)
+        return owner is not None and self.kind.reporter is not None and self.kind.reporter.failed(owner, error, times)
+
+    def recovered(self, key: ObjectKey) -> None:
+        """Report that a pass has succeeded again; for an owner that is being deleted, none has."""
+        owner = self._our_owner(key)
+        if owner is not None and not is_deleting(owner) and self.kind.reporter is not None:
+            self.kind.reporter.recovered(owner)
+
     def existing(self) -> list[ObjectKey]:
         """The keys of all owners that there are and that are ours."""
         return [meta.key for meta in self._informer.store.all_metadata() if self._is_ours(meta.uid)]
@@ -100,9 +125,7 @@ class Owners:
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """One pass over the owner of that key, if there is one, and it is ours."""
         reader = Reader(self.kind.gvk, key)
-        reads, store = self._clients.reads, self._informer.store
-        meta = store.metadata(key)
-        owner = None if meta is None or not self._is_ours(meta.uid) else store.get(key)
+        reads, owner = self._clients.reads, self._our_owner(key)
         if owner is None or (is_deleting(owner) and not self._is_finalized_here(owner)):
             reads.forget(reader)
             self._taken_over.discard(key)
@@ -184,6 +207,12 @@ class Owners:
             await client.patch(self.kind.gvk, key, body, patch_type="merge")
         except NotFoundError:
             return  # somebody has taken the finalizer away by hand
+
+    def _our_owner(self, key: ObjectKey) -> Object | None:
+        """The owner of that key, if there is one, and it is ours."""
+        store = self._informer.store
+        meta = store.metadata(key)
+        return None if meta is None or not self._is_ours(meta.uid) else store.get(key)
 
     def _is_ours(self, uid: str) -> bool:
         return self._tenure is None or self._tenure.is_ours(uid)

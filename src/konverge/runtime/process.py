@@ -305,6 +305,7 @@ class Process:
             workers=kind.workers,
             timeout=kind.timeout,
             observer=self._observe(kind.name, kind.workers),
+            reporter=owners,
             tracer=self._tracer,
         )
 
