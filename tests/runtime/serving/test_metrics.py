@@ -368,6 +368,7 @@ async def test_webhooks_and_resources_are_counted() -> None:
     hooks.started("/validate")
     hooks.started("/validate")
     hooks.finished("/validate", 200, seconds=0.02)
+    hooks.refused("BadRequest")
     metrics.resources.applied(
         "webapp", owner_kind="WebApp", component="frontend", resource="deployment", kind="Deployment", operation="none"
     )
@@ -375,6 +376,7 @@ async def test_webhooks_and_resources_are_counted() -> None:
     assert value(metrics, "controller_runtime_webhook_requests_in_flight", webhook="/validate") == 1
     assert value(metrics, "controller_runtime_webhook_requests_total", webhook="/validate", code="200") == 1
     assert value(metrics, "controller_runtime_webhook_requests_total", webhook="/validate", code="500") == 0
+    assert value(metrics, "konverge_webhook_refused_requests_total", reason="BadRequest") == 1
     resource = {"controller": "webapp", "owner_kind": "WebApp", "component": "frontend", "resource": "deployment"}
     assert value(metrics, "konverge_resource_apply_total", kind="Deployment", operation="none", **resource) == 1
 

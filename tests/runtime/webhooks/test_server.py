@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -12,7 +14,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError
+from konverge.runtime.limited_log import LimitedLog
 from konverge.runtime.webhooks import AdmissionReview, Hooks, Limits, Verdict, WebhookOptions, WebhookServer
 from konverge.runtime.webhooks.server import answer_seconds
 from tests.runtime.webhooks.questions import a_hook, an_admission, response, sent
@@ -26,6 +30,13 @@ JSON = {"content-type": "application/json"}
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+class SteppedClock(SystemClock):
+    seconds = 0.0
+
+    def monotonic(self) -> float:
+        return self.seconds
 
 
 class Gate:
@@ -55,6 +66,7 @@ class Gate:
 class Recorder:
     def __init__(self) -> None:
         self.codes: list[int] = []
+        self.refusals: Counter[str] = Counter()
         self.started_count = 0
 
     def started(self, webhook: str) -> None:
@@ -64,6 +76,9 @@ class Recorder:
     def finished(self, webhook: str, code: int, *, seconds: float) -> None:
         assert seconds >= 0
         self.codes.append(code)
+
+    def refused(self, reason: str) -> None:
+        self.refusals[reason] += 1
 
 
 @asynccontextmanager
@@ -114,6 +129,55 @@ async def test_what_is_no_question_is_told_so(path: str, body: bytes, headers: A
 
     assert found == status
     assert told in answer
+
+
+async def test_all_bad_requests_are_counted_by_reason_and_few_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    recorder = Recorder()
+    plain = {"content-type": "text/plain"}
+    async with serving(observer=recorder, limits=Limits(admission_bytes=1000)) as (server, session):
+        for _ in range(60):
+            await ask(session, body=b"{}")
+            await ask(session, body=b"x" * 2000)
+            await ask(session, body=b"{}", **plain)
+            await ask(session, "/validate/other", b"{}")
+            async with session.get(PATH) as answer:
+                assert answer.status == 405
+        for _ in range(60):
+            assert await say(server, b"no HTTP\r\n\r\n") == b"HTTP/1.0 400 Bad Request\r\n"
+
+    reasons = ["BadRequest", "RequestEntityTooLarge", "UnsupportedMediaType", "NotFound", "MethodNotAllowed", "NotHTTP"]
+    assert recorder.refusals == dict.fromkeys(reasons, 60)
+    warnings = [record.getMessage() for record in caplog.records if record.name == "konverge.webhooks"]
+    assert [line.partition(":")[0] for line in warnings[:6]] == [
+        *(f"a request was answered {code}" for code in (400, 413, 415, 404, 405, 400)),
+    ]
+    assert warnings[6:] == [f"{reason}: 59 more were not logged" for reason in reasons]
+
+
+def test_a_warning_is_logged_once_a_minute_with_the_number_of_those_that_were_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = SteppedClock()
+    log = LimitedLog(logging.getLogger("konverge.webhooks"), clock)
+
+    for number in range(1800):
+        clock.seconds = number / 10
+        log.add_warning("BadRequest", "a request was answered 400")
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "a request was answered 400",
+        "a request was answered 400 (599 more of these were not logged)",
+        "a request was answered 400 (599 more of these were not logged)",
+    ]
+
+
+async def say(server: WebhookServer, text: bytes) -> bytes:
+    context = ssl.create_default_context(cadata=server.endpoint.ca_bundle.decode())
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=context)
+    writer.write(text)
+    line = await reader.readline()
+    writer.close()
+    return line
 
 
 async def test_a_body_that_does_not_say_how_long_it_is_is_cut_off_at_the_limit() -> None:

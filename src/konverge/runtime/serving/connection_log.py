@@ -8,23 +8,32 @@ else, also a mistake of our own that aiohttp caught, is.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from aiohttp.http import HttpProcessingError
 
 __all__ = ["connection_log"]
 
 
-def connection_log(name: str) -> logging.Logger:
+def connection_log(name: str, on_bad_request: Callable[[], None] = lambda: None) -> logging.Logger:
     """The logger for an ``aiohttp.web.AppRunner`` (its `logger`), which passes over what clients did wrong.
 
     Args:
-        name: The logger's name.
+        name: The name of the logger to which everything else goes.
+        on_bad_request: Called for each request that is no HTTP.
     """
-    log = logging.getLogger(name)
-    log.addFilter(_is_no_clients_mistake)  # the same one again is not added
+    heard = logging.getLogger(name)
+
+    def is_for_the_log(record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, HttpProcessingError):
+            on_bad_request()
+            return False
+        return heard.isEnabledFor(record.levelno)
+
+    # One for each server, which is gone with it. Of a connection's first request that is no HTTP, aiohttp speaks in
+    # DEBUG only.
+    log = logging.Logger(name, logging.DEBUG)
+    log.parent = heard
+    log.addFilter(is_for_the_log)
     return log
-
-
-def _is_no_clients_mistake(record: logging.LogRecord) -> bool:
-    error = record.exc_info[1] if record.exc_info else None
-    return not isinstance(error, HttpProcessingError)

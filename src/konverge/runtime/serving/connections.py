@@ -22,6 +22,7 @@ from aiohttp.web_protocol import RequestHandler
 from konverge.cancellation import to_its_end
 from konverge.clock import Clock
 from konverge.runtime.beside import beside
+from konverge.runtime.limited_log import LimitedLog
 
 __all__ = ["Connections", "Presence", "set_up"]
 
@@ -80,6 +81,7 @@ class Connections:
         self._context = context
         self._clock = clock
         self._log = log
+        self._limited_log = LimitedLog(log, clock)
         self._most = most
         self._silent_seconds = silent_seconds
         self._greetings: dict[asyncio.Task[None], None] = {}
@@ -100,7 +102,8 @@ class Connections:
                     connected = await _next_connection(listening)
                 except OSError as problem:
                     # Out of files, most likely, and they may all be ours.
-                    self._log.warning("a connection cannot be accepted now: %s", problem.strerror or problem)
+                    told = f"a connection cannot be accepted now: {problem.strerror or problem}"
+                    self._limited_log.add_warning("connections that could not be accepted", told)
                     self._hang_up_on_one()
                     await self._clock.sleep(_NO_FILES_SECONDS)
                     continue

@@ -165,6 +165,12 @@ WEBHOOK_IN_FLIGHT = Family(
 
 BUILD = Family("konverge_build_info", "gauge", "Always 1; which konverge runs", ("version",))
 
+WEBHOOK_REFUSED = Family(
+    "konverge_webhook_refused_requests_total",
+    "counter",
+    "Requests of webhooks that no handler was asked for",
+    ("reason",),
+)
 DELAYED = Family("konverge_queue_delayed", "gauge", "Keys that wait for a time still to come", _QUEUE)
 EVENT_TO_RECONCILE = Family(
     "konverge_event_to_reconcile_seconds",

@@ -18,6 +18,7 @@ class WebhookMetrics:
         self._seconds = distributions(families.WEBHOOK_SECONDS)
         self._requests = numbers(families.WEBHOOK_REQUESTS)
         self._in_flight = numbers(families.WEBHOOK_IN_FLIGHT)
+        self._refused = numbers(families.WEBHOOK_REFUSED)
 
     def expect(self, webhook: str) -> None:
         """Requests for that webhook may come: its series exist from now on, at 0."""
@@ -36,9 +37,13 @@ class WebhookMetrics:
         self._requests.of(webhook, str(code)).value += 1
         self._seconds.of(webhook).observe(seconds)
 
+    def refused(self, reason: str) -> None:
+        """A request was answered without anybody having been asked; the reason is one of few."""
+        self._refused.of(reason).value += 1
+
     def read(self) -> list[FamilySample]:
         """All of them now."""
-        return [self._seconds.read(), self._requests.read(), self._in_flight.read()]
+        return [self._seconds.read(), self._requests.read(), self._in_flight.read(), self._refused.read()]
 
 
 class ResourceMetrics:

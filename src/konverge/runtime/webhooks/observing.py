@@ -15,3 +15,6 @@ class WebhookObserver(Protocol):
 
     def finished(self, webhook: str, code: int, *, seconds: float) -> None:
         """Its answer went out with that HTTP status after so long; 499 when whoever asked went away."""
+
+    def refused(self, reason: str) -> None:
+        """A request was answered without anybody having been asked; the reason is one of few."""

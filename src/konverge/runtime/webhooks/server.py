@@ -13,7 +13,7 @@ import logging
 import re
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -22,6 +22,7 @@ from aiohttp import web
 
 from konverge.clock import Clock
 from konverge.errors import ApiError, TooManyRequestsError
+from konverge.runtime.limited_log import LimitedLog
 from konverge.runtime.serving.addresses import Address, listening_socket
 from konverge.runtime.serving.connection_log import connection_log
 from konverge.runtime.serving.connections import Connections, Presence, set_up
@@ -92,6 +93,7 @@ class WebhookApplication:
         limits: What it takes on at once.
         clock: Measures how long answers take.
         presence: What connections are there for.
+        log: Hears of requests that are refused, at a limited rate.
         in_flight: How many requests are here, those that wait included.
     """
 
@@ -104,6 +106,7 @@ class WebhookApplication:
         self._room = asyncio.Semaphore(limits.concurrent)
         self._bodies = Bodies(limits.all_bytes)
         self.presence = Presence()
+        self.log = LimitedLog(_log, clock)
         self.in_flight = 0
         # Bodies are read here, each with the limit of its path.
         self.application = web.Application(middlewares=[self._heard])
@@ -142,7 +145,20 @@ class WebhookApplication:
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         self.presence.heard.add(request.protocol)
-        return await handler(request)
+        try:
+            return await handler(request)
+        except web.HTTPClientError as error:  # no webhook has that path, or it is asked by another method
+            self._count_refusal(error.reason.replace(" ", ""), error.status, error.reason)
+            raise
+
+    def refuse_what_is_no_http(self) -> None:
+        """Count a request that aiohttp has answered 400, because it cannot be read."""
+        self._count_refusal("NotHTTP", 400, "it is no HTTP, or its head is too long")
+
+    def _count_refusal(self, reason: str, code: int, message: str) -> None:
+        if self._observer is not None:
+            self._observer.refused(reason)
+        self.log.add_warning(reason, f"a request was answered {code}: {message}")
 
     async def _answer(
         self, request: web.Request, answering: Answering, most_bytes: int, default_seconds: float
@@ -157,6 +173,7 @@ class WebhookApplication:
                 # Its length is that of the body, more or less: it counts as one until the client has it.
                 return await _sent(request, web.Response(body=answer, content_type="application/json"), receive_seconds)
         except ApiError as error:
+            self._count_refusal(error.reason, error.code, str(error))
             return _failure(error)
 
     async def _worked_on(self, answering: Answering, body: bytes, end: float) -> bytes:
@@ -213,7 +230,7 @@ async def served(
     runner = web.AppRunner(
         application.application,
         access_log=None,
-        logger=connection_log("konverge.webhooks.connections"),
+        logger=connection_log("konverge.webhooks.connections", application.refuse_what_is_no_http),
         # Nobody waits for an answer any more: the handler need not go on.
         handler_cancellation=True,
         keepalive_timeout=_IDLE_SECONDS,
@@ -221,19 +238,20 @@ async def served(
         shutdown_timeout=grace_seconds,
     )
     limits = application.limits
-    async with set_up(runner) as server:
-        with await listening_socket(Address(host, port), "the server of the webhooks") as listening:
-            connections = Connections(
-                server,
-                application.presence,
-                context,
-                application.clock,
-                _log,
-                most=limits.connections,
-                silent_seconds=limits.receive_seconds,
-            )
-            async with connections.accepted(listening):
-                yield listening.getsockname()[1]
+    with closing(application.log):
+        async with set_up(runner) as server:
+            with await listening_socket(Address(host, port), "the server of the webhooks") as listening:
+                connections = Connections(
+                    server,
+                    application.presence,
+                    context,
+                    application.clock,
+                    _log,
+                    most=limits.connections,
+                    silent_seconds=limits.receive_seconds,
+                )
+                async with connections.accepted(listening):
+                    yield listening.getsockname()[1]
 
 
 async def _sent(request: web.Request, response: web.Response, seconds: float) -> web.Response:
@@ -253,7 +271,6 @@ async def _healthy(request: web.Request) -> web.Response:
 
 
 def _failure(error: ApiError) -> web.Response:
-    _log.warning("a request was answered %d: %s", error.code, error)
     headers = {}
     if error.retry_after_seconds is not None:
         headers["Retry-After"] = str(int(error.retry_after_seconds))
