@@ -27,6 +27,16 @@ def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
     assert (tmp_path / "config").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("bits", [0o600, 0o640, 0o644])
+def test_one_that_is_there_keeps_its_permission_bits(tmp_path: Path, bits: int) -> None:
+    write_kubeconfig(kubeconfig("http://127.0.0.1:8001", "test"), tmp_path / "config")
+    (tmp_path / "config").chmod(bits)
+
+    write_kubeconfig(kubeconfig("http://127.0.0.1:8002", "test"), tmp_path / "config")
+
+    assert (tmp_path / "config").stat().st_mode & 0o777 == bits
+
+
 def test_one_of_ours_is_replaced(tmp_path: Path) -> None:
     write_kubeconfig(kubeconfig("http://127.0.0.1:8001", "test"), tmp_path / "config")
     write_kubeconfig(kubeconfig("http://127.0.0.1:8002", "test"), tmp_path / "config")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from pathlib import Path
@@ -17,27 +18,32 @@ __all__ = ["kubeconfig", "write_kubeconfig"]
 _PREFIX = "konverge"
 
 
-def kubeconfig(url: str, name: str) -> bytes:
-    """The kubeconfig of a cluster that asks nobody who they are; JSON, which is YAML too.
+def kubeconfig(url: str, name: str, *, authority: bytes = b"", token: str = "") -> bytes:
+    """The kubeconfig of a cluster; JSON, which is YAML too.
 
     Args:
         url: Where the server listens.
         name: What distinguishes the cluster from others on this machine.
+        authority: Who has signed the server's certificate, in PEM; empty without TLS.
+        token: What the server is shown; empty where it asks nobody who they are.
     """
     entry = f"{_PREFIX}-{name}"
+    cluster = {"server": url}
+    if authority:
+        cluster["certificate-authority-data"] = base64.b64encode(authority).decode()
     document = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": entry,
-        "clusters": [{"name": entry, "cluster": {"server": url}}],
-        "users": [{"name": entry, "user": {}}],
+        "clusters": [{"name": entry, "cluster": cluster}],
+        "users": [{"name": entry, "user": {"token": token} if token else {}}],
         "contexts": [{"name": entry, "context": {"cluster": entry, "user": entry, "namespace": "default"}}],
     }
     return json.dumps(document, indent=2).encode()
 
 
 def write_kubeconfig(content: bytes, file: Path) -> None:
-    """Write a kubeconfig that only its owner can read.
+    """Write a kubeconfig that only its owner can read; one that is there already keeps its permission bits.
 
     A file that describes other clusters is left alone: it is the user's own.
 

@@ -11,10 +11,13 @@ import os
 import re
 import shlex
 import signal
+import ssl
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 
 import click
@@ -24,8 +27,9 @@ from konverge.cli.instances import Instance, Record
 from konverge.cli.kubeconfig_file import kubeconfig, write_kubeconfig
 from konverge.cli.program import verbose_option
 from konverge.cli.signals import abort_when, until_told_to_stop
-from konverge.clock import SystemClock, SystemEntropy
+from konverge.clock import Clock, SystemClock, SystemEntropy
 from konverge.errors import ConfigurationError, KonvergeError
+from konverge.runtime.certificates import CERTIFICATE_FILE, KEY_FILE
 
 __all__ = ["local"]
 
@@ -33,6 +37,7 @@ _START_SECONDS = 120.0  # of the real one; the embedded one takes one or two
 _STOP_SECONDS = 15.0
 _POLL_SECONDS = 0.05
 _LOG_TAIL_BYTES = 4_000
+_OF_OTHERS = 0o077
 
 
 @click.group()
@@ -64,25 +69,44 @@ _name_option = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where to write the kubeconfig; a file of its own when not given.",
 )
+@click.option(
+    "--insecure", is_flag=True, help="The embedded cluster without TLS and token: all on this machine may use it."
+)
 @click.option("--foreground", is_flag=True, help="Run until Ctrl-C instead of in the background.")
 @_name_option
 @verbose_option
-def up(real: bool, port: int, kubeconfig_file: Path | None, foreground: bool, instance: Instance) -> None:
-    """Start a cluster and wait until it answers."""
+def up(
+    real: bool, port: int, kubeconfig_file: Path | None, insecure: bool, foreground: bool, instance: Instance
+) -> None:
+    """Start a cluster and wait until it answers.
+
+    It serves HTTPS with a certificate of its own, and asks for a token; both are in the kubeconfig.
+    """
     if real and port:
         raise click.UsageError("--port is for the embedded cluster; the real one takes a free port")
+    if real and insecure:
+        raise click.UsageError("--insecure is for the embedded cluster; the real one always has TLS and certificates")
     kind = "real" if real else "embedded"
     file = kubeconfig_file.absolute() if kubeconfig_file else instance.kubeconfig
     if foreground:
-        asyncio.run(_serve(instance, kind, port, file))
+        asyncio.run(_serve(instance, kind, port, file, insecure=insecure))
         return
-    record = instance.running() or _start_server(instance, kind, port, file)
+    record = instance.running() or _start_server(instance, kind, port, file, insecure=insecure)
     if record.kind != kind:
         raise ConfigurationError(
             f'the cluster "{instance.name}" is running already, and it is {record.kind}: '
             f"stop it with {instance.command('down')}, or choose another --name"
         )
+    if record.url.startswith("http:") != insecure:
+        found = "without TLS and token" if not insecure else "with TLS and a token"
+        raise ConfigurationError(
+            f'the cluster "{instance.name}" is running already, and it is one {found}: '
+            f"stop it with {instance.command('down')}, or choose another --name"
+        )
     click.echo(f'cluster "{instance.name}" ({record.kind}) is up at {record.url}', err=True)
+    if not insecure and Path(record.kubeconfig).stat().st_mode & _OF_OTHERS:
+        told = "others on this machine may read it, and with it use the cluster: chmod 600 mends that"
+        click.echo(f"konverge: {record.kubeconfig}: {told}", err=True)
     click.echo(_export(record))
 
 
@@ -115,14 +139,14 @@ def _export(record: Record) -> str:
     return f"export KUBECONFIG={shlex.quote(record.kubeconfig)}"
 
 
-async def _serve(instance: Instance, kind: str, port: int, file: Path) -> None:
+async def _serve(instance: Instance, kind: str, port: int, file: Path, *, insecure: bool) -> None:
     """Be the server until told to stop; told so while it starts, it gives up.
 
     Raises:
         click.Abort: It was told so before it was ready.
     """
     with instance.held(), until_told_to_stop() as told:
-        cluster = _embedded(instance, port, file) if kind == "embedded" else _real(file)
+        cluster = _embedded(instance, port, file, insecure=insecure) if kind == "embedded" else _real(file)
         async with asyncio.TaskGroup() as starting, AsyncExitStack() as stack:
             interruption = starting.create_task(abort_when(told))
             url = await stack.enter_async_context(cluster)
@@ -136,13 +160,41 @@ async def _serve(instance: Instance, kind: str, port: int, file: Path) -> None:
 
 
 @asynccontextmanager
-async def _embedded(instance: Instance, port: int, file: Path) -> AsyncIterator[str]:
-    from konverge.localcluster import LocalCluster
+async def _embedded(instance: Instance, port: int, file: Path, *, insecure: bool) -> AsyncIterator[str]:
+    from konverge.localcluster import LocalCluster, User
 
-    async with LocalCluster(clock=SystemClock(), entropy=SystemEntropy()) as cluster:
-        url = await cluster.serve(port)
-        write_kubeconfig(kubeconfig(url, instance.name), file)
+    clock, entropy = SystemClock(), SystemEntropy()
+    if insecure:
+        async with LocalCluster(clock=clock, entropy=entropy) as cluster:
+            url = await cluster.serve(port)
+            write_kubeconfig(kubeconfig(url, instance.name), file)
+            yield url
+        return
+    authority, context = _certificate(instance.folder, clock)
+    token = f"{entropy.uid()}{entropy.uid()}".replace("-", "")
+    admin = User("konverge-admin", ("system:masters",))
+    async with LocalCluster(clock=clock, entropy=entropy, tokens={token: admin}, asks_everybody=True) as cluster:
+        url = await cluster.serve(port, context)
+        write_kubeconfig(kubeconfig(url, instance.name, authority=authority, token=token), file)
         yield url
+
+
+def _certificate(folder: Path, clock: Clock) -> tuple[bytes, ssl.SSLContext]:
+    """A certificate of the server's own, for as long as it runs, and who has signed it."""
+    try:
+        from konverge.runtime.webhooks.self_signed import Authority, write_pair
+    except ImportError:
+        raise ConfigurationError(
+            "expected the library cryptography, for the certificate of the cluster, found none: "
+            "pip install 'konverge[local]', or start it with --insecure, open to all on this machine"
+        ) from None
+    authority = Authority("konverge local authority", clock.now())
+    pair = authority.issue(["127.0.0.1", "localhost"], clock.now(), timedelta(days=3650), name="konverge local")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    with tempfile.TemporaryDirectory(dir=folder) as files:  # OpenSSL reads keys from files alone
+        write_pair(Path(files), pair, authority.pair.certificate)
+        context.load_cert_chain(Path(files) / CERTIFICATE_FILE, Path(files) / KEY_FILE)
+    return authority.pair.certificate, context
 
 
 @asynccontextmanager
@@ -157,10 +209,11 @@ async def _real(file: Path) -> AsyncIterator[str]:
         raise ConfigurationError(str(error)) from error
 
 
-def _start_server(instance: Instance, kind: str, port: int, file: Path) -> Record:
+def _start_server(instance: Instance, kind: str, port: int, file: Path, *, insecure: bool) -> Record:
     instance.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     command = [sys.executable, "-m", "konverge", "local", "up", "--foreground", "--name", instance.name]
     command += ["--kubeconfig", str(file)] + (["--real"] if kind == "real" else ["--port", str(port)])
+    command += ["--insecure"] if insecure else []
     with instance.log.open("wb") as log:
         # A session of its own: a Ctrl-C in this terminal, or its end, is not meant for the cluster.
         server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from types import TracebackType
@@ -40,6 +41,7 @@ class LocalCluster:
             over HTTP users show a token, that of a ServiceAccount or one of `tokens`, and a transport within this
             process that shows none is an administrator's.
         tokens: Tokens that are known beforehand, and whose they are.
+        asks_everybody: Whether requests over HTTP without a token are answered 401.
 
     Attributes:
         api: The server's Python interface.
@@ -56,6 +58,7 @@ class LocalCluster:
         history: int = 20_000,
         authorization: Authorization = "none",
         tokens: Mapping[str, User] | None = None,
+        asks_everybody: bool = False,
     ) -> None:
         self._clock = clock
         self._entropy = entropy
@@ -73,7 +76,8 @@ class LocalCluster:
         gate = Gate(
             Tokens(self.api.storage, clock, entropy, tokens or {}),
             AllowsEverything() if is_open else RoleBased(self.api.storage),
-            is_open=is_open,
+            is_open=is_open and not asks_everybody,
+            asks_everybody=asks_everybody,
         )
         self._handler = RequestHandler(
             self.api, clock=clock, entropy=entropy, audit=self.requests, caller=self._caller, gate=gate
@@ -105,11 +109,12 @@ class LocalCluster:
         """
         return InProcessTransport(self._handler, self._clock, user_agent=user_agent)
 
-    async def serve(self, port: int = 0) -> str:
+    async def serve(self, port: int = 0, context: ssl.SSLContext | None = None) -> str:
         """Serve HTTP on loopback until the cluster is left, and answer the URL; a second call answers the same.
 
         Args:
             port: The port, zero for any free one.
+            context: The server's certificate; None for HTTP without TLS.
 
         Raises:
             RuntimeError: The cluster is not running.
@@ -118,5 +123,5 @@ class LocalCluster:
         if self._running is None:
             raise RuntimeError("the cluster is not running: enter it first (async with LocalCluster(...) as cluster)")
         if not self._url:
-            self._url = await self._running.enter_async_context(served(self._handler, port))
+            self._url = await self._running.enter_async_context(served(self._handler, port, context))
         return self._url

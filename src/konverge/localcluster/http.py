@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -23,12 +24,13 @@ _LOOPBACK_NAMES = frozenset({_HOST, "localhost", "::1"})
 
 
 @asynccontextmanager
-async def served(handler: RequestHandler, port: int = 0) -> AsyncIterator[str]:
+async def served(handler: RequestHandler, port: int = 0, context: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """Serve HTTP on loopback while the block runs; gives the URL.
 
     Args:
         handler: What answers.
         port: The port, zero for any free one.
+        context: The server's certificate; None for HTTP without TLS.
 
     Raises:
         OSError: The port is taken.
@@ -39,10 +41,10 @@ async def served(handler: RequestHandler, port: int = 0) -> AsyncIterator[str]:
     runner = web.AppRunner(application, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, _HOST, port, reuse_address=True)
+        site = web.TCPSite(runner, _HOST, port, reuse_address=True, ssl_context=context)
         await to_its_end(site.start())  # in the middle of it, its socket is nobody's yet
         bound = runner.addresses[0][1]
-        yield f"http://{_HOST}:{bound}"
+        yield f"{'http' if context is None else 'https'}://{_HOST}:{bound}"
     finally:
         handler.close()
         await to_its_end(runner.cleanup())
@@ -84,7 +86,7 @@ class _Adapter:
 
 
 def _is_of_a_web_page(request: web.Request) -> bool:
-    """Tell whether a browser sends this for a page: nobody signs in here, so any page could do what its reader may.
+    """Tell whether a browser sends this for a page: where nobody signs in, any page could do what its reader may.
 
     A page's requests have an ``Origin``, or come under a name that its owner has pointed at this machine.
     """

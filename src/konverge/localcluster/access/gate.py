@@ -26,11 +26,13 @@ class Gate:
         tokens: Whose a token is.
         authorizer: Who may do what.
         is_open: Whether everybody without a token that is known is the administrator.
+        asks_everybody: Whether a request from elsewhere without a token is refused, where it is nobody's otherwise.
     """
 
     tokens: Tokens
     authorizer: Authorizer
     is_open: bool
+    asks_everybody: bool = False
 
     def user_of(self, headers: Mapping[str, str], *, trusted: bool) -> User:
         """Who sends a request with these headers.
@@ -40,13 +42,13 @@ class Gate:
             trusted: Whether the request comes from within this process: without a token it is the administrator's.
 
         Raises:
-            UnauthorizedError: It has a token that is nobody's.
+            UnauthorizedError: It has a token that is nobody's, or none where everybody is asked for one.
             ForbiddenError: It wants to be taken for somebody else, and may not.
         """
         scheme, _, token = headers.get("authorization", "").partition(" ")
         user = self.tokens.user_of(token.strip()) if scheme.lower() == "bearer" and token.strip() else None
         if user is None:
-            if token.strip() and not self.is_open:
+            if not self.is_open and (token.strip() or (self.asks_everybody and not trusted)):
                 raise UnauthorizedError("Unauthorized")
             user = ADMIN if self.is_open or trusted else ANONYMOUS
         return self._impersonated(user, headers)
