@@ -238,6 +238,14 @@ def test_a_policy_counts_as_it_does_in_a_cluster(asking: Asking, server: GitServ
     assert done.returncode == 3
     assert "ResolutionPolicy ours: spec.sources[0]: expected" in done.stderr
 
+    policy["spec"] = {"resolvers": ["gti"], "sources": ["https://ours.example"]}
+    file.write_text(yaml.safe_dump(policy))
+    seen = len(server.seen)
+    done = asking("--policy", file)
+    assert (done.returncode, len(server.seen)) == (3, seen)
+    assert "spec.resolvers: expected names of resolvers, found 'gti'; there are: " in done.stderr
+    assert "did you mean 'git'?" in done.stderr
+
 
 def test_a_lock_file_pins_the_tree_and_serves_it_offline(
     asking: Asking, konverge: Konverge, server: GitServer, tmp_path: Path

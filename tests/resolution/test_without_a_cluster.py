@@ -6,9 +6,11 @@ import asyncio
 
 import pytest
 
+from konverge.errors import ConfigurationError
 from konverge.resolution import Reason, Reference, ResolutionError
 from konverge.resolution.engine import Requester
-from konverge.resolution.local import local_engine
+from konverge.resolution.local import LocalSetup, local_engine
+from konverge.resolution.policy import Policy
 from konverge.resolution.resolvers import standard_resolvers
 from tests.network.stands import HangingNames
 
@@ -35,3 +37,10 @@ async def test_names_without_an_answer_hold_up_only_the_namespace_that_asks(monk
             for task in greedy:
                 task.cancel()
             await asyncio.wait(greedy)
+
+
+async def test_a_policy_for_a_resolver_that_does_not_exist_is_an_error_before_anything_is_fetched() -> None:
+    setup = LocalSetup(policies=(Policy("ours", resolvers=("hub",)), Policy("theirs", resolvers=("http", "gti"))))
+    with pytest.raises(ConfigurationError, match="policy theirs: resolvers: .* found 'gti'; .* did you mean 'git'"):
+        async with local_engine(standard_resolvers(["http"]), setup):
+            raise AssertionError("the policy limits nothing")

@@ -23,6 +23,7 @@ from konverge.resolution.policy import Policy
 from konverge.resolution.reference import Digest, Reference, Value
 from konverge.resolution.requests.kinds import ResolutionPolicy
 from konverge.resolution.requests.policies import read_policy
+from konverge.resolution.resolvers import known_resolver_names
 from konverge.resolution.signatures import SignatureVerifier
 
 __all__ = ["Flags", "read_file"]
@@ -180,7 +181,7 @@ def _policies(file: Path) -> list[Policy]:
         # A server would refuse a field that it does not know; what is misspelt must not be a policy that asks for less.
         if unknown := sorted(_unknown(obj, crd_manifest(ResolutionPolicy)["spec"]["versions"][0]["schema"])):
             raise ConfigurationError(f"{file}: ResolutionPolicy {obj['metadata']['name']}: unknown field {unknown[0]}")
-        policy = read_policy(obj)
+        policy = read_policy(obj, known_resolver_names())
         if not isinstance(policy, Policy):
             raise ConfigurationError(f"{file}: ResolutionPolicy {policy.scope.name}: {'; '.join(policy.mistakes)}")
         found.append(policy)

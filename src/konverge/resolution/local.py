@@ -23,6 +23,7 @@ from konverge.resolution.policy import Admission, Policy
 from konverge.resolution.reasons import Reason
 from konverge.resolution.registry import Registry
 from konverge.resolution.resolver import ClusterReader, Resolver, Services
+from konverge.resolution.resolvers import known_resolver_names
 
 __all__ = ["CredentialPlace", "LocalHints", "LocalSecrets", "LocalSetup", "local_engine"]
 
@@ -190,9 +191,14 @@ async def local_engine(
         entropy: The randomness; the machine's when not given.
 
     Raises:
-        konverge.errors.ConfigurationError: The certificates are none, or a network is none.
+        konverge.errors.ConfigurationError: The certificates are none, a network is none, or a policy is for a resolver
+            that does not exist.
     """
     setup, resolvers = setup or LocalSetup(), tuple(resolvers)
+    known = known_resolver_names() | {resolver.name for resolver in resolvers}
+    for policy in setup.policies:
+        if told := policy.find_unknown_resolver(known):
+            raise ConfigurationError(f"policy {policy.name}: resolvers: {told}")
     time = clock or SystemClock()
     try:
         Networks(setup.networks)

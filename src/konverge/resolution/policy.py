@@ -8,7 +8,7 @@ are no regular expressions: a pattern that is matched in part was a way around s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network
@@ -18,6 +18,7 @@ from konverge.network import parse_network
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters, shown_address
+from konverge.resolution.registry import those_there_are
 
 __all__ = [
     "Admission",
@@ -148,6 +149,20 @@ class Policy:
     def concerns(self, resolver: str, namespace: str) -> bool:
         """Tell whether it is about such requests at all."""
         return (not self.resolvers or resolver in self.resolvers) and _is_one_of(namespace, self.namespaces)
+
+    def find_unknown_resolver(self, known: Collection[str]) -> str:
+        """What is wrong with a policy for a resolver that does not exist: as it stands, it would limit nothing.
+
+        Args:
+            known: The resolvers that there are.
+
+        Returns:
+            What was expected and what was found; empty for nothing.
+        """
+        unknown = next((each for each in sorted(self.resolvers) if each not in known), None)
+        if unknown is None:
+            return ""
+        return f"expected names of resolvers, found {unknown[:80]!r}; {those_there_are(unknown, known)}"
 
     def names(self, uri: str, params: Parameters) -> bool:
         """Tell whether it lets this be fetched."""

@@ -148,21 +148,34 @@ async def test_a_process_for_one_more_resolver_comes_and_goes_without_the_others
     assert len(desk.status_writes("during")) + len(desk.status_writes("during", "attic-resolution")) <= 3
 
 
-@EMBEDDED
-async def test_a_policy_for_a_resolver_that_nobody_is_known_to_serve_counts_and_says_so(desk: Desk) -> None:
-    async with desk.served_by(Shelf()), desk.policy("misspelt", resolvers=["attci", "shelf"]):
-        warned = await policy_says(desk, "misspelt", "UnknownResolver")
+async def test_a_policy_for_a_resolver_that_does_not_exist_refuses_what_it_concerns(desk: Desk) -> None:
+    shelf = Shelf()
+    async with desk.served_by(shelf), desk.policy("misspelt", resolvers=["gti"], sources=["https://a.example"]):
+        said = await policy_says(desk, "misspelt", "Error")
         await desk.ask("a")
-        await desk.ended("a", within=2)
-        # Somebody may bring it.
-        async with desk.served_by(Shelf(name="attci"), name="attic-resolution", keeps_lifecycle=False):
-            mended = await policy_says(desk, "misspelt", "Readable", within=90)
+        refused = await desk.failure("a")
 
-    assert (warned.status, warned.message) == (
-        "True",
-        "it counts, but no resolver 'attci' is known here, and it may be served elsewhere; there are: shelf",
-    )
-    assert (mended.status, mended.message) == ("True", "it counts")
+    told = "spec.resolvers: expected names of resolvers, found 'gti'; there are: bundles, cluster, git, http, hub"
+    assert said.status == "False"
+    assert said.message.startswith(f"{told}, shelf; did you mean 'git'?; requests that it concerns are refused")
+    assert refused.reason == "InvalidConfiguration"
+    assert f"{desk.namespace}-misspelt cannot be read, and may forbid this: {told}" in refused.message
+    assert shelf.calls == []
+
+
+@EMBEDDED
+async def test_a_policy_may_name_a_resolver_that_another_process_has_announced(desk: Desk) -> None:
+    async with desk.served_by(Shelf()), desk.policy("theirs", resolvers=["attic", "shelf"]):
+        assert (await policy_says(desk, "theirs", "Error")).status == "False"
+        async with desk.served_by(Shelf(name="attic"), name="attic-resolution", keeps_lifecycle=False):
+            assert (await policy_says(desk, "theirs", "Readable", within=90)).message == "it counts"
+            await desk.ask("a", "attic")
+            await desk.ended("a", within=5)
+        # A process that is gone for a while makes no mistake of it.
+        await desk.cluster.clock.sleep(200)
+        assert (await policy_says(desk, "theirs", "Readable")).status == "True"
+        await desk.ask("b")
+        assert data_of(await desk.ended("b", within=2)) == BOX
 
 
 async def policy_says(desk: Desk, name: str, reason: str, *, within: float = 10) -> Condition:

@@ -161,6 +161,21 @@ def test_a_policy_of_which_nothing_can_be_read_concerns_everybody(spec: Any) -> 
         read_policies([{**policy(), "spec": spec}]).check("git", "team-a")
 
 
+def test_a_policy_with_an_unknown_resolver_concerns_the_requests_of_its_namespaces_to_all() -> None:
+    known = {"git", "hub"}
+    obj = policy(resolvers=["git", "hbu"], namespaces=["team-*"])
+    found = read_policy(obj, known)
+    assert isinstance(found, UnreadablePolicy)
+    told = "spec.resolvers: expected names of resolvers, found 'hbu'; there are: git, hub; did you mean 'hub'?"
+    assert found.mistakes == (told,)
+    policies = read_policies([obj], known)
+    for resolver in ("git", "hub", "other"):
+        with pytest.raises(ResolutionError, match="may forbid this: spec.resolvers"):
+            policies.check(resolver, "team-a")
+    policies.check("git", "web")
+    read_policies([policy(resolvers=["git", "hub"])], known).check("git", "team-a")
+
+
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 

@@ -78,6 +78,11 @@ class Announcements:
         names = (label.removeprefix(_RESOLVER) for label in new.labels if label.startswith(_RESOLVER))
         self._seen[new.name] = monotonic, frozenset(names)
 
+    @property
+    def known(self) -> frozenset[str]:
+        """The resolvers that somebody has announced, also where nobody renews it any more."""
+        return frozenset(name for _, names in self._seen.values() for name in names)
+
     def live(self, monotonic: float) -> frozenset[str]:
         """The resolvers that somebody serves."""
         lifetime = LIFETIME.total_seconds()

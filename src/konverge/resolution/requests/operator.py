@@ -34,8 +34,7 @@ from konverge.runtime import Process, Result
 __all__ = ["resolution_operator"]
 
 _READABLE = "Readable"
-_UNKNOWN_RESOLVER = "UnknownResolver"
-_DOUBTED = timedelta(minutes=1)
+_LOOK_AGAIN = timedelta(minutes=1)
 _WORKERS = 20
 
 
@@ -125,7 +124,7 @@ class _Resolution:
         """Say what is used besides: Secrets only where a resolver sends credentials, and then one by its name."""
         uses = self.operator.registered.uses
         uses.append(Use("", "configmaps", READ, Scope.HOME))
-        leases = READ if self._keeps_lifecycle else ("create", "patch")
+        leases = READ if self._keeps_lifecycle else (*READ, "create", "patch")
         uses.append(Use("coordination.k8s.io", "leases", leases, Scope.HOME))
         uses.append(Use("", "configmaps", ("create",)))
         reads = {each for resolver in self._resolvers for each in getattr(resolver, "reads", READS)}
@@ -156,7 +155,6 @@ class _Resolution:
                 process.client,
                 self._home,
                 names,
-                watches_others=self._keeps_lifecycle,
                 clock=run.clock,
                 entropy=run.entropy,
             )
@@ -170,6 +168,7 @@ class _Resolution:
                 has_tektons=self._serves_tekton,
                 policies=policies,
                 others=surroundings.others,
+                announced=surroundings.announced,
             )
             self._runs[run] = found
             stack.callback(self._runs.pop, run, None)
@@ -191,17 +190,15 @@ class _Resolution:
         """Say on a policy whether it counts. One that the class cannot read gets the same from the runtime."""
         if not self._keeps_lifecycle:
             return
-        found = read_policy(ctx.owner)
+        assert ctx.run is not None, "policies are looked at by a process"
+        setup = self._runs[ctx.run].setup
+        found = read_policy(ctx.owner, setup.known_resolvers)
         generation = ctx.owner_generation
         async with ctx.flushing_status():
+            if not setup.installed.issuperset(policy.spec.resolvers):
+                ctx.request_wake(ctx.clock.now() + _LOOK_AGAIN)  # nothing tells here of a resolver that comes or goes
             if isinstance(found, Policy):
-                assert ctx.run is not None, "policies are looked at by a process"
-                doubt = self._runs[ctx.run].setup.doubt(found)
-                if doubt:
-                    ctx.request_wake(ctx.clock.now() + _DOUBTED)  # nothing tells here of a process that comes
-                    ctx.stage(Condition("Ready", "True", _UNKNOWN_RESOLVER, f"it counts, but {doubt}", generation))
-                else:
-                    ctx.stage(Condition("Ready", "True", _READABLE, "it counts", generation))
+                ctx.stage(Condition("Ready", "True", _READABLE, "it counts", generation))
             else:
-                told = f"{'; '.join(found.mistakes)}. Requests that it concerns are refused until it is mended"
+                told = f"{'; '.join(found.mistakes)}; requests that it concerns are refused until it is mended"
                 ctx.stage(Condition("Ready", "False", Status.ERROR, told, generation))

@@ -7,8 +7,8 @@ of it; a part that cannot be concerns everybody.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
@@ -63,11 +63,16 @@ class Policies:
                 raise ResolutionError(Reason.INVALID_CONFIGURATION, told)
 
 
-def read_policies(objects: Iterable[Object]) -> Policies:
-    """All policies, sorted by name."""
+def read_policies(objects: Iterable[Object], known: Collection[str] | None = None) -> Policies:
+    """All policies, sorted by name.
+
+    Args:
+        objects: The policies.
+        known: As for `read_policy`.
+    """
     readable, unreadable = [], []
     for obj in sorted(objects, key=lambda obj: str(obj["metadata"]["name"])):
-        found = read_policy(obj)
+        found = read_policy(obj, known)
         if isinstance(found, Policy):
             readable.append(found)
         else:
@@ -75,8 +80,14 @@ def read_policies(objects: Iterable[Object]) -> Policies:
     return Policies(tuple(readable), tuple(unreadable))
 
 
-def read_policy(obj: Object) -> Policy | UnreadablePolicy:
-    """One policy, or every mistake in it."""
+def read_policy(obj: Object, known: Collection[str] | None = None) -> Policy | UnreadablePolicy:
+    """One policy, or every mistake in it.
+
+    Args:
+        obj: The policy.
+        known: The resolvers that there are. A policy for any other concerns the requests to all of them, since it is
+            not known which one is meant. None looks at no name.
+    """
     name = str(obj["metadata"]["name"])
     try:
         spec = decode(ResolutionPolicy, obj).spec
@@ -96,8 +107,12 @@ def read_policy(obj: Object) -> Policy | UnreadablePolicy:
         except ValueError as error:
             mistakes.append(f"spec.privateNetworks[{place}]: {error}")
     signature = None if spec.signature is None else _signature(spec.signature, mistakes)
+    scope = _scope(name, obj.get("spec"))
+    if known is not None and (told := scope.find_unknown_resolver(known)):
+        mistakes.append(f"spec.resolvers: {told}")
+        scope = replace(scope, resolvers=())
     if mistakes:
-        return UnreadablePolicy(_scope(name, obj.get("spec")), tuple(mistakes))
+        return UnreadablePolicy(scope, tuple(mistakes))
     return Policy(
         name=name,
         resolvers=tuple(spec.resolvers),

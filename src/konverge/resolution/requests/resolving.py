@@ -53,6 +53,7 @@ class ResolutionRun:
         has_tektons: Whether Tekton's own ConfigMaps count.
         policies: Answers all `ResolutionPolicy` objects as they are held.
         others: Answers the resolvers that other processes serve.
+        announced: Answers those that other processes serve or have served.
 
     Attributes:
         setup: How it is set up at the moment.
@@ -70,6 +71,7 @@ class ResolutionRun:
         has_tektons: bool,
         policies: Callable[[], Iterable[Object]],
         others: Callable[[], frozenset[str]],
+        announced: Callable[[], frozenset[str]],
     ) -> None:
         def make_engine(registry: Registry) -> Engine:
             return Engine(registry, services_for, clock=run.clock, entropy=run.entropy, verifier=verifier)
@@ -79,6 +81,7 @@ class ResolutionRun:
             make_engine,
             policies=policies,
             others=others,
+            announced=announced,
             keeps_lifecycle=keeps_lifecycle,
             has_tektons=has_tektons,
         )

@@ -12,15 +12,15 @@ from konverge.kube import Object
 from konverge.resolution.cache import Cache
 from konverge.resolution.engine import Engine, Requester
 from konverge.resolution.errors import ResolutionError
-from konverge.resolution.policy import Policy
 from konverge.resolution.reasons import Reason
-from konverge.resolution.registry import Registry, those_there_are
+from konverge.resolution.registry import Registry
 from konverge.resolution.requests.configuration import read_configuration
 from konverge.resolution.requests.dialect import RequestSpec
 from konverge.resolution.requests.figures import UNKNOWN
 from konverge.resolution.requests.lifecycle import Rules, Served
 from konverge.resolution.requests.policies import Policies, read_policies
 from konverge.resolution.resolver import Resolver
+from konverge.resolution.resolvers import known_resolver_names
 
 __all__ = ["Setup"]
 
@@ -33,12 +33,14 @@ class Setup:
         make_engine: Makes the engine; which resolvers it has, its options and its policies are set here.
         policies: Answers all `ResolutionPolicy` objects as they are held.
         others: Answers the resolvers that other processes serve.
+        announced: Answers those that other processes serve or have served.
         keeps_lifecycle: Whether this process begins, ends and removes requests of all resolvers.
         has_tektons: Whether Tekton's own ConfigMaps count.
 
     Attributes:
         configuration: What the ConfigMaps say.
         engine: Resolves.
+        installed: The resolvers that this process could serve.
     """
 
     def __init__(
@@ -48,13 +50,17 @@ class Setup:
         *,
         policies: Callable[[], Iterable[Object]],
         others: Callable[[], frozenset[str]],
+        announced: Callable[[], frozenset[str]],
         keeps_lifecycle: bool,
         has_tektons: bool,
     ) -> None:
         self._resolvers = tuple(resolvers)
         self._held_policies = policies
         self._policies: Policies | None = None
+        self._known: frozenset[str] = frozenset()
         self._others = others
+        self._announced = announced
+        self.installed = known_resolver_names() | {resolver.name for resolver in self._resolvers}
         self._keeps_lifecycle = keeps_lifecycle
         self._has_tektons = has_tektons
         self.configuration = read_configuration(self._resolvers, {})
@@ -112,17 +118,15 @@ class Setup:
         """The refusal of a request whose resolver nobody serves, with those that somebody does."""
         return self.configuration.registry.unavailable(asked.resolver, self._others())
 
-    def doubt(self, policy: Policy) -> str:
-        """Why a policy may concern nothing: it names a resolver that nobody is known to serve. Empty for no doubt."""
-        known = {each.resolver.name for each in self.configuration.registry} | self._others()
-        unknown = sorted(set(policy.resolvers) - known)
-        if not unknown:
-            return ""
-        told = f"no resolver {unknown[0][:80]!r} is known here, and it may be served elsewhere"
-        return f"{told}; {those_there_are(unknown[0], known)}"
+    @property
+    def known_resolvers(self) -> frozenset[str]:
+        """The resolvers that a policy may name: those that are installed here, and those that others announce."""
+        return self.installed | self._announced()
 
     def _current_policies(self) -> Policies:
-        if self._policies is None:
-            self._policies = read_policies(self._held_policies())
+        known = self.known_resolvers
+        if self._policies is None or known != self._known:
+            self._known = known
+            self._policies = read_policies(self._held_policies(), known)
             self.engine.policies = self._policies.readable
         return self._policies

@@ -35,7 +35,6 @@ class Surroundings:
         client: The cluster.
         home: The namespace.
         names: The ConfigMaps that matter.
-        watches_others: Whether it matters what other processes serve.
         clock: The time.
         entropy: The randomness.
     """
@@ -46,13 +45,11 @@ class Surroundings:
         home: str,
         names: frozenset[str],
         *,
-        watches_others: bool,
         clock: Clock,
         entropy: Entropy,
     ) -> None:
         self._names = names
         self._clock = clock
-        self._kinds = (_CONFIG_MAP, _LEASE) if watches_others else (_CONFIG_MAP,)
         self._announcements = Announcements()
         self._has_changed = asyncio.Event()
         self._informers = Informers(
@@ -70,6 +67,10 @@ class Surroundings:
         """The resolvers that other processes serve."""
         return self._announcements.live(self._clock.monotonic())
 
+    def announced(self) -> frozenset[str]:
+        """The resolvers that other processes serve, or have served: a policy may name these."""
+        return self._announcements.known
+
     @asynccontextmanager
     async def watched(self, configured: Callable[[Mapping[str, Object]], None]) -> AsyncIterator[None]:
         """Watch within the block; what is there already has been told when it begins.
@@ -82,7 +83,7 @@ class Surroundings:
         """
         async with self._informers:
             self._informers.subscribe(self._heard)
-            for gvk in self._kinds:
+            for gvk in (_CONFIG_MAP, _LEASE):
                 informer = await self._informers.started(gvk)
                 for meta in informer.store.all_metadata():
                     self._heard(gvk, None, meta)

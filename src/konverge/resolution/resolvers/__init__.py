@@ -52,6 +52,11 @@ def standard_resolvers(names: Iterable[str] | None = None) -> list[Resolver]:
     return list(found.values())
 
 
+def known_resolver_names() -> frozenset[str]:
+    """The names of the resolvers that konverge brings, and of those that installed packages declare."""
+    return frozenset(STANDARD) | {each.name for each in _of_others()}
+
+
 def _of_others() -> list[EntryPoint]:
     own = {f"{module}:{attribute}" for module, attribute in STANDARD.values()}
     return [each for each in entry_points(group=ENTRY_POINTS) if each.value not in own]
