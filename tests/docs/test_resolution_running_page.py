@@ -54,7 +54,7 @@ def test_the_rights_of_each_resolver_are_those_of_its_role() -> None:
 
 def rights(*names: str) -> set[str]:
     """The resources of the rules about which the table speaks."""
-    found = package_resolvers(standard_resolvers(names), ResolverPackaging("image"))
+    found = package_resolvers(standard_resolvers(names), ResolverPackaging("image", credentials_in=("*",)))
     rules = [rule for each in found if each["kind"] == "ClusterRole" for rule in each["rules"]]
     # Who reads metrics is asked for in any case.
     every = {resource for rule in rules for resource in rule["resources"]} & {"secrets", "serviceaccounts"}
@@ -68,7 +68,7 @@ def test_the_metrics_and_volumes_of_the_page_are_there() -> None:
     assert {name.removesuffix("_total") for name in re.findall(r"`(konverge_resolution_\w+)`", text_of(PAGE))} == {
         name for name in there if name.startswith("konverge_resolution")
     }
-    packaged = str(package_resolvers(standard_resolvers(STANDARD), ResolverPackaging("image")))
+    packaged = str(package_resolvers(standard_resolvers(STANDARD), ResolverPackaging("image", credentials_in=("*",))))
     for name in ("konverge-resolver-git-tokens", "konverge-resolution-trusted-root", "/tokens"):
         assert name in packaged
         assert name in text_of(PAGE)

@@ -56,6 +56,7 @@ async def resolver_process(desk: Desk, only: str, temporary: Path) -> AsyncItera
     log = temporary.with_suffix(".log")
     command = [sys.executable, "-m", "konverge", "resolvers", "run", f"--only={only}", f"--home={desk.namespace}"]
     command += [f"--namespace={desk.namespace}", f"--kubeconfig={await desk.cluster.kubeconfig()}", "--tekton", "-v"]
+    command += [f"--credentials={desk.namespace}"]
     with log.open("ab") as output:
         process = await asyncio.create_subprocess_exec(
             *command, stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output,

@@ -259,6 +259,19 @@ async def test_a_request_records_where_its_content_was_in_the_end(desk: Desk) ->
     assert tekton["annotations"]["resolution.konverge.dev/policy-source"] == f"{there}/b"
 
 
+async def test_no_secret_is_read_in_a_namespace_that_is_not_named_for_it(desk: Desk, sources: Sources) -> None:
+    params = {"url": f"{sources.web_url}/task.yaml", **credentials(sources)}
+    async with resolving(desk, "http", credentials_in=(f"{desk.namespace}-other",)):
+        await ask(desk, "a", "http", params)
+        failure = await desk.failure("a")
+    assert failure.reason == "AuthRequired"
+    assert f"reads none of namespace {desk.namespace}; --credentials {desk.namespace} of konverge" in failure.message
+    assert sources.asked == []
+    async with resolving(desk, "http", credentials_in=(desk.namespace,)):
+        await ask(desk, "b", "http", params)
+        assert data_of(await desk.ended("b")) == FILE
+
+
 @pytest.mark.slow
 async def test_tektons_own_configmaps_count_and_say_what_changes_nothing(desk: Desk, sources: Sources) -> None:
     url = sources.params["git"]["url"]

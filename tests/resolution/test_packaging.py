@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from konverge.cli.resolvers import resolvers
+from konverge.errors import ConfigurationError
 from konverge.kube import GroupVersionKind, Object
 from konverge.resolution.requests.configuration import GENERAL_SETTINGS, read_configuration
 from konverge.resolution.requests.packaging import EXAMPLE, ResolverPackaging, package_resolvers
@@ -41,7 +43,8 @@ def rights(found: list[Object]) -> set[str]:
 
 @pytest.mark.anyio
 async def test_a_server_takes_all_that_is_printed(cluster: Cluster) -> None:
-    for wanted in packaged(chosen=replace(CHOSEN, home=cluster.namespace, serves_tekton=True, reads_kinds=(TASK,))):
+    chosen = replace(CHOSEN, home=cluster.namespace, serves_tekton=True, credentials_in=(cluster.namespace,))
+    for wanted in packaged(chosen=replace(chosen, reads_kinds=(TASK,))):
         applied = await cluster.client.apply(wanted, field_manager="kubectl", dry_run=True)
         assert applied.object["metadata"]["name"] == wanted["metadata"]["name"]
 
@@ -66,13 +69,57 @@ def test_what_others_need_comes_first_and_the_same_choice_gives_the_same() -> No
 
 
 def test_a_resolver_that_is_left_out_leaves_no_rule_behind() -> None:
-    whole = rights(packaged(chosen=replace(CHOSEN, reads_kinds=(TASK,))))
+    everywhere = replace(CHOSEN, credentials_in=("*",))
+    whole = rights(packaged(chosen=replace(everywhere, reads_kinds=(TASK,))))
 
     assert {"/secrets get", "/serviceaccounts get", "tekton.dev/tasks get"} <= whole
-    assert whole - rights(packaged("bundles", "git", "http", "hub")) == {"tekton.dev/tasks get"}
-    assert whole - rights(packaged("git", "http")) == {"tekton.dev/tasks get", "/serviceaccounts get"}
-    assert not any(right.startswith("/secrets") for right in rights(packaged("hub")))
+    assert whole - rights(packaged("bundles", "git", "http", "hub", chosen=everywhere)) == {"tekton.dev/tasks get"}
+    assert whole - rights(packaged("git", "http", chosen=everywhere)) == {
+        "tekton.dev/tasks get",
+        "/serviceaccounts get",
+    }
+    assert not any(right.startswith("/secrets") for right in rights(packaged("hub", chosen=everywhere)))
     assert not [right for right in whole if right.startswith("/secrets") and right != "/secrets get"]
+
+
+@pytest.mark.parametrize("names", [("http",), ("bundles",), STANDARD])
+def test_no_secret_is_granted_anywhere_until_a_namespace_is_named_for_it(names: tuple[str, ...]) -> None:
+    assert not [right for right in rights(packaged(*names)) if right.startswith(("/secrets", "/serviceaccounts"))]
+
+
+def test_secrets_are_granted_in_the_namespaces_that_are_named_for_it_and_in_no_other() -> None:
+    found = packaged("http", chosen=replace(CHOSEN, credentials_in=("team-b", "team-a")))
+    roles = {
+        (each["kind"], each["metadata"].get("namespace", "")): each
+        for each in found
+        if each["kind"] in ("ClusterRole", "Role") and any("secrets" in rule["resources"] for rule in each["rules"])
+    }
+
+    assert set(roles) == {("Role", "team-a"), ("Role", "team-b")}
+    assert roles["Role", "team-a"]["rules"] == [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]
+    (bound,) = [each for each in of("RoleBinding", found) if each["metadata"].get("namespace") == "team-a"]
+    assert bound["roleRef"]["name"] == roles["Role", "team-a"]["metadata"]["name"]
+    assert bound["subjects"] == [
+        {"kind": "ServiceAccount", "name": "konverge-resolution", "namespace": "konverge-system"}
+    ]
+    arguments = of("Deployment", found)[0]["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert [each for each in arguments if each.startswith("--cred")] == ["--credentials=team-a", "--credentials=team-b"]
+    assert not any(
+        "secrets" in right for right in rights(packaged("hub", chosen=replace(CHOSEN, credentials_in=("a",))))
+    )
+    with pytest.raises(ConfigurationError, match="namespace 'A' of credentials"):
+        packaged("http", chosen=replace(CHOSEN, credentials_in=("A",)))
+
+
+def test_credentials_of_a_namespace_whose_requests_are_not_fulfilled_are_refused() -> None:
+    answer = CliRunner().invoke(
+        resolvers, ["package", "--only", "http", "--watch", "team-a", "--credentials", "team-b"]
+    )
+    assert answer.exit_code == 2
+    assert "expected namespaces of --watch, found 'team-b'" in answer.output
+    answer = CliRunner().invoke(resolvers, ["package", "--only", "http", "-o", "json"])
+    assert answer.exit_code == 0
+    assert '"secrets"' not in answer.output
 
 
 def test_the_rights_to_tektons_requests_are_there_when_they_are_served() -> None:
@@ -107,7 +154,8 @@ def test_what_the_configmaps_show_is_what_counts_without_them() -> None:
 
 
 def test_its_options_are_those_of_running_and_name_what_is_packaged() -> None:
-    found = packaged("git", "http", chosen=replace(CHOSEN, serves_tekton=True, watched=("shop",)))
+    chosen = replace(CHOSEN, serves_tekton=True, watched=("shop",), credentials_in=("shop",))
+    found = packaged("git", "http", chosen=chosen)
     (container,) = of("Deployment", found)[0]["spec"]["template"]["spec"]["containers"]
     arguments = container["args"]
     options = [[*each.opts, *each.secondary_opts] for each in resolvers.commands["run"].params]

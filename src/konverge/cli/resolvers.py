@@ -47,6 +47,9 @@ _FLAGS = (
     click.option("--tekton", "serves_tekton", is_flag=True, help="Fulfil Tekton's requests, too."),
     click.option("--reads", "reads_kinds", multiple=True, metavar="VERSION/KIND", callback=_kind,
                  help="A kind that the resolver cluster may read, such as tekton.dev/v1/Task; repeatable."),
+    click.option("--credentials", "credentials_in", multiple=True, metavar="NAMESPACE",
+                 help="Let requests of this namespace name Secrets, '*' for every namespace (default: none). "
+                 "Can be repeated."),
 )  # fmt: skip
 
 
@@ -83,6 +86,7 @@ def run(
     keeps_lifecycle: bool,
     serves_tekton: bool,
     reads_kinds: tuple[GroupVersionKind, ...],
+    credentials_in: tuple[str, ...],
     **flags: Any,
 ) -> None:
     """Fulfil requests for remote definitions, until SIGTERM or Ctrl-C.
@@ -102,6 +106,7 @@ def run(
         keeps_lifecycle=keeps_lifecycle,
         serves_tekton=serves_tekton,
         reads_kinds=reads_kinds,
+        credentials_in=credentials_in,
         verifier=SignatureVerifier(trusted_root),
     )
     run_operator(ctx, operator, home=found, brought_by={TEKTON_REQUEST: _TEKTONS}, **flags)
@@ -135,6 +140,7 @@ def package(
     keeps_lifecycle: bool,
     serves_tekton: bool,
     reads_kinds: tuple[GroupVersionKind, ...],
+    credentials_in: tuple[str, ...],
     has_admission: bool,
     output: Literal["yaml", "json"],
 ) -> None:
@@ -148,6 +154,9 @@ def package(
 
     if has_admission and not keeps_lifecycle:
         raise click.UsageError("--admission is for requests of every resolver: give it without --no-lifecycle", ctx)
+    if watched and (others := sorted({*credentials_in} - {*watched, "*"})):
+        told = f"expected namespaces of --watch, found {others[0][:80]!r}: no request of it is fulfilled"
+        raise click.BadParameter(told, ctx, param_hint="--credentials")
     chosen = ResolverPackaging(
         image=image,
         name=name,
@@ -158,6 +167,7 @@ def package(
         keeps_lifecycle=keeps_lifecycle,
         serves_tekton=serves_tekton,
         reads_kinds=reads_kinds,
+        credentials_in=credentials_in,
         has_admission=has_admission,
     )
     click.echo(manifest_text(package_resolvers(_chosen(ctx, only), chosen), output), nl=False)

@@ -7,7 +7,7 @@ quota, a deadline.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -31,6 +31,7 @@ __all__ = [
     "Services",
     "Setting",
     "Workspaces",
+    "credential_kinds",
 ]
 
 
@@ -248,3 +249,8 @@ class Resolver(Protocol):
         Raises:
             konverge.resolution.ResolutionError: There is no result.
         """
+
+
+def credential_kinds(resolvers: Iterable[Resolver]) -> tuple[str, ...]:
+    """What resolvers may get of a requester's namespace (`READS`), sorted: resources of the core group."""
+    return tuple(sorted({each for resolver in resolvers for each in getattr(resolver, "reads", READS)}))

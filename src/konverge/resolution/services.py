@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from konverge.client import Client
 from konverge.clock import Clock
@@ -19,7 +19,10 @@ from konverge.resolution.policy import Admission
 from konverge.resolution.reasons import Reason
 from konverge.resolution.resolver import Services
 
-__all__ = ["ClusterObjects", "ClusterServices", "NamespaceSecrets"]
+__all__ = ["EVERY_NAMESPACE", "ClusterObjects", "ClusterServices", "NamespaceSecrets"]
+
+EVERY_NAMESPACE = "*"
+"""Among namespaces: all there are."""
 
 _SECRET = GroupVersionKind("", "v1", "Secret")
 _SERVICE_ACCOUNT = GroupVersionKind("", "v1", "ServiceAccount")
@@ -83,6 +86,27 @@ class NamespaceSecrets:
             raise _no_secret() from None
         except (ApiError, ConnectionFailedError):
             raise _no_answer() from None
+
+
+class _NoSecrets:
+    """Stands for the Secrets of a namespace in which the operator reads none (`konverge.resolution.SecretReader`)."""
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
+
+    async def value(self, name: str, key: str) -> str:
+        raise self._refusal()
+
+    async def data(self, name: str) -> Mapping[str, bytes]:
+        raise self._refusal()
+
+    async def pull_secrets(self, service_account: str) -> tuple[str, ...]:
+        raise self._refusal()
+
+    def _refusal(self) -> ResolutionError:
+        told = f"the reference needs a credential, and this operator reads none of namespace {self._namespace}"
+        hint = f"--credentials {self._namespace} of konverge resolvers package lets it"
+        return ResolutionError(Reason.AUTHENTICATION_REQUIRED, f"{told}; {hint}")
 
 
 def _no_secret() -> ResolutionError:
@@ -156,18 +180,22 @@ class ClusterServices:
     Args:
         client: The cluster, without a permit: what is done with it is to read.
         clock: The time.
+        credentials_in: The namespaces whose Secrets may be read; requests of any other have none.
     """
 
-    def __init__(self, client: Client, *, clock: Clock) -> None:
+    def __init__(self, client: Client, *, clock: Clock, credentials_in: Collection[str] = (EVERY_NAMESPACE,)) -> None:
         self._client = client
+        self._credentials_in = frozenset(credentials_in)
         self._machine = Machine(clock)
 
     def __call__(self, requester: Requester, admission: Admission) -> Services:
         """The services for one request: its connections reach the public internet, and what policies open besides."""
+        namespace = requester.namespace
+        may_read = not self._credentials_in.isdisjoint((namespace, EVERY_NAMESPACE))
         return self._machine.services(
-            requester.namespace,
+            namespace,
             _networks(admission),
-            secrets=NamespaceSecrets(self._client, requester.namespace),
+            secrets=NamespaceSecrets(self._client, namespace) if may_read else _NoSecrets(namespace),
             cluster=ClusterObjects(self._client),
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from typing import Any
@@ -27,8 +27,8 @@ from konverge.resolution.requests.resolving import ResolutionRun
 from konverge.resolution.requests.surroundings import Announcing, Surroundings
 from konverge.resolution.requests.tekton import TektonRequest, TektonRequests
 from konverge.resolution.requests.tekton_settings import TEKTON_CONFIG_MAPS
-from konverge.resolution.resolver import READS, Resolver
-from konverge.resolution.services import ClusterServices
+from konverge.resolution.resolver import Resolver, credential_kinds
+from konverge.resolution.services import EVERY_NAMESPACE, ClusterServices
 from konverge.runtime import Process, Result
 
 __all__ = ["resolution_operator"]
@@ -48,6 +48,7 @@ def resolution_operator(
     services_for: ServicesFor | None = None,
     verifier: Verifier | None = None,
     reads_kinds: Sequence[GroupVersionKind] = (),
+    credentials_in: Collection[str] = (EVERY_NAMESPACE,),
 ) -> Operator:
     """An operator that fulfils the requests for these resolvers.
 
@@ -66,12 +67,23 @@ def resolution_operator(
             folders for temporary files when not given.
         verifier: Looks at signatures; None refuses what a policy wants to be signed.
         reads_kinds: The kinds that a resolver for objects of the cluster may read, for the roles.
+        credentials_in: The namespaces whose requests may name Secrets, where a resolver sends credentials. With
+            `konverge.resolution.services.EVERY_NAMESPACE` the derived roles have the right to get them; for single
+            namespaces it is granted apart from these (`credential_roles` of `.packaging`).
 
     Raises:
         BuildError: Two resolvers have one name, or the operator's name is none.
     """
     return _Resolution(
-        tuple(resolvers), name, home, keeps_lifecycle, serves_tekton, services_for, verifier, reads_kinds
+        tuple(resolvers),
+        name,
+        home,
+        keeps_lifecycle,
+        serves_tekton,
+        services_for,
+        verifier,
+        reads_kinds,
+        frozenset(credentials_in),
     ).operator
 
 
@@ -88,6 +100,7 @@ class _Resolution:
         services_for: ServicesFor | None,
         verifier: Verifier | None,
         reads_kinds: Sequence[GroupVersionKind],
+        credentials_in: frozenset[str],
     ) -> None:
         names = [resolver.name for resolver in resolvers]
         if twice := sorted({each for each in names if names.count(each) > 1}):
@@ -97,6 +110,7 @@ class _Resolution:
         self._keeps_lifecycle = keeps_lifecycle
         self._serves_tekton = serves_tekton
         self._services_for = services_for
+        self._credentials_in = credentials_in
         self._verifier = verifier
         self._runs: WeakKeyDictionary[OperatorRun, ResolutionRun] = WeakKeyDictionary()
         self.operator = Operator(name)
@@ -127,8 +141,8 @@ class _Resolution:
         leases = READ if self._keeps_lifecycle else (*READ, "create", "patch")
         uses.append(Use("coordination.k8s.io", "leases", leases, Scope.HOME))
         uses.append(Use("", "configmaps", ("create",)))
-        reads = {each for resolver in self._resolvers for each in getattr(resolver, "reads", READS)}
-        uses.extend(Use("", each, ("get",)) for each in sorted(reads))
+        if EVERY_NAMESPACE in self._credentials_in:
+            uses.extend(Use("", each, ("get",)) for each in credential_kinds(self._resolvers))
         if any(resolver.name == "cluster" for resolver in self._resolvers):
             uses.append(Use("authorization.k8s.io", "subjectaccessreviews", ("create",), Scope.CLUSTER))
         for gvk in reads_kinds:
@@ -139,7 +153,7 @@ class _Resolution:
         async with AsyncExitStack() as stack:
             services_for = self._services_for
             if services_for is None:
-                own = ClusterServices(process.client, clock=run.clock)
+                own = ClusterServices(process.client, clock=run.clock, credentials_in=self._credentials_in)
                 stack.callback(own.close)
                 services_for = own
 
