@@ -59,7 +59,8 @@ def frontend(app: WebApp) -> Component:
         .with_resource(ConfigMap(sampling), gated_by(tracing))
         .with_resource(Deployment(pages, mutations=Mutation("tracing", send_traces, gate=tracing)))
         .with_resource(Service(service(app, "frontend", port=80)))
-        .with_resource(Service(service(app, "web", port=80)), delete())  # as the Service was called at first
+        # As an earlier operator called the Service: it is not the component's, so the deletion has to say so.
+        .with_resource(Service(service(app, "web", port=80)), delete(even_if_not_ours=True))
         .with_grace_period(timedelta(seconds=8))
         .suspend(app.spec.suspended)
         .build()

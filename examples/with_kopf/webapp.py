@@ -152,3 +152,6 @@ class Events:
 
     def event(self, owner: Object, *, reason: str, message: str, action: str, related: Object | None = None) -> None:
         kopf.event(kopf.Body(cast(kopf.RawBody, owner)), type="Normal", reason=reason, message=message)
+
+    def warning(self, owner: Object, *, reason: str, message: str, action: str, related: Object | None = None) -> None:
+        kopf.event(kopf.Body(cast(kopf.RawBody, owner)), type="Warning", reason=reason, message=message)

@@ -12,8 +12,9 @@ from konverge.cli.diff_text import change_lines, value_text
 from konverge.cli.failures import refusal_in
 from konverge.cli.owners import find_owner
 from konverge.component.rehearsal import Change, FieldChange
+from konverge.crd import definition_of
 from konverge.errors import ConfigurationError, ForbiddenError, NotFoundError, ReconcileError
-from konverge.kube import ObjectKey
+from konverge.kube import Object, ObjectKey, owner_reference
 from tests.cli.conftest import Konverge
 from tests.cli.stuck import CONFIG_MAP, FILE, Stuck, ward
 from tests.cli.test_bad_input import check_one_line, kubeconfig, unused_port
@@ -60,7 +61,9 @@ class TestOnBothClusters:
         assert '.data.colour: "red" → "blue"  (taken over from painter (Apply, since 20' in done.stdout
 
     async def test_objects_to_be_deleted_stand_behind_those_that_are_applied(self, stuck: Stuck) -> None:
-        metadata = {"name": "east-old", "namespace": stuck.cluster.namespace}
+        owner = await stuck.cluster.client.get(definition_of(Ward).gvk, ObjectKey(stuck.cluster.namespace, "east"))
+        metadata: Object = {"name": "east-old", "namespace": stuck.cluster.namespace}
+        metadata["ownerReferences"] = [owner_reference(owner)]
         await stuck.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
 
         changes = await self._changes(stuck)

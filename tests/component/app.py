@@ -49,12 +49,17 @@ APP_CRD = {
 
 @dataclass
 class Events:
-    """Notes every event as (reason, message, action)."""
+    """Notes every event as (reason, message, action), and the Warning events once more by themselves."""
 
     noted: list[tuple[str, str, str]] = field(default_factory=list)
+    warned: list[tuple[str, str]] = field(default_factory=list)
 
     def event(self, owner: Object, *, reason: str, message: str, action: str, related: Object | None = None) -> None:
         self.noted.append((reason, message, action))
+
+    def warning(self, owner: Object, *, reason: str, message: str, action: str, related: Object | None = None) -> None:
+        self.event(owner, reason=reason, message=message, action=action, related=related)
+        self.warned.append((reason, message))
 
 
 class App:

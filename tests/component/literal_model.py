@@ -64,6 +64,7 @@ class Fact:
 
     is_suspended: bool = False
     is_owned: bool = True
+    is_applied: bool = True
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class Model:
         if world.gate == "off":
             for slot in self.slots:
                 if not slot.read_only and not self._is_released(slot, world):
-                    self.facts.pop(slot.name, None)
+                    self._remove(slot)
             self._release(world)
             self._report("Disabled", "Component is disabled.", now)
             return True
@@ -117,7 +118,7 @@ class Model:
         self._report(*verdict, now)
         for slot in self.slots:
             if slot.removal == "delete_when" and slot.name in world.removed:
-                self.facts.pop(slot.name, None)
+                self._remove(slot)
         self._release(world)
         self._ask_to_be_woken(now)
         return True
@@ -127,6 +128,15 @@ class Model:
 
     def _is_released(self, slot: Slot, world: World) -> bool:
         return slot.removal == "orphan_when" and slot.name in world.removed
+
+    def _remove(self, slot: Slot) -> None:
+        """What nobody controls and the component has not applied stays (decision 25)."""
+        if self._is_ours(slot):
+            self.facts.pop(slot.name, None)
+
+    def _is_ours(self, slot: Slot) -> bool:
+        fact = self.facts.get(slot.name)
+        return fact is not None and (fact.is_owned or fact.is_applied)
 
     def _release(self, world: World) -> None:
         for slot in self.slots:
@@ -143,6 +153,9 @@ class Model:
                 continue
             if slot.deletes_on_suspend and slot.name not in self.facts:
                 told.append(("Suspended", "gone"))
+                continue
+            if slot.deletes_on_suspend and not self._is_ours(slot):
+                told.append(("Suspended", "another's, which counts as gone"))
                 continue
             self.facts[slot.name] = Fact(is_suspended=True)
             says = world.suspension[slot.name]

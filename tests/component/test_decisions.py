@@ -39,10 +39,10 @@ def broken(_: object) -> Any:
     raise RuntimeError("the author's mistake")
 
 
-def unserved(app: App, name: str) -> Static:
-    """What no cluster can delete: its kind is not served."""
-    metadata = {"name": name, "namespace": app.key.namespace}
-    return Static({"apiVersion": "nowhere.konverge.test/v1", "kind": "Nothing", "metadata": metadata})
+def undeletable(app: App, name: str) -> Static:
+    """What no client asks a server for: its name has a slash."""
+    metadata = {"name": f"{name}/x", "namespace": app.key.namespace}
+    return Static({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
 
 
 async def longer_than_a_moment(app: App) -> None:
@@ -151,7 +151,7 @@ async def test_a_grace_handler_that_answers_no_status_is_an_error(app: App) -> N
 
 async def test_an_error_after_a_condition_was_staged_begins_a_time_of_its_own(app: App) -> None:
     converging = frontend().with_resource(Deployment(app.deployment(image=NEVER_READY))).build()
-    failing = frontend().with_resource(ConfigMap(app.config())).with_resource(unserved(app, "a"), delete()).build()
+    failing = frontend().with_resource(ConfigMap(app.config())).with_resource(undeletable(app, "a"), delete()).build()
 
     before = await app.reconcile(converging)
     await app.cluster.clock.sleep(1.1)
@@ -201,14 +201,14 @@ async def test_a_failed_deletion_holds_up_neither_the_others_nor_the_orphans(app
     )
     component = (
         frontend()
-        .with_resource(unserved(app, "a"), delete())
+        .with_resource(undeletable(app, "a"), delete())
         .with_resource(ConfigMap(app.config("old")), delete())
-        .with_resource(unserved(app, "b"), delete())
+        .with_resource(undeletable(app, "b"), delete())
         .with_resource(ConfigMap(app.config("free")), orphan_when(True))
         .build()
     )
 
-    with pytest.raises(ReconcileError, match="Nothing/.*/a: .*; .*Nothing/.*/b: "):
+    with pytest.raises(ReconcileError, match="ConfigMap/.*/a/x: .*; .*ConfigMap/.*/b/x: "):
         await app.reconcile(component)
 
     await app.gone(CONFIG_MAP, "old")
@@ -242,12 +242,12 @@ async def test_a_component_that_cannot_be_switched_off_says_why(app: App) -> Non
     component = (
         frontend()
         .with_feature_gate(BooleanGate(False))
-        .with_resource(unserved(app, "a"), delete())
+        .with_resource(undeletable(app, "a"), delete())
         .with_resource(ConfigMap(app.config()))
         .build()
     )
 
-    with pytest.raises(ReconcileError, match="failed to delete resource .*Nothing/.*/a: "):
+    with pytest.raises(ReconcileError, match="failed to delete resource .*ConfigMap/.*/a/x: "):
         await app.reconcile(component)
 
     await app.gone(CONFIG_MAP, "settings")

@@ -54,6 +54,12 @@ class Listener:
     def suspended(self, identity: str, suspension: Suspension) -> None:
         self.heard.append((identity, suspension.status))
 
+    def adopted(self, identity: str, message: str) -> None:
+        self.heard.append((identity, "is adopted"))
+
+    def left_alone(self, identity: str, message: str) -> None:
+        self.heard.append((identity, "is left alone"))
+
 
 def frontend() -> ComponentBuilder:
     return ComponentBuilder("frontend", condition_type="FrontendReady")
@@ -68,6 +74,9 @@ class Broken:
     """A recorder that records nothing."""
 
     def event(self, owner: Object, **_: object) -> None:
+        raise OSError("the disk is full")
+
+    def warning(self, owner: Object, **_: object) -> None:
         raise OSError("the disk is full")
 
     def applied(self, **_: object) -> None:

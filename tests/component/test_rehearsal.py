@@ -217,7 +217,7 @@ async def test_components_see_what_earlier_ones_would_have_done(app: App) -> Non
 
 
 async def test_components_see_what_earlier_ones_would_have_deleted(app: App) -> None:
-    await app.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", **app.config("store")})
+    await app.reconcile(builder().with_resource(ConfigMap(app.config("store"))).build())
     cleaner = ComponentBuilder("cleaner", condition_type="Clean").with_resource(
         ConfigMap(app.config("store")), delete()
     )

@@ -172,7 +172,7 @@ async def _take(step: tuple[str, Any], world: World, model: Model, subject: _Sub
             await subject.remove(name)
         case "appear", name:
             if name not in model.facts:
-                model.facts[name] = Fact(is_owned=False)
+                model.facts[name] = Fact(is_owned=False, is_applied=False)
                 await subject.add(name)
         case what, (name, status):
             getattr(world, what)[name] = status
@@ -246,7 +246,11 @@ class _Subject:
             with suppress(NotFoundError):
                 obj = await self._client.get(CONFIG_MAP, ObjectKey(NAMESPACE, slot.name))
                 owners = [reference["uid"] for reference in obj["metadata"].get("ownerReferences", ())]
-                found[slot.name] = Fact(obj["data"]["suspended"] == "yes", owner["metadata"]["uid"] in owners)
+                managers = [entry["manager"] for entry in obj["metadata"]["managedFields"]]
+                uid = owner["metadata"]["uid"]
+                found[slot.name] = Fact(
+                    obj["data"]["suspended"] == "yes", uid in owners, f"TestApp/shop/{uid}" in managers
+                )
         return found
 
     def _component(self) -> Component:

@@ -78,7 +78,12 @@ async def _all(
             return [await rehearsed(client, operator, found, flags, failures)]
         return [
             await rehearse_owner(
-                registration, obj, client, indexes=operator.registered.indexes, on_failure=failures.append
+                registration,
+                obj,
+                client,
+                indexes=operator.registered.indexes,
+                adopt=operator.registered.adopt,
+                on_failure=failures.append,
             )
             for registration in operator.registered.classes
             for obj in await _listed(client, registration, flags)

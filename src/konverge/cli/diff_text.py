@@ -99,6 +99,8 @@ def halting_lines(component: Rehearsal) -> Iterator[str]:
     for story in component.resources:
         if story.outcome == "halts":
             yield f"! halts at {story.identity}: {story.reason}"
+        if story.adoption:
+            yield click.style(f"! adopts {story.identity}: {story.adoption}", fg="magenta")
     behind = [story.identity for story in component.resources if story.outcome == "not reached"]
     if behind:
         yield f"! not compared: {', '.join(behind)}"

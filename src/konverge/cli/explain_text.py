@@ -70,6 +70,8 @@ def _component(component: Rehearsal, now: datetime) -> Iterator[str]:
 def _resource(number: int, story: ResourceStory) -> Iterator[str]:
     how = story.mode + (", auxiliary" if story.is_auxiliary else "")
     yield f"  {number:2}. {story.identity}  {click.style(f'[{how}]', dim=True)}  {_outcome(story)}"
+    if story.adoption:
+        yield from _below(f"adoption: {story.adoption}", colour="magenta")
     if story.convergence is not None and story.outcome != "halts":
         yield from _judged("", story.convergence)
     if story.grace is not None and story.grace.status != "Healthy":
@@ -98,7 +100,7 @@ def _outcome(story: ResourceStory) -> str:
         case "not reached":
             return "not reached"
         case "left alone":
-            return "left alone: it cannot be suspended"
+            return f"left alone: {story.reason or 'it cannot be suspended'}"
         case "ignored":
             return "absent, and may be"
         case "read":

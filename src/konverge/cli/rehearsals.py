@@ -45,8 +45,15 @@ async def rehearsed(
             obj = (await client.apply(found.obj, field_manager=_FIELD_MANAGER, dry_run=True)).object
         except KindNotServedError as error:
             raise KindNotServedError(f"{error} (konverge crd prints its definition)") from error
-    indexes = operator.registered.indexes
-    return await rehearse_owner(found.registration, obj, client, indexes=indexes, on_failure=failures.append)
+    registered = operator.registered
+    return await rehearse_owner(
+        found.registration,
+        obj,
+        client,
+        indexes=registered.indexes,
+        adopt=registered.adopt,
+        on_failure=failures.append,
+    )
 
 
 def encoded(value: Any, output: Literal["yaml", "json"]) -> str:

@@ -17,6 +17,7 @@ from konverge.component.data_flow import DataEdge
 from konverge.component.memory import AppliedMemory
 from konverge.component.options import (
     Option,
+    adopt,
     auxiliary,
     block_on_absence,
     block_on_foreign_controller,
@@ -61,6 +62,7 @@ __all__ = [
     "ReconcileContext",
     "Status",
     "TimeLimit",
+    "adopt",
     "aggregate",
     "auxiliary",
     "block_on_absence",

@@ -55,6 +55,8 @@ class ReconcileContext:
         time_limit: How long each of the author's functions may take; None is without a limit.
         observer: Who looks on; a `konverge.component.PassObserver` is asked to run components in place of the engine.
             None is nobody.
+        adopt: Whether components take over objects that exist already and are not theirs, where the resource does not
+            say (`konverge.component.adopt`).
     """
 
     client: Client
@@ -66,6 +68,7 @@ class ReconcileContext:
     applies: ApplyMetrics | None = None
     time_limit: TimeLimit | None = None
     observer: ResourceObserver | None = None
+    adopt: bool = True
     wake_at: datetime | None = field(default=None, init=False)
     _status_read: Any = field(default=None, init=False, repr=False)
     _staged_types: set[str] = field(default_factory=set, init=False, repr=False)

@@ -26,6 +26,7 @@ from konverge.component.context import ReconcileContext
 from konverge.component.failure import failing, joined
 from konverge.component.last_applied import last_applied
 from konverge.component.options import Mode, OnAbsence
+from konverge.component.ownership import field_manager
 from konverge.component.prerequisites import PrerequisiteStatus
 from konverge.component.rendering import rendered
 from konverge.component.status import Status
@@ -206,16 +207,27 @@ class _Pass:
 
     async def _suspend_one(self, entry: Entry) -> Suspension:
         resource = entry.resource
-        live = await writing.read(self._ctx, resource, failed=_EXISTENCE)
+        try:
+            live = await writing.read(self._ctx, resource, failed=_EXISTENCE)
+        except ReconcileError as error:
+            if not writing.is_not_served(error.__cause__):
+                raise
+            return _suspended(f"Resource {entry.identity} does not exist: {error.__cause__}")
         if live is None and resource.deletes_on_suspend:
             return _suspended(f"Resource {entry.identity} already deleted.")
-        if entry.treatment.blocks_on_foreign_controller and (other := writing.foreign_controller(self._ctx, live)):
-            return _suspended(f"Resource {entry.identity} is left alone: {other}")
+        live, obstacle = await writing.describe_obstacle(self._ctx, self._component, entry, live)
+        if obstacle:
+            return _suspended(f"Resource {entry.identity} is left alone: {obstacle}")
+        if resource.deletes_on_suspend and live is not None:
+            # Applied first, what is not ours would be adopted, only to be deleted.
+            told = await writing.leave_if_not_ours(self._ctx, self._component, entry, live)
+            if told:
+                return _suspended(told)
         render = partial(resource.desired, suspended=True)
         if empty := _empty_cells(resource):
             if live is None:
                 return _suspended(f"Resource {entry.identity} was never made: {empty}")
-            manager = writing.field_manager(self._ctx.owner, self._component.name)
+            manager = field_manager(self._ctx.owner, self._component.name)
             applied = self._ask(_MUTATE, entry, last_applied, live, manager)
             if applied is not None:
                 render = partial(resource.suspend, applied)
@@ -225,7 +237,7 @@ class _Pass:
         self._ask(_EXTRACT, entry, resource.extract, written.live)
         suspension = self._ask(_SUSPENSION, entry, resource.suspension_status, written.live, expected=_SUSPENSIONS)
         if suspension.status is SuspensionStatus.SUSPENDED and resource.deletes_on_suspend:
-            await writing.delete(self._ctx, entry, told="deleted on suspension")
+            await writing.delete(self._ctx, self._component, entry, told="deleted on suspension")
         return suspension
 
     # Steps 4 to 6
@@ -267,8 +279,9 @@ class _Pass:
             return _blocked(entry, guard.reason or f"{entry.identity} is blocked")
         if entry.treatment.mode is Mode.MANAGED:
             live = await writing.read(self._ctx, resource, failed=_EXISTENCE)
-            if entry.treatment.blocks_on_foreign_controller and (other := writing.foreign_controller(self._ctx, live)):
-                return _blocked(entry, other)
+            live, obstacle = await writing.describe_obstacle(self._ctx, self._component, entry, live)
+            if obstacle:
+                return _blocked(entry, obstacle)
             written = await self._apply(entry, live, resource.desired)
             if written.live is None:
                 return _Processed(entry, None, halt=Convergence(ConvergingStatus.UPDATING, written.waiting))
@@ -373,7 +386,7 @@ class _Pass:
         errors: list[ReconcileError] = []
         for entry in self._in_mode(*modes):
             try:
-                await writing.delete(self._ctx, entry, told=f"deleted due to {why}")
+                await writing.delete(self._ctx, self._component, entry, told=f"deleted due to {why}")
             except ReconcileError as error:
                 errors.append(error)
         for entry in self._in_mode(Mode.ORPHAN):

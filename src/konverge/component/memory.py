@@ -53,6 +53,8 @@ class _Left:
 class AppliedMemory:
     """Remembers, by object, which wish it fulfils; by object and manager, what the last apply left different.
 
+    Beside that, what was said once and is not to be said each pass.
+
     Args:
         limit: How many objects at most of each; the longest unused is forgotten first, which costs one comparison, or
             one apply that changes nothing.
@@ -63,6 +65,7 @@ class AppliedMemory:
         self._left: OrderedDict[tuple[str, str], _Left] = OrderedDict()
         # One of its wishes an object, in one digest with the version that fulfils it: there may be many.
         self._fulfilled: dict[str, bytes] = {}
+        self._notes: OrderedDict[tuple[str, ...], str] = OrderedDict()
 
     def settle(self, live: Object, wish: Wish) -> None:
         """Note that applying would change nothing of this live object."""
@@ -73,6 +76,20 @@ class AppliedMemory:
         self._fulfilled[uid] = _fulfilment(version, wish)
         if len(self._fulfilled) > self._limit:
             del self._fulfilled[next(iter(self._fulfilled))]
+
+    def note(self, text: str, *about: str) -> None:
+        """Keep what was said about something, so that a later pass need not find it out or say it again."""
+        self._notes.pop(about, None)
+        self._notes[about] = text
+        if len(self._notes) > self._limit:
+            self._notes.popitem(last=False)
+
+    def recall(self, *about: str) -> str | None:
+        """What was noted about it; None for nothing, or if it was forgotten."""
+        text = self._notes.get(about)
+        if text is not None:
+            self._notes.move_to_end(about)
+        return text
 
     def is_settled(self, live: Object, wish: Wish) -> bool:
         """Tell whether just this version of the object is known to fulfil just this wish."""

@@ -14,6 +14,7 @@ __all__ = [
     "OnAbsence",
     "Option",
     "Treatment",
+    "adopt",
     "auxiliary",
     "block_on_absence",
     "block_on_foreign_controller",
@@ -41,6 +42,7 @@ class _Name(StrEnum):
     SUPPRESS_GRACE_INCONSISTENCY_WARNING = "suppress_grace_inconsistency_warning()"
     UNOWNED = "unowned()"
     BLOCK_ON_FOREIGN_CONTROLLER = "block_on_foreign_controller()"
+    ADOPT = "adopt()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class Option:
     name: _Name
     active: bool = True
     gate: Gate | None = None
+    even_if_not_ours: bool = False
 
 
 def read_only() -> Option:
@@ -57,19 +60,35 @@ def read_only() -> Option:
     return Option(_Name.READ_ONLY)
 
 
-def delete() -> Option:
-    """Remove the object from the cluster; it has no health."""
-    return Option(_Name.DELETE)
+def delete(*, even_if_not_ours: bool = False) -> Option:
+    """Remove the object from the cluster if it is the component's; it has no health.
+
+    It is the component's if the owner controls it or, where it has no controller, if the component has applied it.
+
+    Args:
+        even_if_not_ours: Remove whatever stands under that name, also an object of another owner or of a person.
+    """
+    return Option(_Name.DELETE, even_if_not_ours=even_if_not_ours)
 
 
-def delete_when(condition: bool) -> Option:
-    """Remove the object when the condition is true, else manage it. Several are joined by "or"."""
-    return Option(_Name.DELETE_WHEN, active=condition)
+def delete_when(condition: bool, *, even_if_not_ours: bool = False) -> Option:
+    """Remove the object when the condition is true, else manage it. Several are joined by "or".
+
+    Args:
+        condition: Whether to remove it.
+        even_if_not_ours: As for `delete`.
+    """
+    return Option(_Name.DELETE_WHEN, active=condition, even_if_not_ours=even_if_not_ours)
 
 
-def gated_by(gate: Gate | None) -> Option:
-    """Manage the object while the gate is on, remove it while it is off; None is no gate."""
-    return Option(_Name.GATED_BY, gate=gate)
+def gated_by(gate: Gate | None, *, even_if_not_ours: bool = False) -> Option:
+    """Manage the object while the gate is on, remove it while it is off; None is no gate.
+
+    Args:
+        gate: The gate.
+        even_if_not_ours: As for `delete`.
+    """
+    return Option(_Name.GATED_BY, gate=gate, even_if_not_ours=even_if_not_ours)
 
 
 def orphan_when(condition: bool) -> Option:
@@ -109,9 +128,23 @@ def unowned() -> Option:
 def block_on_foreign_controller() -> Option:
     """While another owner controls the object, block instead of failing.
 
-    Such an object is not touched: suspension counts it as suspended, and it is not deleted.
+    Such an object is not touched, and suspension counts it as suspended. `adopt` asks for more: ``adopt(False)`` blocks
+    on objects without a controller, too.
     """
     return Option(_Name.BLOCK_ON_FOREIGN_CONTROLLER)
+
+
+def adopt(allowed: bool = True) -> Option:
+    """Whether the component takes over an object of that name that exists already and is not its own.
+
+    Without this option the operator decides (``Operator(adopt=...)``), which allows it if nothing else is said. The
+    adoption is told once, with the managers and fields that were overruled.
+
+    Args:
+        allowed: False blocks the component instead, with the name of who has the object: its controller, or its field
+            managers. Such an object is not touched, and suspension counts it as suspended.
+    """
+    return Option(_Name.ADOPT, active=allowed)
 
 
 class Mode(Enum):
@@ -141,6 +174,16 @@ class Treatment:
     warns_of_grace_inconsistency: bool = True
     is_unowned: bool = False
     blocks_on_foreign_controller: bool = False
+    deletes_even_if_not_ours: bool = False
+    adopt: bool | None = None
+
+    def refuses_adoption(self, *, by_default: bool) -> bool:
+        """Tell whether an object that is not ours blocks the component.
+
+        Args:
+            by_default: What holds where the resource does not say.
+        """
+        return by_default if self.adopt is None else not self.adopt
 
 
 _MANAGED = Treatment()
@@ -168,12 +211,21 @@ def resolve(options: Sequence[object]) -> tuple[Treatment, list[str]]:
     ]
     # What reads as true by accident, a text or a function, would delete or release what it should not.
     conditions: list[tuple[str, object]] = [(option.name, option.active) for option in given]
+    conditions += [(f"{option.name}: even_if_not_ours", option.even_if_not_ours) for option in given]
     mistakes += [
         f"{name}: expected a bool, found {type(condition).__name__}"
         for name, condition in conditions
         if not isinstance(condition, bool)
     ]
     mistakes += _exclusions(names)
+    deletes_any = any(option.even_if_not_ours for option in given)
+    if deletes_any and _Name.BLOCK_ON_FOREIGN_CONTROLLER in names:
+        mistakes.append(
+            "even_if_not_ours=True excludes block_on_foreign_controller(): it deletes what that option leaves alone"
+        )
+    adoption = {option.active for option in present if option.name is _Name.ADOPT}
+    if len(adoption) > 1:
+        mistakes.append("adopt(True) and adopt(False) exclude each other")
     gates_on, gate_mistakes = _gates_on(present)
     mistakes += gate_mistakes
     deleted = not gates_on or any(option.active for option in present if option.name in _UNGATED_DELETING)
@@ -196,6 +248,8 @@ def resolve(options: Sequence[object]) -> tuple[Treatment, list[str]]:
         warns_of_grace_inconsistency=_Name.SUPPRESS_GRACE_INCONSISTENCY_WARNING not in names,
         is_unowned=_Name.UNOWNED in names,
         blocks_on_foreign_controller=_Name.BLOCK_ON_FOREIGN_CONTROLLER in names,
+        deletes_even_if_not_ours=deletes_any,
+        adopt=next(iter(adoption), None),
     )
     return treatment, mistakes
 
@@ -215,7 +269,7 @@ def _exclusions(names: set[_Name]) -> list[str]:
             )
         mistakes += [
             f"read_only() excludes {name}: a read-only object is nobody's business but its owner's"
-            for name in sorted(names & {_Name.UNOWNED, _Name.BLOCK_ON_FOREIGN_CONTROLLER})
+            for name in sorted(names & {_Name.UNOWNED, _Name.BLOCK_ON_FOREIGN_CONTROLLER, _Name.ADOPT})
         ]
     else:
         mistakes += [

@@ -14,8 +14,9 @@ __all__ = ["ApplyMetrics", "ConditionMetrics", "EventRecorder", "ResourceObserve
 class EventRecorder(Protocol):
     """What records Kubernetes events; it must not wait for the network.
 
-    All events of a component are Normal and tell what was done. What goes wrong is in the condition, which is there for
-    as long as it is wrong; an operator reports it by Warning events besides (`konverge.operator`).
+    A component reports what was done by Normal events, and by Warning events whose object it has adopted or left alone.
+    What goes wrong is in the condition, which is there for as long as it is wrong; an operator reports it by Warning
+    events besides (`konverge.operator`).
     """
 
     def event(self, owner: Object, *, reason: str, message: str, action: str, related: Object | None = None) -> None:
@@ -26,6 +27,17 @@ class EventRecorder(Protocol):
             reason: For example ``CreatedDeployment``.
             message: One sentence for a person.
             action: The verb: ``Create``, ``Update``, ``Delete`` or ``Orphan``.
+            related: The object that it happened to.
+        """
+
+    def warning(self, owner: Object, *, reason: str, message: str, action: str, related: Object | None = None) -> None:
+        """Record a Warning event on the owner: a person may have to look at it.
+
+        Args:
+            owner: The object that the event is about.
+            reason: For example ``ResourceAdopted``.
+            message: One sentence for a person.
+            action: The verb: ``Adopt`` or ``Delete``.
             related: The object that it happened to.
         """
 
@@ -65,3 +77,9 @@ class ResourceObserver(Protocol):
 
     def suspended(self, identity: str, suspension: Suspension) -> None:
         """A resource has been suspended as far as it goes."""
+
+    def adopted(self, identity: str, message: str) -> None:
+        """An object that existed already, and was not the component's, has been applied; the message says whose."""
+
+    def left_alone(self, identity: str, message: str) -> None:
+        """An object that was to be deleted is not the component's, and stays; the message says whose it is."""

@@ -2,24 +2,48 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from datetime import timedelta
 from typing import NamedTuple
 
 from konverge.apply import builtin_schema, differences, normalize
-from konverge.apply.managers import applied_entry
 from konverge.component import immutability
 from konverge.component.composition import Composition, Entry
 from konverge.component.context import ReconcileContext
 from konverge.component.failure import failing
 from konverge.component.immutability import is_immutability
 from konverge.component.memory import Wish
-from konverge.errors import ApiError, ConflictError, InvalidError, NotFoundError, ReconcileError, TerminalError
-from konverge.kube import Object, controller_of, has_owner, is_deleting, owner_reference, without_owner
+from konverge.component.ownership import (
+    describe_holder,
+    describe_overruled,
+    field_manager,
+    foreign_controller,
+    has_own_entry,
+    is_ours,
+)
+from konverge.errors import (
+    ApiError,
+    ConflictError,
+    InvalidError,
+    KindNotServedError,
+    KindUnreachableError,
+    NotFoundError,
+    ReconcileError,
+    TerminalError,
+)
+from konverge.kube import Object, has_owner, is_deleting, owner_reference, without_owner
 from konverge.primitives.lifecycle import Operation, Resource, handles_secret
 
-__all__ = ["Written", "apply", "delete", "field_manager", "foreign_controller", "read", "release"]
+__all__ = [
+    "Written",
+    "apply",
+    "delete",
+    "describe_obstacle",
+    "is_not_served",
+    "leave_if_not_ours",
+    "read",
+    "release",
+]
 
 _log = logging.getLogger("konverge.component")
 
@@ -34,18 +58,9 @@ _SERVER_SET = (
     "selfLink",
     "uid",
 )
-_MANAGER_LIMIT = 128
+_APPLIED_FOR = "konverge.dev/applied-for"
 _RELEASE_TRIES = 5
 _RECREATE_AFTER = timedelta(seconds=1)
-
-
-def field_manager(owner: Object, component: str) -> str:
-    """``<OwnerKind>/<component>/<ownerUID>``, hashed when longer than the 128 characters that a manager may have.
-
-    The UID keeps two owners that render one object from silently taking each other's fields.
-    """
-    manager = f"{owner['kind']}/{component}/{owner['metadata']['uid']}"
-    return manager if len(manager) <= _MANAGER_LIMIT else hashlib.sha256(manager.encode()).hexdigest()
 
 
 async def read(
@@ -57,14 +72,6 @@ async def read(
             return await ctx.client.get(resource.gvk, resource.key)
         except NotFoundError:
             return None
-
-
-def foreign_controller(ctx: ReconcileContext, live: Object | None) -> str:
-    """``controlled by <Kind> <name>`` when another owner controls the live object, else empty."""
-    controller = None if live is None else controller_of(live)
-    if controller is None or controller.get("uid") == ctx.owner_uid:
-        return ""
-    return f"controlled by {controller.get('kind')} {controller.get('name')}"
 
 
 class Written(NamedTuple):
@@ -96,6 +103,7 @@ async def apply(
     resource, is_unowned = entry.resource, entry.treatment.is_unowned
     if resource.recreates and live is not None and is_deleting(live):
         return Written(None, Operation.NONE, f"{entry.identity} is being deleted, to be made anew")
+    before: Object | None = None
     is_owned = await _claim(ctx, resource, desired, is_unowned=is_unowned)
     manager = field_manager(ctx.owner, component.name)
     schema = builtin_schema(resource.gvk)
@@ -108,15 +116,23 @@ async def apply(
             if not found or ctx.memory.explains(live["metadata"]["uid"], wish, found):
                 ctx.memory.settle(live, wish)
                 return Written(live, Operation.NONE)
+            before = await _read_to_adopt(ctx, component, entry, live)
         try:
             # In the server's form, so that what we own is what is stored: a key applied as a Secret's stringData, for
             # one, would never be removed again.
             applied = await ctx.client.apply(normalize(desired, schema), field_manager=manager)
         except InvalidError as error:
-            return await _refused(ctx, entry, error, desired, live, manager)
+            return await _refused(ctx, component, entry, error, desired, live)
         except ApiError as error:
             raise _sparing(error, resource) from None
         answer = applied.object
+        about = ("applied", ctx.owner_uid, answer["metadata"]["uid"])
+        if (before is not None or (live is None and not applied.created)) and ctx.memory.recall(*about) is None:
+            _tell_of_adoption(ctx, component, entry, before, answer)
+            ctx.memory.note("", *about)
+        elif applied.created and not is_owned:
+            # Who overwrites all that we apply takes our entry away, and there is no reference to know it by.
+            ctx.memory.note("", *about)
         if is_unowned and has_owner(answer, ctx.owner_uid):
             # Another manager's: the component had another name once.
             answer = await _without_owner(ctx, resource) or answer
@@ -147,8 +163,94 @@ async def apply(
     return Written(answer, operation)
 
 
+async def describe_obstacle(
+    ctx: ReconcileContext, component: Composition, entry: Entry, live: Object | None
+) -> tuple[Object | None, str]:
+    """Why the component is to leave the object alone, although it manages it; empty when it may be applied.
+
+    Args:
+        ctx: The pass.
+        component: Whose resource it is.
+        entry: The resource.
+        live: The object as it was read in this pass.
+
+    Returns:
+        The object, which has been read again where what was read could not be relied on, and the reason.
+    """
+    refuses_adoption = entry.treatment.refuses_adoption(by_default=not ctx.adopt)
+    if (refuses_adoption or entry.treatment.blocks_on_foreign_controller) and (
+        told := foreign_controller(live, ctx.owner)
+    ):
+        return live, told
+    if not refuses_adoption:
+        return live, ""
+    if live is not None and _is_known(ctx, component, live):
+        return live, ""
+    cached = live
+    if cached is not None and (noted := ctx.memory.recall("obstacle", ctx.owner_uid, *_version_of(cached))):
+        return live, noted
+    # What is to be spared must not be overwritten by an older copy of it. Nor do caches keep all managers.
+    with failing("failed to check existence of resource", entry.identity):
+        live = await _read_live(ctx, entry.resource)
+    if live is None or _is_known(ctx, component, live):
+        return live, ""
+    told = (
+        f"{entry.identity} exists already, {describe_holder(live, ctx.owner, component.name)}, and adoption is "
+        "refused. Delete it, give one of the two another name, or declare adopt()"
+    )
+    ctx.memory.note(told, "obstacle", ctx.owner_uid, *_version_of(cached or live))
+    return live, told
+
+
+def _is_known(ctx: ReconcileContext, component: Composition, live: Object) -> bool:
+    """Tell whether the object is ours, or at least has been applied by us before."""
+    return is_ours(live, ctx.owner, component.name) or has_own_entry(live, ctx.owner, component.name)
+
+
+async def _read_to_adopt(ctx: ReconcileContext, component: Composition, entry: Entry, live: Object) -> Object | None:
+    """The object, with the fields of all managers, if applying it adopts it; None if it is known to us already.
+
+    An object that another owner controls is not adopted: the server refuses a second controller.
+    """
+    if _is_known(ctx, component, live):
+        return None
+    if foreign_controller(live, ctx.owner) and not entry.treatment.is_unowned:
+        return None
+    found = await _read_live(ctx, entry.resource)
+    return None if found is None or _is_known(ctx, component, found) else found
+
+
+def _tell_of_adoption(
+    ctx: ReconcileContext, component: Composition, entry: Entry, before: Object | None, answer: Object
+) -> None:
+    """Say, once, that an object was taken over which existed already, and whose fields were overruled."""
+    kind = entry.resource.gvk.kind
+    told = f"{kind} '{entry.resource.key.name}' existed already and is adopted by component {component.name}"
+    if before is None:
+        told += ". It appeared during the reconcile: the fields that were overruled are not known"
+    else:
+        overruled = describe_overruled(before, answer) or "no fields"
+        told += f"; it was {describe_holder(before, ctx.owner, component.name)}. Overruled: {overruled}"
+    if ctx.observer is not None:
+        ctx.observer.adopted(entry.identity, told)
+    _log.warning("%s", told, extra=component.log_fields | {"resource": entry.identity})
+    _warn(ctx, entry.resource, reason="ResourceAdopted", message=told, action="Adopt", related=answer)
+
+
+async def _read_live(ctx: ReconcileContext, resource: Resource) -> Object | None:
+    try:
+        return await ctx.client.get(resource.gvk, resource.key, live=True)
+    except NotFoundError:
+        return None
+
+
 async def _refused(
-    ctx: ReconcileContext, entry: Entry, error: InvalidError, desired: Object, live: Object | None, manager: str
+    ctx: ReconcileContext,
+    component: Composition,
+    entry: Entry,
+    error: InvalidError,
+    desired: Object,
+    live: Object | None,
 ) -> Written:
     """What follows from a refusal for what the object says: it is made anew where that is declared, or it is an error.
 
@@ -156,7 +258,7 @@ async def _refused(
         konverge.errors.KonvergeError: The refusal, in words that say what to do.
     """
     resource = entry.resource
-    if other := foreign_controller(ctx, live):
+    if other := foreign_controller(live, ctx.owner):
         if entry.treatment.is_unowned:
             raise _sparing(error, resource) from None
         raise ReconcileError(
@@ -169,7 +271,8 @@ async def _refused(
     told = immutability.told(error, desired, live, is_secret=handles_secret(resource))
     if not resource.recreates:
         raise TerminalError(f"{told}. Declare recreate=True on the primitive, or keep the old value") from error
-    if applied_entry(live, manager) is None and not has_owner(live, ctx.owner_uid):
+    found = await _read_live(ctx, resource)
+    if found is not None and not is_ours(found, ctx.owner, component.name):
         raise TerminalError(f"{told}, and recreate=True removes only what this component has made") from error
     await ctx.client.delete(resource.gvk, resource.key, uid=live["metadata"]["uid"])
     _event(
@@ -200,10 +303,11 @@ def _sparing(error: ApiError, resource: Resource) -> ApiError:
     return type(error)(told, reason=error.reason, code=error.code, retry_after_seconds=error.retry_after_seconds)
 
 
-async def delete(ctx: ReconcileContext, entry: Entry, *, told: str) -> None:
-    """Delete the object, if there is one that is not on its way out already.
+async def delete(ctx: ReconcileContext, component: Composition, entry: Entry, *, told: str) -> None:
+    """Delete the object if it is ours, and if there is one that is not on its way out already.
 
     The request carries the UID of the object that was read: what has taken its name since is left alone (invariant 2).
+    What is not ours counts as gone (invariant 9). Of a kind that is not served there is nothing to delete.
     """
     identity, resource = entry.identity, entry.resource
     with failing("failed to delete resource", identity):
@@ -211,19 +315,53 @@ async def delete(ctx: ReconcileContext, entry: Entry, *, told: str) -> None:
             live = await ctx.client.get(resource.gvk, resource.key)
             if is_deleting(live):
                 return
-            if entry.treatment.blocks_on_foreign_controller:
-                if foreign_controller(ctx, live):
-                    return
-                # What is to be spared must not be deleted by an older copy of it.
-                live = await ctx.client.get(resource.gvk, resource.key, live=True)
-                if foreign_controller(ctx, live):
-                    return
+            if await _reason_to_leave(ctx, component, entry, live):
+                return
             await ctx.client.delete(resource.gvk, resource.key, uid=live["metadata"]["uid"])
         except NotFoundError:
+            return
+        except KindNotServedError as error:
+            if not is_not_served(error):
+                raise
             return
     _event(
         ctx, resource, reason="ResourceDeleted", message=f"Resource {identity} {told}", action="Delete", related=live
     )
+
+
+async def leave_if_not_ours(ctx: ReconcileContext, component: Composition, entry: Entry, live: Object) -> str:
+    """Why an object that is to be deleted stays; empty when it is ours, or is to be deleted whosever it is."""
+    with failing("failed to delete resource", entry.identity):
+        try:
+            return await _reason_to_leave(ctx, component, entry, live)
+        except NotFoundError:
+            return ""
+
+
+async def _reason_to_leave(ctx: ReconcileContext, component: Composition, entry: Entry, live: Object) -> str:
+    resource = entry.resource
+    if entry.treatment.deletes_even_if_not_ours:
+        return ""
+    if is_ours(live, ctx.owner, component.name):
+        # What is to be spared must not be deleted by an older copy of it.
+        live = await ctx.client.get(resource.gvk, resource.key, live=True)
+        if is_ours(live, ctx.owner, component.name):
+            return ""
+    # Said with one event for each holder, not with one each pass.
+    about = ("left", ctx.owner_uid, live["metadata"]["uid"], foreign_controller(live, ctx.owner))
+    told = ctx.memory.recall(*about)
+    if told is None:
+        # Caches keep only the managers that have applied.
+        live = await ctx.client.get(resource.gvk, resource.key, live=True)
+        told = (
+            f"Resource {entry.identity} is not deleted: it is {describe_holder(live, ctx.owner, component.name)}, and "
+            "not this object's. To delete it all the same, declare even_if_not_ours=True"
+        )
+        _warn(ctx, resource, reason="ResourceLeftAlone", message=told, action="Delete", related=live)
+        ctx.memory.note(told, *about)
+    if ctx.observer is not None:
+        ctx.observer.left_alone(entry.identity, told)
+    return told
 
 
 async def release(ctx: ReconcileContext, resource: Resource) -> None:
@@ -238,6 +376,10 @@ async def release(ctx: ReconcileContext, resource: Resource) -> None:
                 return
             live = await _without_owner(ctx, resource)
         except NotFoundError:
+            return
+        except KindNotServedError as error:
+            if not is_not_served(error):
+                raise
             return
     if live is None:
         return
@@ -265,6 +407,11 @@ async def _without_owner(ctx: ReconcileContext, resource: Resource) -> Object | 
                 raise
 
 
+def is_not_served(error: BaseException | None) -> bool:
+    """Tell whether there is no such kind, and so no object of it; not whether nobody can tell now."""
+    return isinstance(error, KindNotServedError) and not isinstance(error, KindUnreachableError)
+
+
 async def _claim(ctx: ReconcileContext, resource: Resource, desired: Object, *, is_unowned: bool) -> bool:
     """Complete the desired object, in place: its type, no server-set metadata, and the owner's controller reference.
 
@@ -283,6 +430,9 @@ async def _claim(ctx: ReconcileContext, resource: Resource, desired: Object, *, 
     if is_unowned or (owner_namespaced and not namespaced):
         if "ownerReferences" in metadata:
             metadata["ownerReferences"] = references
+        if not _has_fields(desired):
+            # Of who applies a name alone the server keeps no record: nothing would tell that the object is ours.
+            metadata["annotations"] = {_APPLIED_FOR: ctx.owner_uid}
         return False
     if owner_namespaced and resource.key.namespace != ctx.owner_key.namespace:
         raise ReconcileError(
@@ -294,9 +444,18 @@ async def _claim(ctx: ReconcileContext, resource: Resource, desired: Object, *, 
     return True
 
 
+def _has_fields(desired: Object) -> bool:
+    metadata = (value for name, value in desired["metadata"].items() if name not in ("name", "namespace"))
+    return any(metadata) or not desired.keys() <= {"apiVersion", "kind", "metadata"}
+
+
 def _version(obj: Object) -> str | None:
     version: str | None = obj["metadata"].get("resourceVersion")
     return version
+
+
+def _version_of(live: Object) -> tuple[str, str]:
+    return live["metadata"].get("uid") or "", _version(live) or ""
 
 
 def _event(
@@ -305,3 +464,11 @@ def _event(
     if ctx.events is not None:
         with failing("failed to record an event about resource", resource.identity):
             ctx.events.event(ctx.owner, reason=reason, message=message, action=action, related=related)
+
+
+def _warn(
+    ctx: ReconcileContext, resource: Resource, *, reason: str, message: str, action: str, related: Object
+) -> None:
+    if ctx.events is not None:
+        with failing("failed to record an event about resource", resource.identity):
+            ctx.events.warning(ctx.owner, reason=reason, message=message, action=action, related=related)

@@ -37,17 +37,19 @@ class Operator:
 
     Args:
         name: What the operator is called: in logs and events, and by default as Lease, role and webhook configuration.
+        adopt: Whether components take over objects that exist already and are not theirs. With False they are
+            ``Blocked`` and name who has the object. The option `konverge.adopt` decides for one resource.
 
     Raises:
         BuildError: The name is no DNS label (lower case letters, digits, ``-``).
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, adopt: bool = True) -> None:
         if dns_label_mistakes(name):
             expected = "expected a DNS label (63 of a-z, 0-9 and '-' at most, no '-' at an end), as in 'web-shop'"
             raise BuildError(f'operator "{name}"', [f"its name: {expected}, found {name!r}"])
         self.name = name
-        self.registered = Registered(name)
+        self.registered = Registered(name, adopt)
         """What was registered so far."""
         # Decorators for functions that the API server asks before it stores an object, or to get another version of it.
         self.validates = self.registered.webhooks.validates

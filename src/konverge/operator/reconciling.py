@@ -69,6 +69,7 @@ class OwnerPass(Generic[T]):
         run: The run that the passes belong to.
         ends: The passes are to end: one that returns None is not repeated, whatever a component asked for.
         memory: What earlier passes learned about the server's answers.
+        adopt: Whether components take over objects that exist already, where the resource does not say.
     """
 
     cls: type[T]
@@ -83,6 +84,7 @@ class OwnerPass(Generic[T]):
     run: OperatorRun | None = None
     ends: bool = False
     memory: AppliedMemory = field(default_factory=AppliedMemory)
+    adopt: bool = True
 
     async def __call__(self, owner: Object, client: CachedClient) -> Result | None:
         """Run one pass.
@@ -105,6 +107,7 @@ class OwnerPass(Generic[T]):
             applies=self.applies,
             time_limit=self.time_limit,
             run=self.run,
+            adopt=self.adopt,
         )
         before = _reasons(owner)
         try:

@@ -66,6 +66,7 @@ class Registered:
 
     Args:
         name: The operator's name.
+        adopt: Whether components take over objects that exist already, where the resource does not say.
         classes: The classes with their reconciles, in order.
         finalizers: By class.
         watches: What else concerns owners.
@@ -77,6 +78,7 @@ class Registered:
     """
 
     name: str
+    adopt: bool = True
     classes: list[Registration] = field(default_factory=list)
     finalizers: dict[type[Any], RegisteredFinalizer] = field(default_factory=dict)
     watches: list[WatchedKind] = field(default_factory=list)

@@ -84,6 +84,7 @@ async def rehearse_owner(
     *,
     indexes: Indexes | None = None,
     clock: Clock | None = None,
+    adopt: bool = True,
     on_failure: Callable[[BaseException], None] = lambda _: None,
 ) -> OwnerRehearsal:
     """What the next pass over an owner would do and say; nothing is written.
@@ -94,6 +95,7 @@ async def rehearse_owner(
         client: The cluster; it gets reads, and applies that are dry runs.
         indexes: Those of the operator; None for none.
         clock: The time; the machine's when not given.
+        adopt: Whether the operator's components take over objects that exist already (`konverge.Operator`).
         on_failure: Hears of each error that the pass ends with.
 
     Raises:
@@ -112,6 +114,7 @@ async def rehearse_owner(
                 clock=clock,
                 time_limit=limit,
                 observer=rehearsed,
+                adopt=adopt,
                 rehearsed_cluster=RehearsedCluster(client, rehearsed.client, indexes or {}),
             )
             try:

@@ -192,6 +192,7 @@ class _Run:
             time_limit=self._limit,
             run=self._run,
             ends=ends,
+            adopt=self._registered.adopt,
         )
 
     def _webhook_server(self) -> WebhookServer | None:

@@ -12,7 +12,7 @@ from konverge.component.client import Applied
 from konverge.component.rehearsal.comparing import contests, field_changes, ownership_changed, wanted_fields
 from konverge.component.rehearsal.secret_values import SecretValues
 from konverge.component.rehearsal.values import Change, Contest
-from konverge.errors import NotFoundError
+from konverge.errors import KindNotServedError, KindUnreachableError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping, identity
 from konverge.mutation import json_copy
 
@@ -83,8 +83,9 @@ class RehearsingClient:
             return _copy(found)
         try:
             found = await self._server.get(gvk, key, live=live)
-        except NotFoundError:
-            self.found.setdefault(which, None)
+        except (NotFoundError, KindNotServedError) as error:
+            if not isinstance(error, KindUnreachableError):
+                self.found.setdefault(which, None)
             raise
         self.found.setdefault(which, found)
         self.secrets.note(found)

@@ -89,6 +89,10 @@ class Observed:
     processed: dict[str, tuple[Object | None, Convergence | None]] = field(default_factory=dict)
     """By identity: the live object that step 4 left, and why it halts the component."""
     suspensions: dict[str, Suspension] = field(default_factory=dict)
+    adoptions: dict[str, str] = field(default_factory=dict)
+    """By identity: whose an object is that would be taken over."""
+    left_alone: dict[str, str] = field(default_factory=dict)
+    """By identity: why an object that is to be deleted stays."""
     gate: Literal["none", "on", "off", "Error"] = "none"
     prerequisites: list[PrerequisiteStory] = field(default_factory=list)
     """Those that were asked."""

@@ -15,6 +15,7 @@ from konverge.component.composition import Entry
 from konverge.component.condition import wake_up
 from konverge.component.context import ReconcileContext
 from konverge.component.options import Mode
+from konverge.component.ownership import field_manager
 from konverge.component.rehearsal.client import DryRunServer, RehearsingClient
 from konverge.component.rehearsal.observing import Observed, prerequisite_name
 from konverge.component.rehearsal.outlook import Outlook
@@ -28,7 +29,6 @@ from konverge.component.rehearsal.values import (
     ResourceStory,
 )
 from konverge.component.time_limit import TimeLimit
-from konverge.component.writing import field_manager
 from konverge.errors import ReconcileError
 from konverge.kube import Condition, Object
 from konverge.mutation import json_copy
@@ -38,7 +38,7 @@ __all__ = ["Rehearsing", "rehearse"]
 
 
 async def rehearse(
-    component: Component, client: DryRunServer, owner: Object, *, clock: Clock | None = None
+    component: Component, client: DryRunServer, owner: Object, *, clock: Clock | None = None, adopt: bool = True
 ) -> Rehearsal:
     """What a pass of the component would do now and say, and why; nothing is written.
 
@@ -47,11 +47,12 @@ async def rehearse(
         client: The cluster; it gets reads, and applies that are dry runs.
         owner: The custom resource as the server has it; it stays as it is.
         clock: The time; the machine's when not given.
+        adopt: Whether the component takes over objects that exist already, where the resource does not say.
 
     Raises:
         asyncio.CancelledError: It was stopped; there is nothing to undo.
     """
-    rehearsing = Rehearsing(client, owner, clock=clock)
+    rehearsing = Rehearsing(client, owner, clock=clock, adopt=adopt)
     with suppress(ReconcileError):  # the rehearsal tells it
         await component.reconcile(rehearsing.context())
     return rehearsing.rehearsals[-1]
@@ -67,6 +68,7 @@ class Rehearsing:
         owner: The custom resource as the server has it; it stays as it is.
         clock: The time; the machine's when not given.
         time_limit: How long each of the author's functions may take; None is without a limit.
+        adopt: Whether components take over objects that exist already, where the resource does not say.
 
     Attributes:
         client: What passes are to work with.
@@ -81,19 +83,26 @@ class Rehearsing:
         *,
         clock: Clock | None = None,
         time_limit: TimeLimit | None = None,
+        adopt: bool = True,
     ) -> None:
         self.client = RehearsingClient(client)
         self.owner: Object = json_copy(owner)
         self.rehearsals: list[Rehearsal] = []
         self._clock = clock or SystemClock()
         self._time_limit = time_limit
+        self._adopt = adopt
         self._observed: Observed | None = None
         self._one_at_a_time = asyncio.Lock()
 
     def context(self) -> ReconcileContext:
         """The context of a pass."""
         return ReconcileContext(
-            client=self.client, owner=self.owner, clock=self._clock, time_limit=self._time_limit, observer=self
+            client=self.client,
+            owner=self.owner,
+            clock=self._clock,
+            time_limit=self._time_limit,
+            observer=self,
+            adopt=self._adopt,
         )
 
     async def reconcile(self, component: Component, ctx: ReconcileContext) -> Condition:
@@ -131,6 +140,16 @@ class Rehearsing:
         """Note how far a resource is suspended."""
         assert self._observed is not None
         self._observed.suspensions[identity] = suspension
+
+    def adopted(self, identity: str, message: str) -> None:
+        """Note whose object a resource would be taken over from."""
+        assert self._observed is not None
+        self._observed.adoptions[identity] = message
+
+    def left_alone(self, identity: str, message: str) -> None:
+        """Note why an object is not deleted."""
+        assert self._observed is not None
+        self._observed.left_alone[identity] = message
 
 
 class _Ended:
@@ -239,6 +258,7 @@ class _Ended:
             grace=observed.grace,
             suspension=self._suspension(entry),
             contests=self._client.contests(*which, manager) if is_managed else (),
+            adoption=self._observed.adoptions.get(entry.identity, ""),
         )
 
     def _suspension(self, entry: Entry) -> Judgement | None:
@@ -252,6 +272,8 @@ class _Ended:
         identity, mode = entry.identity, entry.treatment.mode
         if f"{identity}: " in self._error:
             return "failed", self._error
+        if identity in self._observed.left_alone:
+            return "left alone", self._observed.left_alone[identity]
         if identity in self._observed.processed:
             live, halt = self._observed.processed[identity]
             if halt is not None:

@@ -186,6 +186,7 @@ class ResourceStory(_Value, frozen=True, rename="camel"):
         grace: How bad that would be, were the grace over now.
         suspension: How far it is suspended.
         contests: Who else writes what the component applies.
+        adoption: Whose the object is, if it exists already and would be taken over, and what would be overruled.
     """
 
     identity: str
@@ -201,6 +202,7 @@ class ResourceStory(_Value, frozen=True, rename="camel"):
     grace: Judgement | None = None
     suspension: Judgement | None = None
     contests: tuple[Contest, ...] = ()
+    adoption: str = ""
 
 
 class Reported(_Value, frozen=True, rename="camel"):
