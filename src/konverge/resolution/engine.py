@@ -21,6 +21,7 @@ from konverge.cancellation import to_its_end
 from konverge.clock import Clock, Entropy
 from konverge.kube import Object
 from konverge.network import Bounds
+from konverge.resolution.address_credentials import find_credential
 from konverge.resolution.asking import Asking, contained
 from konverge.resolution.cache import Cache, CacheKey, Failed
 from konverge.resolution.content import check_content
@@ -29,7 +30,7 @@ from konverge.resolution.flights import Flights
 from konverge.resolution.planning import EngineOptions, Plan, Requester, ServicesFor, planned
 from konverge.resolution.policy import Admission, Policy, SignatureMode, SignatureRule, SourcePrefix
 from konverge.resolution.reasons import Reason
-from konverge.resolution.reference import Parameters, Reference
+from konverge.resolution.reference import Parameters, Reference, texts_of
 from konverge.resolution.registry import Registry
 from konverge.resolution.resolver import Fetch
 from konverge.resolution.result import Resolved
@@ -303,6 +304,10 @@ class Engine:
         if size > _MOST_RECORDED:
             told = f"what is to be recorded of the content is too large: expected at most {_MOST_RECORDED} bytes"
             raise ResolutionError(Reason.TOO_LARGE, f"{told}, found {size}")
+        texts = (resolved.source.uri, resolved.found_at, *resolved.annotations.values(), *texts_of(resolved.pinned))
+        if where := next((found for text in texts if (found := find_credential(text))), ""):
+            told = f"resolver {resolver.name!r} failed: it records an address with a credential, {where}"
+            raise ResolutionError(Reason.INTERNAL, told)
         return _Answer(resolved, attempts)
 
     async def _attempted(self, plan: Plan, work: Callable[[], Awaitable[T]]) -> tuple[T, int]:

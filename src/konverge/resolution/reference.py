@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
 from konverge.kube.names import dns_label_mistakes
+from konverge.resolution.address_credentials import find_credential
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 
@@ -24,6 +25,7 @@ __all__ = [
     "canonical_json",
     "request_name",
     "shown_address",
+    "texts_of",
 ]
 
 Value: TypeAlias = str | list[str] | dict[str, str]
@@ -105,7 +107,8 @@ class Reference(msgspec.Struct, frozen=True, omit_defaults=True, eq=False):
         """Refuse what no resolver could do with.
 
         Raises:
-            ResolutionError: The name is none, or the parameters are too many, too long or of other types.
+            ResolutionError: The name is none, or the parameters are too many, too long or of other types, or one is an
+                address with a credential in it.
         """
         if mistakes := dns_label_mistakes(self.resolver):
             shown = self.resolver[:80]
@@ -123,6 +126,13 @@ class Reference(msgspec.Struct, frozen=True, omit_defaults=True, eq=False):
                 )
         if len(canonical_json(self.params)) > _MAX_BYTES:
             raise ResolutionError(Reason.INVALID_PARAMETERS, f"expected at most {_MAX_BYTES} bytes of parameters")
+        for name, value in self.params.items():
+            if where := next((place for text in texts_of({name: value}) if (place := find_credential(text))), ""):
+                told = f"parameter {name[:80]!r}: expected no credential in an address, found {where}"
+                raise ResolutionError(
+                    Reason.INVALID_PARAMETERS,
+                    f"{told}; put it into a Secret, and name that with a parameter of resolver {self.resolver!r}",
+                )
 
 
 def _is_value(value: Any) -> bool:
@@ -131,6 +141,15 @@ def _is_value(value: Any) -> bool:
     if isinstance(value, list):
         return all(isinstance(each, str) for each in value)
     return isinstance(value, dict) and all(isinstance(part, str) for pair in value.items() for part in pair)
+
+
+def texts_of(params: Parameters) -> Iterator[str]:
+    """All texts in the values of parameters."""
+    for value in params.values():
+        if isinstance(value, str):
+            yield value
+        else:
+            yield from value if isinstance(value, list) else (text for pair in value.items() for text in pair)
 
 
 def canonical_json(value: Any) -> bytes:

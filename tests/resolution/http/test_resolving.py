@@ -31,10 +31,10 @@ SECRETS = {"login": {"password": "hunter2\n", "token": "t0ken", "other": "s3same
 
 async def test_a_file_comes_byte_for_byte_with_its_place_and_its_digest() -> None:
     async with site(Seen(TASK)) as url:
-        found = await resolve(HTTP, {"url": f"{url}/a/task.yaml?token=hunter2"})
+        found = await resolve(HTTP, {"url": f"{url}/a/task.yaml?ref=main"})
     assert found.data == TASK
     assert (found.source.uri, found.source.digest) == (f"{url}/a/task.yaml", {"sha256": Digest.of(TASK).hex})
-    assert found.pinned == {"url": f"{url}/a/task.yaml?token=hunter2", "digest": str(Digest.of(TASK))}
+    assert found.pinned == {"url": f"{url}/a/task.yaml?ref=main", "digest": str(Digest.of(TASK))}
 
 
 # Digests.
@@ -290,6 +290,31 @@ async def test_a_credential_is_not_shown_to_whom_it_is_not_for(
         error = await refused(HTTP, {"url": url, **USER}, settings, secrets=secrets)
     assert (error.reason, seen.requests) == (Reason.DENIED, [])
     assert problem in error.message
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"), [("", "sig=a%2Bb%3D&se=2030"), ("?ref=main", "ref=main&sig=a%2Bb%3D&se=2030")]
+)
+async def test_a_credential_of_the_query_comes_from_a_secret_and_is_in_no_record(written: str, sent: str) -> None:
+    seen = Seen(TASK)
+    secrets = {"sas": {"query": "?sig=a%2Bb%3D&se=2030\n"}}
+    async with site(seen) as url:
+        params = {"url": f"{url}/a{written}", "http-query-secret": "sas"}
+        found = await resolve(HTTP, params, PLAIN, secrets=secrets)
+        denied = await refused(HTTP, params, secrets=secrets)
+    assert [request.query_string for request in seen.requests] == [sent]
+    assert "a%2Bb" not in repr((found.source, found.annotations, found.pinned, found.found_at)) + denied.message
+    assert denied.reason is Reason.DENIED  # without TLS
+
+
+@pytest.mark.parametrize("value", ["?", "sig=a b", "sig=a#b", "sig=\u00e4"])
+async def test_what_is_no_part_of_a_query_is_not_sent(value: str) -> None:
+    seen = Seen(TASK)
+    async with site(seen) as url:
+        params = {"url": url, "http-query-secret": "sas"}
+        error = await refused(HTTP, params, PLAIN, secrets={"sas": {"query": value}})
+    assert (error.reason, seen.requests) == (Reason.AUTHENTICATION_REQUIRED, [])
+    assert "sig=a" not in error.message
 
 
 async def test_a_credential_does_not_follow_a_redirect_to_another_host() -> None:

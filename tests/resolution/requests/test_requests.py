@@ -192,6 +192,25 @@ async def test_a_parameter_that_cannot_be_fails_at_once_and_is_named(
     assert shelf.calls == []
 
 
+async def test_a_credential_in_an_address_is_refused_and_told_nowhere(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    shelf = Shelf()
+    caplog.set_level("DEBUG")
+    async with desk.served_by(shelf):
+        await desk.ask("a", params={"url": "https://a.example/box?X-Amz-Signature=hunter2"})
+        failure = await desk.failure("a", within=5)
+        (event,) = await desk.until_events("a", "InvalidParams")
+
+    assert failure.reason == "InvalidParams"
+    assert "expected no credential in an address, found 'X-Amz-Signature' in its query; put it into a Secret" in (
+        failure.message
+    )
+    told = repr((await desk.get("a")).get("status")) + repr(event) + caplog.text
+    assert "hunter2" not in told
+    assert shelf.calls == []
+
+
 @EMBEDDED
 @pytest.mark.parametrize(
     "content",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ __all__ = ["HttpResolver"]
 
 _ACCEPT = "application/yaml, application/json, text/plain;q=0.9, */*;q=0.5"
 _CREDENTIAL = ParameterRole.CREDENTIAL
+_QUERY = re.compile(r"[!$-~]{1,4096}")  # neither a blank nor a fragment
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 
 
@@ -54,6 +56,10 @@ class HttpResolver:
             "The Secret with a bearer token, in the requester's namespace", role=_CREDENTIAL
         ),
         "http-token-secret-key": Parameter("The key of the token in it", default="token", role=_CREDENTIAL),
+        "http-query-secret": Parameter(
+            "The Secret with what of the URL's query is a credential, in the requester's namespace", role=_CREDENTIAL
+        ),
+        "http-query-secret-key": Parameter("The key of that in it", default="query", role=_CREDENTIAL),
         "digest": Parameter(
             "What the content has to be: sha256: or sha512: and hexadecimal digits", role=ParameterRole.CONTENT_DIGEST
         ),
@@ -119,15 +125,16 @@ class HttpResolver:
         http = http_of(fetch)
         url = str(fetch.params["url"])
         shown = _shown(url)
-        credential = await _credential(fetch, URL(url))
+        credential, query = await _credential(fetch, URL(url)), await _secret_query(fetch, URL(url))
         with failures_of(shown):
             async with http.stream(
-                url, headers={"Accept": _ACCEPT}, max_bytes=fetch.max_bytes, credential=credential
+                _with_query(url, query), headers={"Accept": _ACCEPT}, max_bytes=fetch.max_bytes, credential=credential
             ) as answer:
                 # Before the body is read: an error may come with a page that is larger than any definition.
                 if answer.status != 200:
                     now = fetch.services.clock.now()
-                    raise status_failure(answer, shown, has_credential=credential is not None, now=now)
+                    has_credential = credential is not None or bool(query)
+                    raise status_failure(answer, shown, has_credential=has_credential, now=now)
                 _check_type(answer, shown)
                 data = await answer.read()
         found = Digest.of(data)
@@ -164,7 +171,7 @@ def _check_credentials(params: Mapping[str, str]) -> None:
         raise invalid("http-username", "expected parameter 'http-password-secret' beside it, found none")
     if "http-password-secret" in params and "http-username" not in params:
         raise invalid("http-password-secret", "expected parameter 'http-username' beside it, found none")
-    for kind in ("password", "token"):
+    for kind in ("password", "token", "query"):
         if f"http-{kind}-secret-key" in params and f"http-{kind}-secret" not in params:
             raise invalid(f"http-{kind}-secret-key", f"expected parameter 'http-{kind}-secret' beside it, found none")
         check_secret(params, f"http-{kind}-secret", f"http-{kind}-secret-key")
@@ -190,10 +197,34 @@ def _digest(text: str) -> str:
 
 
 async def _credential(fetch: Fetch, url: URL) -> Credential | None:
-    params = {name: str(value) for name, value in fetch.params.items()}
-    kind = next((kind for kind in ("password", "token") if f"http-{kind}-secret" in params), None)
+    kind = next((kind for kind in ("password", "token") if f"http-{kind}-secret" in fetch.params), None)
     if kind is None:
         return None
+    value = await _secret_value(fetch, url, kind)
+    shown = f"Bearer {value}" if kind == "token" else basic(str(fetch.params["http-username"]), value)
+    return Credential(shown, str(url.origin()))
+
+
+async def _secret_query(fetch: Fetch, url: URL) -> str:
+    """What of the query is a credential; empty for nothing."""
+    if "http-query-secret" not in fetch.params:
+        return ""
+    value = (await _secret_value(fetch, url, "query")).lstrip("?&")
+    if not value or not _QUERY.fullmatch(value):
+        told = "expected the part of a query, such as sig=…&se=…, in the Secret, found something else"
+        raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, f"parameter 'http-query-secret': {told}")
+    return value
+
+
+def _with_query(url: str, query: str) -> str:
+    if not query:
+        return url
+    return f"{url}{'&' if URL(url).raw_query_string else '?'}{query}"
+
+
+async def _secret_value(fetch: Fetch, url: URL, kind: str) -> str:
+    """One value of the Secret for a kind of credential, which may be shown to the URL's host."""
+    params = {name: str(value) for name, value in fetch.params.items()}
     name, key = params[f"http-{kind}-secret"], params.get(f"http-{kind}-secret-key", kind)
     secrets = fetch.services.secrets
     with secret_of(f"http-{kind}-secret", f"http-{kind}-secret-key"):
@@ -205,8 +236,7 @@ async def _credential(fetch: Fetch, url: URL) -> Credential | None:
     host = url.raw_host or ""
     place = _Place(url.scheme, host, f"{host}:{url.explicit_port}" if url.explicit_port else host)
     check_host(place, secret, fetch.settings)
-    shown = f"Bearer {value}" if kind == "token" else basic(params["http-username"], value)
-    return Credential(shown, str(url.origin()))
+    return value
 
 
 def _check_type(answer: HttpStream, shown: str) -> None:
