@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from konverge.apply import Difference
 from konverge.component import AppliedMemory
 from konverge.component.memory import Wish
 from konverge.kube import Object
 
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _DESIRED: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}, "data": {"colour": "blue"}}
 _WISH = Wish.of(_DESIRED, "App/web/1")
 
@@ -49,12 +52,39 @@ def test_the_memory_of_settled_objects_is_bounded() -> None:
     assert [memory.is_settled(_live(uid=uid), _WISH) for uid in ("u-1", "u-2", "u-3")] == [False, True, True]
 
 
-def test_differences_that_an_apply_left_explain_only_themselves() -> None:
+def test_differences_that_an_apply_left_explain_only_themselves_and_for_ever() -> None:
     memory = AppliedMemory()
-    left = Difference(".data.colour", "changed", "blue", "navy")
-    memory.remember("u-1", _WISH, [left])
-    assert memory.explains("u-1", _WISH, [left])
-    assert not memory.explains("u-1", _WISH, [])
-    assert not memory.explains("u-1", Wish.of(_DESIRED, "App/api/1"), [left])
-    memory.remember("u-1", _WISH, [])
-    assert not memory.explains("u-1", _WISH, [left])
+    left = Difference(".spec.cpu", "changed", "1000m", "1")
+    assert not memory.remember("u-1", _WISH, [left], NOON)
+    assert memory.explains("u-1", _WISH, [left], NOON + timedelta(days=365))
+    assert memory.again_at("u-1", _WISH) is None
+    assert not memory.explains("u-1", _WISH, [], NOON)
+    assert not memory.explains("u-1", Wish.of(_DESIRED, "App/api/1"), [left], NOON)
+    memory.remember("u-1", _WISH, [], NOON)
+    assert not memory.explains("u-1", _WISH, [left], NOON)
+
+
+def test_what_somebody_overrides_is_worth_another_apply_at_intervals_that_grow() -> None:
+    memory = AppliedMemory()
+    left = Difference(".data.colour", "changed", "blue", "red", is_override=True)
+    now, intervals, said = NOON, [], []
+    for _ in range(9):
+        said.append(memory.remember("u-1", _WISH, [left], now))
+        again_at = memory.again_at("u-1", _WISH)
+        assert again_at is not None
+        assert memory.explains("u-1", _WISH, [left], again_at - timedelta(seconds=1))
+        assert not memory.explains("u-1", _WISH, [left], again_at)
+        intervals.append((again_at - now).total_seconds())
+        now = again_at
+    assert intervals == [30, 60, 120, 240, 480, 960, 1920, 1920, 1920]
+    assert said == [True] + 8 * [False]
+
+
+def test_another_field_that_is_overridden_begins_anew() -> None:
+    memory = AppliedMemory()
+    left = Difference(".data.colour", "changed", "blue", "red", is_override=True)
+    other = Difference(".data.shape", "changed", "round", "square", is_override=True)
+    assert memory.remember("u-1", _WISH, [left], NOON)
+    assert not memory.remember("u-1", _WISH, [left], NOON)
+    assert memory.remember("u-1", _WISH, [left, other], NOON)
+    assert memory.again_at("u-1", _WISH) == NOON + timedelta(seconds=30)

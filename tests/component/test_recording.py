@@ -60,6 +60,9 @@ class Listener:
     def left_alone(self, identity: str, message: str) -> None:
         self.heard.append((identity, "is left alone"))
 
+    def overridden(self, identity: str, message: str) -> None:
+        self.heard.append((identity, message))
+
 
 def frontend() -> ComponentBuilder:
     return ComponentBuilder("frontend", condition_type="FrontendReady")

@@ -3,132 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from konverge.clock import SystemEntropy
 from konverge.errors import AlreadyExistsError, ApiError, InvalidError, NotFoundError, ServerError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.testing import Cluster
+from tests.conformance.hooks import CONFIG_MAPS, GROUP, MUTATING, VALIDATING, Hooks, registered_hooks
 from tests.conformance.objects import CONFIG_MAP, NAMESPACE, config_map
-from tests.conformance.webhook_servers import ALLOWED, Handler, WebhookServer, json_patch, webhook_server
+from tests.conformance.webhook_servers import ALLOWED, Handler, json_patch, webhook_server
 from tests.conformance.widgets import Widgets
 
 pytestmark = pytest.mark.anyio
 
-GROUP = "admissionregistration.k8s.io"
-VALIDATING = "ValidatingWebhookConfiguration"
-MUTATING = "MutatingWebhookConfiguration"
-CONFIG_MAPS: Object = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
-# What waits for a webhook, and what the real cluster puts into every new namespace.
-_NOT_OURS = ("probe", "kube-root-ca.crt")
-_LATER = "a-later-one"
 LABELLED: Object = {"metadata": {"labels": {"a": "b"}}}
-
-
-class Hooks:
-    """Registers webhooks for the namespace of a test, and takes them away again."""
-
-    def __init__(self, cluster: Cluster, server: WebhookServer) -> None:
-        self._cluster = cluster
-        self._server = server
-        self._suffix = SystemEntropy().name_suffix(8)
-        self._made: list[Object] = []
-
-    @property
-    def asked(self) -> list[Object]:
-        """What the webhooks were asked."""
-        return [request for _, request in self._reviews()]
-
-    @property
-    def called(self) -> list[str]:
-        """Which webhooks were asked, in order."""
-        return [path for path, _ in self._reviews()]
-
-    def _reviews(self) -> list[tuple[str, Object]]:
-        return [
-            (path, request)
-            for path, request in self._server.asked
-            if path != _LATER and request.get("name") not in _NOT_OURS
-        ]
-
-    def configuration(self, kind: str, name: str, /, **webhook: Any) -> Object:
-        selector = {"matchLabels": {"kubernetes.io/metadata.name": self._cluster.namespace}}
-        return {
-            "apiVersion": f"{GROUP}/v1",
-            "kind": kind,
-            "metadata": {"name": f"{name}-{self._suffix}"},
-            "webhooks": [
-                {
-                    "name": f"{name}.konverge.test",
-                    "clientConfig": self._server.client_config(name),
-                    "rules": [CONFIG_MAPS],
-                    "namespaceSelector": selector,
-                    "admissionReviewVersions": ["v1"],
-                    "sideEffects": "None",
-                    **webhook,
-                }
-            ],
-        }
-
-    async def add(self, kind: str, name: str, handler: Handler, /, **webhook: Any) -> Object:
-        """Register a webhook, and wait until the server asks it: it takes note of configurations in its own time."""
-        answers = {"is": False}
-
-        def answer(request: Object) -> Any:
-            if request.get("name") == "probe":
-                answers["is"] = True
-                return ALLOWED
-            return handler(request)
-
-        self._server.handlers[name] = answer
-        created = await self._cluster.client.create(self.configuration(kind, name, **webhook))
-        self._made.append(created)
-        probed = {**webhook, "clientConfig": self._server.client_config(name), "rules": [CONFIG_MAPS]}
-        if "clientConfig" not in webhook and probed.get("objectSelector") is None and webhook.get("rules") is None:
-
-            async def is_asked() -> bool:
-                await self._cluster.client.create(config_map(self._cluster.namespace, "probe"), dry_run=True)
-                return answers["is"]
-
-            await self._cluster.eventually(is_asked, describe=f"the server asks {name}")
-        else:
-            await self._until_known(kind)
-        return created
-
-    async def _until_known(self, kind: str) -> None:
-        """Wait until the server asks a webhook that came later: it knows all that came earlier, then."""
-        answers = {"is": False}
-
-        def answer(request: Object) -> Any:
-            answers["is"] = answers["is"] or request.get("name") == "probe"
-            return ALLOWED
-
-        async def is_asked() -> bool:
-            with suppress(ApiError):  # of one that is in order
-                await self._cluster.client.create(config_map(self._cluster.namespace, "probe"), dry_run=True)
-            return answers["is"]
-
-        self._server.handlers[_LATER] = answer  # the first by name, and so the first to be asked
-        created = await self._cluster.client.create(self.configuration(kind, _LATER))
-        await self._cluster.eventually(is_asked, describe="the server asks a webhook that came later")
-        await self._cluster.client.delete(GroupVersionKind.of(created), ObjectKey.of(created))
-
-    async def remove_all(self) -> None:
-        for made in self._made:
-            await self._cluster.client.delete(GroupVersionKind.of(made), ObjectKey.of(made))
 
 
 @pytest.fixture
 async def hooks(cluster: Cluster, tmp_path: Path) -> AsyncIterator[Hooks]:
-    async with webhook_server(tmp_path) as server:
-        found = Hooks(cluster, server)
+    async with registered_hooks(cluster, tmp_path) as found:
         yield found
-        await found.remove_all()
 
 
 def denied(**status: Any) -> Handler:

@@ -15,6 +15,7 @@ from konverge.apply.builtin_schemas import builtin_schema
 from konverge.apply.fields import Path, format_path, key_element, key_fields, value_element
 from konverge.apply.managers import SERVER_METADATA, applied_entry
 from konverge.apply.normal import normalize
+from konverge.apply.overrides import is_override
 from konverge.apply.schema import ABSENT, Schema
 from konverge.apply.structure import field_set_of, is_granular, item_element, same_value
 from konverge.kube import GroupVersionKind, Object
@@ -35,12 +36,15 @@ class Difference:
             ``changed``: the live value, or the order of a list's items, is another one.
         desired: The wanted value; `HIDDEN` for what a Secret holds. For ``diff`` and ``explain``, not for logs.
         live: The live value, likewise; None when there is none.
+        is_override: Tells of one that is ``changed`` whether the live value says something else, not only in another
+            form: an apply that leaves it so was overridden.
     """
 
     path: str
     kind: Literal["missing", "extra", "changed"]
     desired: Any = field(default=None, repr=False)
     live: Any = field(default=None, repr=False)
+    is_override: bool = field(default=False, repr=False, compare=False)
 
 
 def differences(
@@ -125,9 +129,10 @@ class _Walk:
         return tuple(self._found)
 
     def _report(self, kind: Literal["missing", "extra", "changed"], path: Path, desired: Any, live: Any) -> None:
+        overrides = kind == "changed" and is_override(desired, live)
         if self._kind == "Secret" and path[0] in ("f:data", "f:stringData"):
             desired = live = HIDDEN
-        self._found.append(Difference(format_path(path), kind, desired, None if live is ABSENT else live))
+        self._found.append(Difference(format_path(path), kind, desired, None if live is ABSENT else live, overrides))
 
     def _fields(
         self, desired: Mapping[str, Any], live: Any, owned: Mapping[str, Any], schema: Schema | None, path: Path

@@ -78,6 +78,8 @@ def _resource(number: int, story: ResourceStory) -> Iterator[str]:
         yield from _below(f"grace: {_said(story.grace)}")
     if story.suspension is not None:
         yield from _judged("suspension: ", story.suspension)
+    if story.override:
+        yield from _below(f"overridden: {story.override}", colour="magenta")
     for contest in story.contests[:_MOST_CONTESTS]:
         who = writer_text(contest.writer)
         if contest.is_fought_over:

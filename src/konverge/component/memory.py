@@ -4,6 +4,9 @@ A server may default values inside an atomic list or write a value in another fo
 a difference stays after the apply. Without a memory it would be applied again on each pass, forever; with it, once
 after a restart.
 
+Where what stays is not our value in another form but another value, a webhook or a policy overrides it on its way into
+the storage. It may cease to at any time, without an event: such an object is applied again at intervals that grow.
+
 And most passes find an object as the one before left it. What was compared once, and needed no apply, needs none as
 long as both sides are what they were.
 """
@@ -13,7 +16,8 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -44,10 +48,21 @@ class Wish:
         return cls(field_manager, hashlib.blake2b(_encode(desired), digest_size=_DIGEST_BYTES).digest())
 
 
+# After which time an object is applied again that somebody overrides: the first, and the last.
+_FIRST_INTERVAL = timedelta(seconds=30)
+_LAST_INTERVAL = timedelta(minutes=32)
+
+
 @dataclass(frozen=True, slots=True)
 class _Left:
     desired: bytes
     differences: tuple[Difference, ...]
+    interval: timedelta = timedelta(0)
+    again_at: datetime | None = None  # None: nothing is overridden, and to apply again cannot help
+
+    @property
+    def overridden(self) -> tuple[str, ...]:
+        return tuple(each.path for each in self.differences if each.is_override)
 
 
 class AppliedMemory:
@@ -97,24 +112,54 @@ class AppliedMemory:
         known = self._fulfilled.get(uid)
         return known is not None and known == _fulfilment(version, wish)
 
-    def remember(self, uid: str, wish: Wish, left: Sequence[Difference]) -> None:
-        """Note what still differed right after an apply; nothing left is nothing to remember."""
+    def remember(self, uid: str, wish: Wish, left: Sequence[Difference], now: datetime) -> bool:
+        """Note what still differed right after an apply; nothing left is nothing to remember.
+
+        Args:
+            uid: The object.
+            wish: What was applied.
+            left: What differs.
+            now: The present time.
+
+        Returns:
+            Whether somebody overrides fields of it and did not override these the last time: that is to be said.
+        """
         key = (uid, wish.field_manager)
-        self._left.pop(key, None)
+        before = self._left.pop(key, None)
         if not left:
-            return
-        self._left[key] = _Left(wish.digest, tuple(left))
+            return False
+        now_left = _Left(wish.digest, tuple(left))
+        if now_left.overridden:
+            is_known = before is not None and before.overridden == now_left.overridden
+            interval = _FIRST_INTERVAL if before is None or not is_known else min(2 * before.interval, _LAST_INTERVAL)
+            now_left = replace(now_left, interval=interval, again_at=now + interval)
+        self._left[key] = now_left
         if len(self._left) > self._limit:
             self._left.popitem(last=False)
+        return now_left.interval == _FIRST_INTERVAL
 
-    def explains(self, uid: str, wish: Wish, found: Sequence[Difference]) -> bool:
-        """Tell whether just these differences were left by applying just this object: applying again cannot help."""
+    def explains(self, uid: str, wish: Wish, found: Sequence[Difference], now: datetime) -> bool:
+        """Tell whether just these differences were left by applying just this object: applying again cannot help now.
+
+        Args:
+            uid: The object.
+            wish: What is wanted of it.
+            found: What differs.
+            now: The present time; what somebody overrides is worth another try after a while.
+        """
         key = (uid, wish.field_manager)
         left = self._left.get(key)
         if left is None or left.differences != tuple(found) or left.desired != wish.digest:
             return False
+        if left.again_at is not None and now >= left.again_at:
+            return False
         self._left.move_to_end(key)
         return True
+
+    def again_at(self, uid: str, wish: Wish) -> datetime | None:
+        """When the object is worth another apply although nothing has changed; None for never."""
+        left = self._left.get((uid, wish.field_manager))
+        return None if left is None else left.again_at
 
 
 def _version(live: Object) -> tuple[str, str]:

@@ -14,9 +14,9 @@ __all__ = ["ApplyMetrics", "ConditionMetrics", "EventRecorder", "ResourceObserve
 class EventRecorder(Protocol):
     """What records Kubernetes events; it must not wait for the network.
 
-    A component reports what was done by Normal events, and by Warning events whose object it has adopted or left alone.
-    What goes wrong is in the condition, which is there for as long as it is wrong; an operator reports it by Warning
-    events besides (`konverge.operator`).
+    A component reports what was done by Normal events, and by Warning events what it has adopted or left alone, or what
+    somebody overrides. What goes wrong is in the condition, which is there for as long as it is wrong; an operator
+    reports it by Warning events besides (`konverge.operator`).
     """
 
     def event(self, owner: Object, *, reason: str, message: str, action: str, related: Object | None = None) -> None:
@@ -83,3 +83,6 @@ class ResourceObserver(Protocol):
 
     def left_alone(self, identity: str, message: str) -> None:
         """An object that was to be deleted is not the component's, and stays; the message says whose it is."""
+
+    def overridden(self, identity: str, message: str) -> None:
+        """A resource has been applied and is stored with other values; the message names the fields."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -59,6 +60,7 @@ _SERVER_SET = (
     "uid",
 )
 _APPLIED_FOR = "konverge.dev/applied-for"
+_MOST_PATHS = 5
 _RELEASE_TRIES = 5
 _RECREATE_AFTER = timedelta(seconds=1)
 
@@ -113,8 +115,8 @@ async def apply(
             if ctx.memory.is_settled(live, wish):
                 return Written(live, Operation.NONE)
             found = differences(desired, live, manager, schema)
-            if not found or ctx.memory.explains(live["metadata"]["uid"], wish, found):
-                ctx.memory.settle(live, wish)
+            if not found or ctx.memory.explains(live["metadata"]["uid"], wish, found, ctx.clock.now()):
+                _settle(ctx, live, wish)
                 return Written(live, Operation.NONE)
             before = await _read_to_adopt(ctx, component, entry, live)
         try:
@@ -136,8 +138,10 @@ async def apply(
         if is_unowned and has_owner(answer, ctx.owner_uid):
             # Another manager's: the component had another name once.
             answer = await _without_owner(ctx, resource) or answer
-        ctx.memory.remember(answer["metadata"]["uid"], wish, differences(desired, answer, manager, schema))
-        ctx.memory.settle(answer, wish)
+        left = differences(desired, answer, manager, schema)
+        if ctx.memory.remember(answer["metadata"]["uid"], wish, left, ctx.clock.now()):
+            _report_override(ctx, component, resource, [each.path for each in left if each.is_override], answer)
+        _settle(ctx, answer, wish)
     if applied.created:
         operation = Operation.CREATED
     elif live is None or _version(live) != _version(answer):
@@ -242,6 +246,30 @@ async def _read_live(ctx: ReconcileContext, resource: Resource) -> Object | None
         return await ctx.client.get(resource.gvk, resource.key, live=True)
     except NotFoundError:
         return None
+
+
+def _settle(ctx: ReconcileContext, live: Object, wish: Wish) -> None:
+    """Note that the object is as far as it gets; where somebody overrides it, come again to see whether it still is."""
+    again_at = ctx.memory.again_at(live["metadata"]["uid"], wish)
+    if again_at is None:
+        ctx.memory.settle(live, wish)
+    ctx.request_wake(again_at)
+
+
+def _report_override(
+    ctx: ReconcileContext, component: Composition, resource: Resource, paths: Sequence[str], answer: Object
+) -> None:
+    """Say, once, that what was applied is stored with other values; they may be a Secret's and are not named."""
+    more = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
+    message = (
+        f"{resource.gvk.kind} '{resource.key.name}' is stored with other values than component {component.name} "
+        f"applies, in {', '.join(paths[:_MOST_PATHS])}{more}: a mutating webhook or policy of the cluster overrides "
+        "them. They are applied again from time to time, at intervals that grow to half an hour"
+    )
+    if ctx.observer is not None:
+        ctx.observer.overridden(resource.identity, message)
+    _log.warning("%s", message, extra=component.log_fields | {"resource": resource.identity})
+    _warn(ctx, resource, reason="ResourceOverridden", message=message, action="Update", related=answer)
 
 
 async def _refused(

@@ -93,6 +93,7 @@ class Observed:
     """By identity: whose an object is that would be taken over."""
     left_alone: dict[str, str] = field(default_factory=dict)
     """By identity: why an object that is to be deleted stays."""
+    overrides: dict[str, str] = field(default_factory=dict)
     gate: Literal["none", "on", "off", "Error"] = "none"
     prerequisites: list[PrerequisiteStory] = field(default_factory=list)
     """Those that were asked."""

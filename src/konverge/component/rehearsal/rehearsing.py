@@ -151,6 +151,11 @@ class Rehearsing:
         assert self._observed is not None
         self._observed.left_alone[identity] = message
 
+    def overridden(self, identity: str, message: str) -> None:
+        """Note which fields would be stored with other values."""
+        assert self._observed is not None
+        self._observed.overrides[identity] = message
+
 
 class _Ended:
     """A pass that is over, and its notes."""
@@ -259,6 +264,7 @@ class _Ended:
             suspension=self._suspension(entry),
             contests=self._client.contests(*which, manager) if is_managed else (),
             adoption=self._observed.adoptions.get(entry.identity, ""),
+            override=self._observed.overrides.get(entry.identity, ""),
         )
 
     def _suspension(self, entry: Entry) -> Judgement | None:

@@ -187,6 +187,7 @@ class ResourceStory(_Value, frozen=True, rename="camel"):
         suspension: How far it is suspended.
         contests: Who else writes what the component applies.
         adoption: Whose the object is, if it exists already and would be taken over, and what would be overruled.
+        override: Which fields are stored with other values than those that are applied; empty for none.
     """
 
     identity: str
@@ -203,6 +204,7 @@ class ResourceStory(_Value, frozen=True, rename="camel"):
     suspension: Judgement | None = None
     contests: tuple[Contest, ...] = ()
     adoption: str = ""
+    override: str = ""
 
 
 class Reported(_Value, frozen=True, rename="camel"):

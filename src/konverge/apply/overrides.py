@@ -1,0 +1,90 @@
+"""Whether a live value still says what was applied, in other words, or something else. Pure.
+
+A server, and a webhook that decodes an object into types of its own, write many values in a form of their own:
+quantities, durations and times in one spelling, defaults inside a value that is owned as a whole, zero values left out.
+Such a value means the same. Any other value is somebody's who overrides ours on its way into the storage.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from konverge.apply.schema import ABSENT
+from konverge.apply.structure import same_value
+from konverge.kube import parse_time
+from konverge.kube.quantities import quantity_value
+
+__all__ = ["is_override"]
+
+_DURATION = re.compile(r"(?:\d{1,20}(?:\.\d{1,20})?(?:ns|us|µs|ms|s|m|h))+")
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
+_SECONDS = {
+    "ns": Fraction(1, 10**9),
+    "us": Fraction(1, 10**6),
+    "µs": Fraction(1, 10**6),
+    "ms": Fraction(1, 1000),
+    "s": Fraction(1),
+    "m": Fraction(60),
+    "h": Fraction(3600),
+}
+
+
+def is_override(desired: Any, live: Any) -> bool:
+    """Tell whether the live value says something else than the one that was applied.
+
+    Args:
+        desired: What was applied.
+        live: What is stored; None or `konverge.apply.ABSENT` for nothing.
+    """
+    return not _is_kept(desired, live)
+
+
+def _is_kept(desired: Any, live: Any) -> bool:
+    if desired is None:
+        return True  # it asks for the default
+    if live is None or live is ABSENT:
+        return not desired
+    if isinstance(desired, dict):
+        return isinstance(live, dict) and all(_is_kept(value, live.get(name)) for name, value in desired.items())
+    if isinstance(desired, list):
+        if not isinstance(live, list) or len(live) != len(desired):
+            return False
+        return all(map(_is_kept, desired, live)) or _has_same_items(desired, live)
+    if isinstance(live, dict | list):
+        return False
+    if same_value(desired, live):
+        return True
+    if isinstance(desired, bool) or isinstance(live, bool):
+        return False
+    one, other = str(desired).strip(), str(live).strip()
+    return one.casefold() == other.casefold() or any(_means_the_same(one, other, read) for read in _READINGS)
+
+
+def _has_same_items(desired: list[Any], live: list[Any]) -> bool:
+    """Tell whether only the order is another one."""
+    left = list(live)
+    for item in desired:
+        place = next((place for place, other in enumerate(left) if same_value(item, other)), None)
+        if place is None:
+            return False
+        del left[place]
+    return True
+
+
+def _means_the_same(one: str, other: str, read: Callable[[str], object]) -> bool:
+    try:
+        return read(one) == read(other)
+    except (ValueError, OverflowError):
+        return False
+
+
+def _duration(text: str) -> Fraction:
+    if not _DURATION.fullmatch(text):
+        raise ValueError("no duration")
+    return sum((Fraction(number) * _SECONDS[unit] for number, unit in _DURATION_PART.findall(text)), Fraction(0))
+
+
+_READINGS: tuple[Callable[[str], object], ...] = (quantity_value, _duration, parse_time)
