@@ -13,7 +13,7 @@ RESULTS := build/tests
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := test
-.PHONY: demo test test-fast check bench control-plane servers clean
+.PHONY: demo test test-fast check bench control-plane servers constraints clean
 
 demo: $(INSTALLED)  ## See an operator at work on the embedded cluster.
 	@$(BIN)/konverge demo
@@ -39,7 +39,7 @@ check: $(INSTALLED)  ## Style, types by two checkers, and the layers.
 	$(BIN)/lint-imports
 
 bench: $(INSTALLED)  ## The benchmarks that need no control plane, side by side with their peers.
-	$(BIN)/python -m pip install --quiet --constraint tools/constraints.txt --group bench
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement tools/bench-constraints.txt
 	$(BIN)/python -m bench
 
 control-plane: $(INSTALLED)  ## Build the real control plane once, into the user's cache folder.
@@ -65,10 +65,14 @@ clean:  ## Remove what the targets made here; what they cached for all checkouts
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+constraints: $(INSTALLED)  ## Write down anew what to install, with the hashes; newer versions: UPGRADE=--upgrade.
+	$(BIN)/python tools/lock_dependencies.py $(UPGRADE)
+
+# pip takes nothing whose hash is not written down, what builds the project included.
 $(INSTALLED): pyproject.toml tools/constraints.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or \
 	sys.exit("Python 3.11 or newer is needed, found " + sys.version.split()[0] + "; name one: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint tools/constraints.txt --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint tools/constraints.txt --editable '.[terminal]' --group dev
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement tools/constraints.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -1,0 +1,61 @@
+"""The files of which the development environment is made: complete, and nothing in them that pip cannot check."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+LOCKS = ("tools/constraints.txt", "tools/bench-constraints.txt")
+OF_LOCKS = {
+    "tools/constraints.txt": [
+        *PROJECT["project"]["dependencies"],
+        *PROJECT["project"]["optional-dependencies"]["terminal"],
+        *PROJECT["dependency-groups"]["dev"],
+        *PROJECT["build-system"]["requires"],
+        "editables",
+        "pip",
+    ],
+    "tools/bench-constraints.txt": PROJECT["dependency-groups"]["bench"],
+}
+
+
+def entries(lock: str) -> Iterator[str]:
+    """Each requirement with its hashes, as pip joins the lines."""
+    text = (ROOT / lock).read_text().replace("\\\n", " ")
+    return (line for line in text.splitlines() if line and not line.startswith("#"))
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_everything_has_one_version_and_hashes_and_names_no_host(lock: str) -> None:
+    wrong = [
+        line for line in entries(lock) if not re.fullmatch(r"[\w.-]+==[\w.+-]+( +--hash=sha256:[0-9a-f]{64})+ *", line)
+    ]
+
+    assert wrong == []
+    assert "://" not in (ROOT / lock).read_text()
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_what_the_project_asks_for_is_locked_at_a_version_that_fits(lock: str) -> None:
+    versions = dict(line.split(maxsplit=1)[0].split("==") for line in entries(lock))
+    locked = {canonicalize_name(name): version for name, version in versions.items()}
+
+    for text in OF_LOCKS[lock]:
+        wanted = Requirement(text)
+        assert wanted.specifier.contains(locked[canonicalize_name(wanted.name)]), f"make constraints: {text}"
+
+
+def test_make_lets_pip_take_nothing_without_a_hash() -> None:
+    installs = [line for line in (ROOT / "Makefile").read_text().splitlines() if "pip install" in line]
+
+    assert len(installs) == 3
+    for line in installs:
+        assert "--require-hashes" in line or "--no-deps --no-build-isolation --editable ." in line
