@@ -2,15 +2,18 @@
 
 from datetime import timedelta
 
+import aiohttp
 import pytest
 
 from konverge.errors import BuildError
-from konverge.kube import Condition
-from konverge.operator import Operator, OwnerContext, Result
-from tests.operator.shops import SHOP, LooseShop, Shop, Town, pages, settings
+from konverge.kube import Condition, GroupVersionKind, Object
+from konverge.operator import Operator, OwnerContext, Result, RunOptions
+from konverge.runtime.serving import ServingOptions
+from tests.operator.shops import SHOP, LooseShop, Shop, Town, free_address, pages, settings
 
 pytestmark = pytest.mark.anyio
 
+EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
 FINALIZER = "operator.konverge.test/shops"
 
 
@@ -203,3 +206,160 @@ async def test_a_component_that_asks_to_be_woken_does_not_hold_an_owner_that_is_
         await town.client.delete(SHOP, town.key("corner"))
 
         await town.cluster.eventually(lambda: _is_gone(town), describe="the shop is gone")
+
+
+async def events_of(town: Town, reason: str) -> list[Object]:
+    found = await town.client.list(EVENT, namespace=town.namespace)
+    return [event for event in found.items if event["reason"] == reason]
+
+
+def status_writes(town: Town) -> int:
+    return sum(request.path.endswith("/status") for request in town.writes())
+
+
+async def test_an_owner_that_waits_for_its_finalizer_is_not_ready_and_says_so_once(town: Town) -> None:
+    operator = Operator("shops")
+    operator.manages(Shop, settings)
+    calls = []
+
+    @operator.finalizes(Shop)
+    async def close(shop: Shop, ctx: OwnerContext) -> Result:
+        calls.append(shop.metadata.name)
+        return Result(requeue_after=timedelta(seconds=0.2))
+
+    async with town.looked_after_by(operator):
+        await town.open("corner")
+        await town.until_ready("corner")
+        before = status_writes(town)
+        await town.client.delete(SHOP, town.key("corner"))
+        ready = await town.until("corner", "Deleting")
+        await town.cluster.eventually(lambda: len(calls) >= 5, describe="some passes more")
+        (event,) = await town.cluster.eventually(lambda: events_of(town, "Deleting"), describe="the event")
+
+        assert status_writes(town) == before + 1
+        await town.client.patch(SHOP, town.key("corner"), {"metadata": {"finalizers": None}}, patch_type="merge")
+
+    told = f"The object is being deleted: the finalizer {FINALIZER} is not done yet."
+    assert (ready.status, ready.message) == ("False", told)
+    assert (event["type"], event["action"], event["note"]) == ("Normal", "Delete", told)
+    assert "series" not in event
+
+
+async def test_a_finalizer_that_fails_is_the_error_of_its_owner(town: Town) -> None:
+    operator = Operator("shops")
+    operator.manages(Shop, settings)
+    stuck = ["the till"]
+
+    @operator.finalizes(Shop)
+    async def close(shop: Shop, ctx: OwnerContext) -> None:
+        if stuck:
+            raise OSError(f"{stuck[0]} is stuck")
+
+    async with town.looked_after_by(operator):
+        await town.open("corner")
+        await town.until_ready("corner")
+        await town.client.delete(SHOP, town.key("corner"))
+        ready = await town.until("corner", "Error")
+        (event,) = await town.cluster.eventually(lambda: events_of(town, "DeletionFailed"), describe="the event")
+        stuck.clear()
+        await town.cluster.eventually(lambda: _is_gone(town), describe="the shop is gone")
+
+    assert (ready.status, ready.message) == ("False", "The object cannot be deleted: OSError: the till is stuck")
+    assert (event["type"], event["action"], event["note"]) == ("Warning", "Delete", "OSError: the till is stuck")
+
+
+async def test_a_finalizer_that_hangs_is_the_error_of_its_owner(town: Town) -> None:
+    operator = Operator("shops")
+    operator.manages(Shop, settings, timeout=timedelta(seconds=2))
+
+    @operator.finalizes(Shop)
+    async def close(shop: Shop, ctx: OwnerContext) -> None:
+        await ctx.clock.sleep(3600.0)
+
+    async with town.looked_after_by(operator):
+        await town.open("corner")
+        await town.until_ready("corner")
+        await town.client.delete(SHOP, town.key("corner"))
+        ready = await town.until("corner", "Error")
+        await town.cluster.eventually(lambda: events_of(town, "DeletionFailed"), describe="the event")
+        await town.client.patch(SHOP, town.key("corner"), {"metadata": {"finalizers": None}}, patch_type="merge")
+
+    assert ready.message == f"The object cannot be deleted: the finalizer {FINALIZER} did not end within 1.8 s"
+
+
+async def test_an_owner_that_others_hold_says_so_once(town: Town) -> None:
+    operator = Operator("shops")
+    operator.manages(Shop, settings)
+    async with town.looked_after_by(operator):
+        await town.open("corner")
+        await town.until_ready("corner")
+        body = {"metadata": {"finalizers": ["example.com/bailiff"]}}
+        await town.client.patch(SHOP, town.key("corner"), body, patch_type="merge")
+        await town.quiet()
+        before = len(town.writes())
+        await town.client.delete(SHOP, town.key("corner"))
+        ready = await town.until("corner", "Deleting")
+        await town.quiet()
+        (event,) = await events_of(town, "Deleting")
+
+        assert [request.path.rsplit("/", 1)[-1] for request in town.writes()[before:]] == ["status", "events"]
+        await town.client.patch(SHOP, town.key("corner"), {"metadata": {"finalizers": None}}, patch_type="merge")
+
+    told = "The object is being deleted: the finalizer example.com/bailiff of others is still there."
+    assert (ready.status, ready.message) == ("False", told)
+    assert event["note"] == told
+
+
+@pytest.mark.parametrize("cluster_kind", ["embedded"], indirect=False)
+async def test_an_owner_that_is_still_there_after_five_minutes_is_a_warning(town: Town) -> None:
+    operator = Operator("shops")
+    operator.manages(Shop, settings)
+
+    @operator.finalizes(Shop)
+    async def close(shop: Shop, ctx: OwnerContext) -> Result:
+        return Result()
+
+    async with town.looked_after_by(operator):
+        await town.open("corner")
+        await town.until_ready("corner")
+        await town.client.delete(SHOP, town.key("corner"))
+        await town.until("corner", "Deleting")
+        await town.clock.sleep(290.0)
+        assert await events_of(town, "DeletionStuck") == []
+        await town.clock.sleep(20.0)
+        (event,) = await events_of(town, "DeletionStuck")
+
+    assert event["type"] == "Warning"
+
+
+@pytest.mark.real_time
+async def test_owners_that_are_being_deleted_are_counted(town: Town) -> None:
+    operator = Operator("shops")
+    operator.manages(Shop, settings)
+
+    @operator.finalizes(Shop)
+    async def close(shop: Shop, ctx: OwnerContext) -> Result:
+        return Result()
+
+    address = free_address()
+    options = RunOptions((town.namespace,), serving=ServingOptions(address, "0"))
+    async with town.looked_after_by(operator, options), aiohttp.ClientSession() as session:
+
+        async def exposed() -> list[str]:
+            async with session.get(f"http://{address}/metrics") as answer:
+                return (await answer.text()).splitlines()
+
+        await town.open("corner")
+        await town.until_ready("corner")
+        assert 'konverge_deleting_owners{controller="shop"} 0.0' in await exposed()
+        await town.client.delete(SHOP, town.key("corner"))
+        await town.until("corner", "Deleting")
+        lines = await exposed()
+        assert 'konverge_deleting_owners{controller="shop"} 1.0' in lines
+        assert any(line.startswith('konverge_oldest_deletion_seconds{controller="shop"} ') for line in lines)
+        await town.client.patch(SHOP, town.key("corner"), {"metadata": {"finalizers": None}}, patch_type="merge")
+
+        async def none_is_left() -> bool:
+            return 'konverge_deleting_owners{controller="shop"} 0.0' in await exposed()
+
+        await town.cluster.eventually(none_is_left, describe="it is counted no more")

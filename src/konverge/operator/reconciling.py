@@ -38,6 +38,7 @@ __all__ = [
     "check_condition_type",
     "component_kinds",
     "components_reconciler",
+    "sooner",
 ]
 
 T = TypeVar("T")
@@ -67,7 +68,6 @@ class OwnerPass(Generic[T]):
         applies: Where the fate of components' resources is counted; None counts none.
         time_limit: How long each of the author's synchronous functions may take; None is without a limit.
         run: The run that the passes belong to.
-        ends: The passes are to end: one that returns None is not repeated, whatever a component asked for.
         memory: What earlier passes learned about the server's answers.
         adopt: Whether components take over objects that exist already, where the resource does not say.
     """
@@ -82,7 +82,6 @@ class OwnerPass(Generic[T]):
     applies: ApplyMetrics | None = None
     time_limit: TimeLimit | None = None
     run: OperatorRun | None = None
-    ends: bool = False
     memory: AppliedMemory = field(default_factory=AppliedMemory)
     adopt: bool = True
 
@@ -97,7 +96,28 @@ class OwnerPass(Generic[T]):
             konverge.errors.DecodeError: The owner does not fit its class; its status says so.
             konverge.runtime.FailedPassError: The reconciler failed after a component had asked to be woken.
         """
-        ctx = OwnerContext(
+        ctx = self.new_context(owner, client)
+        before = _reasons(owner)
+        typed = await self.decode(ctx)
+        try:
+            result = await self.reconciler(typed, ctx)
+        except Exception as error:
+            self._report_conditions(ctx, before, has_failed=True)
+            if ctx.wake_after is None:
+                raise
+            # What failed may be one component, and what waits for the end of its grace another.
+            raise FailedPassError(error, ctx.wake_after) from error
+        self._report_conditions(ctx, before, has_failed=False)
+        return sooner(result, ctx.wake_after)
+
+    def new_context(self, owner: Object, client: CachedClient) -> OwnerContext:
+        """The context of one pass.
+
+        Args:
+            owner: The object as it was read for this pass; the pass stages conditions on it.
+            client: The cluster.
+        """
+        return OwnerContext(
             client=client,
             owner=owner,
             clock=self.clock,
@@ -109,9 +129,15 @@ class OwnerPass(Generic[T]):
             run=self.run,
             adopt=self.adopt,
         )
-        before = _reasons(owner)
+
+    async def decode(self, ctx: OwnerContext) -> T:
+        """The owner as an instance of its class.
+
+        Raises:
+            konverge.errors.DecodeError: It does not fit; its status says so.
+        """
         try:
-            typed = decode(self.cls, owner)
+            typed: T = ctx.call(decode, self.cls, ctx.owner)
         except DecodeError as error:
             async with ctx.flushing_status():
                 ctx.stage(_failed(ctx, self.condition_type, _UNREADABLE + error.problem))
@@ -119,18 +145,9 @@ class OwnerPass(Generic[T]):
         reported = ctx.condition(self.condition_type)
         if reported is not None and reported.message.startswith(_UNREADABLE):
             # An author's reconciler may never report this condition itself, and nobody else would ever take it away.
-            remove_condition(owner, self.condition_type)
+            remove_condition(ctx.owner, self.condition_type)
             await ctx.flush_status()
-        try:
-            result = await self.reconciler(typed, ctx)
-        except Exception as error:
-            self._report_conditions(ctx, before, has_failed=True)
-            if ctx.wake_after is None:
-                raise
-            # What failed may be one component, and what waits for the end of its grace another.
-            raise FailedPassError(error, ctx.wake_after) from error
-        self._report_conditions(ctx, before, has_failed=False)
-        return None if self.ends and result is None else _sooner(result, ctx.wake_after)
+        return typed
 
     def _report_conditions(self, ctx: OwnerContext, before: Mapping[str, str], *, has_failed: bool) -> None:
         """Report the reasons that the pass has changed, but for the summary's, which says it again."""
@@ -253,7 +270,7 @@ def _raise_all(errors: Sequence[Exception]) -> None:
     raise ExceptionGroup("several components failed: " + "; ".join(map(describe, errors)), errors)
 
 
-def _sooner(result: Result | None, wake_after: timedelta | None) -> Result | None:
+def sooner(result: Result | None, wake_after: timedelta | None) -> Result | None:
     """What the author asks for, at the time of the components if that is sooner."""
     if wake_after is None:
         return result

@@ -77,6 +77,13 @@ class OwnerEvents:
             message = f"{condition.type} was {earlier} and is {condition.reason} now: {condition.message}"
             self._events.event(owner, reason=reason, message=message, action="Reconcile")
 
+    def deleting(self, owner: Object, message: str, *, is_new: bool, is_stuck: bool) -> None:
+        """Record that the owner is being deleted: when that begins, and again and again when it takes too long."""
+        if is_stuck:
+            self._events.warning(owner, reason="DeletionStuck", message=message, action="Delete")
+        elif is_new:
+            self._events.event(owner, reason="Deleting", message=message, action="Delete")
+
 
 def _is_all(error: BaseException, kind: type[BaseException]) -> bool:
     """Tell whether the error, or each of several, was caused by one of that kind."""

@@ -30,9 +30,10 @@ from konverge.errors import (
 )
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator.context import Companion, OperatorRun
+from konverge.operator.finalizing import DeletionPass
 from konverge.operator.options import RunOptions
 from konverge.operator.permissions import permissions_of
-from konverge.operator.reconciling import OwnerPass, Reconciler, component_kinds
+from konverge.operator.reconciling import OwnerPass, component_kinds
 from konverge.operator.registered import Registered, Registration
 from konverge.operator.reporting import OwnerEvents
 from konverge.runtime import Finalizer, OwnerKind, Process, Tenure, tenure_of
@@ -135,15 +136,17 @@ class _Run:
         """One kind of owners, as the runtime knows it."""
         cls, factories = registration.cls, registration.factories
         definition, metrics = definition_of(cls), self.metrics
+        owner_pass = self._owner_pass(registration)
         finalizer: Finalizer | None = None
         if cls in self._registered.finalizers:
             found = self._registered.finalizers[cls]
-            finalize = self._owner_pass(registration, found.reconciler, ends=True)
+            finalize = DeletionPass(owner_pass, found.names, found.reconciler, registration.timeout)
             finalizer = Finalizer(found.names, finalize, found.is_needed)
         return OwnerKind(
             name=definition.singular,
             gvk=definition.gvk,
-            reconcile=self._owner_pass(registration, registration.reconciler),
+            reconcile=owner_pass,
+            report_deletion=DeletionPass(owner_pass).report,
             workers=registration.workers,
             timeout=registration.timeout,
             finalizer=finalizer,
@@ -173,16 +176,14 @@ class _Run:
     def _beside(self, companion: Companion) -> Service:
         return lambda process: companion(self._run, process)
 
-    def _owner_pass(
-        self, registration: Registration, reconciler: Reconciler[object], *, ends: bool = False
-    ) -> OwnerPass[object]:
+    def _owner_pass(self, registration: Registration) -> OwnerPass[object]:
         events: EventRecorder | None = self._events
         metrics: ConditionMetrics | None = None if self.metrics is None else self.metrics.conditions
         controller = definition_of(registration.cls).singular
         applies = None if self.metrics is None else _ControllerApplies(self.metrics.resources, controller)
         return OwnerPass(
             registration.cls,
-            reconciler,
+            registration.reconciler,
             self._clock,
             registration.condition_type,
             events=events,
@@ -191,7 +192,6 @@ class _Run:
             owner_events=None if self._events is None else OwnerEvents(self._events),
             time_limit=self._limit,
             run=self._run,
-            ends=ends,
             adopt=self._registered.adopt,
         )
 
@@ -230,7 +230,12 @@ class _Run:
         from konverge.runtime.serving import Serving, Sources
 
         assert self._options.serving is not None
-        sources = replace(Sources.of(process), tasks=lambda: self._lasting, sections=lambda: self._run.sections)
+        sources = replace(
+            Sources.of(process),
+            deletion_seconds=process.deletion_seconds,
+            tasks=lambda: self._lasting,
+            sections=lambda: self._run.sections,
+        )
         if self.tenure is not None:
             sources = replace(sources, leases=self._leases)
         if webhooks is not None:

@@ -9,7 +9,14 @@ from konverge.client.retries import Backoff
 from konverge.runtime.breaker import BreakerOptions
 from konverge.runtime.cached_client import CachedClient
 from konverge.runtime.changes import Change, MapToOwners, Predicate, generation_changed, labels_changed
-from konverge.runtime.controller import DEFAULT_TIMEOUT, DEFAULT_WORKERS, Controller, FailedPassError, Result
+from konverge.runtime.controller import (
+    DEFAULT_TIMEOUT,
+    DEFAULT_WORKERS,
+    Controller,
+    FailedPassError,
+    PassTimeoutError,
+    Result,
+)
 from konverge.runtime.observing import ControllerObserver, Outcome, PassTracer
 from konverge.runtime.owners import Finalizer, OwnerKind
 from konverge.runtime.passes import Pass, PassFilter, current_pass
@@ -35,6 +42,7 @@ __all__ = [
     "OwnerKind",
     "Pass",
     "PassFilter",
+    "PassTimeoutError",
     "PassTracer",
     "Predicate",
     "Process",

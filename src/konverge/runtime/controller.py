@@ -32,7 +32,15 @@ from konverge.runtime.observing import ControllerObserver, FailureReporter, Outc
 from konverge.runtime.passes import Pass, current_pass
 from konverge.runtime.queue import Queue
 
-__all__ = ["DEFAULT_TIMEOUT", "DEFAULT_WORKERS", "Controller", "FailedPassError", "Reconcile", "Result"]
+__all__ = [
+    "DEFAULT_TIMEOUT",
+    "DEFAULT_WORKERS",
+    "Controller",
+    "FailedPassError",
+    "PassTimeoutError",
+    "Reconcile",
+    "Result",
+]
 
 _log = logging.getLogger("konverge.runtime")
 
@@ -88,6 +96,10 @@ class FailedPassError(KonvergeError):
         super().__init__(describe(failure))
         self.failure = failure
         self.requeue_after = requeue_after
+
+
+class PassTimeoutError(KonvergeError):
+    """A pass was cancelled because it took too long."""
 
 
 Reconcile: TypeAlias = Callable[[ObjectKey], Awaitable[Result | None]]
@@ -325,7 +337,7 @@ class Controller:
                     return _checked(await self._reconcile(key))
         except TimeoutError:
             if deadline.expired():
-                raise _TooSlowError(f"the reconcile took longer than {self._timeout_seconds:g} s") from None
+                raise PassTimeoutError(f"the reconcile took longer than {self._timeout_seconds:g} s") from None
             raise
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
@@ -361,7 +373,7 @@ class Controller:
         self._report(key, error, times)
         if self._observer is not None:
             self._observer.retried()
-        return Outcome.TIMEOUT if isinstance(error, _TooSlowError) else Outcome.ERROR
+        return Outcome.TIMEOUT if isinstance(error, PassTimeoutError) else Outcome.ERROR
 
     def _report(self, key: ObjectKey, error: BaseException, times: int) -> None:
         if self._reporter is not None and self._reporter.failed(key, error, times):
@@ -373,10 +385,6 @@ def _checked(result: object) -> Result | None:
     if result is None or isinstance(result, Result):
         return result
     raise TypeError(f"the reconcile returned a {type(result).__name__}: expected None or a konverge.Result")
-
-
-class _TooSlowError(KonvergeError):
-    """A pass was cancelled because it took too long."""
 
 
 def _log_fields() -> dict[str, str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Protocol, TypeAlias
 
 from konverge.cache import Informer
+from konverge.client.permits import WritePermit
 from konverge.errors import NotFoundError, describe
-from konverge.kube import GroupVersionKind, Object, ObjectKey, is_deleting
+from konverge.kube import GroupVersionKind, Object, ObjectKey, is_deleting, parse_time
 from konverge.runtime.cached_client import CachedClient, CachedClients
 from konverge.runtime.changes import Predicate
 from konverge.runtime.controller import DEFAULT_TIMEOUT, DEFAULT_WORKERS, FailedPassError, Result
@@ -64,6 +65,7 @@ class OwnerKind:
         timeout: How long a pass may take.
         finalizer: What has to be done before an owner may go; None for nothing.
         when: Which of an owner's own changes call for a pass; None for all.
+        report_deletion: One pass over an owner that is being deleted and that only others hold; None for nothing.
         reporter: Reports which owners fail; None reports nothing.
         forget: Is told of an owner that is gone, or not ours any more; None when nobody needs to know.
         kinds_of: Names the kinds that the passes over an owner will read, as far as that can be told; it never raises.
@@ -76,6 +78,7 @@ class OwnerKind:
     timeout: timedelta = DEFAULT_TIMEOUT
     finalizer: Finalizer | None = None
     when: Predicate | None = None
+    report_deletion: ReconcileOwner | None = None
     reporter: OwnerReporter | None = None
     forget: Callable[[ObjectKey], None] | None = None
     kinds_of: Callable[[Object], Iterable[GroupVersionKind]] | None = None
@@ -95,6 +98,7 @@ class Owners:
         self._clients = clients
         self._tenure = tenure
         self._taken_over: set[ObjectKey] = set()
+        self._deleted_at: dict[ObjectKey, datetime] = {}
         self._terminating: dict[ObjectKey, TerminatingNamespaces] = {}
 
     # What the controller reports (`konverge.runtime.observing.FailureReporter`).
@@ -126,18 +130,19 @@ class Owners:
         """One pass over the owner of that key, if there is one, and it is ours."""
         reader = Reader(self.kind.gvk, key)
         reads, owner = self._clients.reads, self._our_owner(key)
+        self._note_deletion(key, owner)
         if owner is None or (is_deleting(owner) and not self._is_finalized_here(owner)):
             reads.forget(reader)
             self._taken_over.discard(key)
             self._terminating.pop(key, None)
             if self.kind.forget is not None:
                 self.kind.forget(key)
-            return None
+            return None if owner is None else await self._report_deletion(owner, reader)
         is_complete = False
         reads.begin(reader)
         terminating = self._terminating_of(owner)
         try:
-            permit = None if self._tenure is None else self._tenure.permit(owner["metadata"]["uid"])
+            permit = self._permit(owner)
             client = self._clients.for_owner(
                 reader, permit, doubts_absence=key in self._taken_over, terminating=terminating
             )
@@ -171,6 +176,25 @@ class Owners:
         if isinstance(error, FailedPassError):
             pause = error.requeue_after if pause is None else min(pause, error.requeue_after)
         return None if pause is None else Result(requeue_after=pause)
+
+    def deletion_times(self) -> list[datetime]:
+        """Since when each owner is being deleted that is still there."""
+        return list(self._deleted_at.values())
+
+    def _note_deletion(self, key: ObjectKey, owner: Object | None) -> None:
+        self._deleted_at.pop(key, None)
+        if owner is not None and is_deleting(owner):
+            self._deleted_at[key] = parse_time(owner["metadata"]["deletionTimestamp"])
+
+    async def _report_deletion(self, owner: Object, reader: Reader) -> Result | None:
+        if self.kind.report_deletion is None:
+            return None
+        result = await self.kind.report_deletion(owner, self._clients.for_owner(reader, self._permit(owner)))
+        self._clients.reads.forget(reader)  # it reads nothing that it would have to be told of
+        return result
+
+    def _permit(self, owner: Object) -> WritePermit | None:
+        return None if self._tenure is None else self._tenure.permit(owner["metadata"]["uid"])
 
     async def _pass(self, owner: Object, client: CachedClient) -> Result | None:
         finalizer = self.kind.finalizer

@@ -180,6 +180,14 @@ class Process:
         """The owners of a kind that there are and that are this process's; none before they are listed."""
         return self._owners[gvk].existing() if gvk in self._owners else []
 
+    def deletion_seconds(self) -> dict[str, list[float]]:
+        """For how long owners are being deleted that are still there, by the name of their controller."""
+        now = self._clock.now()
+        return {
+            owners.kind.name: [(now - at).total_seconds() for at in owners.deletion_times()]
+            for owners in self._owners.values()
+        }
+
     def wake(self, gvk: GroupVersionKind, keys: Iterable[ObjectKey], *, reason: str) -> None:
         """Queue owners behind whatever changes.
 

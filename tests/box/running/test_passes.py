@@ -327,3 +327,24 @@ async def test_a_pass_comes_again_when_an_answer_is_not_kept_any_more(
         await library.clock.sleep(45)
 
     assert len(asked_at) == before + 2
+
+
+async def test_an_object_whose_deletion_takes_its_normal_course_is_no_error(library: Library) -> None:
+    shelf = custom_resource(
+        "Shelf",
+        onReconcile={"configMaps": [config_map(size="3")]},
+        onDelete={"groups": [{"name": "maps", "delete": {"configMaps": [{"name": "{{ metadata.name }}"}]}}]},
+    )
+    hold = {"metadata": {"finalizers": ["example.com/hold"]}}
+    async with library.running(a_box(shelf=shelf)):
+        await library.create(SHELF, "top")
+        await library.until(SHELF, "top", "Healthy", status="True")
+        await library.client.patch(CONFIG_MAP, library.key("top"), hold, patch_type="merge")
+        await library.delete(SHELF, "top")
+        waiting = await library.until(SHELF, "top", "Deleting", status="False", message="The object is being deleted: ")
+        await library.client.patch(
+            CONFIG_MAP, library.key("top"), {"metadata": {"finalizers": None}}, patch_type="merge"
+        )
+        await library.until_gone(SHELF, "top")
+
+    assert "held by example.com/hold" in waiting.message

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from konverge.box.calls import Caller
 from konverge.box.expressions import Environment
 from konverge.box.file.model import RESERVED_STATUS
-from konverge.box.running.conditions import denied, dependency_not_ready, failed, ready
+from konverge.box.running.conditions import LONGEST_MESSAGE, READY, denied, dependency_not_ready, failed, ready
 from konverge.box.running.order import ORDER, DeniedError, PassState, Step
 from konverge.box.running.pipeline import Pipeline
 from konverge.box.steps import StepError, scope_of
 from konverge.box.steps.deletion import remove_leftovers
 from konverge.clock import Entropy
-from konverge.errors import InvalidError, KonvergeError, describe
+from konverge.errors import InvalidError, describe
 from konverge.mutation import json_copy
 from konverge.operator import OwnerContext, Result
+from konverge.operator.finalizing import deletion_condition
 
 __all__ = ["BoxPass"]
 
@@ -94,24 +94,21 @@ class BoxPass:
     async def finalize(self) -> Result | None:
         """Do one step of the deletion; None when nothing is left of the object outside of itself.
 
+        What it waits for is staged in Ready; who runs the pass writes the status.
+
         Raises:
-            Exception: What could not be done. Ready says so.
+            Exception: What could not be done.
         """
         state, ctx, pipeline = self.state, self._ctx, self._pipeline
-        try:
-            deleted = await pipeline.deletion.step(state.scope, ctx.owner, ctx.cluster, state.now)
-            if not deleted.done:
-                await self._say(deleted.waiting)
-                return Result(requeue_after=deleted.again_after or pipeline.resync)
-            dispatched = await pipeline.providers.delete(state.scope, ctx.owner, ctx.cluster, ctx.cluster)
-            if dispatched.problems:
-                raise StepError(f"{pipeline.where}.providers", "; ".join(map(str, dispatched.problems)))
-            found = await pipeline.groups.leftovers(ctx.owner, ctx.cluster)
-            await remove_leftovers(found, ctx.owner, ctx.cluster, pipeline.where)
-        except Exception as error:
-            with suppress(KonvergeError):  # the error that is raised is the one to know
-                await self._say(describe(error))
-            raise
+        deleted = await pipeline.deletion.step(state.scope, ctx.owner, ctx.cluster, state.now)
+        if not deleted.done:
+            ctx.stage(deletion_condition(ctx, READY, deleted.waiting[:LONGEST_MESSAGE]))
+            return Result(requeue_after=deleted.again_after or pipeline.resync)
+        dispatched = await pipeline.providers.delete(state.scope, ctx.owner, ctx.cluster, ctx.cluster)
+        if dispatched.problems:
+            raise StepError(f"{pipeline.where}.providers", "; ".join(map(str, dispatched.problems)))
+        found = await pipeline.groups.leftovers(ctx.owner, ctx.cluster)
+        await remove_leftovers(found, ctx.owner, ctx.cluster, pipeline.where)
         return None
 
     def _stage_ready(self) -> None:
@@ -142,10 +139,6 @@ class BoxPass:
         _log.warning("%s %s: %s", self._pipeline.name, ctx.owner_key, state.notes[-1])
         self._stage_ready()
         return True
-
-    async def _say(self, problem: str) -> None:
-        async with self._ctx.flushing_status():
-            self._ctx.stage(failed(self._ctx.owner, f"is being deleted: {problem}"))
 
     async def _run(self, step: Step) -> None:
         state, clock = self.state, self._ctx.clock

@@ -213,6 +213,16 @@ APPLY_ERRORS = Family(
     _APPLIED,
 )
 
+DELETIONS = Family(
+    "konverge_deleting_owners", "gauge", "Owners that are being deleted and are still there", _CONTROLLER
+)
+OLDEST_DELETION = Family(
+    "konverge_oldest_deletion_seconds",
+    "gauge",
+    "For how long the owner is being deleted that has been so for longest; 0 for none",
+    _CONTROLLER,
+)
+
 CONDITIONS = Family(
     "konverge_conditions",
     "gauge",

@@ -6,7 +6,7 @@ A source that fails costs its own series and a line in the log; the others are e
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
 from konverge.kube.metadata import revision_of
@@ -43,6 +43,7 @@ class Readings:
         rows = _Rows()
         _each(self.sources.controllers, lambda controller: self._controller(controller, rows))
         _each(self.sources.informers, lambda informer: _informer(informer, rows))
+        _each(lambda: self.sources.deletion_seconds().items(), lambda found: _deletions(*found, rows))
         _each(lambda: self.sources.leases().items(), lambda lease: rows.add(families.LEADER, (lease[0],), lease[1]))
         for family in (families.CERTIFICATE_READS, families.CERTIFICATE_ERRORS):
             rows.add(family, (), 0)
@@ -124,6 +125,11 @@ def _informer(informer: ObservedInformer, rows: _Rows) -> None:
         rows.add(family, labels, count)
     # A number of Prometheus' is exact up to 15 digits.
     rows.add(families.INFORMER_REVISION, labels, revision_of(statistics.last_resource_version) % 10**15, max)
+
+
+def _deletions(controller: str, seconds: Collection[float], rows: _Rows) -> None:
+    rows.add(families.DELETIONS, (controller,), len(seconds))
+    rows.add(families.OLDEST_DELETION, (controller,), max((0.0, *seconds)))
 
 
 def _certificate(certificate: ObservedCertificate, rows: _Rows) -> None:

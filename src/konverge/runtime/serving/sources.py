@@ -7,7 +7,7 @@ own classes satisfy these protocols; so does whatever else an author puts in the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -180,6 +180,10 @@ def _none() -> tuple[()]:
     return ()
 
 
+def _no_deletions() -> Mapping[str, Collection[float]]:
+    return {}
+
+
 def _no_leases() -> Mapping[str, bool]:
     return {}
 
@@ -203,6 +207,7 @@ class Sources:
     Args:
         controllers: The controllers.
         informers: The informers that have been started.
+        deletion_seconds: For how long owners are being deleted that are still there, by controller.
         leases: The Leases of leader election or of shards by name, and whether this process holds each.
         tasks: The tasks that must run for as long as the operator does.
         webhooks_problem: Why admission requests are not answered, empty when they are; None without webhooks.
@@ -214,6 +219,7 @@ class Sources:
 
     controllers: Callable[[], Iterable[ObservedController]] = _none
     informers: Callable[[], Iterable[ObservedInformer]] = _none
+    deletion_seconds: Callable[[], Mapping[str, Collection[float]]] = _no_deletions
     leases: Callable[[], Mapping[str, bool]] = _no_leases
     tasks: Callable[[], Iterable[asyncio.Task[Any]]] = _none
     webhooks_problem: Callable[[], str] | None = None
