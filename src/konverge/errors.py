@@ -188,10 +188,13 @@ class ApiError(KonvergeError):
 
     Attributes:
         request: The method and the URL of the request, without its query; empty when the error is not from a client.
+        is_withheld: Tell whether the server's words have been taken out, since they may repeat the value of a Secret;
+            `message` and `causes` hold what remains.
     """
 
     default_reason = "Unknown"
     default_code = 500
+    is_withheld = False
 
     def __init__(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import traceback
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -327,6 +328,31 @@ async def test_a_connection_that_breaks_is_told(servers: Servers) -> None:
 
     assert type(error) is ConnectionFailedError
     assert "GET /api: the connection to the API server" in str(error)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"s3cret-of-somebody\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ns3cret-of-somebody\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\ns3cret-of-somebody\r\n",
+    ],
+    ids=["status line", "header", "chunk"],
+)
+async def test_what_is_no_http_is_not_quoted(answer: bytes) -> None:
+    """It may be the rest of another answer, with a Secret in it."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(talk, "127.0.0.1", 0) as server:
+        error = await failing(config(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"))
+
+    assert "GET /api: the connection to the API server" in str(error)
+    assert "s3cret" not in "".join(traceback.format_exception(error))
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])

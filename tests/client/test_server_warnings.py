@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from konverge.client import Client, ServerWarning
+from konverge.client.server_texts import ServerTexts
 from konverge.client.server_warnings import ServerWarnings, parse_warnings
 from konverge.clock import SimulatedClock
 from konverge.kube import GroupVersionKind, ObjectKey
@@ -57,6 +58,6 @@ def test_what_was_logged_long_ago_is_forgotten(caplog: pytest.LogCaptureFixture)
     warnings = ServerWarnings()
     with caplog.at_level(logging.WARNING, logger="konverge.client"):
         for number in [0, *range(400), 0]:
-            warnings.note("GET", PATH, {"warning": f'299 - "number {number}"'})
+            warnings.note("GET", PATH, {"warning": f'299 - "number {number}"'}, ServerTexts())
 
     assert len(caplog.records) == 401

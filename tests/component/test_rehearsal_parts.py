@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from konverge.component.rehearsal.comparing import field_changes
 from konverge.component.rehearsal.readings import FieldReadings
-from konverge.component.rehearsal.secret_values import SecretValues
 from konverge.component.rehearsal.values import Reading
+from konverge.kube.secret_values import SecretValues
 from konverge.mutation import json_copy
 from konverge.primitives.reading import entries_at, integer_at, items_at, text_at
 
@@ -41,7 +41,7 @@ def pods(**fields: Any) -> dict[str, Any]:
 
 @given(FIELDS)
 def test_a_reader_finds_in_the_disguise_what_is_in_the_object(fields: dict[str, Any]) -> None:
-    disguised = FieldReadings(is_secret=False).of(fields)
+    disguised = FieldReadings(is_secret=False, secrets=SecretValues()).of(fields)
 
     assert rebuilt(disguised) == fields
     assert json_copy(disguised) == fields
@@ -57,7 +57,7 @@ def test_leaves_are_noted_and_lists_that_were_only_looked_at() -> None:
         "spec": {"ports": [{"name": "web", "port": 80}, {"name": "tls", "port": 443}], "args": ["x", "y"]},
         "status": {"conditions": [{"type": "Available", "status": "True"}], "ready": 0},
     }
-    readings = FieldReadings(is_secret=False)
+    readings = FieldReadings(is_secret=False, secrets=SecretValues())
     disguised = readings.of(live)
 
     assert integer_at(disguised, "metadata", "generation") == 3
@@ -81,7 +81,7 @@ def test_leaves_are_noted_and_lists_that_were_only_looked_at() -> None:
 
 
 def test_values_of_a_secret_are_hidden_and_its_other_fields_are_not() -> None:
-    readings = FieldReadings(is_secret=True)
+    readings = FieldReadings(is_secret=True, secrets=SecretValues())
     disguised = readings.of({"type": "Opaque", "data": {"password": "aHVudGVyMg=="}})
 
     assert (disguised["type"], disguised["data"]["password"]) == ("Opaque", "aHVudGVyMg==")
@@ -90,7 +90,7 @@ def test_values_of_a_secret_are_hidden_and_its_other_fields_are_not() -> None:
 
 
 def test_no_more_is_told_of_a_long_reading_than_a_person_reads() -> None:
-    readings = FieldReadings(is_secret=False)
+    readings = FieldReadings(is_secret=False, secrets=SecretValues())
     rebuilt(readings.of({"data": {str(number): "x" * 9_000 for number in range(500)}}))
 
     found = readings.all()

@@ -46,6 +46,7 @@ from konverge.errors import (
     TooManyRequestsError,
 )
 from konverge.kube import GroupVersionKind
+from konverge.kube.server_texts import withhold_text
 
 __all__ = ["OpenWatch", "ReadPage", "Reflector", "Step", "Wait"]
 
@@ -354,7 +355,8 @@ class Reflector:
         try:
             event_type = type_of(line)
             if event_type == ERROR:
-                return error_in(line)
+                error_sent = error_in(line)
+                return withhold_text(error_sent) if self._gvk.is_secret else error_sent
             if event_type == BOOKMARK:
                 changes += self._take_bookmark(line, now)
                 self._got_events = True

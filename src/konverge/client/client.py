@@ -15,11 +15,13 @@ from konverge.client.permits import WritePermit
 from konverge.client.reading import ReadVerbs
 from konverge.client.rest_mapper import RestMapper
 from konverge.client.sending import Sender
+from konverge.client.server_texts import ServerTexts
 from konverge.client.server_warnings import ServerWarning, ServerWarnings
 from konverge.client.transport import SeparableTransport, Transport
 from konverge.client.writing import WriteVerbs
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
 from konverge.kube import GroupVersionKind, ResourceMapping
+from konverge.kube.secret_values import SecretValues
 
 __all__ = ["Client", "ListPage"]
 
@@ -68,6 +70,7 @@ class Client(ReadVerbs, WriteVerbs):
             observer,
             permit,
             ServerWarnings(on_warning),
+            ServerTexts(),
         )
         self._endpoint = Endpoint(sender, RestMapper(sender))
 
@@ -95,7 +98,12 @@ class Client(ReadVerbs, WriteVerbs):
         other = copy.copy(self)
         other._is_borrowing = transport is found
         sender = replace(
-            self._endpoint.sender, transport=transport, observer=None, permit=None, warnings=ServerWarnings()
+            self._endpoint.sender,
+            transport=transport,
+            observer=None,
+            permit=None,
+            warnings=ServerWarnings(),
+            texts=ServerTexts(),
         )
         other._endpoint = self._endpoint.copied(sender)
         return other
@@ -122,6 +130,11 @@ class Client(ReadVerbs, WriteVerbs):
     def host(self) -> str:
         """The API server's host and port; empty for a transport that has none."""
         return str(getattr(self._endpoint.sender.transport, "host", ""))
+
+    @property
+    def secret_values(self) -> SecretValues:
+        """The values of the Secrets that went through this client; what they are in is not shown."""
+        return self._endpoint.sender.texts.values
 
     async def mapping(self, gvk: GroupVersionKind) -> ResourceMapping:
         """Where the kind is served and whether it is namespaced."""

@@ -20,7 +20,7 @@ from konverge.client.cluster import ClusterConfig
 from konverge.errors import ConnectionFailedError, NotConnectedError, UnauthorizedError, UntrustedServerError
 from konverge.kube import format_time
 
-__all__ = ["connection_failure", "refused_credentials"]
+__all__ = ["connection_failure", "quotes_answer", "refused_credentials"]
 
 # X509_V_ERR_* of OpenSSL: its verification results that call for different steps.
 _NOT_YET_VALID, _EXPIRED = 9, 10
@@ -81,11 +81,16 @@ def connection_failure(
         return ConnectionFailedError(
             f"{request}: the API server {server} did not answer within {timeout_seconds:g} s ({source})"
         )
-    words = str(error) or type(error).__name__
+    words = type(error).__name__ if quotes_answer(error) else str(error) or type(error).__name__
     if isinstance(error, aiohttp.ServerDisconnectedError) and (advice := _own_expiry(config, now)):
         # In TLS 1.3 a server looks at our certificate after the handshake, and asyncio keeps its alert to itself.
         return UntrustedServerError(f"the API server {server} closed the connection ({source}). {advice}")
     return ConnectionFailedError(f"{request}: the connection to the API server {server} broke: {words} ({source})")
+
+
+def quotes_answer(error: BaseException) -> bool:
+    """Tell whether the words of an error may repeat what was received: what is no HTTP may be part of a Secret."""
+    return isinstance(error, aiohttp.ClientResponseError | aiohttp.ClientPayloadError)
 
 
 def refused_credentials(config: ClusterConfig, words: str, now: datetime) -> UnauthorizedError:

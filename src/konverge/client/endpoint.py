@@ -55,7 +55,7 @@ class Endpoint:
         path = mapping.path(key, subresource=subresource)
         async with self.explaining_absence(mapping, subresource):
             answer = await self.sender.send(method, path, query=query, headers=headers, body=body)
-        return decode_object(answer, method, path), answer.status
+        return self.sender.texts.remember(decode_object(answer, method, path)), answer.status
 
     @asynccontextmanager
     async def explaining_absence(self, mapping: ResourceMapping, subresource: str = "") -> AsyncIterator[None]:

@@ -21,7 +21,7 @@ from yarl import URL
 
 from konverge.client.addresses import address_mistake, shown_address
 from konverge.client.cluster import ClusterConfig
-from konverge.client.connection_failures import connection_failure, refused_credentials
+from konverge.client.connection_failures import connection_failure, quotes_answer, refused_credentials
 from konverge.client.credentials import Identity
 from konverge.client.decoding import UNREADABLE
 from konverge.client.sockets import Sockets
@@ -125,7 +125,7 @@ class HttpTransport:
                 answer = _Response(found.status, _lower(found.headers), await _read(found, _MAX_BODY_BYTES))
         except _FAILURES as error:
             _drop(found)
-            raise self._failure(error, method, path, timeout_seconds) from error
+            raise self._failure(error, method, path, timeout_seconds) from _cause(error)
         except BaseException:
             _drop(found)  # cancelled, or too long: the connection is of no use to others
             raise
@@ -204,7 +204,7 @@ class HttpTransport:
                 is_distrust = may_try_again and isinstance(failure, UntrustedServerError)
                 if is_distrust and await self._has_newer_certificates(context):
                     continue
-                raise failure from cause
+                raise failure from _cause(cause)
             except Exception as error:
                 # Nothing that is known of, so whether it was sent is not known either. Its words might quote a header.
                 raise ConnectionFailedError(
@@ -344,7 +344,7 @@ class _Stream:
         try:
             chunk = await self._found.content.readany()
         except _FAILURES as error:
-            raise self._told(error) from error
+            raise self._told(error) from _cause(error)
         if not chunk:
             raise StopAsyncIteration
         return chunk
@@ -354,7 +354,7 @@ class _Stream:
             async with asyncio.timeout(self._timeout_seconds):
                 return await _read(self._found, _MAX_FAILURE_BYTES)
         except _FAILURES as error:
-            raise self._told(error) from error
+            raise self._told(error) from _cause(error)
 
     def _told(self, error: Exception) -> ConnectionFailedError:
         return self._failure(error, self._found.method, self._found.url.path, self._timeout_seconds)
@@ -395,6 +395,11 @@ def _lower(headers: Mapping[str, str]) -> dict[str, str]:
         name = name.lower()
         found[name] = f"{found[name]}, {value}" if name in found else value
     return found
+
+
+def _cause(error: Exception) -> Exception | None:
+    """The error for tracebacks, unless its words repeat what was received."""
+    return None if quotes_answer(error) else error
 
 
 def _now() -> float:

@@ -84,12 +84,13 @@ class ReadVerbs:
         """
         narrowing = narrowed(label_selector, field_selector, shard_selector)
         collection = _Collection(gvk, namespace, narrowing, metadata_only)
+        remember = self._endpoint.sender.texts.remember
         for page_limit in (limit, 0):
             items: list[Object] = []
             page: ListPage | None = None
             try:
                 async for page in self._pages(collection, page_limit):
-                    items += collection.decoded(page)
+                    items += map(remember, collection.decoded(page))
             except ExpiredError:
                 if page is None:
                     raise
@@ -128,7 +129,7 @@ class ReadVerbs:
         try:
             async for page in self._pages(collection, limit):
                 for obj in collection.decoded(page):
-                    yield obj
+                    yield self._endpoint.sender.texts.remember(obj)
                 count += len(page.items)
         except ExpiredError as error:
             if page is None:
@@ -223,9 +224,16 @@ class ReadVerbs:
         if initial_events:
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         headers = {"accept": METADATA_OBJECT} if metadata_only else {}
-        opened = self._endpoint.sender.stream(mapping.path(namespace=namespace), query=query, headers=headers)
+        path = mapping.path(namespace=namespace)
+        opened = self._endpoint.sender.stream(path, query=query, headers=headers)
         async with self._stream(opened, mapping) as response:
-            yield Watch(response, idle_timeout_seconds=idle_timeout_seconds, metadata_of=gvk if metadata_only else None)
+            yield Watch(
+                response,
+                idle_timeout_seconds=idle_timeout_seconds,
+                metadata_of=gvk if metadata_only else None,
+                texts=self._endpoint.sender.texts,
+                path=path,
+            )
 
     @asynccontextmanager
     async def logs(

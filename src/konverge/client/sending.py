@@ -13,6 +13,7 @@ from konverge.client.decoding import UNREADABLE
 from konverge.client.observing import RequestObserver
 from konverge.client.permits import WritePermit
 from konverge.client.retries import Backoff, pause_before_retry
+from konverge.client.server_texts import ServerTexts
 from konverge.client.server_warnings import ServerWarnings
 from konverge.client.transport import Response, StreamingResponse, Transport
 from konverge.clock import Clock, Entropy
@@ -49,6 +50,7 @@ class Sender:
         observer: Hears of each attempt.
         permit: Is asked before each attempt to write.
         warnings: Hear of what the server warns of.
+        texts: Takes values of Secrets out of what the server says, before anybody sees it.
     """
 
     transport: Transport
@@ -59,6 +61,7 @@ class Sender:
     observer: RequestObserver | None = None
     permit: WritePermit | None = None
     warnings: ServerWarnings = field(default_factory=ServerWarnings)
+    texts: ServerTexts = field(default_factory=ServerTexts)
 
     async def send(
         self,
@@ -88,18 +91,19 @@ class Sender:
             sent["content-type"] = JSON
         sent |= headers
         encoded = None if body is None else msgspec.json.encode(body)
+        self.texts.read_values(path, body)
         deadline = self.clock.monotonic() + self.timeout_seconds
         failures = 0
         while True:
             failure: ApiError | ConnectionFailedError
             try:
-                answer = await self._attempt(method, path, _present(query), sent, encoded, deadline)
+                answer = await self._attempt(method, path, _present(query), sent, encoded, body, deadline)
             except ConnectionFailedError as error:
                 failure = error
             else:
                 if answer.status < 400:
                     return answer
-                failure = self._refused(method, path, answer.status, answer.headers, answer.body)
+                failure = self._refused(method, path, answer.status, answer.headers, answer.body, sent=body)
             failures += 1
             pause = pause_before_retry(
                 method, failure, failures=failures, attempts=_ATTEMPTS, backoff=_BACKOFF, entropy=self.entropy
@@ -131,13 +135,15 @@ class Sender:
             with self._observed("GET", path, b"") as attempt:
                 response = await opened.enter_async_context(opening)
                 attempt.code = str(response.status)
-            self.warnings.note("GET", path, response.headers)
+            self.warnings.note("GET", path, response.headers, self.texts)
             if response.status != 200:
                 raise self._refused("GET", path, response.status, response.headers, await response.body())
             yield response
 
-    def _refused(self, method: str, path: str, status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
-        error = _refusal(status, headers, body)
+    def _refused(
+        self, method: str, path: str, status: int, headers: Mapping[str, str], body: bytes, sent: Any = None
+    ) -> ApiError:
+        error = self.texts.filter_error(_refusal(status, headers, body), path, sent)
         error.request = self._named(method, path)
         return error
 
@@ -151,7 +157,8 @@ class Sender:
         path: str,
         query: Mapping[str, str],
         headers: Mapping[str, str],
-        body: bytes | None,
+        encoded: bytes | None,
+        body: Any,
         deadline: float,
     ) -> Response:
         timeout_seconds = max(0.0, deadline - self.clock.monotonic())
@@ -162,16 +169,16 @@ class Sender:
             if permitted_seconds <= 0:
                 raise NoPermitError(f"{method} {path} was not sent: this process may have lost its lease")
             timeout_seconds = min(timeout_seconds, permitted_seconds)
-        with self._observed(method, path, body or b"") as attempt:
+        with self._observed(method, path, encoded or b"", body) as attempt:
             answer = await self.transport.request(
-                method, path, query=query, headers=headers, body=body, timeout_seconds=timeout_seconds
+                method, path, query=query, headers=headers, body=encoded, timeout_seconds=timeout_seconds
             )
             attempt.code, attempt.received_bytes = str(answer.status), len(answer.body)
-        self.warnings.note(method, path, answer.headers)
+        self.warnings.note(method, path, answer.headers, self.texts, body)
         return answer
 
     @contextmanager
-    def _observed(self, method: str, path: str, body: bytes) -> Iterator[_Attempt]:
+    def _observed(self, method: str, path: str, encoded: bytes, body: Any = None) -> Iterator[_Attempt]:
         """Tell the observer of an attempt when it has ended, however it ends."""
         attempt = _Attempt()
         begun = self.clock.monotonic()
@@ -180,7 +187,7 @@ class Sender:
         except ApiError as error:  # a transport raises what the server has against the credentials
             attempt.code = _code(error)
             error.request = error.request or self._named(method, path)
-            raise
+            raise self.texts.hide_values(error, path, body) from None
         finally:
             if self.observer is not None:
                 self.observer.requested(
@@ -188,7 +195,7 @@ class Sender:
                     path,
                     code=attempt.code,
                     seconds=self.clock.monotonic() - begun,
-                    sent_bytes=len(body),
+                    sent_bytes=len(encoded),
                     received_bytes=attempt.received_bytes,
                 )
 

@@ -7,6 +7,9 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from konverge.client.server_texts import ServerTexts
 
 __all__ = ["ServerWarning", "ServerWarnings", "parse_warnings"]
 
@@ -26,7 +29,7 @@ class ServerWarning:
     """One warning.
 
     Args:
-        text: The server's sentence.
+        text: The server's sentence, without what may be the value of a Secret.
         method: The method of the request that it came with.
         path: The path of that.
     """
@@ -58,12 +61,20 @@ class ServerWarnings:
         self._listener = listener
         self._logged: OrderedDict[str, None] = OrderedDict()
 
-    def note(self, method: str, path: str, headers: Mapping[str, str]) -> None:
-        """Look through the headers of an answer; names are in lower case."""
+    def note(self, method: str, path: str, headers: Mapping[str, str], texts: ServerTexts, body: Any = None) -> None:
+        """Look through the headers of an answer; names are in lower case.
+
+        Args:
+            method: The method of the request.
+            path: Its path.
+            headers: The answer's.
+            texts: Takes values of Secrets out of what is passed on.
+            body: What the request sent.
+        """
         header = headers.get("warning")
         if not header:
             return
-        for text in parse_warnings(header):
+        for text in dict.fromkeys(texts.filter_warning(text, path, body) for text in parse_warnings(header)):
             if text not in self._logged:
                 _logger.warning("the API server warns: %s (%s %s)", text, method, path)
             self._logged[text] = None

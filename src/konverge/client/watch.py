@@ -12,6 +12,7 @@ import msgspec
 from konverge.client.decoding import UNREADABLE
 from konverge.client.lines import LineSplitter
 from konverge.client.listing import metadata_of
+from konverge.client.server_texts import ServerTexts
 from konverge.client.transport import StreamingResponse
 from konverge.errors import ApiError, ConnectionFailedError
 from konverge.kube import GroupVersionKind, Object
@@ -65,6 +66,8 @@ class Watch:
         idle_timeout_seconds: How long the server may take until the next whole event or bookmark; bookmarks come about
             once a minute. It may be changed while the watch is open, and counts from the next wait on.
         metadata_of: The kind of whose objects only the metadata were asked for: the events' objects say that kind.
+        texts: Takes values of Secrets out of what the server says, and remembers those of the events' objects.
+        path: What is watched.
     """
 
     def __init__(
@@ -73,10 +76,14 @@ class Watch:
         *,
         idle_timeout_seconds: float,
         metadata_of: GroupVersionKind | None = None,
+        texts: ServerTexts | None = None,
+        path: str = "",
     ) -> None:
         self._chunks = aiter(response.chunks())
         self.idle_timeout_seconds = idle_timeout_seconds
         self._metadata_of = metadata_of
+        self._texts = texts or ServerTexts()
+        self._path = path
         self._splitter = LineSplitter()
         self._lines: deque[bytes] = deque()
 
@@ -120,9 +127,10 @@ class Watch:
         except UNREADABLE as error:
             raise ConnectionFailedError(f"a watch sent something that is no event: {error}") from error
         if event.type == ERROR:
-            raise error_of(event.object)
+            raise self._texts.filter_error(error_of(event.object), self._path)
         if self._metadata_of is not None:
             return WatchEvent(event.type, metadata_of(event.object, self._metadata_of))
+        self._texts.remember(event.object)
         return event
 
 

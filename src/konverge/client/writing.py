@@ -64,7 +64,7 @@ class WriteVerbs:
         query = write_query(field_manager=field_manager, dry_run=dry_run, field_validation=field_validation)
         async with self._endpoint.explaining_absence(mapping):
             answer = await self._endpoint.sender.send("POST", path, query=query, body=obj)
-        return decode_object(answer, "POST", path)
+        return self._endpoint.sender.texts.remember(decode_object(answer, "POST", path))
 
     async def create_subresource(
         self, gvk: GroupVersionKind, key: ObjectKey, subresource: str, body: Object, *, dry_run: bool = False

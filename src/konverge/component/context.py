@@ -29,6 +29,7 @@ from konverge.kube import (
     remove_condition,
     set_condition,
 )
+from konverge.kube.secret_values import SecretValues
 from konverge.mutation import json_copy
 
 __all__ = ["ReconcileContext"]
@@ -70,6 +71,7 @@ class ReconcileContext:
     observer: ResourceObserver | None = None
     adopt: bool = True
     wake_at: datetime | None = field(default=None, init=False)
+    secret_values: SecretValues = field(init=False, repr=False)
     _status_read: Any = field(default=None, init=False, repr=False)
     _staged_types: set[str] = field(default_factory=set, init=False, repr=False)
     _retired_types: set[str] = field(default_factory=set, init=False, repr=False)
@@ -81,6 +83,9 @@ class ReconcileContext:
 
     def __post_init__(self) -> None:
         self._status_read = json_copy(self.owner.get("status"))
+        # A client of konverge's knows those of all passes; another one gets what this pass reads of its own resources.
+        known = getattr(self.client, "secret_values", None)
+        self.secret_values = known if isinstance(known, SecretValues) else SecretValues()
 
     @property
     def owner_gvk(self) -> GroupVersionKind:
@@ -112,6 +117,19 @@ class ReconcileContext:
             KeyboardInterrupt: Somebody interrupted the process.
         """
         return call_limited(self.time_limit, function, *args)
+
+    def without_secret_values(self, answer: T, key: ObjectKey) -> T:
+        """What a lifecycle function answers, its reason without values of Secrets that are known.
+
+        Controllers repeat in the status of an object what admission said of what they made from it.
+
+        Args:
+            answer: Has a ``reason``, or is None.
+            key: The object, whose name is shown whatever it is.
+        """
+        reason = getattr(answer, "reason", "")
+        shown = self.secret_values.hide(reason, public=(key.name, key.namespace)) if reason else reason
+        return answer if shown == reason else replace(answer, reason=shown)  # type: ignore[type-var]
 
     def condition(self, condition_type: str) -> Condition | None:
         """The owner's condition of that type as it stands now, staged ones included."""

@@ -329,6 +329,7 @@ class _Pass:
             answer = self._ctx.call(function, *args)
             if expected is not None:
                 expected.check(answer, entry.resource)
+                answer = self._ctx.without_secret_values(answer, entry.resource.key)
             return answer
 
     def _results(self, processed: Iterable[_Processed]) -> list[Convergence]:

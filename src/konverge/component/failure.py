@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 
-from konverge.errors import ReconcileError, TerminalError, describe
+from konverge.errors import ApiError, ReconcileError, TerminalError, describe
+from konverge.kube import Object
+from konverge.kube.server_texts import withhold_server_texts, withhold_text
+from konverge.primitives.lifecycle import Resource, handles_secret
 
-__all__ = ["failing", "joined"]
+__all__ = ["failing", "joined", "requests_about"]
 
 
 class failing:
@@ -41,6 +45,26 @@ class failing:
         # A primitive that renders its object already says which resource and which mutation failed.
         message = told if told.startswith(self._what) else f"{self._what} {self._identity}: {told}"
         raise _like(error, message) from error
+
+
+@contextmanager
+def requests_about(resource: Resource, sent: Object | None = None) -> Iterator[None]:
+    """Have nothing shown of what a server says within the block, if the resource handles values of a Secret.
+
+    A `konverge.client.Client` withholds errors and warnings then. The errors of any other client are filtered here.
+
+    Args:
+        resource: Whom the requests are about.
+        sent: What is sent.
+    """
+    if not handles_secret(resource):
+        yield
+        return
+    try:
+        with withhold_server_texts():
+            yield
+    except ApiError as error:
+        raise withhold_text(error, sent=sent) from None
 
 
 def joined(errors: Sequence[ReconcileError]) -> ReconcileError:

@@ -1,7 +1,7 @@
 """What an API server refuses because a field cannot change any more, and what it says then. Pure.
 
 There is no reason or code of its own for it: the answer is 422 ``Invalid`` like any other, and each validation has its
-words. The table holds those of Kubernetes' own kinds; rules of custom resources are known by the word "immutable".
+words (`konverge.kube.server_texts.IMMUTABILITY_PHRASES`); rules of custom resources are known by the word "immutable".
 """
 
 from __future__ import annotations
@@ -12,18 +12,10 @@ import msgspec
 
 from konverge.errors import InvalidError
 from konverge.kube import Object
+from konverge.kube.server_texts import IMMUTABILITY_PHRASES
 
 __all__ = ["is_immutability", "told"]
 
-_SAID = (
-    "immutable",  # most: "field is immutable", "spec is immutable after creation except ..."
-    "may not change once set",  # Service spec.clusterIPs
-    "may not be unset",  # likewise, when it is taken away
-    "cannot change roleref",  # bindings
-    "updates to statefulset spec for fields other than",
-    "pod updates may not change fields other than",
-    "updates to persistentvolume source",
-)
 _VALUE_LIMIT = 60
 
 
@@ -35,7 +27,7 @@ def is_immutability(error: InvalidError) -> bool:
     causes = error.causes
     return bool(causes) and all(
         cause.reason in ("FieldValueInvalid", "FieldValueForbidden")
-        and any(said in cause.message.lower() for said in _SAID)
+        and any(phrase in cause.message.lower() for phrase in IMMUTABILITY_PHRASES)
         for cause in causes
     )
 

@@ -11,7 +11,7 @@ from konverge.apply import builtin_schema, differences, normalize
 from konverge.component import immutability
 from konverge.component.composition import Composition, Entry
 from konverge.component.context import ReconcileContext
-from konverge.component.failure import failing
+from konverge.component.failure import failing, requests_about
 from konverge.component.immutability import is_immutability
 from konverge.component.memory import Wish
 from konverge.component.ownership import (
@@ -23,7 +23,6 @@ from konverge.component.ownership import (
     is_ours,
 )
 from konverge.errors import (
-    ApiError,
     ConflictError,
     InvalidError,
     KindNotServedError,
@@ -71,9 +70,12 @@ async def read(
     """The live object, None when there is none."""
     with failing(failed, resource.identity):
         try:
-            return await ctx.client.get(resource.gvk, resource.key)
+            with requests_about(resource):
+                live = await ctx.client.get(resource.gvk, resource.key)
         except NotFoundError:
             return None
+    ctx.secret_values.add(live)
+    return live
 
 
 class Written(NamedTuple):
@@ -109,7 +111,7 @@ async def apply(
     is_owned = await _claim(ctx, resource, desired, is_unowned=is_unowned)
     manager = field_manager(ctx.owner, component.name)
     schema = builtin_schema(resource.gvk)
-    with failing("failed to apply resource", resource.identity):
+    with failing("failed to apply resource", resource.identity), requests_about(resource, desired):
         wish = Wish.of(desired, manager)
         if live is not None and not (is_unowned and has_owner(live, ctx.owner_uid)):
             if ctx.memory.is_settled(live, wish):
@@ -122,11 +124,10 @@ async def apply(
         try:
             # In the server's form, so that what we own is what is stored: a key applied as a Secret's stringData, for
             # one, would never be removed again.
-            applied = await ctx.client.apply(normalize(desired, schema), field_manager=manager)
+            with requests_about(resource, desired):
+                applied = await ctx.client.apply(normalize(desired, schema), field_manager=manager)
         except InvalidError as error:
             return await _refused(ctx, component, entry, error, desired, live)
-        except ApiError as error:
-            raise _sparing(error, resource) from None
         answer = applied.object
         about = ("applied", ctx.owner_uid, answer["metadata"]["uid"])
         if (before is not None or (live is None and not applied.created)) and ctx.memory.recall(*about) is None:
@@ -194,7 +195,7 @@ async def describe_obstacle(
     if cached is not None and (noted := ctx.memory.recall("obstacle", ctx.owner_uid, *_version_of(cached))):
         return live, noted
     # What is to be spared must not be overwritten by an older copy of it. Nor do caches keep all managers.
-    with failing("failed to check existence of resource", entry.identity):
+    with failing("failed to check existence of resource", entry.identity), requests_about(entry.resource):
         live = await _read_live(ctx, entry.resource)
     if live is None or _is_known(ctx, component, live):
         return live, ""
@@ -288,14 +289,14 @@ async def _refused(
     resource = entry.resource
     if other := foreign_controller(live, ctx.owner):
         if entry.treatment.is_unowned:
-            raise _sparing(error, resource) from None
+            raise error
         raise ReconcileError(
             f"it is {other}, and an object has one controller: {ctx.owner_gvk.kind} {ctx.owner_key.name} cannot be a "
             f"second one. Give one of the two another name, or declare unowned() or block_on_foreign_controller(). "
-            f"The server says: {_sparing(error, resource).message}"
+            f"The server says: {error.message}"
         ) from None
     if live is None or not is_immutability(error):
-        raise _sparing(error, resource) from None
+        raise error
     told = immutability.told(error, desired, live, is_secret=handles_secret(resource))
     if not resource.recreates:
         raise TerminalError(f"{told}. Declare recreate=True on the primitive, or keep the old value") from error
@@ -316,21 +317,6 @@ async def _refused(
     return Written(None, Operation.NONE, f"{entry.identity} is made anew: {told}")
 
 
-def _sparing(error: ApiError, resource: Resource) -> ApiError:
-    """The refusal without the server's words where they may quote a Secret's value out of an object of another kind.
-
-    Of a Secret itself the server quotes nothing.
-    """
-    if resource.gvk.is_secret or not handles_secret(resource):
-        return error
-    fields = ", ".join(dict.fromkeys(cause.field for cause in error.causes if cause.field))
-    told = (
-        f"the server refuses it ({error.code} {error.reason}{': ' if fields else ''}{fields}). "
-        "Its words are not shown: they may repeat the value of a Secret"
-    )
-    return type(error)(told, reason=error.reason, code=error.code, retry_after_seconds=error.retry_after_seconds)
-
-
 async def delete(ctx: ReconcileContext, component: Composition, entry: Entry, *, told: str) -> None:
     """Delete the object if it is ours, and if there is one that is not on its way out already.
 
@@ -338,7 +324,7 @@ async def delete(ctx: ReconcileContext, component: Composition, entry: Entry, *,
     What is not ours counts as gone (invariant 9). Of a kind that is not served there is nothing to delete.
     """
     identity, resource = entry.identity, entry.resource
-    with failing("failed to delete resource", identity):
+    with failing("failed to delete resource", identity), requests_about(resource):
         try:
             live = await ctx.client.get(resource.gvk, resource.key)
             if is_deleting(live):
@@ -359,7 +345,7 @@ async def delete(ctx: ReconcileContext, component: Composition, entry: Entry, *,
 
 async def leave_if_not_ours(ctx: ReconcileContext, component: Composition, entry: Entry, live: Object) -> str:
     """Why an object that is to be deleted stays; empty when it is ours, or is to be deleted whosever it is."""
-    with failing("failed to delete resource", entry.identity):
+    with failing("failed to delete resource", entry.identity), requests_about(entry.resource):
         try:
             return await _reason_to_leave(ctx, component, entry, live)
         except NotFoundError:
@@ -398,7 +384,7 @@ async def release(ctx: ReconcileContext, resource: Resource) -> None:
     A plain update, not an apply: applying the object without the fields would remove what the component once applied.
     """
     identity = resource.identity
-    with failing("failed to orphan resource", identity):
+    with failing("failed to orphan resource", identity), requests_about(resource):
         try:
             if not has_owner(await ctx.client.get(resource.gvk, resource.key), ctx.owner_uid):
                 return

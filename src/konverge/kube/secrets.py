@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["LAST_APPLIED", "SECRET_FIELDS", "without_secrets"]
+__all__ = ["LAST_APPLIED", "SECRET_FIELDS", "holds_secret", "without_secrets"]
 
 SECRET_FIELDS = ("data", "stringData")
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -33,3 +33,12 @@ def without_secrets(value: Any, shown_as: str) -> Any:
     if isinstance(metadata, dict) and LAST_APPLIED in (annotations := metadata.get("annotations") or {}):
         found["metadata"] = {**metadata, "annotations": {**annotations, LAST_APPLIED: shown_as}}
     return found
+
+
+def holds_secret(value: Any) -> bool:
+    """Tell whether the value is a Secret or holds one: as a List's item, or as another object's template."""
+    if isinstance(value, list):
+        return any(map(holds_secret, value))
+    if not isinstance(value, dict):
+        return False
+    return (value.get("kind") == "Secret" and value.get("apiVersion") == "v1") or any(map(holds_secret, value.values()))

@@ -107,7 +107,7 @@ class RehearsedCluster:
         listed = await self._server.list(gvk, namespace=namespace, label_selector=str(selector))
         found: dict[ObjectKey, Object | None] = {ObjectKey.of(obj): obj for obj in listed.items}
         for item in listed.items:
-            self._client.secrets.note(item)
+            self._client.secret_values.add(item)
         for key, obj in self._client.would_be(gvk).items():
             if namespace in ("", key.namespace):
                 is_listed = obj is not None and selector.matches(obj["metadata"].get("labels") or {})

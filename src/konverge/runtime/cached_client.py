@@ -17,6 +17,7 @@ from konverge.client.permits import WritePermit
 from konverge.clock import Clock
 from konverge.errors import ConnectionFailedError, ForbiddenError, KonvergeError, NotConnectedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
+from konverge.kube.secret_values import SecretValues
 from konverge.kube.selectors import LabelSelector
 from konverge.runtime.reads import Reader, ReadList, ReadObject, Reads
 from konverge.runtime.routing import Routing
@@ -131,6 +132,11 @@ class CachedClient:
         """The client underneath, for what no cache can do. Its reads wake nobody and its writes are in no cache."""
         return self._client
 
+    @property
+    def secret_values(self) -> SecretValues:
+        """The values of the Secrets that were read or written (`konverge.client.Client.secret_values`)."""
+        return self._client.secret_values
+
     def without_waking(self) -> CachedClient:
         """The same client, but later changes of what is read through this one do not wake the owner."""
         return CachedClient(
@@ -164,7 +170,7 @@ class CachedClient:
         informer = await self._shared.started(gvk)
         if self._doubts_absence and key not in informer.store:
             informer.doubt(key)
-        return await informer.read(key)
+        return self._remember(await informer.read(key))
 
     async def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[Object]:
         """Read the objects that an index of the kind (`konverge.Operator.index`) has under a value.
@@ -176,7 +182,7 @@ class CachedClient:
         """
         informer = await self._noted(ReadList(gvk, "", _EVERYTHING, self._wakes))
         found = (informer.store.get(key) for key in informer.by_index(index, value))
-        return [obj for obj in found if obj is not None]
+        return [self._remember(obj) for obj in found if obj is not None]
 
     async def list(
         self, gvk: GroupVersionKind, *, namespace: str = "", labels: Mapping[str, str] | LabelSelector | str = ""
@@ -202,7 +208,7 @@ class CachedClient:
         if self._doubts_absence:
             for obj in (await self._client.list(gvk, namespace=namespace, label_selector=str(selector))).items:
                 informer.record_write(obj)
-        return informer.list(namespace=namespace, labels=selector)
+        return [self._remember(obj) for obj in informer.list(namespace=namespace, labels=selector)]
 
     async def apply(self, obj: Object, *, field_manager: str) -> Applied:
         """Server-side apply with force; later changes of the object wake the owner.
@@ -325,6 +331,11 @@ class CachedClient:
             shared.complete_lists = {known for known in shared.complete_lists if shared.reads.is_noted(known)}
             shared.complete_lists.add(read)
         return informer
+
+    def _remember(self, obj: Object) -> Object:
+        """Have the client know the values of what is read, if that is a Secret."""
+        self.secret_values.add(obj)
+        return obj
 
     def _record(self, gvk: GroupVersionKind, answer: Object) -> None:
         informer = self._shared.running(gvk)

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 from konverge.component.client import Applied
 from konverge.component.rehearsal.comparing import contests, field_changes, ownership_changed, wanted_fields
-from konverge.component.rehearsal.secret_values import SecretValues
 from konverge.component.rehearsal.values import Change, Contest
 from konverge.errors import KindNotServedError, KindUnreachableError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping, identity
+from konverge.kube.secret_values import SecretValues
 from konverge.mutation import json_copy
 
 __all__ = ["DryRunServer", "RehearsingClient"]
@@ -55,13 +55,14 @@ class RehearsingClient:
     Attributes:
         changes: What would be written, in order; the status of an owner is not among it.
         found: What was there, by kind and key, None for what was not; as it was read first.
+        secret_values: The values of the Secrets that were read or would be written.
     """
 
     def __init__(self, server: DryRunServer) -> None:
         self._server = server
         self.changes: list[Change] = []
         self.found: dict[_Which, Object | None] = {}
-        self.secrets = SecretValues()
+        self.secret_values = SecretValues()
         self._would_be: dict[_Which, Object | None] = {}
         self._contests: dict[_Which, tuple[Contest, ...]] = {}
 
@@ -88,14 +89,14 @@ class RehearsingClient:
                 self.found.setdefault(which, None)
             raise
         self.found.setdefault(which, found)
-        self.secrets.note(found)
+        self.secret_values.add(found)
         return _copy(found)
 
     async def apply(self, obj: Object, *, field_manager: str) -> Applied:
         """What the server would store."""
         gvk, key = which = GroupVersionKind.of(obj), ObjectKey.of(obj)
         live = await self._find(gvk, key)
-        self.secrets.note(obj)
+        self.secret_values.add(obj)
         try:
             after = (await self._server.apply(obj, field_manager=field_manager, dry_run=True)).object
         except NotFoundError:
@@ -105,11 +106,11 @@ class RehearsingClient:
             after = _copy(obj)
         told = identity(gvk, key)
         if live is None:
-            self.changes.append(Change("create", told, wanted_fields(obj, self.secrets)))
+            self.changes.append(Change("create", told, wanted_fields(obj, self.secret_values)))
             after["metadata"].setdefault("uid", "")
         else:
-            fields = field_changes(live, after, field_manager, self.secrets)
-            self._contests[which] = contests(self.found.get(which) or live, after, field_manager, self.secrets)
+            fields = field_changes(live, after, field_manager, self.secret_values)
+            self._contests[which] = contests(self.found.get(which) or live, after, field_manager, self.secret_values)
             if fields or ownership_changed(live, after, field_manager):
                 self.changes.append(Change("update", told, fields))
                 # A dry run leaves the version as it is; who compares versions is to see that it would be another one.
@@ -126,7 +127,7 @@ class RehearsingClient:
             return answer
         live = await self._find(gvk, key) or {"metadata": {}}
         after = {**obj, "metadata": {**obj["metadata"], "managedFields": _managed(live)}}
-        fields = field_changes(live, after, "", self.secrets)
+        fields = field_changes(live, after, "", self.secret_values)
         is_release = bool(fields) and all(change.path.startswith(".metadata.ownerReferences") for change in fields)
         self.changes.append(Change("release" if is_release else "update", identity(gvk, key), fields))
         self._would_be[which] = _copy(obj)
@@ -150,7 +151,7 @@ class RehearsingClient:
         if which in self._contests:
             return self._contests[which]
         live = self.found.get(which)
-        return () if live is None else contests(live, live, field_manager, self.secrets)
+        return () if live is None else contests(live, live, field_manager, self.secret_values)
 
     async def _find(self, gvk: GroupVersionKind, key: ObjectKey) -> Object | None:
         try:

@@ -13,9 +13,9 @@ from konverge.apply import ABSENT, HIDDEN, FieldSet
 from konverge.apply.fields import EMPTY, Path, format_path, key_element, key_fields, value_element
 from konverge.apply.managers import Managed, Manager, Owned, decode
 from konverge.apply.structure import same_value
-from konverge.component.rehearsal.secret_values import SecretValues
 from konverge.component.rehearsal.values import Contest, FieldChange, Writer, shortened
 from konverge.kube import GroupVersionKind, Object
+from konverge.kube.secret_values import SecretValues
 from konverge.kube.secrets import LAST_APPLIED, SECRET_FIELDS
 
 __all__ = ["contests", "field_changes", "ownership_changed", "wanted_fields"]

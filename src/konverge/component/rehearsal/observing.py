@@ -15,6 +15,7 @@ from konverge.component.rehearsal.values import Judgement, PrerequisiteStory, sh
 from konverge.errors import describe
 from konverge.feature import Gate
 from konverge.kube import Object
+from konverge.kube.secret_values import SecretValues
 from konverge.primitives.lifecycle import (
     Convergence,
     Grace,
@@ -36,10 +37,12 @@ class ObservedResource:
 
     Args:
         resource: The resource.
+        secrets: What is not shown, wherever it is.
     """
 
-    def __init__(self, resource: Resource) -> None:
+    def __init__(self, resource: Resource, secrets: SecretValues) -> None:
         self._resource = resource
+        self._secrets = secrets
         self.guard: Judgement | None = None
         self.convergence: Judgement | None = None
         self.grace: Judgement | None = None
@@ -52,7 +55,7 @@ class ObservedResource:
         """Ask the guard."""
         result = self._resource.check_guard()
         if isinstance(result, GuardResult):
-            self.guard = Judgement(str(result.status), result.reason)
+            self.guard = Judgement(str(result.status), self._shown(result.reason))
         return result
 
     def converging_status(self, live: Object, operation: Operation) -> Convergence | None:
@@ -69,11 +72,16 @@ class ObservedResource:
         return cast("Suspension", found)  # the engine refuses what is none
 
     def _judged(self, what: str, function: Callable[[Object], A | None], live: Object) -> A | None:
-        readings = FieldReadings(is_secret=self._resource.gvk.is_secret)
+        readings = FieldReadings(is_secret=self._resource.gvk.is_secret, secrets=self._secrets)
         answer = function(readings.of(live))
         if isinstance(answer, Convergence | Grace | Suspension):
-            setattr(self, what, Judgement(str(answer.status), shortened(answer.reason), readings.all()))
+            setattr(self, what, Judgement(str(answer.status), self._shown(answer.reason), readings.all()))
         return answer
+
+    def _shown(self, reason: object) -> Any:
+        """A reason as it is told; what is no text, the engine refuses."""
+        key = self._resource.key
+        return shortened(self._secrets.hide(reason, public=tuple(key)) if isinstance(reason, str) else reason)
 
 
 @dataclass(slots=True)
@@ -82,9 +90,11 @@ class Observed:
 
     Args:
         component: The component.
+        secrets: What is not shown, wherever it is.
     """
 
     component: Component
+    secrets: SecretValues
     resources: dict[str, ObservedResource] = field(default_factory=dict)
     processed: dict[str, tuple[Object | None, Convergence | None]] = field(default_factory=dict)
     """By identity: the live object that step 4 left, and why it halts the component."""
@@ -103,7 +113,7 @@ class Observed:
         component = self.component
         entries = []
         for entry in component.entries:
-            resource = ObservedResource(entry.resource)
+            resource = ObservedResource(entry.resource, self.secrets)
             self.resources[entry.identity] = resource
             entries.append(replace(entry, resource=cast("Resource", resource)))
         return replace(

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from konverge.apply import HIDDEN
 from konverge.component.rehearsal.values import Reading, shortened
 from konverge.kube import Object
+from konverge.kube.secret_values import SecretValues
 from konverge.kube.secrets import SECRET_FIELDS
 
 __all__ = ["FieldReadings"]
@@ -28,10 +29,12 @@ class FieldReadings:
 
     Args:
         is_secret: The object is a Secret, whose values are hidden.
+        secrets: What is not shown of any object: controllers repeat it in a status.
     """
 
-    def __init__(self, *, is_secret: bool) -> None:
+    def __init__(self, *, is_secret: bool, secrets: SecretValues) -> None:
         self._is_secret = is_secret
+        self._secrets = secrets
         self._found: dict[_Path, Any] = {}
 
     def of(self, obj: Object) -> Object:
@@ -60,10 +63,11 @@ class FieldReadings:
         if isinstance(value, dict):
             return Reading(name, f"{len(value)} fields")
         if isinstance(value, list):
-            return Reading(name, "[" + ", ".join(_label(value, place) for place in range(min(len(value), 10))) + "]")
+            labels = ", ".join(_label(value, place) for place in range(min(len(value), 10)))
+            return Reading(name, f"[{self._secrets.hide(labels)}]")
         if self._is_secret and path[0] in SECRET_FIELDS:
             return Reading(name, HIDDEN)
-        return Reading(name, shortened(value))
+        return Reading(name, shortened(self._secrets.hide(value) if isinstance(value, str) else value))
 
 
 class _Fields(dict[str, Any]):

@@ -112,7 +112,7 @@ class Rehearsing:
             konverge.errors.ReconcileError: A step failed; the rehearsal tells it.
         """
         async with self._one_at_a_time:
-            self._observed = observed = Observed(component)
+            self._observed = observed = Observed(component, self.client.secret_values)
             before, woken, start = ctx.condition(component.condition_type), ctx.wake_at, len(self.client.changes)
             failure: ReconcileError | None = None
             try:

@@ -16,7 +16,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from konverge.clock import Clock, Entropy
-from konverge.errors import ConflictError, KonvergeError, NotFoundError
+from konverge.errors import ApiError, ConflictError, KonvergeError, NotFoundError
 from konverge.localcluster.players.view import GroupKind, Notice
 from konverge.localcluster.players.writing import is_refused_by_ending_namespace
 from konverge.localcluster.webhooks.consulting import Caller, ConsultationNeededError
@@ -160,11 +160,11 @@ class Driver:
         player = self._players[task.player]
         if isinstance(error, ConflictError | NotFoundError):
             # Somebody else was faster; what is there now decides.
-            _log.debug("%s: %s: %s; looking again", player.name, task.key, error)
+            _log.debug("%s: %s: %s; looking again", player.name, task.key, _without_words(error))
         elif isinstance(error, KonvergeError):
             if is_refused_by_ending_namespace(error):
                 return
-            _log.warning("%s: %s: %s; it is tried again", player.name, task.key, error)
+            _log.warning("%s: %s: %s; it is tried again", player.name, task.key, _without_words(error))
         else:
             _log.error("%s: %s failed; it is tried again", player.name, task.key, exc_info=error)
         self._retry(task)
@@ -196,3 +196,8 @@ class Driver:
                 await self._work.wait()
         except TimeoutError:
             return
+
+
+def _without_words(error: KonvergeError) -> str:
+    """An error for the log: what refuses a Pod may quote what it holds, which may have come from a Secret."""
+    return f"{type(error).__name__} {error.code}" if isinstance(error, ApiError) else str(error)
