@@ -10,6 +10,7 @@ from konverge.box.steps.labels import CREATED, OWNER_UID
 from konverge.kube import GroupVersionKind, ObjectKey, has_owner
 from konverge.testing import Cluster
 from tests.box.steps.passes import CONFIG_MAP, JOB, SECRET, Site
+from tests.component.app import APP
 
 pytestmark = pytest.mark.anyio
 
@@ -131,6 +132,63 @@ async def test_values_that_are_made_once_are_kept_and_made_anew_only_when_somebo
     second = await site.get(SECRET, "key")
     assert second["data"].keys() == first["data"].keys()
     assert second["data"] != first["data"]
+
+
+ONCE = """
+onCreate:
+  - name: keys
+    secrets: [{name: key, once: true, stringData: {key: '{{ randomHex(16) }}'}}]
+"""
+
+
+async def test_a_site_born_again_waits_for_the_secret_of_its_former_life_and_makes_its_own(site: Site) -> None:
+    await site.open(ONCE)
+    await site.reconcile()
+    first = await site.get(SECRET, "key")
+    key = ObjectKey.of(first)
+    held = {"metadata": {"finalizers": ["konverge.test/hold"]}}
+    await site.cluster.client.patch(SECRET, key, held, patch_type="merge")
+    await site.cluster.client.delete(APP, site.key)
+    await site.open(ONCE)
+
+    await site.reconcile()
+    told = await site.condition("KeysReady")
+    assert told.reason == "Blocked"
+    assert told.message == f"waiting until Secret {key} of an earlier TestApp site is gone"
+    assert (await site.get(SECRET, "key"))["data"] == first["data"]
+
+    async def is_going() -> bool:
+        return "deletionTimestamp" in (await site.get(SECRET, "key"))["metadata"]
+
+    await site.cluster.eventually(is_going, timeout_seconds=60, describe="what nobody owns any more is deleted")
+    await site.cluster.client.patch(SECRET, key, {"metadata": {"finalizers": None}}, patch_type="merge")
+    await site.until("Healthy", "KeysReady")
+    second = await site.get(SECRET, "key")
+    assert second["data"] != first["data"]
+    assert has_owner(second, (await site.owner())["metadata"]["uid"])
+
+
+async def test_a_secret_that_a_former_life_left_behind_stays_with_its_values_and_goes_with_nobody(site: Site) -> None:
+    await site.open(ONCE)
+    await site.reconcile()
+    first = await site.get(SECRET, "key")
+    await site.cluster.client.delete(APP, site.key, propagation="Orphan")
+
+    async def is_left() -> bool:
+        return await site.find(APP, site.key.name) is None and not has_owner(
+            await site.get(SECRET, "key"), first["metadata"]["ownerReferences"][0]["uid"]
+        )
+
+    await site.cluster.eventually(is_left, timeout_seconds=60, describe="the Secret is nobody's")
+    await site.open(ONCE)
+    await site.until("Healthy", "KeysReady")
+    second = await site.get(SECRET, "key")
+    assert second["data"] == first["data"]
+    assert not has_owner(second, (await site.owner())["metadata"]["uid"])
+
+    site.reload("onCreate: {configMaps: [{name: other}]}")
+    await site.reconcile()
+    assert await site.find(SECRET, "key") is not None
 
 
 async def test_values_are_made_anew_when_they_have_their_age(site: Site) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from konverge.box.steps.labels import OWNER_UID
-from konverge.kube import Object, ObjectKey, has_owner
+from konverge.kube import GroupVersionKind, Object, ObjectKey, controller_of, has_owner
 
-__all__ = ["can_own", "is_ours"]
+__all__ = ["can_own", "is_of_earlier_life", "is_ours"]
 
 
 def can_own(owner: Object, namespace: str) -> bool:
@@ -29,3 +29,14 @@ def is_ours(obj: Object, owner: Object) -> bool:
     if labels.get(OWNER_UID) != uid:
         return False
     return has_owner(obj, uid) or not can_own(owner, ObjectKey.of(obj).namespace)
+
+
+def is_of_earlier_life(obj: Object, owner: Object) -> bool:
+    """Tell whether an earlier custom resource of that name controls the object: the cluster is about to delete it."""
+    controller = controller_of(obj)
+    if controller is None or controller.get("uid") == owner["metadata"]["uid"]:
+        return False
+    gvk = GroupVersionKind.of(owner)
+    group = str(controller.get("apiVersion", "")).rpartition("/")[0]
+    same = (group, controller.get("kind"), controller.get("name")) == (gvk.group, gvk.kind, owner["metadata"]["name"])
+    return same and can_own(owner, ObjectKey.of(obj).namespace)

@@ -17,7 +17,7 @@ from konverge.box.steps.errors import StepError
 from konverge.box.steps.keeping import Decision, Sighting, Values, decide
 from konverge.box.steps.labels import ENTRY, GENERATED_AT, OWNER_UID
 from konverge.box.steps.marks import mark_of, marks_of
-from konverge.box.steps.ownership import can_own, is_ours
+from konverge.box.steps.ownership import can_own, is_of_earlier_life, is_ours
 from konverge.box.steps.planned import Plan, PlannedGroup, PlannedResource
 from konverge.box.steps.reader import ObservingReader, objects_of
 from konverge.box.steps.resources import CompiledResource
@@ -198,6 +198,11 @@ class Planning:
         if live is None and not is_marked:
             # What is made once overwrites whatever there is: no cache is to say that there is nothing.
             live = await self._live(each, asks_server=True)
+        if live is not None and is_of_earlier_life(live, self._owner):
+            # Whatever reads its values would have to do with others in a moment.
+            what = f"{each.resource.gvk.kind} {each.key} of an earlier {self._owner['kind']} {self._own_key.name}"
+            planned = self._resource(each, Decision.APPLY, "that of an earlier life goes first")
+            return replace(planned, blocked=f"waiting until {what} is gone")
         seen = Sighting(
             exists=live is not None,
             is_ours=live is not None and is_ours(live, self._owner),
