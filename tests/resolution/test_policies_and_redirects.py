@@ -19,7 +19,10 @@ from aiohttp import web
 from konverge.clock import SeededEntropy, SystemClock
 from konverge.network import GuardedHttp
 from konverge.resolution import Reason, Reference, ResolutionError, Resolver, Services
+from konverge.resolution.content_folder import ContentFolder
 from konverge.resolution.engine import Engine, EngineOptions, Outcome, Requester
+from konverge.resolution.lock import Lock
+from konverge.resolution.locking import LockedDefinitions
 from konverge.resolution.policy import Admission, Policy, SourcePrefix
 from konverge.resolution.registry import Registry
 from konverge.resolution.resolvers.bundles import BundlesResolver
@@ -187,6 +190,24 @@ async def test_without_policies_a_redirect_is_followed_and_recorded() -> None:
     async with site(Seen(TASK)) as other, site(to(f"{other}/b")) as url:
         outcome = await resolve(engine_of(HttpResolver(), guarded(), policies=()), {"url": f"{url}/a"})
     assert (outcome.resolved.source.uri, outcome.policy_source) == (f"{url}/a", f"{other}/b")
+
+
+async def test_where_a_redirect_led_is_locked_and_judged_without_a_connection(tmp_path: Path) -> None:
+    def locked(engine: Engine, lock: Lock, *, offline: bool) -> LockedDefinitions:
+        return LockedDefinitions(engine, lock, contents, is_offline=offline, may_add=not offline)
+
+    contents = await asyncio.to_thread(ContentFolder, tmp_path)
+    async with site(Seen(TASK)) as other, site(to(f"{other}/b")) as url:
+        reference = Reference("http", {"url": f"{url}/a"})
+        adding = locked(engine_of(HttpResolver(), guarded(), policies=()), Lock(), offline=False)
+        await adding.resolve(reference, Requester("web"))
+    lock = Lock.read(adding.lock.text().encode(), file="a.lock")
+    assert [entry.found_at for entry in lock] == [f"{other}/b"]
+    both = locked(engine_of(HttpResolver(), guarded(), url, other), lock, offline=True)
+    assert (await both.resolve(reference, Requester("web"))).policy_source == f"{other}/b"
+    only = locked(engine_of(HttpResolver(), guarded(), url), lock, offline=True)
+    with pytest.raises(ResolutionError, match=f"{url}/a leads to another place: no policy"):
+        await only.resolve(reference, Requester("web"))
 
 
 # The API of a git server.

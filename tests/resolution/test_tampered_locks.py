@@ -79,6 +79,8 @@ def cases() -> Iterator[tuple[str, str]]:
 
 NO_MORE_THAN_A_NAME = {
     *((name, "root") for name in RESOLVERS),
+    # Policies judge it besides what the reference says, so it can have them refuse more, and nothing less.
+    *((name, field) for name in RESOLVERS for field in ("foundAt", "foundParams")),
     # Which manifest an index has chosen is told and never asked for.
     ("bundles", "source.digest"),
     # The default that a version had when it was locked: the pin says what it was.
@@ -256,6 +258,10 @@ def tampered(entry: Mapping[str, Any], path: str) -> dict[str, Any]:
         found["source"]["entryPoint"] = "evil.yaml"
     elif path == "root":
         found["root"] = not found.get("root", False)
+    elif path == "foundAt":
+        found["foundAt"] = "https://evil.example"
+    elif path == "foundParams":
+        found["foundParams"] = {"pathInRepo": "evil.yaml"}
     else:
         found[path] = {"resolver": "http" if found["resolver"] != "http" else "hub", "digest": EVIL_DIGEST}[path]
     assert found != entry

@@ -228,6 +228,8 @@ class Engine:
             elsewhere = [place for place in dict.fromkeys(places) if not _is_within(place, plan.uri)]
         for place in elsewhere:
             admission = admission.with_those_of(plan.policies.admit_place(place))
+        if resolved.found_params:
+            admission = admission.with_those_of(plan.policies.admit_params(resolved.found_params))
         if admission.digest_wanted_by and reference.digest is None and not plan.is_pinned:
             told = f"policy {admission.digest_wanted_by[0]} asks for a digest of what comes from there: give one"
             raise ResolutionError(Reason.DENIED, told)
@@ -299,12 +301,13 @@ class Engine:
             told = f"resolver {resolver.name!r} failed: it answered with no Resolved"
             raise ResolutionError(Reason.INTERNAL, told)
         with contained(resolver.name):
-            recorded = (resolved.source, resolved.annotations, resolved.pinned, resolved.found_at)
-            size = len(msgspec.json.encode(recorded))
+            in_the_end = (resolved.found_at, resolved.found_params)
+            size = len(msgspec.json.encode((resolved.source, resolved.annotations, resolved.pinned, in_the_end)))
         if size > _MOST_RECORDED:
             told = f"what is to be recorded of the content is too large: expected at most {_MOST_RECORDED} bytes"
             raise ResolutionError(Reason.TOO_LARGE, f"{told}, found {size}")
-        texts = (resolved.source.uri, resolved.found_at, *resolved.annotations.values(), *texts_of(resolved.pinned))
+        params = (*texts_of(resolved.pinned), *texts_of(resolved.found_params))
+        texts = (resolved.source.uri, resolved.found_at, *resolved.annotations.values(), *params)
         if where := next((found for text in texts if (found := find_credential(text))), ""):
             told = f"resolver {resolver.name!r} failed: it records an address with a credential, {where}"
             raise ResolutionError(Reason.INTERNAL, told)

@@ -47,6 +47,9 @@ class LockEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
         params: What was asked for.
         defaults: What its resolver took for the parameters that were not given.
         pinned: Those parameters that say which version was taken; all others are those of the reference.
+        found_at: Where it was in the end, as policies name it, where a redirect led there
+            (`konverge.resolution.Resolved`).
+        found_params: The parameters by which it would have been asked for there, where they are other ones.
         root: It was asked for by itself, and not because another definition refers to it.
     """
 
@@ -57,6 +60,8 @@ class LockEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
     params: Mapping[str, Value] = {}
     defaults: Mapping[str, Value] = {}
     pinned: Mapping[str, Value] = {}
+    found_at: str = ""
+    found_params: Mapping[str, Value] = {}
 
     @property
     def key(self) -> bytes:

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn, Protocol, runtime_checkable
 
+import msgspec
+
 from konverge.resolution.asking import contained
 from konverge.resolution.engine import Outcome
 from konverge.resolution.errors import ResolutionError
@@ -24,7 +26,7 @@ from konverge.resolution.reference import Digest, Parameters, Reference, Value, 
 from konverge.resolution.registry import Registry
 from konverge.resolution.relative import Container
 from konverge.resolution.resolver import ParameterRole, Resolver
-from konverge.resolution.result import Source
+from konverge.resolution.result import Resolved, Source
 from konverge.resolution.settings import CONFIG_KEY
 
 __all__ = [
@@ -101,6 +103,13 @@ class LockedReference:
             return {}
         return {name: value for name, value in self.settled.params.items() if name not in OF_THE_ENGINE}
 
+    def held(self, data: bytes) -> Resolved:
+        """Content that is here already, with what the lock file says of where it was."""
+        entry = self.entry
+        return Resolved(
+            data, entry.source, pinned=self.pinned, found_at=entry.found_at, found_params=entry.found_params
+        )
+
     def check_content(self, data: bytes) -> None:
         """Compare content with the digest of the lock file, and with those of the reference.
 
@@ -176,11 +185,16 @@ def make_entry(reference: Reference, outcome: Outcome, registry: Registry) -> Lo
         defaults=defaults_of(reference, registry),
         pinned={name: settled[name] for name in sorted(names) if name in settled},
         source=outcome.resolved.source,
+        found_at=outcome.policy_source if outcome.is_redirected else "",
+        found_params=dict(outcome.resolved.found_params),
     )
     expected = _expected_source(resolver, {**taken, **entry.pinned}, settings, entry)
     if expected.uri != entry.source.uri:
         told = f"{_shown(expected.uri)} leads to {_shown(entry.source.uri)}, which a lock file needs: name that place"
         raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+    if entry.found_params:  # as the reference says it: what it led to stands beside
+        source = Source(entry.source.uri, entry.source.digest, expected.entry_point)
+        entry = msgspec.structs.replace(entry, source=source)
     check_entry(entry, reference, registry)  # what is written can be read again
     return entry
 

@@ -17,7 +17,6 @@ from konverge.resolution.lock_checks import LockedReference, make_entry, names_c
 from konverge.resolution.lock_lookup import LockLookup
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Reference
-from konverge.resolution.result import Resolved
 
 __all__ = ["LockedDefinitions"]
 
@@ -120,9 +119,7 @@ class LockedDefinitions:
         data = await self._held(locked)
         if data is not None:
             locked.check_content(data)
-            return await self._engine.judge(
-                locked.settled, requester, Resolved(data, entry.source, pinned=locked.pinned)
-            )
+            return await self._engine.judge(locked.settled, requester, locked.held(data))
         if self._is_offline:
             told = f"offline, and the content {entry.digest} of {entry.source} is not here"
             raise ResolutionError(Reason.UNREACHABLE, told)

@@ -277,6 +277,21 @@ class RequestPolicies:
         except ResolutionError as error:
             raise error.reworded(f"{self.uri} leads to another place: {error.message}") from None
 
+    def admit_params(self, params: Parameters) -> Admission:
+        """Decide whether something may be fetched by which a parameter has turned out to stand.
+
+        Args:
+            params: Those parameters, such as the path to which a symbolic link leads.
+
+        Raises:
+            ResolutionError: ``Denied``; the message has the parameters.
+        """
+        try:
+            return self._admit(self.uri, {**self.params, **params})
+        except ResolutionError as error:
+            told = ", ".join(f"parameter {name!r} leads to {str(value)[:120]!r}" for name, value in params.items())
+            raise error.reworded(f"{told}: {error.message}") from None
+
     def check_hop(self, url: str) -> None:
         """Refuse what no policy allows, before it is connected to (`konverge.network.HopCheck`).
 

@@ -60,6 +60,8 @@ class Resolved(msgspec.Struct, frozen=True):
         attached: The signatures beside it, when `konverge.resolution.Fetch.wants_signatures`.
         found_at: Where it was in the end, as policies name it, when that is not what was asked for: the place to which
             a redirect led, a kind's own name. Policies judge that, too.
+        found_params: Parameters by which it would have been asked for where it was, when they are other ones: the path
+            to which a symbolic link led. Policies judge these, too.
     """
 
     data: bytes
@@ -68,6 +70,7 @@ class Resolved(msgspec.Struct, frozen=True):
     pinned: Parameters = {}
     attached: tuple[Attached, ...] = ()
     found_at: str = ""
+    found_params: Parameters = {}
 
     def __repr__(self) -> str:
         # The content is somebody's; it has no business in a log.

@@ -26,6 +26,7 @@ __all__ = [
     "git_version",
     "list_folder",
     "list_references",
+    "ls_entry",
     "ls_remote",
     "ls_tree",
     "program_path",
@@ -215,6 +216,11 @@ def ls_tree(commit: str, path: str) -> list[str]:
     parts = path.split("/")
     leading = ["/".join(parts[:number]) for number in range(1, len(parts) + 1)]
     return ["git", "ls-tree", "-t", "-z", "--full-tree", commit, "--", *leading]
+
+
+def ls_entry(commit: str, path: str) -> list[str]:
+    """List the entry at a path, and the folders on the way to it that are none but folders; nothing beside these."""
+    return ["git", "ls-tree", "-t", "-z", "--full-tree", commit, "--", path]
 
 
 def list_folder(commit: str, folder: str) -> list[str]:

@@ -14,12 +14,16 @@ from konverge.resolution.reasons import Reason
 
 __all__ = [
     "COMMIT_BYTES",
+    "Entry",
     "File",
     "MissingFileError",
     "batch_input",
+    "entries_in",
     "folder_in",
+    "link_batch_input",
     "names_in",
     "parse_batch",
+    "parse_link",
     "submodule_in",
 ]
 
@@ -41,10 +45,25 @@ class File:
     Args:
         commit: The commit's id.
         data: What is in it.
+        path: Where it is, after symbolic links.
     """
 
     commit: str
     data: bytes
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of a tree.
+
+    Args:
+        is_link: Whether it is a symbolic link.
+        id: The id of its object.
+    """
+
+    is_link: bool
+    id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +111,41 @@ def parse_batch(output: bytes, *, commit: str, path: str, max_bytes: int) -> Fil
         told = f"file {path!r} has {found.size} bytes, expected at most {max_bytes}"
         raise ResolutionError(Reason.TOO_LARGE, told)
     data = found.rest[: found.size]
-    return File(head.id, data) if len(data) == found.size else None
+    return File(head.id, data, path) if len(data) == found.size else None
+
+
+def entries_in(output: bytes) -> dict[str, Entry]:
+    """The entries by path in what ``git ls-tree -z`` prints.
+
+    Args:
+        output: What was printed.
+    """
+    found = {}
+    for line in output.split(b"\0")[:-1]:  # what is cut off does not count
+        what, _, name = line.partition(b"\t")
+        mode, _, id_ = what.split(b" ")[:3]
+        found[name.decode("utf-8", "replace")] = Entry(mode == b"120000", id_.decode("ascii"))
+    return found
+
+
+def link_batch_input(link: str) -> bytes:
+    """What to ask ``git cat-file --batch`` for the target of a symbolic link.
+
+    Args:
+        link: Its id.
+    """
+    return f"{link}\n".encode()
+
+
+def parse_link(output: bytes) -> str | None:
+    """Read the answer to `link_batch_input`: the target; None for none that can be read."""
+    found = _record(output)
+    if found is None or found.kind != "blob" or len(found.rest) < found.size:
+        return None
+    try:
+        return found.rest[: found.size].decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def submodule_in(output: bytes) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,16 @@ from konverge.resolution.resolvers.git.commands import Connection
 from konverge.resolution.resolvers.git.failures import failure_of, is_no_server, is_refusing_objects
 from konverge.resolution.resolvers.git.files import (
     COMMIT_BYTES,
+    Entry,
     File,
     MissingFileError,
     batch_input,
+    entries_in,
     folder_in,
+    link_batch_input,
     names_in,
     parse_batch,
+    parse_link,
     submodule_in,
 )
 from konverge.resolution.resolvers.git.names import candidates, commit_of, no_commit, parse_references
@@ -38,6 +42,7 @@ _HEADERS_BYTES = 4 * 1024
 _NAMES_BYTES = 64 * 1024
 _ONE_FILE_FACTOR = 4  # what a file may take packed, besides: its index, and links on the way to it
 _SMALL_FILES = 4 << 20
+_MOST_LINKS = 200  # git itself follows 40; a link with .. in its target takes several steps
 _OLDEST = (2, 37)
 _VERSION = re.compile(r"git version (\d+)\.(\d+)")
 _NO_SHELL_LIMIT, _NO_PROGRAM = 125, 127
@@ -127,7 +132,7 @@ class Repository:
         return parse_references(finished.output)
 
     async def file(self, commit: str, path: str, *, max_bytes: int) -> File:
-        """A file of a commit, as it is stored: no filter, no conversion of line ends.
+        """A file of a commit, as it is stored: no filter, no conversion of line ends. Symbolic links are followed.
 
         Args:
             commit: The commit's id, or that of a tag of it.
@@ -137,15 +142,74 @@ class Repository:
         Raises:
             ResolutionError: There is none, or it cannot be had.
         """
+        is_filtered = True
         await self._fetch(commit, is_filtered=True)
         finished, found = await self._read(commit, path, max_bytes, is_filtered=True)
         if found is None and is_refusing_objects(finished.errors):
             # The server filters, but gives objects by reference only (protocol 0): then all of it, within the limit.
+            is_filtered = False
             await self._fetch(commit, is_filtered=False)
             finished, found = await self._read(commit, path, max_bytes, is_filtered=False)
         if found is None:
             raise self._failure(finished, path)
-        return found
+        return replace(found, path=await self._resolve_links(found.commit, path, is_filtered=is_filtered))
+
+    async def _resolve_links(self, commit: str, path: str, *, is_filtered: bool) -> str:
+        """The path of a file that was read, without symbolic links: one look at the tree where there are none.
+
+        Raises:
+            ResolutionError: ``Denied``: a link cannot be followed here in the way git has followed it.
+        """
+        done: list[str] = []
+        left = path.split("/")
+        for _ in range(_MOST_LINKS):
+            while left and left[0] in ("", ".", ".."):
+                if left.pop(0) == ".." and done:
+                    done.pop()
+            if not left:
+                break
+            # Up to the next .. only: what is above a link's target is not what is above the link.
+            end = next((place for place, part in enumerate(left) if part in (".", "..")), len(left))
+            link = await self._first_link(commit, "/".join((*done, *left[:end])))
+            if link is None:
+                done, left = [*done, *left[:end]], left[end:]
+                continue
+            *folder, _name = link[0].split("/")
+            target = await self._link_target(link[1], is_filtered=is_filtered)
+            if target is None or target.startswith("/"):
+                break
+            left = [*target.split("/"), *left[len(folder) + 1 - len(done) :]]
+            done = folder
+        if left or not done:
+            raise _no_end(path, commit)
+        return "/".join(done)
+
+    async def _first_link(self, commit: str, path: str) -> tuple[str, str] | None:
+        """The path and the id of the first symbolic link on the way to what is there; None for no link.
+
+        Raises:
+            ResolutionError: ``Denied``: the tree does not say.
+        """
+        entries = await self._entries(commit, path)
+        if path not in entries:  # a link on the way is no folder, so git does not look behind it
+            parts = path.split("/")
+            leading = ("/".join(parts[:number]) for number in range(1, len(parts)))
+            path = next((each for each in leading if each not in entries), path)
+            entries = await self._entries(commit, path)
+            if path not in entries or not entries[path].is_link:
+                raise _no_end(path, commit)
+        return (path, entries[path].id) if entries[path].is_link else None
+
+    async def _entries(self, commit: str, path: str) -> Mapping[str, Entry]:
+        return entries_in((await self._run(commands.ls_entry(commit, path), _NAMES_BYTES, _SMALL_FILES)).output)
+
+    async def _link_target(self, link: str, *, is_filtered: bool) -> str | None:
+        asked = self._folder / commands.INPUT
+        await _written(asked.write_bytes, link_batch_input(link))
+        read = await self._run(
+            commands.cat_file(), _NAMES_BYTES, _SMALL_FILES, is_filtered=is_filtered, input_path=str(asked)
+        )
+        return parse_link(read.output)
 
     async def _check_protocol(self) -> None:
         """Refuse what is no server of git's, once it has no reference that is asked for.
@@ -244,6 +308,11 @@ class Repository:
             path=path,
             commit=commit,
         )
+
+
+def _no_end(path: str, commit: str) -> ResolutionError:
+    told = f"path {path!r} at {commit} leads through symbolic links that cannot be followed to their end"
+    return ResolutionError(Reason.DENIED, told)
 
 
 async def _written(write: Callable[..., object], *given: object) -> None:

@@ -114,7 +114,7 @@ class GitResolver:
         is_pinned = self.is_pinned(fetch.params)
         if isinstance(found.source, ApiSource):
             commit = found.revision if is_pinned else await _api_commit(fetch, found.source, found.revision)
-            data, place = await _api_file(fetch, found.source, commit, found.path)
+            data, path, place = await _api_file(fetch, found.source, commit, found.path)
             repository = scm.find_repository(found.source, place) if place else found.source
             uri = place if repository is None else repository.uri
             told = {} if repository is None else {"org": repository.org, "repo": repository.repo}
@@ -123,14 +123,15 @@ class GitResolver:
                 commit = found.revision if is_pinned else await cloned.commit(found.revision)
                 file = await cloned.file(commit, found.path, max_bytes=fetch.max_bytes)
             # The id that was given can be that of a tag's own object; the record has the commit.
-            data, commit = file.data, file.commit
+            data, commit, path = file.data, file.commit, file.path
             uri, told = found.source.uri, {"url": found.source.url}
         return Resolved(
             data=data,
-            source=Source(uri, _recorded(commit), found.path),
+            source=Source(uri, _recorded(commit), path),
             annotations={"revision": commit, "path": found.path, **told},
             pinned={**fetch.params, "revision": commit},
             found_at="" if uri == found.source.uri else uri,
+            found_params={} if path == found.path else {"pathInRepo": path},
         )
 
     @asynccontextmanager
@@ -222,11 +223,12 @@ async def _api_commit(fetch: Fetch, source: ApiSource, revision: str) -> str:
     return scm.read_commit(source, (await _asked(fetch, source, request, told)).body)
 
 
-async def _api_file(fetch: Fetch, source: ApiSource, commit: str, path: str) -> tuple[bytes, str]:
-    """A file, and the URL that it was redirected to; empty without redirects."""
+async def _api_file(fetch: Fetch, source: ApiSource, commit: str, path: str) -> tuple[bytes, str, str]:
+    """A file, its path as the server has it, and the URL that it was redirected to; empty without redirects."""
     request = scm.file_request(source, commit, path, fetch.max_bytes)
     answer = await _asked(fetch, source, request, f"file {path!r} at {commit}")
-    return scm.read_file(source, answer.body, path, fetch.max_bytes), answer.redirected_to
+    data, found = scm.read_file(source, answer.body, path, fetch.max_bytes)
+    return data, found, answer.redirected_to
 
 
 async def _asked(fetch: Fetch, source: ApiSource, request: scm.ApiRequest, what: str) -> HttpAnswer:

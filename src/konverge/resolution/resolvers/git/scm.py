@@ -239,8 +239,8 @@ def read_commit(source: ApiSource, body: bytes) -> str:
     raise ResolutionError(Reason.NOT_FOUND, f"the server of {source.uri} names no commit for the revision")
 
 
-def read_file(source: ApiSource, body: bytes, path: str, max_bytes: int) -> bytes:
-    """The file in the answer to `file_request`.
+def read_file(source: ApiSource, body: bytes, path: str, max_bytes: int) -> tuple[bytes, str]:
+    """The file in the answer to `file_request`, and its path: of a symbolic link that the server follows, the target's.
 
     Args:
         source: The repository.
@@ -272,7 +272,8 @@ def read_file(source: ApiSource, body: bytes, path: str, max_bytes: int) -> byte
     if len(data) > max_bytes:
         told_size = f"file {path!r} has {len(data)} bytes, expected at most {max_bytes}"
         raise ResolutionError(Reason.TOO_LARGE, told_size)
-    return data
+    found = told.get("path") or told.get("file_path")
+    return data, found.lstrip("/") if isinstance(found, str) else path
 
 
 def _decoded(source: ApiSource, body: bytes) -> Any:
