@@ -28,7 +28,7 @@ FRAMEWORK = [
     "Primitives", "Preview and golden testing",
 ]  # fmt: skip
 DECISIONS = "Where the specification leaves a choice"
-NUMBERED = {"Condition state machine and grace": 16, "Suspension, exactly": 9, "Flush": 8, DECISIONS: 24}
+NUMBERED = {"Condition state machine and grace": 16, "Suspension, exactly": 9, "Flush": 8, DECISIONS: 28}
 
 # What stands in the second column and is no name of konverge's.
 FOREIGN = {"creationTimestamp", "Error"}
