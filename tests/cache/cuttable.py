@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
@@ -27,10 +28,10 @@ class CuttableTransport:
         self.reachable = True
 
     def cut(self, last_line: bytes = b"") -> None:
-        """End every stream at its next chunk."""
+        """End every stream, also one that is silent."""
         for stream in self._open:
             stream.last_line = last_line
-            stream.is_cut = True
+            stream.is_cut.set()
 
     async def request(
         self,
@@ -79,16 +80,29 @@ class CuttableStream:
     def __init__(self, inner: StreamingResponse) -> None:
         self._inner = inner
         self.status, self.headers = inner.status, inner.headers
-        self.is_cut = False
+        self.is_cut = asyncio.Event()
         self.last_line = b""
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        async for chunk in self._inner.chunks():
-            if self.is_cut:
-                if self.last_line:
-                    yield self.last_line + b"\n"
-                raise ConnectionFailedError("the test has cut the cable")
-            yield chunk
+        cut = asyncio.create_task(self.is_cut.wait())
+        chunks = aiter(self._inner.chunks())
+        try:
+            while True:
+                coming = asyncio.ensure_future(anext(chunks))
+                try:
+                    await asyncio.wait([cut, coming], return_when=asyncio.FIRST_COMPLETED)
+                    if self.is_cut.is_set():
+                        break
+                    yield await coming
+                except StopAsyncIteration:
+                    return
+                finally:
+                    coming.cancel()
+        finally:
+            cut.cancel()
+        if self.last_line:
+            yield self.last_line + b"\n"
+        raise ConnectionFailedError("the test has cut the cable")
 
     async def body(self) -> bytes:
         return await self._inner.body()

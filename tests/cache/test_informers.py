@@ -39,6 +39,11 @@ def synced(*lines: bytes, at: int = 10) -> Stream:
     return Stream().send(*lines, bookmark(at, end=True))
 
 
+def at(version: int, *objects: Object) -> Answer:
+    """The answer to a comparison after a watch that did not end at its time."""
+    return Answer(json={"metadata": {"resourceVersion": str(version)}, "items": list(objects)})
+
+
 class Set:
     """Informers of a scripted server, and what their one subscriber has heard: version before, version after."""
 
@@ -146,7 +151,7 @@ async def test_an_own_delete_is_read_at_once() -> None:
 
 async def test_a_dropped_watch_is_resumed_where_it_was() -> None:
     first, second = synced(line("ADDED", config_map(7))), Stream()
-    world = Set(first, second)
+    world = Set(first, second, at(11, config_map(11)))
     async with world.informers:
         await world.informers.started(CONFIG_MAP)
         first.send(line("MODIFIED", config_map(11))).fail(ConnectionFailedError("broke"))
@@ -322,7 +327,7 @@ async def test_a_mistake_is_logged_once_and_following_goes_on(caplog: pytest.Log
     def mistaken(asked: Asked) -> Answer:
         raise ValueError("a control character in a header")
 
-    world = Set(synced().end(), *[mistaken] * 3, Stream().send(line("ADDED", config_map(12))))
+    world = Set(synced().end(), *[mistaken] * 3, Stream().send(line("ADDED", config_map(12))), at(11))
     with caplog.at_level(logging.ERROR):
         async with world.informers:
             informer = await world.informers.started(CONFIG_MAP)

@@ -37,8 +37,17 @@ def revision(store: Store, name: str = "web") -> str:
 
 
 def replace(store: Store, at: int, *listed: int, started: float = 1.0) -> list[tuple[str, str] | None]:
-    """Replace by a list with ``web`` in these versions (none or one)."""
-    return complete(store.begin_replacement(started), at, *listed)
+    """Replace by a list with ``web`` in these versions (none or one), also where it proves a set-back."""
+    replacement = store.begin_replacement(started)
+    if replacement.proves_set_back(str(at)):
+        store.void()
+        replacement = store.begin_replacement(started)
+    return complete(replacement, at, *listed)
+
+
+def uid_of(store: Store) -> str:
+    meta = store.metadata(key())
+    return "" if meta is None else meta.uid
 
 
 def complete(replacement: Replacement, at: int, *listed: int) -> list[tuple[str, str] | None]:
@@ -157,6 +166,47 @@ def test_a_list_of_a_server_that_was_set_back_makes_all_void(store: Store) -> No
     assert set(told) == {("50", "25"), ("60", "")}
     assert store.resource_version == "30"
     assert versions(store.put(raw(config_map(31)))) == ("25", "31")
+
+
+def test_only_a_list_that_is_older_than_what_was_known_before_it_proves_that_the_server_was_set_back(
+    store: Store,
+) -> None:
+    store.put(raw(config_map(50)))
+    replacement = store.begin_replacement(1.0)
+    store.record_write(config_map(60, "own"))
+
+    assert [replacement.proves_set_back(version) for version in ("49", "50", "55", "", "0")] == [True] + 4 * [False]
+
+
+def test_after_a_set_back_objects_of_the_same_version_are_taken_anew(store: Store) -> None:
+    store.put(raw(config_map(50)))
+    other = config_map(50) | {"data": {"of": "the other history"}}
+    store.void()
+    replacement = store.begin_replacement(1.0)
+    replacement.put(raw(other))
+
+    assert [versions(change) for change in replacement.commit("70")] == [("50", "50")]
+    assert store.get(key()) == other
+
+
+def test_readers_keep_what_they_have_until_the_list_after_a_set_back(store: Store) -> None:
+    store.put(raw(config_map(50)))
+    store.void()
+
+    assert revision(store) == "50"
+    under_way = store.begin_replacement(1.0)
+    assert versions(store.record_write(config_map(31))) == ("50", "31")
+    assert complete(under_way, 30, 28) == [], "the write is newer than the list"
+    assert revision(store) == "31"
+
+
+def test_what_was_deleted_after_a_set_back_may_come_again(store: Store) -> None:
+    store.put(raw(config_map(50)))
+    store.void()
+    store.record_delete(key(), uid_of(store), 1.0)
+
+    assert replace(store, 30, started=2.0) == []
+    assert versions(store.put(raw(config_map(31)))) == ("", "31")
 
 
 # Own writes.

@@ -12,6 +12,8 @@ from bench.failover import Garden
 from bench.replica import Replica
 from bench.soak import install
 
+from konverge.cache import Informers
+from konverge.kube import GroupVersionKind
 from konverge.operator import Operator, RunOptions
 from konverge.runtime.serving import ServingOptions
 from konverge.testing import Cluster
@@ -87,6 +89,30 @@ async def test_an_operator_that_starts_before_its_server_works_as_soon_as_that_d
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
+
+
+async def test_after_an_outage_one_watch_that_is_open_again_brings_back_all(control_plane: RealCluster) -> None:
+    kinds = [
+        GroupVersionKind(*found)
+        for found in (
+            ("", "v1", "ConfigMap"), ("", "v1", "Secret"), ("", "v1", "Service"), ("", "v1", "Pod"),
+            ("apps", "v1", "Deployment"), ("apps", "v1", "StatefulSet"), ("batch", "v1", "Job"),
+            ("batch", "v1", "CronJob"),
+        )
+    ]  # fmt: skip
+    async with (
+        Cluster(RealServer(control_plane), "flapping") as cluster,
+        Informers(cluster.new_client("informers")) as informers,
+    ):
+        followed = [await informers.started(gvk) for gvk in kinds]
+        async with outage(control_plane):
+            await cluster.clock.sleep(25.0)
+
+        await cluster.eventually(lambda: any(each.problem is None for each in followed), 60, "one is open again")
+        first = cluster.clock.monotonic()
+        await cluster.eventually(lambda: all(each.problem is None for each in followed), 60, "all are open again")
+
+        assert cluster.clock.monotonic() - first <= 6.0
 
 
 async def test_readyz_says_no_while_the_server_is_away_and_yes_when_it_is_back(control_plane: RealCluster) -> None:

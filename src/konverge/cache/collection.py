@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 from konverge.cache.options import CacheOptions
 from konverge.cache.own_writes import OwnWrites
 from konverge.cache.reflector import OpenWatch, ReadPage, Reflector, Wait
+from konverge.cache.server_state import ServerState
 from konverge.cache.statistics import Statistics
 from konverge.cache.store import Change, Store
 from konverge.client.client import Client
@@ -70,6 +71,7 @@ class Collection:
         store: Where they are held.
         publish: Hears of each change that a reader sees, own writes included; those of one object in order.
         statistics: Counts.
+        server: What the collections of the server find out for each other.
         clock: Measures and waits.
         entropy: Draws the jitter of pauses.
     """
@@ -84,6 +86,7 @@ class Collection:
         store: Store,
         publish: Callback,
         statistics: Statistics,
+        server: ServerState,
         clock: Clock,
         entropy: Entropy,
     ) -> None:
@@ -93,7 +96,8 @@ class Collection:
         self._options = options
         self._publish = publish
         self._clock = clock
-        self._reflector = Reflector(gvk, store, entropy, statistics=statistics)
+        self._server = server
+        self._reflector = Reflector(gvk, store, entropy, statistics=statistics, server=server)
         self._is_told = False
         # Changes that readers see but nobody was told of yet: those of a large list, by object.
         self._untold: dict[ObjectKey, list[Change]] = {}
@@ -143,6 +147,13 @@ class Collection:
 
     async def run(self) -> None:
         """Keep the collection up to date until cancelled; failures are retried, with growing pauses, for ever."""
+        unsubscribe = self._server.subscribe(self._look_again)
+        try:
+            await self._run()
+        finally:
+            unsubscribe()
+
+    async def _run(self) -> None:
         while True:
             step = self._reflector.step(self._clock.monotonic())
             try:
@@ -174,11 +185,20 @@ class Collection:
             The number of the list that `in_place` can wait for.
         """
         number = self._reflector.widen()
+        self._leave_watch()
+        return number
+
+    def _leave_watch(self) -> None:
+        """Leave the open watch, if the reflector wants it."""
         interruption = self._interruption
         # One that is expiring cannot be moved any more: the watch is being left as it is.
         if self._reflector.leaves_watch and interruption is not None and not interruption.expired():
             interruption.reschedule(asyncio.get_running_loop().time())
-        return number
+
+    def _look_again(self) -> None:
+        """Something is known of the server that may change what is to be done."""
+        self._leave_watch()
+        self._hurried.set()
 
     async def in_place(self, number: int, timeout_seconds: float) -> None:
         """Wait until the list of that number has replaced what was held, and was told. Raises as `ready` does."""
@@ -296,6 +316,7 @@ class Collection:
         try:
             async with asyncio.timeout(None) as self._interruption, watching as watch:
                 self._reflector.opened(self._clock.monotonic())
+                await self._compare()
                 await self._follow(watch)
         except TimeoutError:
             if self._interruption is None or not self._interruption.expired():
@@ -303,6 +324,32 @@ class Collection:
             self._reflector.left(self._clock.monotonic())
         finally:
             self._interruption = None
+
+    async def _compare(self) -> None:
+        """Find out whether the server still is what it was when the watch was open before."""
+        comparison = self._reflector.comparison()
+        if comparison is None:
+            return
+        selectors = [self._options.field_selector] if self._options.field_selector else []
+        if comparison.name:
+            selectors.append(f"metadata.name={comparison.name}")
+        try:
+            page = await self._client.list_page(
+                self._gvk,
+                namespace=comparison.namespace or self._namespace,
+                label_selector=self._options.label_selector,
+                field_selector=",".join(selectors),
+                metadata_only=True,
+                limit=1,
+            )
+        except ApiError as error:
+            if not _is_final(error):
+                raise
+            _logger.debug("%s cannot be compared: %s", self._gvk, error)
+            self._reflector.skip_comparison()
+        else:
+            self._reflector.compared(page, self._clock.monotonic())
+            self._leave_watch()
 
     async def _follow(self, watch: Watch) -> None:
         reflector, clock = self._reflector, self._clock

@@ -11,6 +11,7 @@ from konverge.cache.collection import Callback, Collection
 from konverge.cache.held import Held
 from konverge.cache.indexes import Index, ValuesOf, labelled_index
 from konverge.cache.options import CacheOptions
+from konverge.cache.server_state import ServerState
 from konverge.cache.statistics import Statistics
 from konverge.cache.store import Store
 from konverge.client.client import Client
@@ -42,6 +43,7 @@ class Informer:
         options: Which objects are held, and how much of each; its own namespaces do not count here.
         keep: Which of them to hold (see `Store`); None for all.
         publish: Hears of each change that a reader sees, own writes included; those of one object in order.
+        server: What the collections of the server find out for each other; nothing is shared when not given.
         start_timeout_seconds: How long `widen` waits.
         clock: Measures and waits.
         entropy: Draws the jitter of pauses.
@@ -56,11 +58,13 @@ class Informer:
         options: CacheOptions | None = None,
         keep: Callable[[ObjectMeta], bool] | None = None,
         publish: Callback,
+        server: ServerState | None = None,
         start_timeout_seconds: float = 30.0,
         clock: Clock,
         entropy: Entropy,
     ) -> None:
         options = options or CacheOptions()
+        server = server or ServerState()
         self._client = client
         self._gvk = gvk
         self._start_timeout_seconds = start_timeout_seconds
@@ -76,6 +80,7 @@ class Informer:
                 store=Store(gvk, keep, options=options, indexes=self._indexes, statistics=self._statistics),
                 publish=publish,
                 statistics=self._statistics,
+                server=server,
                 clock=clock,
                 entropy=entropy,
             )

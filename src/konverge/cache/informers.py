@@ -13,6 +13,7 @@ from konverge.cache.collection import Callback
 from konverge.cache.indexes import ValuesOf
 from konverge.cache.informer import Informer
 from konverge.cache.options import CacheOptions
+from konverge.cache.server_state import ServerState
 from konverge.client.client import Client
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
 from konverge.kube import GroupVersionKind
@@ -52,6 +53,7 @@ class Informers:
         self._options = dict(options or {})
         self._indexes: dict[GroupVersionKind, dict[str, ValuesOf]] = {}
         self._keep = keep
+        self._server = ServerState()
         self._start_timeout_seconds = start_timeout_seconds
         self._clock = clock or SystemClock()
         self._entropy = entropy or SystemEntropy()
@@ -143,6 +145,7 @@ class Informers:
             options=options,
             keep=None if keep is None else lambda meta: keep(gvk, meta),
             publish=self._publish,
+            server=self._server,
             start_timeout_seconds=self._start_timeout_seconds,
             clock=self._clock,
             entropy=self._entropy,

@@ -22,6 +22,9 @@ _MOST_FAILURES_ONCE_OPEN = 3
 # Somebody waits who may know better (a CustomResourceDefinition that was just made): not more often than that.
 _HURRIED_SECONDS = 1.0
 
+# The server has answered a request about another kind: it is back, or it is this kind that it does not answer for.
+_ANSWERED_SECONDS = 3.0
+
 
 class Patience:
     """Of one collection. Times are monotonic seconds.
@@ -71,3 +74,8 @@ class Patience:
     def hurry(self, now: float) -> None:
         """Somebody waits: the next attempt is due a second after the last one that failed."""
         self._next_at = min(self._next_at, max(now, self._failed_at + _HURRIED_SECONDS))
+
+    def server_answered(self, now: float) -> None:
+        """The server has answered another request: the next attempt is due 3 to 4 s after the last one that failed."""
+        spread = self._entropy.uniform(0.0, 1.0)
+        self._next_at = min(self._next_at, max(now, self._failed_at + _ANSWERED_SECONDS) + spread)

@@ -5,7 +5,10 @@ not, and from then on watched. A watch that ends is resumed where it ended; only
 point in its history, or says nothing at all, is the whole read again, while readers keep what they have.
 
 Every whole list is a quorum read (no resource version is asked for). So it is never older than what was known, by
-whichever API server it is answered; client-go's list "from version 0" may be.
+whichever API server it is answered; client-go's list "from version 0" may be. One that is older proves that the
+server's storage was set back (an etcd that was restored from a snapshot). A watch that is resumed on such a server is
+silent until the revisions have caught up, and what changed in between is never told. So after a watch that did not end
+at its time, one small quorum read is compared with what is known.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import msgspec
 
 from konverge.cache.entries import Received, received_event, received_item
 from konverge.cache.patience import Patience
+from konverge.cache.server_state import ServerState
 from konverge.cache.statistics import Statistics
 from konverge.cache.store import Change, Replacement, Store
 from konverge.cache.watch_lines import bookmark_in, error_in, type_of
@@ -44,11 +48,13 @@ from konverge.errors import (
     KonvergeError,
     NotConnectedError,
     TooManyRequestsError,
+    UntrustedServerError,
 )
 from konverge.kube import GroupVersionKind
+from konverge.kube.metadata import revision_of
 from konverge.kube.server_texts import withhold_text
 
-__all__ = ["OpenWatch", "ReadPage", "Reflector", "Step", "Wait"]
+__all__ = ["Comparison", "OpenWatch", "ReadPage", "Reflector", "Step", "Wait"]
 
 _logger = logging.getLogger(__name__)
 
@@ -71,8 +77,15 @@ _VERY_SHORT_SECONDS = 1.0
 # more.
 _RETRY_WATCH_SECONDS = 60.0
 
+# A server may end a watch a little before the time that it was asked for.
+_EARLY_SECONDS = 5.0
+
+# After a connection failed, refusals of other kinds are those of a server that is starting.
+_STARTING_SECONDS = 60.0
+
 # An event that cannot be read leaves readers with what there was before it, until the object changes again: a list
-# shows them what there is. An object that can never be read must not make a list of each of its events.
+# shows them what there is. An object that can never be read must not make a list of each of its events. The same holds
+# for a server that tells again what it has told.
 _LIST_FOR_UNREAD_SECONDS = 600.0
 
 
@@ -92,6 +105,14 @@ class OpenWatch:
     initial_events: bool
     timeout_seconds: float
     idle_timeout_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Read this object, or any one of the collection, in a list of its own, then call `Reflector.compared`."""
+
+    namespace: str
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +137,7 @@ class Reflector:
         entropy: Draws the jitter.
         streaming: Try a streaming list first.
         statistics: Counts.
+        server: What is known of the server by all of its collections; nothing is shared when not given.
     """
 
     def __init__(
@@ -126,6 +148,7 @@ class Reflector:
         *,
         streaming: bool = True,
         statistics: Statistics | None = None,
+        server: ServerState | None = None,
     ) -> None:
         self._gvk = gvk
         self._store = store
@@ -142,6 +165,13 @@ class Reflector:
         self._continue_tokens = ContinueTokens(gvk)
         self._page_size = _PAGE_SIZE
         self._patience = Patience(entropy)
+        self._server = server or ServerState()
+        self._history = self._server.history
+        self._disconnected_at: float | None = None
+        self._watch_seconds = 0.0
+        self._has_contradiction = False
+        self._listed_for_contradiction_at: float | None = None
+        self._is_doubtful = False
         self._fruitless_since: float | None = None
         self._opened_at: float | None = None
         self._got_events = False
@@ -149,14 +179,18 @@ class Reflector:
         self._list_wanted = False
         self._has_unread = False
         self._listed_for_unread_at: float | None = None
-        self.synced = False
-        """Whether the store holds a whole list, of a kind that the server serves."""
+        self._is_listed = False
         self.problem: KonvergeError | None = None
         """The last failure, None since something has worked."""
         self.proven_at: float | None = None
         """When the server last said something that proves the store's state; None before the first list."""
         self.listed_at: float | None = None
         """When the list that is in place was asked for; None before the first."""
+
+    @property
+    def synced(self) -> bool:
+        """Whether the store holds a whole list, of a kind that the server serves, in the server's present history."""
+        return self._is_listed and not self._is_void
 
     @property
     def store(self) -> Store:
@@ -170,16 +204,26 @@ class Reflector:
 
     @property
     def leaves_watch(self) -> bool:
-        """Tell whether an open watch is to be left, since a list is wanted; not while it streams one."""
-        return self._list_wanted and self._replacement is None
+        """Tell whether an open watch is to be left, since a list is wanted; not while it streams one that counts."""
+        return (self._list_wanted and self._replacement is None) or self._is_void
 
     @property
     def lists_done(self) -> int:
         """The number of the last list that is in place."""
         return self._lists_done
 
+    @property
+    def _is_void(self) -> bool:
+        """Whether the server's storage was set back since this collection was read."""
+        return self._history != self._server.history
+
     def step(self, now: float) -> Step:
         """What to do next."""
+        if self._is_void:
+            self._history = self._server.history
+            self._store.void()
+            self._is_listed = False
+            self._list_again()
         pause = self._patience.seconds_left(now)
         if pause > 0:
             return Wait(pause)
@@ -227,6 +271,41 @@ class Reflector:
         self._statistics.watches += 1
         self._opened_at = now
         self._got_events = False
+        self._server.answered(now)
+
+    def comparison(self) -> Comparison | None:
+        """What to read now that the watch is open, before it is followed; None when there is nothing to compare."""
+        if not self._is_doubtful or self._listing:
+            return None
+        newest = self._store.newest_key()
+        return Comparison("", "") if newest is None else Comparison(newest.namespace, newest.name)
+
+    def compared(self, page: ListPage, now: float) -> None:
+        """Take the answer to the comparison, which was about the object that is held in the newest version.
+
+        That the collection is older than what is known proves that the storage was set back, and so does another
+        version of the object that is not newer than all that is known. If the object has gone, or is newer, the watch
+        should tell of that; on a server that was set back and has caught up it does not. So all is listed again then,
+        once in a while.
+        """
+        self._is_doubtful = False
+        newest = self._store.newest_key()
+        held = None if newest is None else self._store.metadata(newest)
+        found = {item.meta.key: item.meta for item in map(received_item, page.items)}
+        live = None if held is None else found.get(held.key)
+        known = self._store.newest_known
+        if 0 < revision_of(page.resource_version) < known:
+            self._prove_set_back(page.resource_version, now)
+        elif held is not None and (live is None or live.resource_version != held.resource_version):
+            if live is not None and 0 < live.revision <= known:
+                self._prove_set_back(page.resource_version, now)
+            else:
+                self._has_contradiction = True
+                self._want_contradicted(now)
+
+    def skip_comparison(self) -> None:
+        """The comparison cannot be made: the server refuses such a list."""
+        self._is_doubtful = False
 
     def lines(self, lines: Sequence[bytes], now: float) -> tuple[list[Change], KonvergeError | None]:
         """The watch has brought that.
@@ -254,11 +333,13 @@ class Reflector:
         self._statistics.last_resource_version = self._store.resource_version
         self._prove(now)
         self._want_unread(now)
+        self._want_contradicted(now)
         self._notice_late_end(now)
         return changes, None
 
     def ended(self, now: float) -> None:
         """The server has ended the watch, as it should after the time-out."""
+        self._doubt_early_end(now)
         seconds = self._closed(now)
         was_short, self._was_short = self._was_short, seconds < _VERY_SHORT_SECONDS
         if self._was_short and not self._got_events:
@@ -279,6 +360,7 @@ class Reflector:
         if is_cut and self._has_worked(now):
             self.ended(now)
             return
+        self._doubt_early_end(now)
         self._closed(now)
         self._fail(error, now, is_cut=is_cut)
 
@@ -293,9 +375,14 @@ class Reflector:
                 self._list_in_pages(str(error))
                 return
         self.problem = error
+        self._is_doubtful = True
+        if isinstance(error, ConnectionFailedError):
+            self._disconnected_at = now
+        if not is_cut and self._is_of_the_connection(now):
+            self._server.wait(self._server_answered)
         if isinstance(error, KindNotServedError):
             self._list_again()
-            self.synced = False  # but nothing is told as deleted: an API that is away for a minute deletes nothing
+            self._is_listed = False  # but nothing is told as deleted: an API that is away for a minute deletes nothing
         elif self._listing:
             if isinstance(error, ExpiredError) and self._continue_token:
                 # Reading all the pages takes longer than the server keeps its history: take everything at once.
@@ -333,10 +420,12 @@ class Reflector:
             self._replacement.sift()
 
     def _watch(self, resource_version: str, *, initial_events: bool) -> OpenWatch:
+        timeout_seconds = self._entropy.uniform(*_WATCH_SECONDS)
+        self._watch_seconds = timeout_seconds
         return OpenWatch(
             resource_version=resource_version,
             initial_events=initial_events,
-            timeout_seconds=self._entropy.uniform(*_WATCH_SECONDS),
+            timeout_seconds=timeout_seconds,
             idle_timeout_seconds=self.idle_timeout_seconds,
         )
 
@@ -344,6 +433,8 @@ class Reflector:
         if not self._store.projection.is_of_the_kind(received):
             raise ValueError(f"an event of another kind: {received.api_version!r} {received.kind!r}")
         target = self._store if self._replacement is None else self._replacement
+        if self._replacement is None and 0 < received.meta.revision <= self._store.revision:
+            self._has_contradiction = True
         if event_type in (ADDED, MODIFIED):
             return target.put(received)
         if event_type == DELETED:
@@ -379,9 +470,19 @@ class Reflector:
             self._listed_for_unread_at = now
             self._list_wanted = True
 
+    def _want_contradicted(self, now: float) -> None:
+        """Want a list, once in a while, after what contradicts what is known: a server that was set back may do so."""
+        last = self._listed_for_contradiction_at
+        if self._has_contradiction and (last is None or now - last >= _LIST_FOR_UNREAD_SECONDS):
+            self._listed_for_contradiction_at = now
+            self._list_wanted = True
+        self._has_contradiction = False
+
     def _take_bookmark(self, line: bytes, now: float) -> list[Change]:
         found = bookmark_in(line)
         if self._replacement is None:
+            if 0 < revision_of(found.resource_version) < self._store.revision:
+                self._has_contradiction = True
             self._store.bookmark(found.resource_version)
         elif found.ends_list:
             return self._commit(found.resource_version, now)
@@ -391,6 +492,10 @@ class Reflector:
         replacement, self._replacement = self._replacement, None
         if replacement is None:
             raise RuntimeError("the end of a list that nobody asked for")
+        if self._is_void or replacement.proves_set_back(resource_version):
+            if not self._is_void:
+                self._prove_set_back(resource_version, now)
+            return []  # the list may hold other objects under the same versions: the next one takes nothing over
         self._statistics.lists += 1
         self._statistics.list_seconds += now - replacement.started
         self._statistics.items_listed += len(replacement)
@@ -398,7 +503,8 @@ class Reflector:
         self.listed_at = replacement.started
         self._listing = False
         self._pages_this_time = False
-        self.synced = True
+        self._is_doubtful = False
+        self._is_listed = True
         changes = replacement.commit(resource_version)
         self._statistics.last_resource_version = resource_version
         return changes
@@ -408,6 +514,34 @@ class Reflector:
         self._fruitless_since = None
         self.proven_at = now
         self._patience.worked(now)
+        self._server.answered(now)
+
+    def _prove_set_back(self, resource_version: str, now: float) -> None:
+        _logger.warning(
+            "%s: the storage of the API server was set back: version %d was known, and it is at %s; every kind is "
+            "listed again",
+            self._gvk, self._store.newest_known, resource_version,
+        )  # fmt: skip
+        self._patience.failed(now, is_cut=True)  # servers that contradict each other must not make a loop of lists
+        self._server.set_back()
+
+    def _doubt_early_end(self, now: float) -> None:
+        """A watch that ends before its time may end because the server was replaced or its storage restored."""
+        if self._opened_at is not None and now - self._opened_at < self._watch_seconds - _EARLY_SECONDS:
+            self._is_doubtful = True
+
+    def _is_of_the_connection(self, now: float) -> bool:
+        """Tell whether the last failure is of the server as a whole rather than of this kind."""
+        error, last = self.problem, self._disconnected_at
+        if error is None or isinstance(error, UntrustedServerError):
+            return False
+        if isinstance(error, ApiError) and error.retry_after_seconds:
+            return False
+        return last is not None and now - last < _STARTING_SECONDS
+
+    def _server_answered(self, now: float) -> None:
+        if self.problem is not None:
+            self._patience.server_answered(now)
 
     def _was_cut(self, error: KonvergeError) -> bool:
         """Tell whether the connection of an open watch broke.

@@ -82,11 +82,23 @@ class Store:
         self._resource_version, self._revision = "", 0
         # No answer of ours is of a later version: what the watch shows after that is newer than all that is held.
         self._newest_answer = 0
+        # What was written since all else became void; None while nothing is.
+        self._written_since: set[ObjectKey] | None = None
 
     @property
     def resource_version(self) -> str:
         """Up to where the watch has told everything; empty before the first whole list."""
         return self._resource_version
+
+    @property
+    def revision(self) -> int:
+        """The same as a number; 0 before the first whole list."""
+        return self._revision
+
+    @property
+    def newest_known(self) -> int:
+        """The newest revision that a watch, a list or the answer to a write has shown."""
+        return max(self._revision, self._newest_answer)
 
     @property
     def dropped(self) -> int:
@@ -127,8 +139,24 @@ class Store:
         for key, meta in [(key, entry.meta) for key, entry in self._entries.items() if not self._is_kept(entry.meta)]:
             self._take_out(key)
             self._dropped.add(hash(key))
-            if meta.revision > self._revision:
+            if meta.revision > self._revision and self._is_comparable(key):
                 self._unheld[key] = meta.revision
+
+    def newest_key(self) -> ObjectKey | None:
+        """The object that is held in the newest version; None when nothing is held."""
+        newest = max(self._entries.values(), key=lambda entry: entry.meta.revision, default=None)
+        return None if newest is None else newest.meta.key
+
+    def void(self) -> None:
+        """The server's storage was set back: no revision that is known means anything any more.
+
+        Readers keep what they have until the next list is in place. Own writes from now on are of the new history.
+        """
+        self._deleted.clear()
+        self._floors.clear()
+        self._unheld.clear()
+        self._resource_version, self._revision, self._newest_answer = "", 0, 0
+        self._written_since = set()
 
     # What the watch tells.
 
@@ -213,13 +241,15 @@ class Store:
             return self._outlived(meta)
         stored = self._entries.get(key)
         if stored is not None:
-            if stored.meta.revision >= revision:
+            if stored.meta.revision >= revision and self._is_comparable(key):
                 return None
         elif revision <= max(self._revision, self._floors.get(key, 0), self._unheld.get(key, 0)):
             # All up to this write is known, or a later one, and the object is not held: it has gone again, or was
             # dropped and may have changed since.
             return None
         self._newest_answer = max(self._newest_answer, revision)
+        if self._written_since is not None:
+            self._written_since.add(key)
         if self._selection.takes(meta, is_held=stored is not None):
             change = self._place(key, stored, received)
             if key not in self._entries:
@@ -302,8 +332,12 @@ class Store:
         return Change(stored.meta, None)
 
     def _raise_floor(self, key: ObjectKey, revision: int) -> None:
-        if revision > max(self._revision, self._floors.get(key, 0)):
+        if revision > max(self._revision, self._floors.get(key, 0)) and self._is_comparable(key):
             self._floors[key] = revision
+
+    def _is_comparable(self, key: ObjectKey) -> bool:
+        """Tell whether the version that is held of the object is of the server's present history."""
+        return self._written_since is None or key in self._written_since
 
     def _is_before_our_write(self, key: ObjectKey, revision: int) -> bool:
         """Tell whether an event is older than what we wrote and do not hold; if not, that write has been shown."""
@@ -333,7 +367,8 @@ class Replacement:
         # What readers have seen and the list holds in a state that is not to be held.
         self._refused: dict[ObjectKey, ObjectMeta] = {}
         # A list shows every write that was answered before it was asked for: it is of that version at least.
-        self._oldest_possible = max(store._revision, store._newest_answer)
+        self._oldest_possible = store.newest_known
+        self._replaces_void = store._written_since is not None
         self.started = started
         """Monotonic seconds, before the list was asked for."""
 
@@ -348,7 +383,8 @@ class Replacement:
         stored = store._entries.get(key)
         entry: Entry | None = None
         if store._is_kept(meta):
-            if stored is not None and stored.meta.resource_version == meta.resource_version:
+            is_same = stored is not None and stored.meta.resource_version == meta.resource_version
+            if is_same and not self._replaces_void:  # noqa: SIM108  # the comment belongs to one of the two
                 entry = stored  # most are unchanged when a list is read again: one copy serves both
             else:
                 entry = store.projection.entry(received)
@@ -375,37 +411,43 @@ class Replacement:
             self._dropped.add(hash(key))
             del self._entries[key]
 
+    def proves_set_back(self, resource_version: str) -> bool:
+        """Tell whether the list is older than what was known before it was asked for.
+
+        It is read from the quorum: so the server's storage was set back. Such a list is not put in place, since objects
+        of one version may differ: first the store is made void.
+
+        Args:
+            resource_version: At which the list was as it is.
+        """
+        return 0 < revision_of(resource_version) < self._oldest_possible
+
     def commit(self, resource_version: str) -> list[Change]:
         """Put the list in place of what the store held.
 
-        Own writes that were answered after the list was asked for, and are newer, stay. A list that is older than what
-        was known before it was asked for is that of a server whose storage was set back, for it is read from the
-        quorum: then all that the store knew is void, the writes that were lost with the storage too.
+        Own writes that were answered after the list was asked for, and are newer, stay.
 
         Args:
             resource_version: At which the list was as it is.
         """
         store = self._store
         revision = revision_of(resource_version)
-        if revision < self._oldest_possible:
-            store._deleted.clear()
-            store._floors.clear()
-            store._unheld.clear()
-            store._newest_answer = 0
-        else:
-            self._keep_newer(revision)
+        self._keep_newer(revision)
         before, after = store._entries, self._entries
         changes: list[Change] = []
         for key, entry in after.items():
             stored = before.get(key)
             if stored is None:
                 changes.append(Change(None, entry.meta))
-            elif stored.meta.resource_version != entry.meta.resource_version:
+            elif stored.meta.resource_version != entry.meta.resource_version or (
+                self._replaces_void and stored.body != entry.body  # two histories may have one version each
+            ):
                 changes.append(Change(stored.meta, entry.meta))
         vanished = before.keys() - after.keys() if before else ()
         changes += (Change(before[key].meta, self._refused.get(key)) for key in vanished)
         store._entries, store._dropped = after, self._dropped
         store._resource_version, store._revision = resource_version, revision
+        store._written_since = None
         for index in store._indexes.values():
             self._follow(index, before, vanished)
         return changes
@@ -436,6 +478,8 @@ class Replacement:
                 listed.pop(key, None)
                 self._dropped.add(hash(key))
         for key, stored in store._entries.items():
+            if not store._is_comparable(key):
+                continue
             found = listed.get(key)
             if found is not None:
                 if stored.meta.revision > found.meta.revision:

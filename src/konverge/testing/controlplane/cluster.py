@@ -27,7 +27,7 @@ from konverge.testing.controlplane.commands import ADMIN, NODE, Layout
 
 __all__ = ["ControlPlaneError", "RealCluster"]
 
-_API_SERVER = "kube-apiserver"
+_API_SERVER, _ETCD = "kube-apiserver", "etcd"
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 _MEMORY_BACKED = Path("/dev/shm")
 _POLL_SECONDS = 0.05
@@ -99,9 +99,36 @@ class RealCluster:
 
     async def kill_api_server(self) -> None:
         """End kube-apiserver at once, as kill -9 does; everything else goes on, and what it stored stays."""
+        await self._kill(_API_SERVER)
+
+    async def save_storage(self, folder: Path) -> None:
+        """Copy what etcd has stored; kube-apiserver and etcd are away meanwhile.
+
+        Args:
+            folder: Is made, and holds the copy.
+        """
         layout = self._running()
-        self._tell({"kill": _API_SERVER})
-        await to_its_end(self._take_note(layout, _API_SERVER))  # one that stays would tell of the end of the next
+        await self._kill(_API_SERVER, _ETCD)
+        await asyncio.to_thread(shutil.copytree, layout.storage, folder)
+        await self._start_programs(_ETCD, _API_SERVER)
+
+    async def set_back_storage(self, folder: Path) -> None:
+        """Have etcd hold what it held when it was saved, as after a restore from a snapshot, and forget the rest.
+
+        Args:
+            folder: What `save_storage` has made.
+        """
+        layout = self._running()
+        await self._kill(_API_SERVER, _ETCD)
+        await asyncio.to_thread(shutil.rmtree, layout.storage)
+        await asyncio.to_thread(shutil.copytree, folder, layout.storage)
+        await self._start_programs(_ETCD, _API_SERVER)
+
+    async def _kill(self, *programs: str) -> None:
+        layout = self._running()
+        for program in programs:
+            self._tell({"kill": program})
+            await to_its_end(self._take_note(layout, program))  # one that stays would tell of the end of the next
 
     async def _take_note(self, layout: Layout, program: str) -> None:
         """Wait until the supervisor has noted that a program has ended, and remove the note."""
@@ -117,8 +144,12 @@ class RealCluster:
         Raises:
             ControlPlaneError: It did not get ready in time.
         """
+        await self._start_programs(_API_SERVER)
+
+    async def _start_programs(self, *names: str) -> None:
         layout = self._running()
-        self._launch(layout, {_API_SERVER: self._first_programs(layout)[_API_SERVER]})
+        programs = self._first_programs(layout)
+        self._launch(layout, {name: programs[name] for name in names})
         token = json.loads(self.kubeconfig.read_text())["users"][0]["user"]["token"]
         try:
             async with asyncio.timeout(self._start_timeout_seconds), _session(layout, token) as session:

@@ -74,6 +74,11 @@ class Layout:
         """One JSON line for each request."""
         return self.folder / "audit.log"
 
+    @property
+    def storage(self) -> Path:
+        """The folder in which etcd keeps its data."""
+        return self.memory / "etcd"
+
     def kubeconfig(self, user: str = ADMIN) -> Path:
         """The file with which a user's client connects."""
         return self.folder / ("kubeconfig" if user == ADMIN else f"{user.removeprefix('system:')}.kubeconfig")
@@ -110,7 +115,7 @@ def first_programs(layout: Layout) -> dict[str, list[str]]:
             str(layout.binaries / "etcd"),
             "--name=konverge",
             "--unsafe-no-fsync",
-            f"--data-dir={layout.memory}/etcd",
+            f"--data-dir={layout.storage}",
             f"--listen-client-urls={etcd_socket}",
             "--advertise-client-urls=http://localhost:1",  # must look like a host and port; nobody asks for it
             "--listen-peer-urls=http://127.0.0.1:0",
