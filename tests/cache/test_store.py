@@ -311,6 +311,19 @@ def test_a_list_newer_than_an_own_write_wins(store: Store) -> None:
     assert store.get(key()) is None
 
 
+def test_an_own_write_that_is_older_than_a_list_does_not_stand_for_what_the_list_has_dropped() -> None:
+    kept: set[str] = set()
+    store = Store(CONFIG_MAP, lambda meta: meta.name in kept)
+    replacement = store.begin_replacement(1.0)
+    replacement.put(raw(config_map(12)))
+    kept.add("web")
+    store.record_write(config_map(11))
+    replacement.commit("12")
+
+    assert store.is_dropped(key()), "whoever reads it asks the server"
+    assert revision(store) == ""
+
+
 def test_own_writes_before_the_first_list_are_seen() -> None:
     store = Store(CONFIG_MAP)
 

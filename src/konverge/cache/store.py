@@ -82,6 +82,8 @@ class Store:
         self._resource_version, self._revision = "", 0
         # No answer of ours is of a later version: what the watch shows after that is newer than all that is held.
         self._newest_answer = 0
+        # What was read live since the last list was asked for.
+        self._read_since_list: set[ObjectKey] = set()
         # What was written since all else became void; None while nothing is.
         self._written_since: set[ObjectKey] | None = None
 
@@ -221,6 +223,7 @@ class Store:
         Args:
             now: Monotonic seconds, before the list is asked for: what was deleted earlier cannot be in it.
         """
+        self._read_since_list.clear()
         return Replacement(self, now)
 
     # What our own requests were answered.
@@ -274,6 +277,7 @@ class Store:
         # Not dropped any more: an event has brought it, or it was deleted while the answer was on its way.
         if self.is_dropped(key) and received.meta.uid not in self._deleted:
             self._newest_answer = max(self._newest_answer, received.meta.revision)
+            self._read_since_list.add(key)
             self._place(key, None, received)
 
     def record_delete(self, key: ObjectKey, uid: str, now: float) -> Change | None:
@@ -490,4 +494,4 @@ class Replacement:
 
     def _was_read_since(self, key: ObjectKey) -> bool:
         """Tell whether the object was read live after the list had dropped it: then it is held, and as new."""
-        return hash(key) in self._dropped and key not in self._refused
+        return key in self._store._read_since_list and hash(key) in self._dropped and key not in self._refused
