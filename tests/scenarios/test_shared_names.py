@@ -1,0 +1,77 @@
+"""Two owners whose components have an object of one name, one of them with its gate off: nobody deletes, nobody fights."""
+
+from __future__ import annotations
+
+import pytest
+
+from konverge.component import Component, ComponentBuilder
+from konverge.feature import BooleanGate
+from konverge.kube import GroupVersionKind, ObjectKey
+from konverge.operator import Operator
+from konverge.primitives import ConfigMap
+from tests.scenarios.samples import AGENT, SAMPLE, Sample, Stage
+
+pytestmark = pytest.mark.anyio
+
+EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
+
+
+def records(sample: Sample) -> Component:
+    obj = {"metadata": {"name": "records", "namespace": sample.metadata.namespace}, "data": {"a": "b"}}
+    return (
+        ComponentBuilder("records", condition_type="SampleReady")
+        .with_resource(ConfigMap(obj))
+        .with_feature_gate(BooleanGate(sample.spec.enabled))
+        .build()
+    )
+
+
+def new_operator(*, adopt: bool = True) -> Operator:
+    operator = Operator(AGENT, adopt=adopt)
+    operator.manages(Sample, records)
+    return operator
+
+
+async def test_an_owner_with_its_gate_off_leaves_the_object_of_another_one(stage: Stage) -> None:
+    key = ObjectKey(stage.namespace, "records")
+    async with stage.playing(new_operator(), SAMPLE):
+        first = await stage.create(Sample, "first")
+        await stage.until(first, "True Healthy")
+        before = await stage.client.get(ConfigMap.gvk, key)
+        second = await stage.create(Sample, "second", enabled=False)
+        disabled = await stage.until(second, "True Disabled")
+
+        async def is_told() -> bool:
+            events = [event async for event in stage.client.items(EVENT, namespace=stage.namespace)]
+            return any(event["reason"] == "ResourceLeftAlone" for event in events)
+
+        await stage.eventually(is_told, describe="an event says what is left alone")
+        await stage.change(first, version="2.0.0")
+        await stage.change(second, version="2.0.0")
+        await stage.until(second, "True Disabled")
+        after = await stage.client.get(ConfigMap.gvk, key)
+
+    events = [event async for event in stage.client.items(EVENT, namespace=stage.namespace)]
+    left = [event for event in events if event["reason"] == "ResourceLeftAlone"]
+    sent = [(entry.verb, entry.path) for entry in stage.cluster.requests(AGENT)]
+    assert disabled.message == "Component is disabled."
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert [path for verb, path in sent if verb == "delete"] == []
+    assert [(event["type"], event["regarding"]["name"]) for event in left] == [("Warning", "second")]
+    assert "controlled by Sample first" in left[0]["note"]
+
+
+async def test_an_operator_that_adopts_nothing_waits_until_the_name_is_free(stage: Stage) -> None:
+    key = ObjectKey(stage.namespace, "records")
+    metadata = {"name": key.name, "namespace": key.namespace}
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"theirs": "yes"}}
+    await stage.client.create(obj, field_manager="painter")
+    async with stage.playing(new_operator(adopt=False), SAMPLE):
+        sample = await stage.create(Sample, "first")
+        blocked = await stage.until(sample, "False Blocked")
+        untouched = await stage.client.get(ConfigMap.gvk, key)
+        await stage.client.delete(ConfigMap.gvk, key)
+        await stage.until(sample, "True Healthy")
+
+    assert "managed by painter, and adoption is refused" in blocked.message
+    assert untouched["data"] == {"theirs": "yes"}
