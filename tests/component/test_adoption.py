@@ -183,7 +183,7 @@ async def test_a_resource_refuses_adoption_and_says_who_has_the_object(app: App)
     assert (condition.status, condition.reason) == ("False", "Blocked")
     assert condition.message == (
         f"{identity} exists already, managed by painter, and adoption is refused. "
-        "Delete it, give one of the two another name, or declare adopt()"
+        "Delete it, give one of the two another name, or allow its adoption"
     )
     assert await found(app) == before
     assert app.writes()[writes:] == []

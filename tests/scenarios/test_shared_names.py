@@ -1,18 +1,19 @@
-"""Two owners whose components have an object of one name, one of them with its gate off: nobody deletes, nobody fights."""
+"""Two owners whose components have an object of one name, one of them with its gate off: neither deletes nor fights."""
 
 from __future__ import annotations
 
 import pytest
 
-from konverge.component import Component, ComponentBuilder
+from konverge.component import Component, ComponentBuilder, gated_by
 from konverge.feature import BooleanGate
 from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.operator import Operator
-from konverge.primitives import ConfigMap
+from konverge.primitives import ConfigMap, Static
 from tests.scenarios.samples import AGENT, SAMPLE, Sample, Stage
 
 pytestmark = pytest.mark.anyio
 
+CRD = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
 
 
@@ -59,6 +60,42 @@ async def test_an_owner_with_its_gate_off_leaves_the_object_of_another_one(stage
     assert [path for verb, path in sent if verb == "delete"] == []
     assert [(event["type"], event["regarding"]["name"]) for event in left] == [("Warning", "second")]
     assert "controlled by Sample first" in left[0]["note"]
+
+
+async def test_a_kind_that_comes_later_is_applied_then(stage: Stage) -> None:
+    group = "later.konverge.test"
+    names = {"kind": "Late", "plural": "lates", "singular": "late", "listKind": "LateList"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"lates.{group}"},
+        "spec": {
+            "group": group,
+            "names": names,
+            "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+
+    def late(sample: Sample) -> Component:
+        metadata = {"name": "late", "namespace": sample.metadata.namespace}
+        obj = Static({"apiVersion": f"{group}/v1", "kind": "Late", "metadata": metadata})
+        gate = BooleanGate(sample.spec.enabled)
+        return ComponentBuilder("late", condition_type="SampleReady").with_resource(obj, gated_by(gate)).build()
+
+    operator = Operator(AGENT)
+    operator.manages(Sample, late)
+    async with stage.playing(operator, SAMPLE):
+        off = await stage.create(Sample, "off", enabled=False)
+        await stage.until(off, "True Healthy")
+        on = await stage.create(Sample, "on")
+        failed = await stage.until(on, "False Error")
+        await stage.client.create(definition)
+        await stage.until(on, "True Healthy")
+        await stage.client.delete(CRD, ObjectKey("", f"lates.{group}"))
+
+    assert "Late" in failed.message
 
 
 async def test_an_operator_that_adopts_nothing_waits_until_the_name_is_free(stage: Stage) -> None:

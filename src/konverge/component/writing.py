@@ -201,7 +201,7 @@ async def describe_obstacle(
         return live, ""
     told = (
         f"{entry.identity} exists already, {describe_holder(live, ctx.owner, component.name)}, and adoption is "
-        "refused. Delete it, give one of the two another name, or declare adopt()"
+        "refused. Delete it, give one of the two another name, or allow its adoption"
     )
     ctx.memory.note(told, "obstacle", ctx.owner_uid, *_version_of(cached or live))
     return live, told

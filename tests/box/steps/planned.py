@@ -127,7 +127,13 @@ def made_by(plan: Plan, name: str = "") -> Object:
 def stored(obj: Object, *, owned: bool = True) -> Object:
     """As a server has it after it was applied."""
     reference = {"apiVersion": "test.konverge.dev/v1", "kind": "Web", "name": "site", "uid": UID, "controller": True}
-    more = {"uid": f"uid-of-{obj['metadata']['name']}", "ownerReferences": [reference] if owned else []}
+    entry = {"manager": f"Web/resources/{UID}", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {}}
+    entry["fieldsType"] = "FieldsV1"
+    more = {
+        "uid": f"uid-of-{obj['metadata']['name']}",
+        "ownerReferences": [reference] if owned else [],
+        "managedFields": [entry],
+    }
     return {**obj, "metadata": {**obj["metadata"], **more}}
 
 

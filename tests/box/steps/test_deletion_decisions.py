@@ -75,29 +75,43 @@ def test_a_job_of_that_name_that_is_not_of_this_deletion_has_not_run(live: Objec
 
 
 @pytest.mark.parametrize(
-    ("owner", "namespace", "label", "has_reference", "expected"),
+    ("owner", "namespace", "label", "reference", "manager", "expected"),
     [
-        (OWNER, "shop", "u-1", True, True),
-        (OWNER, "shop", "u-1", False, False),
-        (OWNER, "shop", "u-0", True, False),
-        (OWNER, "shop", "", True, False),
-        (OWNER, "other", "u-1", False, True),
-        (OWNER, "other", "u-0", False, False),
-        (OWNER, "", "u-1", False, True),
-        (OWNER, "", "", False, False),
-        (CLUSTER_OWNER, "shop", "u-1", True, True),
-        (CLUSTER_OWNER, "shop", "u-1", False, False),
-        (CLUSTER_OWNER, "", "u-1", False, False),
+        (OWNER, "shop", "u-1", "ours", "", True),
+        (OWNER, "shop", "u-1", "ours, no controller", "Web/web/u-1", False),
+        (OWNER, "shop", "u-1", "another's", "Web/web/u-1", False),
+        (OWNER, "shop", "u-1", "", "Web/web/u-1", False),
+        (OWNER, "shop", "u-0", "ours", "", False),
+        (OWNER, "shop", "", "ours", "", False),
+        (OWNER, "other", "u-1", "", "Web/web/u-1", True),
+        (OWNER, "other", "u-1", "", "Web/an earlier group/u-1", True),
+        (OWNER, "other", "u-1", "", "a" * 64, True),
+        (OWNER, "other", "u-1", "", "Web/web/u-0", False),
+        (OWNER, "other", "u-1", "", "kubectl", False),
+        (OWNER, "other", "u-1", "", "", False),
+        (OWNER, "other", "u-1", "another's", "Web/web/u-1", False),
+        (OWNER, "other", "u-0", "", "Web/web/u-1", False),
+        (OWNER, "", "u-1", "", "Web/web/u-1", True),
+        (OWNER, "", "u-1", "", "", False),
+        (OWNER, "", "", "", "Web/web/u-1", False),
+        (CLUSTER_OWNER, "shop", "u-1", "ours", "", True),
+        (CLUSTER_OWNER, "shop", "u-1", "", "Web/web/u-1", False),
+        (CLUSTER_OWNER, "", "u-1", "", "Web/web/u-1", False),
     ],
 )
 def test_an_object_is_ours_by_label_and_where_it_can_be_by_reference(
-    owner: Object, namespace: str, label: str, has_reference: bool, expected: bool
+    owner: Object, namespace: str, label: str, reference: str, manager: str, expected: bool
 ) -> None:
     metadata: Object = {"name": "x", "labels": {OWNER_UID: label} if label else {}}
     if namespace:
         metadata["namespace"] = namespace
-    if has_reference:
-        metadata["ownerReferences"] = [owner_reference(owner)]
+    if reference:
+        whose = {**owner, "metadata": {**owner["metadata"], "uid": "u-9"}} if reference == "another's" else owner
+        metadata["ownerReferences"] = [owner_reference(whose, controller="no controller" not in reference)]
+    if manager:
+        metadata["managedFields"] = [
+            {"manager": manager, "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {}}
+        ]
 
     assert is_ours({"metadata": metadata}, owner) is expected
 

@@ -86,7 +86,16 @@ class Camp:
             if namespace == self.cluster.namespace:
                 metadata["ownerReferences"] = [owner_reference(self.owner)]
         api_version = "apps/v1" if kind == "Deployment" else "v1"
-        await self.cluster.client.create({"apiVersion": api_version, "kind": kind, "metadata": metadata, **more})
+        obj = {"apiVersion": api_version, "kind": kind, "metadata": metadata, **more}
+        if is_ours:
+            await self.apply(obj)
+        else:
+            await self.cluster.client.create(obj)
+
+    async def apply(self, obj: Object) -> None:
+        """As a box applies it for the owner."""
+        manager = f"Tent/resources/{self.owner['metadata']['uid']}"
+        await self.cluster.client.apply(obj, field_manager=manager)
 
     async def find(self, gvk: GroupVersionKind, name: str, namespace: str = "") -> Object | None:
         try:
@@ -211,9 +220,7 @@ groups:
     delete: {{namespaces: [{{name: {yard}}}]}}
 """)
     labels = {OWNER_UID: camp.owner["metadata"]["uid"]}
-    await camp.cluster.client.create(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": yard, "labels": labels}}
-    )
+    await camp.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": yard, "labels": labels}})
     await camp.leave()
 
     await camp.until_done()
@@ -379,7 +386,7 @@ class TestOnTheEmbeddedClusterAlone:
         await camp.pitch("groups: []")
         client, other = camp.cluster.client, f"{camp.cluster.namespace}-other"
         mine = {OWNER_UID: camp.owner["metadata"]["uid"]}
-        await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other, "labels": mine}})
+        await camp.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other, "labels": mine}})
         await camp.have("ConfigMap", "ours", namespace=other)
         await camp.have("ConfigMap", "theirs", namespace=other, is_ours=False)
         found = [await camp.find(CONFIG_MAP, name, other) for name in ("theirs", "ours")]

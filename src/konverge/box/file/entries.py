@@ -25,7 +25,9 @@ __all__ = [
 class Entry(Conditional, frozen=True, kw_only=True):
     """Any resource. Its name is the custom resource's when not given; ``manifest`` is merged over the short forms.
 
-    It is made once all of ``waitFor`` hold; until then what comes after it in its group waits, too.
+    It is made once all of ``waitFor`` hold; until then what comes after it in its group waits, too. ``adopt`` decides
+    over an object of its name that exists already and is not the custom resource's: true takes it over, false waits
+    until it is gone; as the custom resource's ``reconcile.adopt`` says when not given.
     """
 
     name: str = ""
@@ -35,6 +37,7 @@ class Entry(Conditional, frozen=True, kw_only=True):
     for_each: ForEach | None = None
     wait_for: tuple[Condition, ...] = ()
     reconcile: bool = False
+    adopt: bool | None = None
     manifest: dict[str, Any] = field(default_factory=dict)
 
 

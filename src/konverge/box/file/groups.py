@@ -109,6 +109,7 @@ class _Groups:
             any_of=entry.any_of,
             for_each=entry.for_each,
             reconcile=entry.reconcile,
+            adopt=entry.adopt,
             wait_for=entry.wait_for,
             **_more(entry),
         )

@@ -181,12 +181,17 @@ class ResourceType(_Part, frozen=True, kw_only=True):
 
 
 class Reconcile(_Part, frozen=True, kw_only=True):
-    """How passes are run."""
+    """How passes are run.
+
+    ``adopt: false`` leaves objects alone that exist already and are not the custom resource's: their group is Blocked
+    and names who has them. A resource's own ``adopt`` goes first.
+    """
 
     workers: Annotated[int, Meta(ge=1, le=100)] = 4
     resync: Duration = "10m"
     failure_threshold: Annotated[int, Meta(ge=1)] = 5
     retry_denied: bool = False
+    adopt: bool = True
 
 
 class Normalize(_Part, frozen=True, kw_only=True):
@@ -313,6 +318,7 @@ class Resource(Conditional, frozen=True, kw_only=True):
             ``metadata.name`` are always there.
         for_each: What it is repeated for; None for one object.
         reconcile: Of ``onCreate``: kept as declared, not only created.
+        adopt: Whether an object that exists already is taken over; None for what holds for the custom resource.
         required_conditions: Of ``custom``: the conditions that make it ready; empty for those that most kinds have.
         once: Of a Secret: its values are made once and then kept.
         rotate_after: Of a Secret: how old its values may get.
@@ -327,6 +333,7 @@ class Resource(Conditional, frozen=True, kw_only=True):
     object: Object
     for_each: ForEach | None = None
     reconcile: bool = False
+    adopt: bool | None = None
     required_conditions: tuple[str, ...] = ()
     once: bool = False
     rotate_after: Duration | None = None

@@ -10,7 +10,7 @@ from konverge.box.calls import Caller
 from konverge.box.expressions import Environment
 from konverge.box.file.model import RESERVED_STATUS
 from konverge.box.running.conditions import LONGEST_MESSAGE, READY, denied, dependency_not_ready, failed, ready
-from konverge.box.running.order import ORDER, DeniedError, PassState, Step
+from konverge.box.running.order import ORDER, DeniedError, PassState, Step, tell_what_is_spared
 from konverge.box.running.pipeline import Pipeline
 from konverge.box.steps import StepError, scope_of
 from konverge.box.steps.deletion import remove_leftovers
@@ -101,6 +101,8 @@ class BoxPass:
         """
         state, ctx, pipeline = self.state, self._ctx, self._pipeline
         deleted = await pipeline.deletion.step(state.scope, ctx.owner, ctx.cluster, state.now)
+        for told in deleted.spared:
+            tell_what_is_spared(ctx, told)
         if not deleted.done:
             ctx.stage(deletion_condition(ctx, READY, deleted.waiting[:LONGEST_MESSAGE]))
             return Result(requeue_after=deleted.again_after or pipeline.resync)

@@ -35,7 +35,7 @@ from konverge.errors import ConflictError, KonvergeError
 from konverge.kube import Condition, Object
 from konverge.operator import OwnerContext
 
-__all__ = ["ORDER", "DeniedError", "PassState", "Step"]
+__all__ = ["ORDER", "DeniedError", "PassState", "Step", "tell_what_is_spared"]
 
 _PROVIDERS = "providers"
 
@@ -154,6 +154,17 @@ async def _for_each(state: PassState) -> None:
     ctx = state.ctx
     state.plan = await state.pipeline.groups.plan(state.scope, ctx.owner, ctx.cluster, state.now)
     ctx.request_wake(state.plan.wake_at)
+    for entry in (entry for group in state.plan.groups for entry in group.entries):
+        if entry.is_spared:
+            tell_what_is_spared(ctx, f"{entry.gvk.kind} {entry.key} is not of this object, and stays")
+
+
+def tell_what_is_spared(ctx: OwnerContext, told: str) -> None:
+    """Say by an event, once in the life of the process, that an object is not deleted since it is another's."""
+    about = ("left", ctx.owner_uid, told)
+    if ctx.events is not None and ctx.memory.recall(*about) is None:
+        ctx.events.warning(ctx.owner, reason="ResourceLeftAlone", message=told, action="Delete")
+        ctx.memory.note(told, *about)
 
 
 async def _on_create(state: PassState) -> None:
@@ -167,7 +178,7 @@ async def _on_reconcile(state: PassState) -> None:
 async def _reconcile(state: PassState, which: slice) -> None:
     assert state.plan is not None, "they are planned before"
     for group in state.plan.groups[which]:
-        component = component_of(group)
+        component = component_of(group, adopts=state.pipeline.declared.reconcile.adopt)
         state.components.append(component)
         await component.reconcile(state.ctx)
 

@@ -12,6 +12,7 @@ from konverge.box.steps.planned import PlannedGroup, PlannedResource
 from konverge.component import (
     Component,
     ComponentBuilder,
+    adopt,
     delete,
     depends_on,
     ignore_if_absent,
@@ -90,15 +91,19 @@ PRIMITIVES: Mapping[str, type[Primitive[Any]]] = {
 """What each kind of the file is to the engine."""
 
 
-def component_of(planned: PlannedGroup) -> Component:
+def component_of(planned: PlannedGroup, *, adopts: bool = True) -> Component:
     """The component of a group in this pass.
 
     Sensitive values are revealed here, in the objects that the primitives keep for the engine, and nowhere else. What
     is wrong with an object is told by the component's condition.
+
+    Args:
+        planned: The group.
+        adopts: Whether objects that exist already are taken over, where the resource does not say.
     """
     builder = ComponentBuilder(planned.name, condition_type=planned.condition_type)
     for entry in planned.entries:
-        _register(builder, entry)
+        _register(builder, entry, adopts=adopts)
     # What others need is made first, and goes last.
     for entry in reversed(planned.entries):
         if entry.decision is Decision.DELETE:
@@ -110,10 +115,11 @@ def component_of(planned: PlannedGroup) -> Component:
     return builder.with_grace_period(planned.grace_period).suspend(planned.is_suspended).build()
 
 
-def _register(builder: ComponentBuilder, entry: PlannedResource) -> None:
+def _register(builder: ComponentBuilder, entry: PlannedResource, *, adopts: bool) -> None:
     match entry.decision:
         case Decision.APPLY:
-            builder.with_resource(_wanted(entry), None if entry.is_owned else unowned())
+            allowed = adopts if entry.resource.adopt is None else entry.resource.adopt
+            builder.with_resource(_wanted(entry), None if entry.is_owned else unowned(), adopt(allowed))
         case Decision.LEAVE:
             builder.with_resource(_left(entry), read_only(), ignore_if_absent())
 

@@ -10,8 +10,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from konverge.box.expressions.schedule import period_text
-from konverge.box.steps.labels import ENTRY, OWNER_UID
-from konverge.box.steps.ownership import is_ours
+from konverge.box.steps.labels import ENTRY
+from konverge.box.steps.ownership import is_handed_over, is_ours
 from konverge.kube import Condition, Object, find_condition, is_deleting
 
 __all__ = ["Decision", "Next", "decide_job", "decide_target", "is_of_deletion", "lateness", "look_again_after"]
@@ -49,7 +49,7 @@ class Decision(NamedTuple):
 def is_of_deletion(job: Object, owner: Object, entry: str) -> bool:
     """Tell whether a Job was created by this deletion of the owner, for that entry."""
     labels = job["metadata"].get("labels") or {}
-    return bool(labels.get(OWNER_UID) == owner["metadata"]["uid"] and labels.get(ENTRY) == entry)
+    return is_handed_over(job, owner) and bool(labels.get(ENTRY) == entry)
 
 
 def decide_job(live: Object | None, owner: Object, *, named: str, entry: str, has_run: bool) -> Decision:

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-__all__ = ["Decided", "Decision", "Keeping", "Sighting", "Values", "decide"]
+__all__ = ["SPARED", "Decided", "Decision", "Keeping", "Sighting", "Values", "decide"]
+
+SPARED = "it is somebody else's"
+"""Why an object that is not wanted is not deleted either."""
 
 
 class Decision(Enum):
@@ -103,7 +106,7 @@ def decide(keeping: Keeping, seen: Sighting, *, passes: bool, is_wanted: bool) -
         return Decided(Decision.SKIP, "its conditions do not hold; what was made stays")
     if seen.exists and seen.is_ours:
         return Decided(Decision.DELETE, "its conditions do not hold")
-    return Decided(Decision.SKIP, "its conditions do not hold" if not seen.exists else "it is somebody else's")
+    return Decided(Decision.SKIP, "its conditions do not hold" if not seen.exists else SPARED)
 
 
 def _wanted(values: Values, seen: Sighting) -> Decided:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from konverge.box.steps.labels import OWNER_UID
-from konverge.kube import GroupVersionKind, Object, ObjectKey, controller_of, has_owner
+import re
 
-__all__ = ["can_own", "is_of_earlier_life", "is_ours"]
+from konverge.apply.managers import APPLY
+from konverge.box.steps.labels import OWNER_UID
+from konverge.component.ownership import has_own_entry
+from konverge.kube import GroupVersionKind, Object, ObjectKey, controller_of
+
+__all__ = ["can_own", "is_handed_over", "is_of_earlier_life", "is_ours"]
+
+_HASHED_MANAGER = re.compile("[0-9a-f]{64}")
 
 
 def can_own(owner: Object, namespace: str) -> bool:
@@ -21,14 +27,22 @@ def can_own(owner: Object, namespace: str) -> bool:
 def is_ours(obj: Object, owner: Object) -> bool:
     """Tell whether a box made the object for this very owner, so that it may delete it.
 
-    It has the label with the owner's UID, and where it can have a reference to the owner it has that, too: labels are
-    copied from one object to another by hand, and who takes the reference away wants to keep the object.
+    It has the label with the owner's UID. Where it can have a reference to the owner, the owner controls it, too:
+    labels are copied from one object to another by hand, and who takes the reference away wants to keep the object.
+    Where it cannot, nothing controls it, and the box has applied it (`konverge.component.ownership`).
     """
-    uid = owner["metadata"]["uid"]
-    labels = obj["metadata"].get("labels") or {}
-    if labels.get(OWNER_UID) != uid:
+    if not is_handed_over(obj, owner):
         return False
-    return has_owner(obj, uid) or not can_own(owner, ObjectKey.of(obj).namespace)
+    if can_own(owner, ObjectKey.of(obj).namespace):
+        return controller_of(obj) is not None
+    return has_own_entry(obj, owner, "") or any(map(_is_hashed, obj["metadata"].get("managedFields") or ()))
+
+
+def is_handed_over(obj: Object, owner: Object) -> bool:
+    """Tell whether the object has the label with the owner's UID, and no other controller."""
+    uid, controller = owner["metadata"]["uid"], controller_of(obj)
+    labels = obj["metadata"].get("labels") or {}
+    return labels.get(OWNER_UID) == uid and (controller is None or controller.get("uid") == uid)
 
 
 def is_of_earlier_life(obj: Object, owner: Object) -> bool:
@@ -40,3 +54,8 @@ def is_of_earlier_life(obj: Object, owner: Object) -> bool:
     group = str(controller.get("apiVersion", "")).rpartition("/")[0]
     same = (group, controller.get("kind"), controller.get("name")) == (gvk.group, gvk.kind, owner["metadata"]["name"])
     return same and can_own(owner, ObjectKey.of(obj).namespace)
+
+
+def _is_hashed(entry: Object) -> bool:
+    """Tell whether a group with a long name may have applied the object; beside the label, that is enough."""
+    return entry.get("operation") == APPLY and bool(_HASHED_MANAGER.fullmatch(str(entry.get("manager"))))

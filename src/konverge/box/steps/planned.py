@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from konverge.box.file import Resource
 from konverge.box.steps.children import Child
-from konverge.box.steps.keeping import Decision
+from konverge.box.steps.keeping import SPARED, Decision
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 
 __all__ = ["Plan", "PlannedGroup", "PlannedResource"]
@@ -48,6 +48,11 @@ class PlannedResource:
     def __repr__(self) -> str:
         # The file may hold what the object hides.
         return f"PlannedResource({self.decision.value} {self.gvk.kind} {self.key})"
+
+    @property
+    def is_spared(self) -> bool:
+        """Tell whether it would be deleted if it were the custom resource's."""
+        return self.decision is Decision.SKIP and self.why == SPARED
 
     @property
     def is_wanted(self) -> bool:

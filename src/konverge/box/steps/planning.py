@@ -17,7 +17,7 @@ from konverge.box.steps.errors import StepError
 from konverge.box.steps.keeping import Decision, Sighting, Values, decide
 from konverge.box.steps.labels import ENTRY, GENERATED_AT, OWNER_UID
 from konverge.box.steps.marks import mark_of, marks_of
-from konverge.box.steps.ownership import can_own, is_of_earlier_life, is_ours
+from konverge.box.steps.ownership import can_own, is_handed_over, is_of_earlier_life, is_ours
 from konverge.box.steps.planned import Plan, PlannedGroup, PlannedResource
 from konverge.box.steps.reader import ObservingReader, objects_of
 from konverge.box.steps.resources import CompiledResource
@@ -228,7 +228,7 @@ class Planning:
             live = await self._live(each) or await self._live(each, asks_server=True)
         except KonvergeError as error:
             return describe(error)
-        if live is None or is_ours(live, self._owner):
+        if live is None or is_handed_over(live, self._owner):
             return ""
         what = f"{each.resource.gvk.kind} {each.key}"
         return (
