@@ -531,5 +531,6 @@ async def test_what_the_cluster_refuses_is_tried_again_within_half_a_minute(erro
         lifted = CLOCK.monotonic()
         await CLOCK.sleep(31)
 
-    assert recorder.runs[-1][0] - lifted <= 30
+    (tried_again,) = [moment for moment, _ in recorder.runs if moment > lifted]
+    assert tried_again - lifted <= 30
     assert len(recorder.runs) < 3600 / 15 + 20, "an hour of refusals is no flood"
