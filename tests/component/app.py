@@ -124,6 +124,36 @@ class App:
 
         await self.cluster.eventually(absent, describe=f"{gvk.kind} {name} is gone")
 
+    async def writes_at_rest(self, *components: Component, is_restarted: bool = False) -> list[str]:
+        """What a pass writes after one that wrote nothing, while nobody else writes.
+
+        Controllers of the cluster may come late, and what they write is a reason for a write of ours. So a pass during
+        which, or since the beginning of the one before which, somebody else has written does not count.
+
+        Args:
+            components: What is reconciled.
+            is_restarted: The pass that counts knows nothing of those before.
+        """
+
+        async def counted() -> tuple[list[str]]:
+            versions, before = await self.cluster.versions(), len(self.writes())
+            await self.reconcile(*components)
+            assert (found := self._written(before)) == [], f"a pass still writes {found}"
+            if is_restarted:
+                self.memory = AppliedMemory()
+            await self.reconcile(*components)
+            written = self._written(before)
+            changed = {path for path, _ in versions.items() ^ (await self.cluster.versions()).items()}
+            others = [path for path in changed if not any(path in line for line in written)]
+            assert others == [], f"others write {others}"
+            return (written,)  # a tuple, since nothing is what most tests expect
+
+        (written,) = await self.cluster.eventually(counted, describe="nobody else writes during two passes")
+        return written
+
+    def _written(self, since: int) -> list[str]:
+        return [f"{entry.verb} {entry.path}" for entry in self.writes()[since:]]
+
     def writes(self) -> Sequence[Any]:
         """The requests so far that were no reads."""
         return [entry for entry in self.cluster.requests(AGENT) if entry.verb not in {"get", "list", "watch"}]

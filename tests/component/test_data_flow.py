@@ -376,9 +376,7 @@ async def test_what_lacks_data_and_lives_is_suspended_as_it_is(app: App) -> None
     await app.until("Healthy", component(False))
     condition = await app.until("Suspended", component(True))
     asleep = await app.find(DEPLOYMENT, "web")
-    before = len(app.writes())
-    await app.reconcile(component(True))
-    settled = app.writes()[before:]
+    settled = await app.writes_at_rest(component(True))
     await app.until("Healthy", component(False))
     awake = await app.find(DEPLOYMENT, "web")
 

@@ -206,11 +206,9 @@ async def test_replicas_that_a_quota_forbids_are_told_with_the_reason(app: App, 
     await app.cluster.eventually(counted, describe="the quota counts")
     web = component(app, kind, templated(replicas=2))
     condition = await until_told(app, web, "Waiting for replicas: 1/2 ready (FailedCreate: pods ", "quota: few")
-    before = len(app.writes())
-    again = await app.reconcile(web)
 
-    assert again == condition
-    assert app.writes()[before:] == []
+    assert await app.writes_at_rest(web) == []
+    assert await app.condition(condition.type) == condition
 
 
 @pytest.mark.parametrize(("kind", "variant"), WORKLOADS)

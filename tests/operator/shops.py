@@ -223,17 +223,9 @@ class Town:
         return [request for request in self.requests() if request.verb not in {"get", "list"}]
 
     async def quiet(self) -> None:
-        """Wait until the operator has asked for nothing in a while."""
-
+        """Wait until the cluster's controllers and the operator have come to rest."""
         # On a busy machine the real controllers may take a second for the next thing that the operator has to hear of.
-        while_seconds = 2.0 if self.cluster.name == "real" else 1.0
-
-        async def nothing_new() -> bool:
-            before = len(self.requests())
-            await self.clock.sleep(while_seconds)
-            return len(self.requests()) == before
-
-        await self.cluster.eventually(nothing_new, describe="the operator comes to rest")
+        await self.cluster.until_steady(AGENT, seconds=2.0 if self.cluster.name == "real" else 1.0)
 
     @asynccontextmanager
     async def looked_after_by(

@@ -56,15 +56,10 @@ class Everything:
         return [each for each in requests if each.verb not in {"get", "list", "watch"} and "/events" not in each.path]
 
     async def comes_to_rest(self) -> None:
-        """Wait until the operator has been asked for the component, and then writes nothing for a while."""
+        """Wait until the operator has been asked for the component, and then all have come to rest."""
         asked = self.asked
-
-        async def is_at_rest() -> bool:
-            before = len(self.writes())
-            await self._stage.cluster.clock.sleep(2.0)
-            return self.asked > asked and len(self.writes()) == before
-
-        await self._stage.eventually(is_at_rest, describe="the operator writes nothing any more")
+        await self._stage.eventually(lambda: self.asked > asked, describe="the operator is asked for the component")
+        await self._stage.cluster.until_steady(AGENT, seconds=2.0)
 
 
 def test_every_primitive_is_among_them() -> None:

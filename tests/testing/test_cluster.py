@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from itertools import count
 
 import pytest
 
@@ -16,6 +17,7 @@ from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.localcluster import LocalCluster
 from konverge.testing import Cluster
 from konverge.testing.servers import EmbeddedServer
+from konverge.testing.steadiness import has_been_observed
 from tests.operator.shops import Shop, ShopSpec, settings
 
 pytestmark = pytest.mark.anyio
@@ -25,8 +27,8 @@ NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 POD = GroupVersionKind("", "v1", "Pod")
 
 
-def config_map(cluster: Cluster) -> Object:
-    metadata = {"name": "settings", "namespace": cluster.namespace}
+def config_map(cluster: Cluster, name: str = "settings") -> Object:
+    metadata = {"name": name, "namespace": cluster.namespace}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
@@ -179,3 +181,88 @@ async def test_one_who_is_cancelled_while_an_operator_stops_hears_of_it(cluster:
     await asyncio.wait([user])
 
     assert user.cancelled()
+
+
+async def test_until_steady_waits_for_whoever_still_writes(cluster: Cluster) -> None:
+    key = ObjectKey(cluster.namespace, "late")
+    await cluster.client.create(config_map(cluster, "late"))
+
+    async def write_late() -> None:
+        for number in range(4):
+            await cluster.clock.sleep(0.3)
+            await cluster.client.patch(CONFIG_MAP, key, {"data": {"number": str(number)}}, patch_type="merge")
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(write_late())
+        await cluster.until_steady(seconds=0.8)
+        found = await cluster.client.get(CONFIG_MAP, key)
+
+    assert found["data"] == {"number": "3"}
+
+
+async def test_until_steady_waits_for_a_client_that_still_asks(cluster: Cluster) -> None:
+    ann = cluster.new_client("ann")
+    asked = 0
+
+    async def ask() -> None:
+        nonlocal asked
+        for _ in range(4):
+            await cluster.clock.sleep(0.3)
+            await ann.list(CONFIG_MAP, namespace=cluster.namespace)
+            asked += 1
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(ask())
+        await cluster.until_steady("ann", seconds=0.8)
+        assert asked == 4
+
+
+async def test_until_steady_says_who_does_not_come_to_rest(cluster: Cluster) -> None:
+    key = ObjectKey(cluster.namespace, "restless")
+    await cluster.client.create(config_map(cluster, "restless"))
+
+    async def write_for_ever() -> None:
+        for number in count():
+            await cluster.clock.sleep(0.05)
+            await cluster.client.patch(CONFIG_MAP, key, {"data": {"number": str(number)}}, patch_type="merge")
+
+    async with asyncio.TaskGroup() as tasks:
+        writing = tasks.create_task(write_for_ever())
+        with pytest.raises(AssertionError, match="somebody writes /api/v1/namespaces/.*/configmaps/restless"):
+            await cluster.until_steady(seconds=0.2, timeout_seconds=2)
+        writing.cancel()
+
+
+async def test_versions_are_those_of_objects_of_any_scope_but_not_of_events_and_leases(cluster: Cluster) -> None:
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "steady"}}
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+    await cluster.client.apply(role, field_manager="tests")
+    await cluster.client.create({**lease, "metadata": {"name": "mine", "namespace": cluster.namespace}, "spec": {}})
+    made = await cluster.client.create(config_map(cluster, "mine"))
+
+    found = await cluster.versions()
+
+    await cluster.client.delete(GroupVersionKind.of(role), ObjectKey("", "steady"))
+    assert found[f"/api/v1/namespaces/{cluster.namespace}/configmaps/mine"] == made["metadata"]["resourceVersion"]
+    assert "/apis/rbac.authorization.k8s.io/v1/clusterroles/steady" in found
+    assert not [path for path in found if "leases" in path]
+
+
+async def test_an_object_counts_once_its_controller_has_been_at_it(cluster: Cluster) -> None:
+    labels = {"app": "web"}
+    container = {"name": "web", "image": "konverge.test/app:1"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": cluster.namespace},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
+    }
+    made = await cluster.client.create(deployment)
+
+    await cluster.until_steady()
+
+    found = await cluster.client.get(GroupVersionKind.of(made), ObjectKey.of(made))
+    assert found["status"]["observedGeneration"] == found["metadata"]["generation"]
+    assert found["status"]["readyReplicas"] == 1
+    assert not has_been_observed("deployments", made, is_real=cluster.name == "real")

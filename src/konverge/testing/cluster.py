@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -13,14 +13,15 @@ from typing import Any, Protocol, Self, TypeVar, overload
 
 from konverge.cancellation import to_its_end
 from konverge.client import Client, Transport
-from konverge.client.sending import Sender
+from konverge.client.sending import Sender, decode_object
 from konverge.clock import Clock, SystemEntropy
 from konverge.crd import crd_manifest
-from konverge.errors import ApiError, TooManyRequestsError
+from konverge.errors import ApiError, NotFoundError, TooManyRequestsError
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.operator import Operator, RunOptions
 from konverge.runtime.webhooks import Endpoint
 from konverge.testing.requests import Request
+from konverge.testing.steadiness import has_been_observed
 from konverge.testing.waiting import eventually
 from konverge.testing.webhooks import until_webhooks_are_asked
 
@@ -36,6 +37,7 @@ _TIMEOUT_SECONDS = 30.0
 _CONTROL_PLANE = ("kube-", "kwok")
 _WITHOUT_OWNER = "persistentvolumeclaims"
 _WRITES = frozenset({"create", "patch", "update"})
+_NEVER_STEADY = frozenset({"events", "leases"})
 
 
 class Server(Protocol):
@@ -105,7 +107,7 @@ class Cluster:
             for path in self._written():
                 clearing.create_task(self._clear(path))
 
-    def _written(self) -> Iterable[str]:
+    def _written(self, *, also_by_control_plane: bool = False) -> Iterable[str]:
         """The paths of the namespace's collections that something was written to."""
         pattern = re.compile(rf"(/.+)/([^/]+)/namespaces/{re.escape(self.namespace)}/([^/]+)")
         found: dict[tuple[str, str], str] = {}  # one path for all versions of a kind
@@ -113,9 +115,23 @@ class Cluster:
             path = pattern.match(request.path)
             if path is None or request.verb not in _WRITES:
                 continue
-            if path[3] == _WITHOUT_OWNER or not request.user_agent.startswith(_CONTROL_PLANE):
+            is_others = request.user_agent.startswith(_CONTROL_PLANE)
+            if also_by_control_plane or path[3] == _WITHOUT_OWNER or not is_others:
                 found[path[1], path[3]] = path[0]
         return found.values()
+
+    def _applied_outside(self) -> set[str]:
+        """The paths of the objects without a namespace that the test has changed."""
+        pattern = re.compile(r"(/api/[^/]+|/apis/[^/]+/[^/]+)/[^/]+/[^/]+$")
+        return {
+            request.path
+            for request in self._server.requests()
+            if request.verb in ("patch", "update")
+            and request.code < 400
+            and not request.user_agent.startswith(_CONTROL_PLANE)
+            and pattern.match(request.path)
+            and not request.path.startswith(_NAMESPACES)
+        }
 
     async def _clear(self, path: str) -> None:
         # The controllers would make it again.
@@ -138,6 +154,65 @@ class Cluster:
         transport = self._server.transport()
         self._closing.push_async_callback(transport.close)
         return transport
+
+    async def versions(self) -> Mapping[str, str]:
+        """The resource version of each object that anybody has written in the test's namespace, by path.
+
+        Also of those without a namespace that the test has changed. Not of Events and Leases, which change for ever.
+
+        Raises:
+            AssertionError: A controller of the cluster has not been at one of them yet.
+        """
+        found = {}
+        for path in (*self._written(also_by_control_plane=True), *self._applied_outside()):
+            if path.rpartition("/")[2] in _NEVER_STEADY:
+                continue
+            try:
+                answer = decode_object(await self._sender.send("GET", path), "GET", path)
+            except NotFoundError:  # it has gone, or its kind has
+                continue
+            is_list = "items" in answer
+            resource = path.split("/")[-1 if is_list else -2]
+            for obj in answer["items"] or () if is_list else (answer,):
+                which = f"{path}/{obj['metadata']['name']}" if is_list else path
+                if not has_been_observed(resource, obj, is_real=self.name == "real"):
+                    raise AssertionError(f"its controller has not been at {which}")
+                found[which] = obj["metadata"]["resourceVersion"]
+        return found
+
+    async def until_steady(self, *user_agents: str, seconds: float = 1.0, timeout_seconds: float = 60.0) -> None:
+        """Wait until the cluster's controllers have nothing left to write, and some clients nothing to ask for.
+
+        To be called before what an operator writes is counted: a controller that comes late is a reason for one more
+        write, and no fault of the operator.
+
+        Args:
+            user_agents: The clients; their watches do not count.
+            seconds: How long no object of the test may change, and no client ask for anything. Each controller has been
+                at each object before.
+            timeout_seconds: The deadline.
+
+        Raises:
+            AssertionError: They did not come to rest in time; the message says who did not.
+        """
+        __tracebackhide__ = True
+
+        async def is_steady() -> bool:
+            asked = {each: self._asked(each) for each in user_agents}
+            versions = await self.versions()
+            await self.clock.sleep(seconds)
+            for each in user_agents:
+                if later := self._asked(each)[len(asked[each]) :]:
+                    raise AssertionError(f"{each} asks for {', '.join(f'{it.verb} {it.path}' for it in later[:5])}")
+            now = await self.versions()
+            if changed := {path for path, _ in versions.items() ^ now.items()}:
+                raise AssertionError(f"somebody writes {', '.join(sorted(changed)[:5])}")
+            return True
+
+        await self.eventually(is_steady, timeout_seconds=timeout_seconds, describe="the cluster comes to rest")
+
+    def _asked(self, user_agent: str) -> list[Request]:
+        return [request for request in self.requests(user_agent) if request.verb != "watch"]
 
     @overload
     async def eventually(

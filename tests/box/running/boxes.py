@@ -119,14 +119,8 @@ class Library:
         return [request for request in self.cluster.requests(AGENT) if request.verb != "watch"]
 
     async def quiet(self) -> None:
-        """Wait until the operator has asked for nothing in a while."""
-
-        async def nothing_new() -> bool:
-            before = len(self.requests())
-            await self.clock.sleep(1.0)
-            return len(self.requests()) == before
-
-        await self.cluster.eventually(nothing_new, describe="the operator comes to rest")
+        """Wait until the cluster's controllers and the operator have come to rest."""
+        await self.cluster.until_steady(AGENT)
 
     @asynccontextmanager
     async def running(

@@ -72,7 +72,7 @@ async def test_at_rest_a_pass_over_ten_objects_sends_no_request(cluster: Cluster
         await cluster.client.create(shop)
         await cluster.until_condition(SHOP, "corner", type="WebReady")
         await cluster.until_condition(SHOP, "corner", type="CreatedReady")
-        await cluster.clock.sleep(5)
+        await cluster.until_steady(operator.name)
         before, asked = passes, len(cluster.requests(operator.name))
 
         await cluster.client.patch(
