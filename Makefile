@@ -24,6 +24,7 @@ test-fast: $(INSTALLED)  ## What to run after an edit: all tests that are neithe
 
 # What runs on the real cluster waits for most of its time, so that two at once (each with a control plane of its own)
 # need little more than half of it. Whoever is done takes over half of what the other one has left.
+# Its last lines name the cases that were left out, and what brings what they need (make servers, make control-plane).
 test: test-fast  ## All tests: what is fast, what takes long, what runs on the real cluster.
 	$(BIN)/pytest -m "slow and not real" --numprocesses auto --dist worksteal --junitxml=$(RESULTS)/slow.xml
 	@if command -v go > /dev/null || [ -n "$$KUBEBUILDER_ASSETS$$KONVERGE_REQUIRE_REAL" ]; \
