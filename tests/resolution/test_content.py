@@ -87,6 +87,12 @@ SECRET = "{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {password: a
             "{apiVersion: a.example/v1, kind: BoxList, items: [{apiVersion: a.example/v1, kind: BoxList, items: "
             f"[{{apiVersion: v1, kind: ConfigMap}}, {SECRET}]}}]}}",
         ),
+        ("items of what is called no list", f"{{apiVersion: tekton.dev/v1, kind: Task, items: [{SECRET}]}}"),
+        ("items of what is called otherwise", f"{{apiVersion: v1, kind: PodLists, items: [{SECRET}]}}"),
+        (
+            "items of an item",
+            f"{{apiVersion: v1, kind: PodList, items: [{{kind: Pod, apiVersion: v1, items: [{SECRET}]}}]}}",
+        ),
         ("items in another case", f"{{apiVersion: v1, kind: PodList, Items: [{SECRET}]}}"),
         ("a list of Secrets", "{apiVersion: v1, kind: secretlist, items: [{metadata: {name: a}}]}"),
     ],

@@ -34,7 +34,7 @@ _TYPE_FIELDS = {"apiversion": "apiVersion", "kind": "kind", "items": "items"}
 
 @dataclass(frozen=True, slots=True)
 class AllowedKinds:
-    """Which kinds may be fetched. A Secret never may, nor a bare list, nor a list of some kind with a Secret in it.
+    """Which kinds may be fetched. A Secret never may, nor a bare list, nor what has a Secret among its items.
 
     Args:
         rules: ``Kind.group`` or ``*.group`` (``Task.tekton.dev``, ``*.tekton.dev``), ``Kind`` for the group without a
@@ -126,8 +126,9 @@ def _refused_kinds(found: Object, allowed: AllowedKinds) -> Iterator[str]:
         if is_never_fetched(gvk) or (gvk != implied and not allowed.allows(gvk)):
             yield place
         items = each.get("items")
-        if gvk.kind.lower().endswith(_LIST) and isinstance(items, list):
-            inner = gvk._replace(kind=gvk.kind[: -len(_LIST)])
+        if isinstance(items, list):  # whatever its kind is called: clients take what has items for a list
+            is_list = gvk.kind.lower().endswith(_LIST)
+            inner = gvk._replace(kind=gvk.kind[: -len(_LIST)]) if is_list else gvk
             objects = [(f"{place}.items[{index}]".lstrip("."), item) for index, item in enumerate(items)]
             pending += [(at, item, inner) for at, item in objects if isinstance(item, dict)]
 
