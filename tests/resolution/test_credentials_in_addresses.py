@@ -51,6 +51,24 @@ WITH_CREDENTIAL = [
     ),
     f"https://boxes.example/a.yaml?a=b;token={VALUE}",
     f"https://boxes.example/a.yaml#access_token={VALUE}",
+    *(
+        f"https://boxes.example/a.yaml?{name}={VALUE}"
+        for name in (
+            "auth_key",
+            "X-Auth",
+            "license_key",
+            "session",
+            "PHPSESSID",
+            "otp",
+            "creds",
+            "token2",
+            "password[0]",
+        )
+    ),
+    f"https://boxes.example/a.yaml;jsessionid={VALUE}",
+    f"https://boxes.example/a;token={VALUE}/b.yaml",
+    f"https://boxes.example/a?from=https://me:{VALUE}@other.example/a.yaml",
+    f"https://boxes.example/a?from=https%3A%2F%2Fother.example%2Fa%3Ftoken%3D{VALUE}",
     f"https://{VALUE}@boxes.example/a.yaml",
     f"https://me:{VALUE}@boxes.example/a.yaml",
     f"HTTPS://me:{VALUE}@boxes.example/a.yaml",
@@ -62,6 +80,8 @@ WITHOUT = [
     "https://boxes.example/a.yaml",
     "https://boxes.example/token/sig?ref=main&raw=true&path=/a.yaml&version=GBmain&at=refs/heads/x&tokens=3",
     "https://boxes.example/a.yaml?token=",
+    "https://boxes.example/a;v=1/b.yaml?from=https://other.example/a.yaml?ref=main",
+    "https://boxes.example/a?u=" + "https://boxes.example/a?u=" * 1000,
     "https://boxes.example/a@b?secretary=ada&design=1&author=me&encoded=1",
     "ssh://git@boxes.example/a",
     "git@boxes.example:a",

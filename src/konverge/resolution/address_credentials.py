@@ -19,50 +19,96 @@ _ENDINGS = (
     "accesskey",
     "accesskeyid",
     "apikey",
+    "authkey",
     "authorization",
     "credential",
     "credentials",
     "jwt",
+    "licensekey",
+    "passcode",
     "passphrase",
     "passwd",
     "password",
     "privatekey",
     "secret",
+    "secretid",
     "secretkey",
+    "sessid",
+    "sessionid",
     "sharedaccesssignature",
     "signature",
     "subscriptionkey",
     "token",
 )
-_NAMES = frozenset({"auth", "bearer", "code", "hmac", "pass", "pwd", "sas", "sessionid", "sig"})
+_NAMES = frozenset(
+    {
+        "auth",
+        "basicauth",
+        "bearer",
+        "code",
+        "cookie",
+        "cred",
+        "creds",
+        "hdnea",
+        "hdnts",
+        "hmac",
+        "otp",
+        "pass",
+        "pwd",
+        "sas",
+        "session",
+        "sid",
+        "sig",
+        "userpass",
+        "xauth",
+    }
+)
+_MOST_NESTED = 4
+"""Addresses that are parameters of addresses."""
 _NO_LETTER = re.compile(r"[^a-z0-9]")
 
 
 def find_credential(text: str) -> str:
     """Say where an address has a credential; empty where it has none, or is no address.
 
-    Known are a user and a password before the host, and parameters of the query and the fragment by their names:
-    ``token``, ``X-Amz-Signature``, ``sig`` and others, in any case and with any marks in them. The value is never told.
+    Known are a user and a password before the host, and parameters of the query, the path (``;token=``) and the
+    fragment by their names: ``token``, ``X-Amz-Signature``, ``sig`` and others, in any case, with any marks in them and
+    with a number after them; also in an address that is such a parameter itself. The value is never told.
 
     Args:
         text: Any text.
     """
-    if "://" not in text:
-        return ""
-    try:
-        parts = urlsplit(text)
-        user, at, _ = parts.netloc.rpartition("@")
-    except ValueError:
-        return ""
-    if at and (":" in user or parts.scheme.lower() not in _WITH_USERS):
-        return "a user or a password before its host"
-    return next((f"{name[:40]!r} in its query" for name in _names(parts.query, parts.fragment)), "")
+    pending = [text]
+    for _ in range(_MOST_NESTED):
+        nested: list[str] = []
+        for each in pending:
+            if "://" not in each:
+                continue
+            try:
+                parts = urlsplit(each)
+                user, at, _ = parts.netloc.rpartition("@")
+            except ValueError:
+                continue
+            if at and (":" in user or parts.scheme.lower() not in _WITH_USERS):
+                return "a user or a password before its host"
+            found = list(_parameters(parts.query, parts.fragment, *_path_parameters(parts.path)))
+            if name := next((name for name, _ in found if _is_credential(name)), ""):
+                return f"{name[:40]!r} in its query"
+            nested += [value for _, value in found]
+        pending = nested
+    return ""
 
 
-def _names(*queries: str) -> Iterator[str]:
-    """The names of parameters that are credentials, and have a value."""
+def _parameters(*queries: str) -> Iterator[tuple[str, str]]:
+    """Names and values of parameters that have a value."""
     for query in queries:
-        for name, value in parse_qsl(query.replace(";", "&"), keep_blank_values=False):
-            plain = _NO_LETTER.sub("", name.lower())
-            if value and (plain in _NAMES or plain.endswith(_ENDINGS)):
-                yield name
+        yield from parse_qsl(query.replace(";", "&"), keep_blank_values=False)
+
+
+def _path_parameters(path: str) -> Iterator[str]:
+    return (each.partition(";")[2] for each in path.split("/") if ";" in each)
+
+
+def _is_credential(name: str) -> bool:
+    plain = _NO_LETTER.sub("", name.lower()).rstrip("0123456789")
+    return plain in _NAMES or plain.endswith(_ENDINGS)
