@@ -23,7 +23,7 @@ from konverge.resolution.content_folder import ContentFolder
 from konverge.resolution.engine import Engine, EngineOptions, Outcome, Requester
 from konverge.resolution.lock import Lock
 from konverge.resolution.locking import LockedDefinitions
-from konverge.resolution.policy import Admission, Policy, SourcePrefix
+from konverge.resolution.policy import Admission, Policy, SignatureRule, SourcePrefix
 from konverge.resolution.registry import Registry
 from konverge.resolution.resolvers.bundles import BundlesResolver
 from konverge.resolution.resolvers.git import GitResolver
@@ -174,6 +174,16 @@ async def test_a_redirect_within_the_listed_part_of_a_server_is_followed() -> No
     assert (outcome.resolved.data, outcome.policies) == (TASK, ("ours",))
 
 
+async def test_a_redirect_below_what_was_asked_for_is_judged_by_what_names_that_part() -> None:
+    async with site(paths(a=to("a/b"), **{"a/b": Seen(TASK)})) as url:
+        whole = Policy("whole", sources=(SourcePrefix.parse(url),))
+        part = Policy("part", sources=(SourcePrefix.parse(f"{url}/a/b"),), requires_digest=True)
+        told = await denied(engine_of(HttpResolver(), guarded(), policies=(whole, part)), {"url": f"{url}/a"})
+        outcome = await resolve(engine_of(HttpResolver(), guarded(), policies=(whole,)), {"url": f"{url}/a"})
+    assert told == "policy part asks for a digest of what comes from there: give one"
+    assert (outcome.resolved.data, outcome.policies) == (TASK, ("whole",))
+
+
 async def test_a_listed_place_of_a_redirect_gets_no_credential_and_an_unlisted_one_nothing(unlisted: Unlisted) -> None:
     secrets = {"token": {"token": "hunter2"}}
     params = {"http-token-secret": "token"}
@@ -264,7 +274,22 @@ async def test_an_api_that_redirects_to_an_unlisted_server_does_not_get_there(un
         engine = engine_of(GitResolver(), unlisted.http(), f"git+{url}/goodorg", settings=settings)
         told = await denied(engine, params)
     assert unlisted.heard_nothing()
-    assert f"fetch git+{unlisted.url}/evilorg/boxes.git by resolver git" in told
+    assert f"fetch {unlisted.url}/api/" in told
+
+
+@pytest.mark.parametrize("type_", ["github", "gitlab", "gitea"])
+async def test_a_path_of_another_server_is_no_repository_of_it(unlisted: Unlisted, type_: str) -> None:
+    """It need not be a server of that kind: there, the path of an API may be anybody's."""
+
+    def moved(path: str) -> str:
+        return f"{unlisted.url}{path}"
+
+    async with site(api("", type_, [], moved=moved)) as url:
+        params, settings = of_api(url, type_)
+        sources = (f"git+{url}/goodorg", f"git+{unlisted.url}/goodorg")
+        told = await denied(engine_of(GitResolver(), unlisted.http(), *sources, settings=settings), params)
+    assert unlisted.heard_nothing()
+    assert f"fetch {unlisted.url}/api/" in told
 
 
 async def test_the_call_for_the_file_is_judged_as_the_one_for_the_commit_is(unlisted: Unlisted) -> None:
@@ -393,6 +418,42 @@ async def test_a_tag_that_leads_to_another_repository_of_its_registry_is_judged_
     engine, params = of_registry(registry, unlisted)
     assert f"fetch oci://{registry.name()}/evil/boxes by resolver bundles" in await denied(engine, params)
     assert registry.count("GET", "/evil/") + registry.count("HEAD", "/evil/") == 0
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_a_manifest_of_another_listed_repository_is_recorded_and_judged_as_of_that_one(
+    registry: FakeRegistry, unlisted: Unlisted, method: str
+) -> None:
+    registry.push("other/boxes", "1", *BUNDLE)
+    served = registry.reply
+
+    def reply(request: Any) -> Reply:
+        if request.method in (method, "GET") and "/v2/team/boxes/manifests/" in request.path:
+            return Reply(302, b"", {"Location": request.path.replace("/team/", "/other/")})
+        return served(request)
+
+    registry.reply = reply  # type: ignore[method-assign]
+    name = registry.name()
+    engine, params = of_registry(registry, unlisted, f"oci://{name}/other")
+    outcome = await resolve(engine, params)
+    assert outcome.resolved.data == task("build")
+    assert outcome.policy_source == f"oci://{name}/other/boxes"
+    strict = Policy(
+        "strict", sources=(SourcePrefix.parse(f"oci://{name}/other"),), signature=SignatureRule(keys=("k",))
+    )
+    engine.policies = (*engine.policies, strict)
+    with pytest.raises(ResolutionError, match="asks for a signature"):
+        await resolve(engine, params)
+
+
+async def test_a_registry_with_tls_is_not_one_without_it_on_the_same_port(
+    registry: FakeRegistry, unlisted: Unlisted
+) -> None:
+    engine, params = of_registry(registry, unlisted, "oci://unlisted.test/team")
+    target = "http://unlisted.test:443/v2/team/boxes/manifests/1"
+    registry.replies["/v2/team/boxes/manifests/1"] = Reply(302, b"", {"Location": target})
+    assert f"fetch {target} by resolver bundles" in await denied(engine, params)
+    assert unlisted.heard_nothing()
 
 
 async def test_tokens_are_asked_for_at_the_registry_itself_or_at_a_listed_place(

@@ -224,8 +224,9 @@ class Engine:
         with contained(reference.resolver):
             # The address of a source is one of policies' where it is a URL: that of another hub of a list.
             places = [source] if urlsplit(source).scheme in ("http", "https") else []
-            places += [resolved.found_at] if resolved.found_at else []
-            elsewhere = [place for place in dict.fromkeys(places) if not _is_within(place, plan.uri)]
+            elsewhere = [place for place in places if not _is_within(place, plan.uri)]
+        # Below what was asked for, too: a policy may name just that part of it, and ask for more.
+        elsewhere += [resolved.found_at] if resolved.found_at not in ("", *elsewhere) else []
         for place in elsewhere:
             admission = admission.with_those_of(plan.policies.admit_place(place))
         if resolved.found_params:

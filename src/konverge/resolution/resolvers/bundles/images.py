@@ -108,7 +108,10 @@ def name_place(url: str) -> str:
     if found is None or not all(_PART.fullmatch(part) for part in found[3].split("/")):
         return url
     scheme, authority, repository = found.groups()
-    if scheme == "http" and urlsplit(url).port is None:
+    port = urlsplit(url).port
+    if scheme == "http" and port == 443:
+        return url  # as an image's it would be one with TLS
+    if scheme == "http" and port is None:
         authority += ":80"  # without a port, a registry is one with TLS
     try:
         return Image(registry_name(authority), repository).uri

@@ -16,7 +16,7 @@ from konverge.resolution.reference import Digest
 from konverge.resolution.remote import failures_of, status_failure
 from konverge.resolution.resolvers.bundles.authorizing import Access, Authorization
 from konverge.resolution.resolvers.bundles.failures import PLAIN_HTTP, too_large
-from konverge.resolution.resolvers.bundles.images import Image
+from konverge.resolution.resolvers.bundles.images import Image, name_place
 from konverge.resolution.resolvers.bundles.manifests import (
     ACCEPTED,
     MAX_MANIFEST_BYTES,
@@ -34,10 +34,17 @@ _DIGEST_HEADER = "docker-content-digest"
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """A manifest or index, and the digest of its bytes."""
+    """A manifest or index.
+
+    Args:
+        document: It.
+        digest: That of its bytes.
+        found_at: Where a redirect led, as policies name it; empty without redirects.
+    """
 
     document: Manifest | Index
     digest: Digest
+    found_at: str = ""
 
 
 @asynccontextmanager
@@ -95,7 +102,7 @@ class Registry:
         digest = asked if isinstance(asked, Digest) else _claimed(answer, what)
         _check(answer.body, digest, size, what)
         document = parse_manifest(answer.body, answer.headers.get("content-type", ""), what=what)
-        return Pulled(document, digest)
+        return Pulled(document, digest, answer.redirected_to and name_place(answer.redirected_to))
 
     async def blob(self, descriptor: Descriptor, *, max_bytes: int, what: str) -> bytes:
         """The bytes that a manifest points to.

@@ -67,7 +67,11 @@ class BundlesResolver:
         self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Source
     ) -> Source:
         """The repository and the layer; which manifest an index has chosen only the registry can tell."""
-        return Source(image_of(params).uri, recorded.digest, str(params["name"]))
+        image = image_of(params)
+        found = recorded.digest
+        if image.digest is not None and not _is_one_digest(found):
+            found = {image.digest.algorithm: image.digest.hex}
+        return Source(image.uri, found, str(params["name"]))
 
     def relative(self, params: Parameters, path: str) -> Parameters:
         """The parameters of another layer of the same image: its name, or ``../``, its kind, ``/`` and its name.
@@ -114,6 +118,8 @@ class BundlesResolver:
             data = unpack(packed, layer.media_type, max_bytes=fetch.max_bytes, what=what)
             digests = [pulled.digest, named.digest]
             attached = await attached_signatures(registry, digests) if fetch.wants_signatures else ()
+        # What the manifest says is what comes; where a blob is kept that has its digest says nothing more.
+        found_at = pulled.found_at or named.found_at
         annotations = {}
         if is_bundle(manifest):
             annotations = {name: layer.annotation(name) for name in (NAME, KIND, API_VERSION)}
@@ -125,7 +131,15 @@ class BundlesResolver:
             annotations=annotations,
             pinned={**fetch.params, "bundle": str(image.at(named.digest))},
             attached=attached,
+            found_at="" if found_at == image.uri else found_at,
         )
+
+
+def _is_one_digest(digests: Mapping[str, str]) -> bool:
+    try:
+        return len([Digest.parse(f"{algorithm}:{digits}") for algorithm, digits in digests.items()]) == 1
+    except ValueError:
+        return False
 
 
 async def _manifest(registry: Registry, named: Pulled, what: str) -> tuple[Pulled, Manifest]:

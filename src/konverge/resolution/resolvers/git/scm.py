@@ -173,12 +173,9 @@ def find_repository(source: ApiSource, url: str) -> ApiSource | None:
         return None
     server = source.server
     if found.origin() != base.origin():
-        if (source.type, server.host) in _APIS_ELSEWHERE:
-            return None  # what is a path of that server alone says nothing about another one
-        try:
-            server = parse_remote(f"{found.origin()}{server.path}")
-        except ResolutionError:
-            return None
+        if found.origin() != base.origin().with_scheme("https"):
+            return None  # another server may be of another kind, where such a path is anybody's
+        server = parse_remote(f"{found.origin()}{server.path}")
     return replace(source, server=server, org="/".join(org), repo=repo)
 
 
