@@ -338,3 +338,77 @@ def test_whatever_is_changed_nobody_else_is_asked_and_no_other_credential_is_sen
     data, seen = asked(tampered(entry, path), tmp_path / "second")
     assert data in (None, expected)
     assert seen <= usual
+
+
+@pytest.mark.parametrize("resolver", RESOLVERS)
+def test_a_digest_with_a_newline_after_it_is_refused(loop: asyncio.Runner, stand: Stand, resolver: str) -> None:
+    entry = stand.entry(resolver)
+    entry["digest"] += "\n"
+    with pytest.raises(ResolutionError, match=": digest: expected sha256: or sha512: and hexadecimal digits, found"):
+        loop.run(stand.resolve(resolver, entry, is_offline=True, folder=stand.folder))
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "https://me:hunter2@evil.example/a",
+        "https://evil.example/a?token=hunter2",
+        "https://evil.example/a#hunter2",
+        "https://evil.example/\x1b[2Jhunter2",
+        "https://[hunter2",
+        "hunter2",
+    ],
+)
+def test_a_place_with_a_credential_or_with_what_a_terminal_obeys_is_no_record(
+    loop: asyncio.Runner, stand: Stand, place: str
+) -> None:
+    for field_, value in (("foundAt", place), ("foundParams", {"url": place})):
+        entry = {**stand.entry("git"), field_: value}
+        if field_ == "foundParams" and ("@" not in place and "?" not in place and place.isprintable()):
+            continue
+        with pytest.raises(ResolutionError, match=f": {field_}: expected ") as caught:
+            loop.run(stand.resolve("git", entry, is_offline=True, folder=stand.folder))
+        assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("digest", [{}, {"md5": "a"}, {"sha256": "\x1b[2J"}, {"sha256": "a" * 64, "sha512": "a" * 128}])
+def test_what_is_no_digest_is_no_record_of_an_image(
+    loop: asyncio.Runner, stand: Stand, digest: Mapping[str, str]
+) -> None:
+    entry = stand.entry("bundles")
+    entry["source"]["digest"] = digest
+    with pytest.raises(ResolutionError, match=r": source\.digest: expected sha256:") as caught:
+        loop.run(stand.resolve("bundles", entry, is_offline=True, folder=stand.folder))
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("field_", ["source.uri", "a field", "kind", "apiVersion"])
+def test_messages_have_nothing_of_a_lock_file_that_a_terminal_obeys_nor_a_credential(
+    loop: asyncio.Runner, stand: Stand, field_: str
+) -> None:
+    entry = stand.entry("git")
+    document = {**yaml.safe_load(stand.texts["git"]), "entries": [entry]}
+    if field_ == "source.uri":  # told of the nearest entry
+        entry["params"]["revision"] = "other"
+        entry["source"]["uri"] = "https://me:hunter2@evil.example/\x1b[2J?token=hunter2"
+    elif field_ == "a field":
+        entry["\x1b[2J"] = "a"
+    else:
+        document[field_] = "\x1b[2J"
+
+    async def resolve() -> None:
+        lock = Lock.read(yaml.safe_dump(document).encode(), file="box.lock.yaml")
+        await LockedDefinitions(stand.engine, lock, is_offline=True).resolve(stand.references["git"], WEB)
+
+    with pytest.raises((ResolutionError, ConfigurationError)) as caught:
+        loop.run(resolve())
+    assert str(caught.value).isprintable()
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_query_is_not_told_of_what_is_no_address(loop: asyncio.Runner, stand: Stand) -> None:
+    entry = stand.entry("cluster")
+    entry["source"]["uri"] += "?token=hunter2"
+    with pytest.raises(ResolutionError, match=r": source\.uri: expected ") as caught:
+        loop.run(stand.resolve("cluster", entry, is_offline=True, folder=stand.folder))
+    assert "hunter2" not in str(caught.value)

@@ -34,6 +34,8 @@ _KIND = "DefinitionLock"
 _HEADER = "# Made by konverge resolve --lock. Commit it; to take what is there now, lock again with --update.\n"
 _PLACE = re.compile(r"(?P<problem>.*?)(?: - at `(?:key in )?\$\.?(?P<path>[^`]*)`)?", re.DOTALL)
 
+_LONGEST_SHOWN = 200
+
 _DigestText = Annotated[str, msgspec.Meta(pattern=DIGEST_PATTERN)]
 
 
@@ -160,23 +162,31 @@ class Lock:
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise ConfigurationError(f"{file}: no lock file: no YAML: {' '.join(str(error).split())}") from None
         if isinstance(plain, dict) and plain.get("kind") == _KIND and plain.get("apiVersion") != _API_VERSION:
-            found = str(plain.get("apiVersion"))[:80]
+            found = _shown(str(plain.get("apiVersion"))[:80])
             raise ConfigurationError(
                 f"{file}: apiVersion: expected {_API_VERSION}, found {found}; lock again with this version of konverge"
             )
         if isinstance(plain, dict) and plain.get("kind") != _KIND:
-            found = str(plain["kind"])[:80] if "kind" in plain else "an object without a kind"
+            found = _shown(str(plain["kind"])[:80]) if "kind" in plain else "an object without a kind"
             raise ConfigurationError(f"{file}: no lock file: expected {_KIND}, found {found}")
         try:
             read = msgspec.convert(plain, _File)
         except msgspec.ValidationError as error:
             told = _PLACE.fullmatch(str(error))
             where, problem = ("", str(error)) if told is None else (told["path"] or "", told["problem"])
-            raise ConfigurationError(f"{file}: no lock file: {where}{': ' if where else ''}{problem}") from None
+            raise ConfigurationError(
+                f"{file}: no lock file: {_shown(where)}{': ' if where else ''}{_shown(problem)}"
+            ) from None
         lock = cls(read.entries, file=file)
         if len(lock) != len(read.entries):
             raise ConfigurationError(f"{file}: no lock file: two entries are for the same reference")
         return lock
+
+
+def _shown(text: str) -> str:
+    """What somebody has written into a lock file, for a message: nothing that a terminal obeys."""
+    text = text[:_LONGEST_SHOWN]
+    return text if text.isprintable() else repr(text)
 
 
 def named(params: Parameters) -> dict[str, Value]:

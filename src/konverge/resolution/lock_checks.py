@@ -14,6 +14,7 @@ from typing import NoReturn, Protocol, runtime_checkable
 
 import msgspec
 
+from konverge.resolution.address_credentials import find_credential
 from konverge.resolution.asking import contained
 from konverge.resolution.engine import Outcome
 from konverge.resolution.errors import ResolutionError
@@ -22,7 +23,7 @@ from konverge.resolution.parameters import invalid
 from konverge.resolution.planning import CACHE, OF_THE_ENGINE
 from konverge.resolution.policy import SourcePrefix
 from konverge.resolution.reasons import Reason
-from konverge.resolution.reference import Digest, Parameters, Reference, Value, shown_address
+from konverge.resolution.reference import Digest, Parameters, Reference, Value, shown_address, texts_of
 from konverge.resolution.registry import Registry
 from konverge.resolution.relative import Container
 from konverge.resolution.resolver import ParameterRole, Resolver
@@ -232,7 +233,7 @@ def check_entry(entry: LockEntry, reference: Reference, registry: Registry, *, f
     if names:
         settled = {**asked, **{name: entry.pinned[name] for name in names}}
         _check_pin(about, resolver, asked, settled, settings)
-    digest, wanted = Digest.parse(entry.digest), _content_digest(resolver, asked)
+    digest, wanted = _digest_of(entry, about), _content_digest(resolver, asked)
     pinned = _content_digest(resolver, settled)
     for other in (reference.digest, wanted):
         if other is not None and other.algorithm == digest.algorithm and other != digest:
@@ -240,6 +241,7 @@ def check_entry(entry: LockEntry, reference: Reference, registry: Registry, *, f
     if pinned is not None and pinned.algorithm == digest.algorithm and pinned != digest:
         _refuse(about, "pinned.digest", entry.digest, str(pinned))
     _check_source(about, resolver, settled, settings, entry)
+    _check_found(about, entry)
     kept = {name: reference.params[name] for name in OF_THE_ENGINE if name in reference.params}
     unpinned = reference.params if reference.unpinned is None else reference.unpinned
     locked = Reference(reference.resolver, {**settled, **kept}, digest, unpinned)
@@ -309,6 +311,22 @@ def _check_source(
         _refuse(about, "source.entryPoint", _shown(expected.entry_point), _shown(found.entry_point))
 
 
+def _digest_of(entry: LockEntry, about: str) -> Digest:
+    try:
+        return Digest.parse(entry.digest)
+    except ValueError:
+        _refuse(about, "digest", "sha256: or sha512: and hexadecimal digits", repr(entry.digest[:_LONGEST_SHOWN]))
+
+
+def _check_found(about: str, entry: LockEntry) -> None:
+    """Refuse what is no record of a place: it is shown, and policies judge it."""
+    found = entry.found_at
+    if found and ("://" not in found or shown_address(found) != found):
+        _refuse(about, "foundAt", "an address without a user, a query and a fragment", "another text")
+    if any(find_credential(text) or not text.isprintable() for text in texts_of(entry.found_params)):
+        _refuse(about, "foundParams", "printable values without a credential", "others")
+
+
 def _expected_source(resolver: Resolver, settled: Parameters, settings: Mapping[str, str], entry: LockEntry) -> Source:
     found = entry.source
     with contained(resolver.name):
@@ -345,7 +363,7 @@ def _shown(value: Value | Mapping[str, str] | None) -> str:
         if isinstance(value, str)
         else ", ".join(f"{each}:{value[each]}" if isinstance(value, Mapping) else each for each in value)
     )
-    if "://" in text:
+    if "://" in text or "?" in text:
         text = shown_address(text) or "an address that cannot be shown"
     text = text[:_LONGEST_SHOWN]
     return text if text.isprintable() else repr(text)

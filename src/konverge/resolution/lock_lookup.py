@@ -10,11 +10,12 @@ from collections.abc import Mapping
 
 from konverge.resolution.lock import Lock, LockEntry, named
 from konverge.resolution.lock_checks import LockedReference, check_entry, defaults_of
-from konverge.resolution.reference import Reference, Value, canonical_json
+from konverge.resolution.reference import Reference, Value, canonical_json, shown_address
 from konverge.resolution.registry import Registry
 
 __all__ = ["LockLookup"]
 
+_LONGEST_SHOWN = 200
 _MOST_TOLD = 3
 """What differs in more is another reference, and no slip."""
 
@@ -73,7 +74,9 @@ class LockLookup:
         if nearest is None:
             return told
         others, entry = nearest
-        return f"{told}; the nearest, for {entry.source.uri}, differs in {', '.join(map(repr, others))}"
+        place = shown_address(entry.source.uri)[:_LONGEST_SHOWN]
+        nearest_is = f"the nearest, for {place}," if place else "the nearest"
+        return f"{told}; {nearest_is} differs in {', '.join(repr(each[:_LONGEST_SHOWN]) for each in others)}"
 
     def _as_taken(self, reference: Reference) -> dict[str, Value]:
         return {**defaults_of(reference, self._registry), **named(reference.params)}

@@ -34,7 +34,7 @@ Value: TypeAlias = str | list[str] | dict[str, str]
 Parameters: TypeAlias = Mapping[str, Value]
 
 DIGEST_PATTERN = "^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$"
-"""What a `Digest` looks like, for schemas."""
+"""What a `Digest` looks like, for schemas. Python's ``$`` lets a newline follow; `Digest.parse` does not."""
 
 _MAX_PARAMETERS = 64
 _MAX_BYTES = 64 * 1024
