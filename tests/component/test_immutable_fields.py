@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
@@ -222,3 +223,37 @@ async def test_an_object_with_another_mistake_is_kept(app: App) -> None:
         await app.reconcile(component(Deployment(broken, recreate=True)))
 
     assert await app.find(DEPLOYMENT, "web") is not None
+
+
+@pytest.mark.parametrize("kind", [ConfigMap, Secret])
+async def test_a_secret_that_holds_words_of_kubernetes_does_not_keep_an_object_from_being_made_anew(
+    app: App, kind: type[ConfigMap] | type[Secret]
+) -> None:
+    words = ("FieldValueForbidden", "Forbidden", "immutable", "field is immutable when `immutable` is set")
+    stored = {"metadata": {"name": "words", "namespace": app.key.namespace}}
+    data = {f"word-{number}": word for number, word in enumerate(words)}
+    await app.client.create({"apiVersion": "v1", "kind": "Secret", **stored, "stringData": data})
+
+    def wanted(colour: str) -> Component:
+        value = {"colour": base64.b64encode(colour.encode()).decode() if kind is Secret else colour}
+        return component(kind({**app.config(), "data": value, "immutable": True}, recreate=True))
+
+    await app.reconcile(wanted("red"))
+    await app.until("Healthy", wanted("blue"))
+
+    assert [reason for reason, _, _ in app.events.noted].count("ResourceDeleted") == 1
+
+
+async def test_a_value_of_a_secret_that_an_author_copied_is_not_quoted(app: App) -> None:
+    stored = {"metadata": {"name": "access", "namespace": app.key.namespace}}
+    data = {"before": "planted-1", "after": "planted-2"}
+    await app.client.create({"apiVersion": "v1", "kind": "Secret", **stored, "stringData": data})
+
+    def wanted(value: str) -> Component:
+        return component(ConfigMap({**app.config(token=value), "immutable": True}))
+
+    await app.reconcile(wanted("planted-1"))
+    with pytest.raises(TerminalError, match="data is immutable[.]") as caught:
+        await app.reconcile(wanted("planted-2"))
+
+    assert "planted" not in f"{caught.value} {await app.condition('FrontendReady')} {app.events.noted}"

@@ -162,6 +162,35 @@ def test_known_values_are_hidden_everywhere_in_an_error_about_another_object() -
     assert (told.causes[0].message, told.causes[0].field) == ('Invalid value: "***"', "data[***]")
 
 
+WORDS = (
+    "FieldValueForbidden",
+    "NamespaceTerminating",
+    "Forbidden",
+    "causes",
+    "reason",
+    "immutable",
+    "field is immutable",
+)
+
+
+@pytest.mark.parametrize("hide", [hide_values, withhold_text])
+def test_a_secret_that_holds_words_of_kubernetes_changes_nothing_of_what_is_decided_by_them(hide: Any) -> None:
+    values = SecretValues()
+    for word in WORDS:
+        values.add_text(word)
+    causes = [
+        {"reason": "NamespaceTerminating", "message": "namespace default is being terminated", "field": ""},
+        {"reason": "FieldValueForbidden", "message": "Forbidden: field is immutable when it is set", "field": "data"},
+    ]
+    error = ForbiddenError("Forbidden: field is immutable", details={"causes": causes})
+
+    told = hide(error, values=values, sent={"data": {}}, path="/api/v1/namespaces/default/configmaps/a")
+
+    assert (type(told), told.reason, told.is_namespace_terminating) == (ForbiddenError, "Forbidden", True)
+    assert (told.causes[1].reason, told.causes[1].field) == ("FieldValueForbidden", "data")
+    assert "immutable" in told.causes[1].message
+
+
 def test_an_error_without_known_values_stays_as_it_is() -> None:
     error = InvalidError("spec.replicas: Invalid value: -1")
 

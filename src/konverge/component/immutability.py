@@ -12,6 +12,7 @@ import msgspec
 
 from konverge.errors import InvalidError
 from konverge.kube import Object
+from konverge.kube.secret_values import SecretValues
 from konverge.kube.server_texts import IMMUTABILITY_PHRASES
 
 __all__ = ["is_immutability", "told"]
@@ -32,15 +33,20 @@ def is_immutability(error: InvalidError) -> bool:
     )
 
 
-def told(error: InvalidError, desired: Object, live: Object, *, is_secret: bool) -> str:
-    """Which fields cannot change, from what to what, where that is short enough to be read."""
+def told(error: InvalidError, desired: Object, live: Object, secrets: SecretValues, *, is_secret: bool) -> str:
+    """Which fields cannot change, from what to what, where that is short enough to be read, and no secret."""
     fields = dict.fromkeys(cause.field for cause in error.causes)
-    return ", ".join(f"{field} is immutable{_values(field, desired, live, is_secret)}" for field in fields)
+    if is_secret:
+        return ", ".join(f"{field} is immutable" for field in fields)
+    return ", ".join(f"{field} is immutable{_values(field, desired, live, secrets)}" for field in fields)
 
 
-def _values(field: str, desired: Object, live: Object, is_secret: bool) -> str:
-    was, now = _text(_at(live, field)), _text(_at(desired, field))
-    if is_secret or was == now or max(len(was), len(now)) > _VALUE_LIMIT:
+def _values(field: str, desired: Object, live: Object, secrets: SecretValues) -> str:
+    was, now = _at(live, field), _at(desired, field)
+    if secrets.are_in(was) or secrets.are_in(now):
+        return ""
+    was, now = _text(was), _text(now)
+    if was == now or max(len(was), len(now)) > _VALUE_LIMIT:
         return ""
     return f" (was {was}, now {now})"
 

@@ -297,7 +297,7 @@ async def _refused(
         ) from None
     if live is None or not is_immutability(error):
         raise error
-    told = immutability.told(error, desired, live, is_secret=handles_secret(resource))
+    told = immutability.told(error, desired, live, ctx.secret_values, is_secret=handles_secret(resource))
     if not resource.recreates:
         raise TerminalError(f"{told}. Declare recreate=True on the primitive, or keep the old value") from error
     found = await _read_live(ctx, resource)

@@ -9,12 +9,12 @@ Kubernetes' words for what is wrong with each.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from konverge.errors import ApiError
+from konverge.errors import ApiError, Cause
 from konverge.kube.secret_values import SecretValues
 from konverge.kube.secrets import holds_secret
 
@@ -107,6 +107,7 @@ _FIELD_NAMES = """
     .dockercfg dockercfg ssh-privatekey
 """
 _FIELDS = frozenset(_FIELD_NAMES.split())
+_DETAILS = frozenset({"causes", "field", "group", "kind", "message", "name", "reason", "retryAfterSeconds", "uid"})
 
 _withholding: ContextVar[bool] = ContextVar("konverge_withholds_server_texts", default=False)
 
@@ -179,16 +180,18 @@ def hide_values(error: ApiError, values: SecretValues, *, sent: Any = None, path
     """The same refusal without known values of Secrets; the arguments are those of `withhold_text`."""
     if error.is_withheld:
         return error
-    public = _public_names(sent, path)
+    filter_ = _Withholding(sent, path, values)
 
     def hide(value: Any) -> Any:
         if isinstance(value, str):
-            return values.hide(value, public=public)
+            return value if value in _REASONS else values.hide(value, public=filter_.public)
         if isinstance(value, Mapping):
-            return {hide(key): hide(item) for key, item in value.items()}
+            return {key if key in _DETAILS else hide(key): hide(item) for key, item in value.items()}
         return [hide(item) for item in value] if isinstance(value, list) else value
 
     message, reason, details = hide(error.message), hide(error.reason), hide(error.details)
+    if error.causes:
+        details["causes"] = [_hide_in_cause(cause, hide, filter_) for cause in error.causes]
     if (message, reason, details) == (error.message, error.reason, error.details):
         return error
     return _reworded(error, message, reason, details)
@@ -205,6 +208,19 @@ def _reworded(error: ApiError, message: str, reason: str, details: Mapping[str, 
     )
     found.request = error.request
     return found
+
+
+def _hide_in_cause(cause: Cause, hide: Callable[[str], str], filter_: _Withholding) -> dict[str, str]:
+    """The cause without known values; what the engine reads from it stays, though a Secret may hold the same words."""
+    kept = filter_.cause(cause)
+    message = hide(cause.message)
+    if _immutability_phrases(message) != _immutability_phrases(cause.message):
+        message = kept["message"]
+    return {"reason": hide(cause.reason), "message": message, "field": kept["field"] or hide(cause.field)}
+
+
+def _immutability_phrases(message: str) -> list[str]:
+    return [phrase for phrase in IMMUTABILITY_PHRASES if phrase in message.lower()]
 
 
 class _Withholding:
@@ -230,14 +246,17 @@ class _Withholding:
         found = next((found[0].strip() for each in _REFUSERS if (found := each.search(text))), "")
         return found if self.is_harmless(found) else ""
 
-    def cause(self, cause: Any) -> dict[str, str]:
+    def cause(self, cause: Cause) -> dict[str, str]:
         """A cause as Kubernetes has it in a Status, without what may be a value."""
-        phrases = [found[0] for each in (_CAUSE_TYPES, _CAUSE_SENTENCES) if (found := each.match(cause.message))]
-        immutable = [phrase for phrase in IMMUTABILITY_PHRASES if phrase in cause.message.lower()]
-        message = ": ".join([*phrases, *("field is immutable" if each == "immutable" else each for each in immutable)])
+        sort, sentence = _CAUSE_TYPES.match(cause.message), _CAUSE_SENTENCES.match(cause.message)
+        phrases = [sort[0]] if sort else []
+        phrases += [sentence[0]] if sentence and self.is_harmless(sentence[0]) else []
+        # Words of our own list, which may be shown even if a Secret holds the same: they are no quotation.
+        immutable = _immutability_phrases(cause.message)
+        phrases += ["field is immutable" if each == "immutable" else each for each in immutable]
         return {
             "reason": cause.reason if cause.reason in _REASONS else "",
-            "message": message if self.is_harmless(message) else "",
+            "message": ": ".join(phrases),
             "field": cause.field if self._is_field(cause.field) else "",
         }
 
