@@ -150,3 +150,11 @@ def test_a_long_text_and_many_values_that_look_alike_take_no_longer_than_they_sh
     values.hide("https://example.test/a/very/long/path/that/all/of/them/share/" * 200)
 
     assert time.process_time() - begun < 5
+
+
+def test_of_a_text_that_nobody_reads_the_beginning_is_shown() -> None:
+    shown = knowing(TOKEN).hide("x y " * 100_000 + TOKEN)
+
+    assert len(shown) == 65_537
+    assert knowing(TOKEN).are_in("x y " * 100_000 + TOKEN)
+    assert not knowing(TOKEN).are_in("x y " * 100_000)

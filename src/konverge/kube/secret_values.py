@@ -29,6 +29,7 @@ _STRIDE = 16
 _LONG_ENOUGH = _SAMPLE + _STRIDE - 1  # a part of that length has a sample in it
 _LONGEST = 2048  # of a longer value the beginning is known again, which is what a shortened quotation shows
 _LONGEST_ODD = 256
+_LONGEST_TEXT = 65_536  # nobody reads more, and what refuses a large object may repeat all of it
 _MAX_FORMS = 8192
 _MAX_SAMPLES = 32_768
 _MAX_PER_SAMPLE = 32
@@ -199,13 +200,12 @@ class SecretValues:
         """
         if not (self._now.wholes or self._before.wholes):
             return text
-        letters = _Letters(text)
-        spans = sorted({*self._now.spans(text, letters), *self._before.spans(text, letters)})
+        if len(text) > _LONGEST_TEXT:
+            text = f"{text[:_LONGEST_TEXT]}…"
         parts: list[str] = []
         shown = 0
-        for start, stop in spans:
-            value = text[start:stop]
-            if stop <= shown or len(value) < _SHORTEST or value in public or value.lower() in _ORDINARY:
+        for start, stop in self._spans(text, public):
+            if stop <= shown:
                 continue
             if start > shown or not parts:
                 parts += [text[shown:start], _HIDDEN]
@@ -214,8 +214,20 @@ class SecretValues:
 
     def are_in(self, value: Any) -> bool:
         """Tell whether one of them is in the value of a field, or in what is below it."""
+        if not (self._now.wholes or self._before.wholes):
+            return False
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-        return text in self._now.wholes or text in self._before.wholes or self.hide(text) != text
+        return text in self._now.wholes or text in self._before.wholes or bool(self._spans(text))
+
+    def _spans(self, text: str, public: Collection[str] = ()) -> list[tuple[int, int]]:
+        letters = _Letters(text)
+        found = sorted({*self._now.spans(text, letters), *self._before.spans(text, letters)})
+        values = ((start, stop, text[start:stop]) for start, stop in found)
+        return [
+            (start, stop)
+            for start, stop, value in values
+            if len(value) >= _SHORTEST and value not in public and value.lower() not in _ORDINARY
+        ]
 
     def _add_form(self, form: str) -> None:
         if len(self._now.wholes) >= _MAX_FORMS or len(self._now.samples) >= _MAX_SAMPLES:

@@ -15,6 +15,7 @@ from konverge.box.steps.labels import OWNER_UID
 from konverge.box.steps.status import StatusFields
 from konverge.errors import ForbiddenError, KindNotServedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, owner_reference
+from konverge.kube.secret_values import SecretValues
 from konverge.kube.selectors import LabelSelector
 from tests.box.file.boxes import complaints, loaded
 
@@ -240,3 +241,17 @@ status:
 
 def _scope(children: dict[str, Any]) -> Scope:
     return Scope({"metadata": {}, "spec": {}, "status": {}, "children": children}, Environment())
+
+
+async def test_values_of_secrets_are_hidden_in_what_a_controller_reports() -> None:
+    values = SecretValues()
+    values.add_text("s3cret-of-the-pod")
+    custom = box("deployments: [{name: a, image: i}]", "{{ children.deployment.status.conditions[0].message }}")
+    condition = {"type": "ReplicaFailure", "message": 'pods "a" is forbidden: env is s3cret-of-the-pod'}
+    deployment = live("Deployment", "a", status={"conditions": [condition, "odd", {"message": 1}]})
+
+    found = await children_of(custom).read(OWNER, planned(custom), Shelf(deployment), values)
+
+    told, *odd = found["deployment"]["status"]["conditions"]
+    assert told == {"type": "ReplicaFailure", "message": 'pods "a" is forbidden: env is ***'}
+    assert odd == ["odd", {"message": 1}]

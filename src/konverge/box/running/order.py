@@ -240,7 +240,7 @@ async def _status(state: PassState) -> None:
     ctx, pipeline = state.ctx, state.pipeline
     if state.plan is not None:  # without one nobody knows what there should be: fields that ask keep what they had
         try:
-            children = await pipeline.children.read(ctx.owner, state.plan.children, ctx.cluster)
+            children = await pipeline.children.read(ctx.owner, state.plan.children, ctx.cluster, ctx.secret_values)
         except KonvergeError as error:
             state.notes.append(f"status: children cannot be read: {error}")
         else:

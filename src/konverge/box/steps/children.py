@@ -19,6 +19,7 @@ from konverge.box.steps.ownership import is_ours
 from konverge.box.steps.reader import Reader
 from konverge.errors import KindNotServedError, KindUnreachableError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.kube.secret_values import SecretValues
 from konverge.kube.secrets import LAST_APPLIED, SECRET_FIELDS
 
 __all__ = ["Child", "Children"]
@@ -61,13 +62,16 @@ class Children:
         """The kinds that are read."""
         return frozenset(gvk for kinds in self._kinds.values() for gvk in kinds)
 
-    async def read(self, owner: Object, planned: Sequence[Child], reader: Reader) -> dict[str, Any]:
+    async def read(
+        self, owner: Object, planned: Sequence[Child], reader: Reader, secrets: SecretValues | None = None
+    ) -> dict[str, Any]:
         """What ``children`` is in this pass.
 
         Args:
             owner: The custom resource.
             planned: The objects of the pass's plan, in the order of the file.
             reader: Reads from the caches.
+            secrets: Values that are hidden in what controllers report of the objects.
 
         Raises:
             konverge.errors.KonvergeError: A kind that is served could not be read.
@@ -76,7 +80,7 @@ class Children:
         for key, kinds in self._kinds.items():
             kind = KINDS[key]
             live = await _existing(owner, [each for each in planned if each.resource.kind == key], reader)
-            seen = [_seen(obj) for obj in live]
+            seen = [_seen(obj, secrets or SecretValues()) for obj in live]
             children[kind.singular] = seen[0] if seen else {"metadata": {}, "status": {}}
             children[kind.plural] = {_key(obj, owner, names_kind=len(kinds) > 1): obj for obj in seen}
         return children
@@ -106,11 +110,15 @@ async def _existing(owner: Object, planned: Iterable[Child], reader: Reader) -> 
     return list(found.values())
 
 
-def _seen(obj: Object) -> Object:
+def _seen(obj: Object, secrets: SecretValues) -> Object:
     """An object as expressions see it: always with a ``status``, and with nothing of a Secret readable."""
     metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
     status = obj.get("status")
-    seen = {**obj, "metadata": metadata, "status": status if isinstance(status, dict) else {}}
+    status = dict(status) if isinstance(status, dict) else {}
+    if isinstance(conditions := status.get("conditions"), list):
+        # What admission says of an object's Pods stands here, with the values that it quotes.
+        status["conditions"] = [_shown(condition, secrets) for condition in conditions]
+    seen = {**obj, "metadata": metadata, "status": status}
     if GroupVersionKind.of(obj).is_secret:
         for name in SECRET_FIELDS:
             if name in seen:
@@ -119,6 +127,12 @@ def _seen(obj: Object) -> Object:
         if isinstance(annotations, dict) and LAST_APPLIED in annotations:  # what kubectl applied is all in there
             metadata["annotations"] = {**annotations, LAST_APPLIED: sensitive(annotations[LAST_APPLIED])}
     return seen
+
+
+def _shown(condition: Any, secrets: SecretValues) -> Any:
+    if not isinstance(condition, dict) or not isinstance(message := condition.get("message"), str):
+        return condition
+    return {**condition, "message": secrets.hide(message)}
 
 
 def _key(obj: Object, owner: Object, *, names_kind: bool) -> str:
