@@ -11,6 +11,7 @@ from tests.box.running.boxes import CONFIG_MAP, SHELF, Library, a_box, config_ma
 
 pytestmark = pytest.mark.anyio
 
+SECRET = GroupVersionKind("", "v1", "Secret")
 EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
 
 
@@ -102,3 +103,39 @@ async def test_an_object_with_our_label_that_another_owner_controls_stays(librar
         await library.change(SHELF, "top", wanted=False)
         await until_warned(library, "ResourceLeftAlone")
     assert (await library.get(CONFIG_MAP, "top"))["metadata"]["uid"] == made["metadata"]["uid"]
+
+
+ONCE = {"name": "{{ metadata.name }}", "once": True, "stringData": {"text": "{{ randomAlphanumeric(16) }}"}}
+
+
+@pytest.mark.parametrize(
+    ("gvk", "made"),
+    [
+        (SECRET, {"secrets": [{**ONCE, "adopt": False}]}),
+        (CONFIG_MAP, {"configMaps": [config_map() | {"adopt": False}]}),
+    ],
+    ids=["once", "onCreate"],
+)
+async def test_what_is_made_once_is_not_taken_from_others_where_adoption_is_refused(
+    library: Library, gvk: GroupVersionKind, made: dict[str, Any]
+) -> None:
+    planted: Object = {"apiVersion": gvk.api_version, "kind": gvk.kind, "data": {"text": "dGhlaXJz"}}
+    before = await library.client.create({**planted, "metadata": {"name": "top", "namespace": library.namespace}})
+    declared = a_box(shelf=custom_resource("Shelf", onCreate=made))
+    async with library.running(declared):
+        await library.create(SHELF, "top")
+        refused = await library.until(SHELF, "top", "Blocked", type="CreatedReady")
+        untouched = await library.get(gvk, "top")
+        await library.delete(gvk, "top")
+        await library.until(SHELF, "top", "Healthy", status="True")
+    async with library.running(declared):
+        await library.change(SHELF, "top", turn=1)
+        await library.until(SHELF, "top", "Healthy", status="True")
+        kept = await library.get(gvk, "top")
+
+    assert refused.message == (
+        f"{gvk.kind} {library.namespace}/top exists already, made by somebody else, and adoption is refused. Delete "
+        "it, give one of the two another name, or allow its adoption"
+    )
+    assert untouched == before
+    assert kept["metadata"]["ownerReferences"][0]["name"] == "top"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from konverge.box.expressions import has_sensitive, revealed
@@ -116,10 +117,16 @@ def component_of(planned: PlannedGroup, *, adopts: bool = True) -> Component:
 
 
 def _register(builder: ComponentBuilder, entry: PlannedResource, *, adopts: bool) -> None:
+    allowed = adopts if entry.resource.adopt is None else entry.resource.adopt
+    ownership = None if entry.is_owned else unowned()
     match entry.decision:
         case Decision.APPLY:
-            allowed = adopts if entry.resource.adopt is None else entry.resource.adopt
-            builder.with_resource(_wanted(entry), None if entry.is_owned else unowned(), adopt(allowed))
+            builder.with_resource(_wanted(entry), ownership, adopt(allowed))
+        case Decision.LEAVE if entry.other and not allowed:
+            # What is made once would be used as if it were ours: a Secret with values of somebody else's.
+            told = f"{entry.gvk.kind} {entry.key} exists already, {entry.other}, and adoption is refused. Delete it, "
+            told += "give one of the two another name, or allow its adoption"
+            builder.with_resource(_held_back(replace(entry, blocked=told), ""), ownership, adopt(False))
         case Decision.LEAVE:
             builder.with_resource(_left(entry), read_only(), ignore_if_absent())
 

@@ -6,10 +6,10 @@ import re
 
 from konverge.apply.managers import APPLY
 from konverge.box.steps.labels import OWNER_UID
-from konverge.component.ownership import has_own_entry
+from konverge.component.ownership import foreign_controller, has_own_entry
 from konverge.kube import GroupVersionKind, Object, ObjectKey, controller_of
 
-__all__ = ["can_own", "is_handed_over", "is_of_earlier_life", "is_ours"]
+__all__ = ["can_own", "describe_other", "is_handed_over", "is_of_earlier_life", "is_ours"]
 
 _HASHED_MANAGER = re.compile("[0-9a-f]{64}")
 
@@ -43,6 +43,15 @@ def is_handed_over(obj: Object, owner: Object) -> bool:
     uid, controller = owner["metadata"]["uid"], controller_of(obj)
     labels = obj["metadata"].get("labels") or {}
     return labels.get(OWNER_UID) == uid and (controller is None or controller.get("uid") == uid)
+
+
+def describe_other(obj: Object, owner: Object) -> str:
+    """Whose an object is that the box has not made for this owner, as far as a cache tells; empty if it has."""
+    if told := foreign_controller(obj, owner):
+        return told
+    managers = obj["metadata"].get("managedFields") or ()
+    is_known = controller_of(obj) is not None or has_own_entry(obj, owner, "") or any(map(_is_hashed, managers))
+    return "" if is_known else "made by somebody else"
 
 
 def is_of_earlier_life(obj: Object, owner: Object) -> bool:

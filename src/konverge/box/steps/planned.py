@@ -30,6 +30,7 @@ class PlannedResource:
         problem: Why it cannot be rendered; empty when it can.
         renews: Its values are made anew, for which it may have to be made anew itself.
         mark: What the owner is marked with once it is there; empty if it is marked, or needs no mark.
+        other: Whose it is if it is left as it is and is not the custom resource's; empty otherwise.
     """
 
     resource: Resource
@@ -44,6 +45,7 @@ class PlannedResource:
     problem: str = ""
     renews: bool = False
     mark: str = ""
+    other: str = ""
 
     def __repr__(self) -> str:
         # The file may hold what the object hides.

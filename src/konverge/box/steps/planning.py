@@ -17,7 +17,7 @@ from konverge.box.steps.errors import StepError
 from konverge.box.steps.keeping import Decision, Sighting, Values, decide
 from konverge.box.steps.labels import ENTRY, GENERATED_AT, OWNER_UID
 from konverge.box.steps.marks import mark_of, marks_of
-from konverge.box.steps.ownership import can_own, is_handed_over, is_of_earlier_life, is_ours
+from konverge.box.steps.ownership import can_own, describe_other, is_handed_over, is_of_earlier_life, is_ours
 from konverge.box.steps.planned import Plan, PlannedGroup, PlannedResource
 from konverge.box.steps.reader import ObservingReader, objects_of
 from konverge.box.steps.resources import CompiledResource
@@ -212,6 +212,8 @@ class Planning:
         decision, why = decide(keeping, seen, passes=True, is_wanted=False)
         to_mark = mark if not is_marked and (seen.is_ours or decision is Decision.APPLY) else ""
         planned = replace(self._resource(each, decision, why), mark=to_mark)
+        if decision is Decision.LEAVE and live is not None and not is_marked:
+            planned = replace(planned, other=describe_other(live, self._owner))
         if decision is not Decision.APPLY:
             return planned
         if each.resource.period is not None:
