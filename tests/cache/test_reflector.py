@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from konverge.cache import Change, Reflector, Statistics, Store
-from konverge.cache.reflector import OpenWatch, ReadPage, Wait
+from konverge.cache.steps import OpenWatch, ReadPage, Wait
 from konverge.client import ListPage
 from konverge.client.watch import SilentWatchError
 from konverge.clock import SeededEntropy

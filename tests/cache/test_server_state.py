@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from konverge.cache import Store
-from konverge.cache.reflector import Comparison, OpenWatch, Reflector, Wait
+from konverge.cache.reflector import Reflector
 from konverge.cache.server_state import ServerState
+from konverge.cache.steps import Comparison, OpenWatch, Wait
 from konverge.client import ListPage
 from konverge.clock import SeededEntropy
 from konverge.errors import (

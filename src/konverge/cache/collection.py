@@ -17,9 +17,10 @@ from typing import Any, TypeAlias
 
 from konverge.cache.options import CacheOptions
 from konverge.cache.own_writes import OwnWrites
-from konverge.cache.reflector import OpenWatch, ReadPage, Reflector, Wait
+from konverge.cache.reflector import Reflector
 from konverge.cache.server_state import ServerState
 from konverge.cache.statistics import Statistics
+from konverge.cache.steps import OpenWatch, ReadPage, Wait
 from konverge.cache.store import Change, Store
 from konverge.client.client import Client
 from konverge.client.watch import Watch

@@ -7,23 +7,22 @@ point in its history, or says nothing at all, is the whole read again, while rea
 Every whole list is a quorum read (no resource version is asked for). So it is never older than what was known, by
 whichever API server it is answered; client-go's list "from version 0" may be. One that is older proves that the
 server's storage was set back (an etcd that was restored from a snapshot). A watch that is resumed on such a server is
-silent until the revisions have caught up, and what changed in between is never told. So after a watch that did not end
-at its time, one small quorum read is compared with what is known.
+silent until the revisions have caught up, and what changed in between is never told. `HistoryCheck` finds that out.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
 
 import msgspec
 
 from konverge.cache.entries import Received, received_event, received_item
+from konverge.cache.history_check import HistoryCheck
 from konverge.cache.patience import Patience
 from konverge.cache.server_state import ServerState
 from konverge.cache.statistics import Statistics
+from konverge.cache.steps import Comparison, OpenWatch, ReadPage, Step, Wait
 from konverge.cache.store import Change, Replacement, Store
 from konverge.cache.watch_lines import bookmark_in, error_in, type_of
 from konverge.client.client import ListPage
@@ -51,10 +50,9 @@ from konverge.errors import (
     UntrustedServerError,
 )
 from konverge.kube import GroupVersionKind
-from konverge.kube.metadata import revision_of
 from konverge.kube.server_texts import withhold_text
 
-__all__ = ["Comparison", "OpenWatch", "ReadPage", "Reflector", "Step", "Wait"]
+__all__ = ["Reflector"]
 
 _logger = logging.getLogger(__name__)
 
@@ -84,45 +82,8 @@ _EARLY_SECONDS = 5.0
 _STARTING_SECONDS = 60.0
 
 # An event that cannot be read leaves readers with what there was before it, until the object changes again: a list
-# shows them what there is. An object that can never be read must not make a list of each of its events. The same holds
-# for a server that tells again what it has told.
+# shows them what there is. An object that can never be read must not make a list of each of its events.
 _LIST_FOR_UNREAD_SECONDS = 600.0
-
-
-@dataclass(frozen=True, slots=True)
-class ReadPage:
-    """Read a page of the list, then call `Reflector.items` and `Reflector.page`. A limit of 0 asks for all at once."""
-
-    continue_token: str
-    limit: int
-
-
-@dataclass(frozen=True, slots=True)
-class OpenWatch:
-    """Open a watch, then call `Reflector.opened`, `Reflector.lines` for what it brings, and `Reflector.ended`."""
-
-    resource_version: str
-    initial_events: bool
-    timeout_seconds: float
-    idle_timeout_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Read this object, or any one of the collection, in a list of its own, then call `Reflector.compared`."""
-
-    namespace: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Wait so long, then ask for the next step again."""
-
-    seconds: float
-
-
-Step: TypeAlias = ReadPage | OpenWatch | Wait
 
 
 class Reflector:
@@ -166,12 +127,9 @@ class Reflector:
         self._page_size = _PAGE_SIZE
         self._patience = Patience(entropy)
         self._server = server or ServerState()
-        self._history = self._server.history
+        self._history = HistoryCheck(store, self._server)
         self._disconnected_at: float | None = None
         self._watch_seconds = 0.0
-        self._has_contradiction = False
-        self._listed_for_contradiction_at: float | None = None
-        self._is_doubtful = False
         self._fruitless_since: float | None = None
         self._opened_at: float | None = None
         self._got_events = False
@@ -190,7 +148,7 @@ class Reflector:
     @property
     def synced(self) -> bool:
         """Whether the store holds a whole list, of a kind that the server serves, in the server's present history."""
-        return self._is_listed and not self._is_void
+        return self._is_listed and not self._history.is_void
 
     @property
     def store(self) -> Store:
@@ -205,23 +163,17 @@ class Reflector:
     @property
     def leaves_watch(self) -> bool:
         """Tell whether an open watch is to be left, since a list is wanted; not while it streams one that counts."""
-        return (self._list_wanted and self._replacement is None) or self._is_void
+        return (self._list_wanted and self._replacement is None) or self._history.is_void
 
     @property
     def lists_done(self) -> int:
         """The number of the last list that is in place."""
         return self._lists_done
 
-    @property
-    def _is_void(self) -> bool:
-        """Whether the server's storage was set back since this collection was read."""
-        return self._history != self._server.history
-
     def step(self, now: float) -> Step:
         """What to do next."""
-        if self._is_void:
-            self._history = self._server.history
-            self._store.void()
+        if self._history.is_void:
+            self._history.begin()
             self._is_listed = False
             self._list_again()
         pause = self._patience.seconds_left(now)
@@ -275,37 +227,18 @@ class Reflector:
 
     def comparison(self) -> Comparison | None:
         """What to read now that the watch is open, before it is followed; None when there is nothing to compare."""
-        if not self._is_doubtful or self._listing:
-            return None
-        newest = self._store.newest_key()
-        return Comparison("", "") if newest is None else Comparison(newest.namespace, newest.name)
+        return None if self._listing else self._history.comparison()
 
     def compared(self, page: ListPage, now: float) -> None:
-        """Take the answer to the comparison, which was about the object that is held in the newest version.
-
-        That the collection is older than what is known proves that the storage was set back, and so does another
-        version of the object that is not newer than all that is known. If the object has gone, or is newer, the watch
-        should tell of that; on a server that was set back and has caught up it does not. So all is listed again then,
-        once in a while.
-        """
-        self._is_doubtful = False
-        newest = self._store.newest_key()
-        held = None if newest is None else self._store.metadata(newest)
-        found = {item.meta.key: item.meta for item in map(received_item, page.items)}
-        live = None if held is None else found.get(held.key)
-        known = self._store.newest_known
-        if 0 < revision_of(page.resource_version) < known:
+        """Take the answer to the comparison."""
+        if self._history.compare(page):
             self._prove_set_back(page.resource_version, now)
-        elif held is not None and (live is None or live.resource_version != held.resource_version):
-            if live is not None and 0 < live.revision <= known:
-                self._prove_set_back(page.resource_version, now)
-            else:
-                self._has_contradiction = True
-                self._want_contradicted(now)
+        else:
+            self._want_contradicted(now)
 
     def skip_comparison(self) -> None:
         """The comparison cannot be made: the server refuses such a list."""
-        self._is_doubtful = False
+        self._history.trust()
 
     def lines(self, lines: Sequence[bytes], now: float) -> tuple[list[Change], KonvergeError | None]:
         """The watch has brought that.
@@ -375,7 +308,7 @@ class Reflector:
                 self._list_in_pages(str(error))
                 return
         self.problem = error
-        self._is_doubtful = True
+        self._history.doubt()
         if isinstance(error, ConnectionFailedError):
             self._disconnected_at = now
         if not is_cut and self._is_of_the_connection(now):
@@ -433,8 +366,8 @@ class Reflector:
         if not self._store.projection.is_of_the_kind(received):
             raise ValueError(f"an event of another kind: {received.api_version!r} {received.kind!r}")
         target = self._store if self._replacement is None else self._replacement
-        if self._replacement is None and 0 < received.meta.revision <= self._store.revision:
-            self._has_contradiction = True
+        if self._replacement is None:
+            self._history.check_event(received)
         if event_type in (ADDED, MODIFIED):
             return target.put(received)
         if event_type == DELETED:
@@ -471,18 +404,13 @@ class Reflector:
             self._list_wanted = True
 
     def _want_contradicted(self, now: float) -> None:
-        """Want a list, once in a while, after what contradicts what is known: a server that was set back may do so."""
-        last = self._listed_for_contradiction_at
-        if self._has_contradiction and (last is None or now - last >= _LIST_FOR_UNREAD_SECONDS):
-            self._listed_for_contradiction_at = now
+        if self._history.wants_list(now):
             self._list_wanted = True
-        self._has_contradiction = False
 
     def _take_bookmark(self, line: bytes, now: float) -> list[Change]:
         found = bookmark_in(line)
         if self._replacement is None:
-            if 0 < revision_of(found.resource_version) < self._store.revision:
-                self._has_contradiction = True
+            self._history.check_bookmark(found.resource_version)
             self._store.bookmark(found.resource_version)
         elif found.ends_list:
             return self._commit(found.resource_version, now)
@@ -492,8 +420,8 @@ class Reflector:
         replacement, self._replacement = self._replacement, None
         if replacement is None:
             raise RuntimeError("the end of a list that nobody asked for")
-        if self._is_void or replacement.proves_set_back(resource_version):
-            if not self._is_void:
+        if self._history.is_void or replacement.proves_set_back(resource_version):
+            if not self._history.is_void:
                 self._prove_set_back(resource_version, now)
             return []  # the list may hold other objects under the same versions: the next one takes nothing over
         self._statistics.lists += 1
@@ -503,7 +431,7 @@ class Reflector:
         self.listed_at = replacement.started
         self._listing = False
         self._pages_this_time = False
-        self._is_doubtful = False
+        self._history.trust()
         self._is_listed = True
         changes = replacement.commit(resource_version)
         self._statistics.last_resource_version = resource_version
@@ -528,7 +456,7 @@ class Reflector:
     def _doubt_early_end(self, now: float) -> None:
         """A watch that ends before its time may end because the server was replaced or its storage restored."""
         if self._opened_at is not None and now - self._opened_at < self._watch_seconds - _EARLY_SECONDS:
-            self._is_doubtful = True
+            self._history.doubt()
 
     def _is_of_the_connection(self, now: float) -> bool:
         """Tell whether the last failure is of the server as a whole rather than of this kind."""
