@@ -158,3 +158,10 @@ def test_of_a_text_that_nobody_reads_the_beginning_is_shown() -> None:
     assert len(shown) == 65_537
     assert knowing(TOKEN).are_in("x y " * 100_000 + TOKEN)
     assert not knowing(TOKEN).are_in("x y " * 100_000)
+
+
+def test_a_value_of_backslashes_is_found_without_trying_endlessly_many_ways() -> None:
+    values = SecretValues()
+    values.add_text("\\" * 200 + "!")
+    assert values.hide("quoted: " + "\\" * 400) == "quoted: " + "\\" * 400
+    assert values.hide("quoted: " + "\\" * 400 + "!") == "quoted: ***"

@@ -130,10 +130,18 @@ class _Index:
 def _odd_pattern(value: str) -> re.Pattern[str]:
     """What finds a value that has few letters: sign by sign, each as it is or escaped in one of many ways."""
     signs = []
+    last = ""
     for sign in value:
+        before, last = last, sign
+        if sign == "\\":
+            # A run of them as a whole, and no way back into it: one by one there would be endlessly many ways.
+            if before != sign:
+                signs.append(r"(?:\\|%5c|&(?:#92|#x5c|bsol);)++")
+            continue
+        least = 0 if before == "\\" else 1
         code = f"(?:u{ord(sign):04x}|x{ord(sign):02x})" if sign.isprintable() else "(?:u....|x..|[abfnrtv0])"
         quoted = quote(sign, safe="", errors="replace") + (r"|\+" if sign == " " else "")
-        signs.append(rf"(?:\\{{0,8}}{re.escape(sign)}|\\{{1,8}}{code}|{quoted}|&#?\w+;)")
+        signs.append(rf"(?:\\{{0,8}}{re.escape(sign)}|\\{{{least},8}}{code}|{quoted}|&#?\w+;)")
     return re.compile("".join(signs), re.IGNORECASE)
 
 
