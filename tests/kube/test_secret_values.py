@@ -165,3 +165,15 @@ def test_a_value_of_backslashes_is_found_without_trying_endlessly_many_ways() ->
     values.add_text("\\" * 200 + "!")
     assert values.hide("quoted: " + "\\" * 400) == "quoted: " + "\\" * 400
     assert values.hide("quoted: " + "\\" * 400 + "!") == "quoted: ***"
+
+
+def test_thousands_of_values_without_letters_are_found_and_take_no_longer_than_they_should() -> None:
+    values = SecretValues()
+    found = [f"{number:b}".translate({ord("0"): "-", ord("1"): "+"}) * 10 for number in range(1024, 5024)]
+    begun = time.process_time()
+    values.add({"apiVersion": "v1", "kind": "Secret", "stringData": {str(at): value for at, value in enumerate(found)}})
+
+    shown = [values.hide(f"refused: {value}") for value in (found[0], found[-1])]
+
+    assert shown == ["refused: ***"] * 2
+    assert time.process_time() - begun < 10

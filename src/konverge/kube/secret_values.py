@@ -29,6 +29,7 @@ _STRIDE = 16
 _LONG_ENOUGH = _SAMPLE + _STRIDE - 1  # a part of that length has a sample in it
 _LONGEST = 2048  # of a longer value the beginning is known again, which is what a shortened quotation shows
 _LONGEST_ODD = 256
+_MAX_PATTERNS = 32  # each takes milliseconds to compile and to look for
 _LONGEST_TEXT = 65_536  # nobody reads more, and what refuses a large object may repeat all of it
 _MAX_FORMS = 8192
 _MAX_SAMPLES = 32_768
@@ -79,8 +80,8 @@ class _Index:
     versions: dict[tuple[str, str], object] = field(default_factory=dict)
     wholes: set[str] = field(default_factory=set)
     samples: dict[str, list[tuple[_Form, int]]] = field(default_factory=dict)
-    odd: dict[str, re.Pattern[str]] = field(default_factory=dict)
-    """Values that have too few letters for a sample."""
+    odd: dict[str, re.Pattern[str] | None] = field(default_factory=dict)
+    """Values that have too few letters for a sample, each with its pattern once it was looked for."""
 
     def add(self, value: str) -> None:
         value = value[:_LONGEST]
@@ -96,7 +97,7 @@ class _Index:
                 if len(listed) < _MAX_PER_SAMPLE:
                     listed.append((form, at))
         elif len(value) >= _SAMPLE:
-            self.odd[value] = _odd_pattern(value[:_LONGEST_ODD])
+            self.odd[value] = None
 
     def spans(self, text: str, found: _Letters) -> Iterator[tuple[int, int]]:
         """Where in the text values are, or parts of them that are long enough to tell."""
@@ -104,9 +105,7 @@ class _Index:
             bare = word[0].rstrip(".")
             if len(bare) < _SAMPLE and bare in self.wholes:
                 yield word.start(), word.start() + len(bare)
-        for pattern in self.odd.values():
-            for repeated in pattern.finditer(text):
-                yield repeated.span()
+        yield from self._odd_spans(text)
         at = 0
         while at <= len(found.text) - _SAMPLE:
             end = at
@@ -126,12 +125,22 @@ class _Index:
                     end = max(end, stop)
             at = max(at + 1, end - _SAMPLE + 1)
 
+    def _odd_spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where values of few letters are: the first 32 in any spelling, any more of them as they are."""
+        for number, (value, pattern) in enumerate(self.odd.items()):
+            if number >= _MAX_PATTERNS:
+                pattern = re.compile(re.escape(value)) if value in text else None
+            elif pattern is None:
+                pattern = self.odd[value] = _odd_pattern(value)
+            if pattern is not None:
+                yield from (repeated.span() for repeated in pattern.finditer(text))
+
 
 def _odd_pattern(value: str) -> re.Pattern[str]:
     """What finds a value that has few letters: sign by sign, each as it is or escaped in one of many ways."""
     signs = []
     last = ""
-    for sign in value:
+    for sign in value[:_LONGEST_ODD]:
         before, last = last, sign
         if sign == "\\":
             # A run of them as a whole, and no way back into it: one by one there would be endlessly many ways.
