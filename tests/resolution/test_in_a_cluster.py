@@ -237,7 +237,7 @@ async def test_an_api_that_redirects_to_another_owner_is_no_way_around_a_policy(
 
     assert failure.reason == "Denied"
     assert f"git+{url}/goodorg/boxes.git leads to another place: no policy lets namespace" in failure.message
-    assert f"fetch git+{there}/evilorg/boxes.git by resolver git" in failure.message
+    assert f"fetch {there}/api/v1/repos/evilorg/boxes/commits by resolver git" in failure.message
     assert f"{desk.namespace}-good (it names other sources)" in failure.message
     assert (len(good.requests), evil.requests) == (1, [])
 
