@@ -24,7 +24,8 @@ from konverge.client.cluster import ClusterConfig
 from konverge.client.connection_failures import connection_failure, quotes_answer, refused_credentials
 from konverge.client.credentials import Identity
 from konverge.client.decoding import UNREADABLE
-from konverge.client.sockets import Sockets
+from konverge.client.permits import WritePermit, current_permit, no_permit_error
+from konverge.client.sockets import Sockets, send_guard
 from konverge.client.tls import TlsContexts
 from konverge.clock import Clock, SystemClock
 from konverge.errors import (
@@ -42,6 +43,9 @@ _MAX_FAILURE_BYTES = 1024 * 1024
 _MAX_CONNECTIONS = 64
 _MAX_WATCHES = 512
 _UNAUTHORIZED = 401
+
+# What may be sent late: it changes nothing.
+_READS = frozenset({"GET", "HEAD"})
 
 # Connecting alone; the deadline of the whole is that of the caller.
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10.0)
@@ -116,6 +120,7 @@ class HttpTransport:
             konverge.errors.UnauthorizedError: The server does not accept the credentials, also not after they were
                 renewed.
             konverge.errors.ConfigurationError: There are no credentials.
+            konverge.errors.NoPermitError: Its permit had ended when it was about to be sent.
         """
         requests, _ = self._opened()
         deadline = _now() + timeout_seconds
@@ -187,18 +192,24 @@ class HttpTransport:
         for may_try_again in (True, False):
             identity = await self._identity(deadline, timeout_seconds)
             context = await self._tls.context(identity) if self._tls is not None else False
+            # A write without a body gets an empty one: its head is then not sent before that is asked for either.
+            timely = None
+            if body is not None or method not in _READS:
+                timely = _TimelyBody(body or b"", deadline, timeout_seconds, current_permit.get())
             try:
                 async with asyncio.timeout_at(deadline):
                     found = await session.request(
                         method,
                         self._url(path, query),
                         headers=self._headers(headers, identity),
-                        data=None if body is None else _TimelyBody(body, deadline, timeout_seconds),
+                        data=timely,
                         ssl=context,
                         timeout=_TIMEOUT,
                         **self._options(),
                     )
             except (*_FAILURES, _BrokenError) as error:
+                if timely is not None and timely.is_forbidden:
+                    raise no_permit_error(method, path) from None
                 cause = error.cause if isinstance(error, _BrokenError) else error
                 failure = self._failure(cause, method, path, timeout_seconds)
                 is_distrust = may_try_again and isinstance(failure, UntrustedServerError)
@@ -298,25 +309,38 @@ async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType)
 
 
 class _TimelyBody(aiohttp.BytesPayload):
-    """A body that is not sent after its deadline, and the head that waits for it neither.
+    """A body that is not sent after its deadline or its permit, and the head that waits for it neither.
 
     The time-out of a request fires when the event loop gets to it. A process that was frozen and goes on, or whose loop
     was blocked, does first what was ready, and that may be to send what it was about to send: a write, minutes after
-    the Lease that allowed it was lost.
+    the Lease that allowed it was lost. The deadline does not show that alone: the process may have been frozen after
+    the permit was asked and before the deadline was reckoned from its answer.
+
+    Attributes:
+        is_forbidden: Whether the body was not sent, or not to its end, since the permit had ended.
     """
 
-    def __init__(self, body: bytes, deadline: float, timeout_seconds: float) -> None:
+    def __init__(self, body: bytes, deadline: float, timeout_seconds: float, permit: WritePermit | None) -> None:
         # Given there, a body above 1 MiB makes a ResourceWarning, which an error may be made of. The limit of a request
         # is the server's to know, and a few megabytes are written in milliseconds.
         super().__init__(b"")
         self._value, self._size = body, len(body)
         self._deadline = deadline
         self._timeout_seconds = timeout_seconds
+        self._permit = permit
+        self.is_forbidden = False
 
     async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        self._check()
         if _now() >= self._deadline:
             raise TimeoutError(f"not sent within {self._timeout_seconds:g} s")
-        await super().write_with_length(writer, content_length)
+        with send_guard(self._check):
+            await super().write_with_length(writer, content_length)
+
+    def _check(self) -> None:
+        if self._permit is not None and self._permit.seconds_left() <= 0:
+            self.is_forbidden = True
+            raise TimeoutError("not sent: the permit has ended")
 
 
 class _Stream:

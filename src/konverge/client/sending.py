@@ -11,13 +11,13 @@ import msgspec
 
 from konverge.client.decoding import UNREADABLE
 from konverge.client.observing import RequestObserver
-from konverge.client.permits import WritePermit
+from konverge.client.permits import WritePermit, current_permit, no_permit_error
 from konverge.client.retries import Backoff, pause_before_retry
 from konverge.client.server_texts import ServerTexts
 from konverge.client.server_warnings import ServerWarnings
 from konverge.client.transport import Response, StreamingResponse, Transport
 from konverge.clock import Clock, Entropy
-from konverge.errors import ApiError, ConnectionFailedError, NoPermitError
+from konverge.errors import ApiError, ConnectionFailedError
 from konverge.kube import Object
 
 __all__ = ["JSON", "Sender", "decode_object", "not_json"]
@@ -162,17 +162,22 @@ class Sender:
         deadline: float,
     ) -> Response:
         timeout_seconds = max(0.0, deadline - self.clock.monotonic())
-        if self.permit is not None and method not in _READS:
+        permit = None if method in _READS else self.permit
+        if permit is not None:
             # The server takes a write from whoever sends it, so an answer that we stop waiting for before the permit
             # ends is the most that a lease can promise.
-            permitted_seconds = self.permit.seconds_left()
+            permitted_seconds = permit.seconds_left()
             if permitted_seconds <= 0:
-                raise NoPermitError(f"{method} {path} was not sent: this process may have lost its lease")
+                raise no_permit_error(method, path)
             timeout_seconds = min(timeout_seconds, permitted_seconds)
         with self._observed(method, path, encoded or b"", body) as attempt:
-            answer = await self.transport.request(
-                method, path, query=query, headers=headers, body=encoded, timeout_seconds=timeout_seconds
-            )
+            outer = current_permit.set(permit)
+            try:
+                answer = await self.transport.request(
+                    method, path, query=query, headers=headers, body=encoded, timeout_seconds=timeout_seconds
+                )
+            finally:
+                current_permit.reset(outer)
             attempt.code, attempt.received_bytes = str(answer.status), len(answer.body)
         self.warnings.note(method, path, answer.headers, self.texts, body)
         return answer

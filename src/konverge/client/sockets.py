@@ -1,18 +1,61 @@
-"""The sockets of a transport: made to notice a peer that vanished, and ended together."""
+"""The sockets of a transport: made to notice a peer that vanished, kept from sending too late, and ended together."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 import weakref
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["Sockets"]
+__all__ = ["Sockets", "send_guard"]
 
 # A peer that vanished without a word is noticed after about a minute, and the way through a NAT stays open.
 _IDLE_SECONDS, _INTERVAL_SECONDS, _PROBES = 30, 10, 3
 _END_SECONDS = 1.0
+
+
+_check_before_sending: ContextVar[Callable[[], None] | None] = ContextVar("_check_before_sending", default=None)
+
+
+@contextmanager
+def send_guard(check: Callable[[], None]) -> Iterator[None]:
+    """Call a function immediately before each system call that sends what is written within the block.
+
+    What the function raises, an OSError, breaks the connection, and the bytes stay here. That also goes for bytes that
+    have to wait until the socket takes more: asyncio sends them later in the context in which they were written.
+    """
+    outer = _check_before_sending.set(check)
+    try:
+        yield
+    finally:
+        _check_before_sending.reset(outer)
+
+
+class _GuardedSocket(socket.socket):
+    """A socket that asks the guard of whoever sends.
+
+    Between a check higher up and the system call are an encryption and turns of other threads, and a busy process is
+    frozen there often enough to be seen. What remains is the moment from the check to the kernel.
+    """
+
+    __slots__ = ()
+
+    def send(self, data: Any, flags: int = 0, /) -> int:
+        _check()
+        return super().send(data, flags)
+
+    def sendmsg(self, buffers: Iterable[Any], /, *others: Any) -> int:
+        _check()
+        return super().sendmsg(buffers, *others)
+
+
+def _check() -> None:
+    check = _check_before_sending.get()
+    if check is not None:
+        check()
 
 
 class Sockets:
@@ -28,7 +71,7 @@ class Sockets:
     def __call__(self, address: tuple[Any, ...]) -> socket.socket:
         """A new socket for an address as `socket.getaddrinfo` gives it."""
         family, kind, protocol, _, _ = address
-        made = socket.socket(family=family, type=kind, proto=protocol)
+        made = _GuardedSocket(family=family, type=kind, proto=protocol)
         _keep_alive(made)
         self._made.add(made)
         return made

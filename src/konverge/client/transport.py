@@ -71,6 +71,8 @@ class Transport(Protocol):
         Raises:
             konverge.errors.NotConnectedError: Nothing was sent.
             konverge.errors.ConnectionFailedError: The connection broke, or the deadline passed.
+            konverge.errors.NoPermitError: The permit to write (`konverge.client.permits.current_permit`) had ended when
+                the request was about to be sent. A transport within the process need not ask.
         """
 
     def stream(
