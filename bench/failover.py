@@ -44,8 +44,8 @@ __all__ = [
 LEASE = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
 
 _CREATING_AT_ONCE = 8
-_WARM_SECONDS = 60.0
-_READY_SECONDS = 120.0
+_WARM_SECONDS = 120.0
+_READY_SECONDS = 240.0
 
 
 @dataclass
@@ -83,7 +83,7 @@ class Frozen(TakeOver):
     """The same of a leader that stood still, and was woken after another had taken over.
 
     Attributes:
-        woken_writes: What it wrote after it was woken.
+        woken_writes: What it wrote after it was woken, and before the Lease was its again, if it ever was.
     """
 
     woken_writes: list[str] = field(default_factory=list)
@@ -281,7 +281,12 @@ async def freeze_leader(garden: Garden, count: int = 100) -> Frozen:
         await _taken_over(garden, first, second, names, at, ready, found)
         await garden.change(names[:10], "rose")
         found.not_ready += await garden.until_ready(names[:10])
-        found.woken_writes = [write.path for write in garden.writes(first) if write.time > woken_at]
+        led_again_at = min((write.time for write in garden.lease_writes(first) if write.time > woken_at), default=None)
+        found.woken_writes = [
+            write.path
+            for write in garden.writes(first)
+            if write.time > woken_at and (led_again_at is None or write.time < led_again_at)
+        ]
         return found
 
 

@@ -200,7 +200,7 @@ class Refusing:
             query={"dryRun": "All"},
             headers={"content-type": "application/json"},
             body=json.dumps({"apiVersion": "v1", "kind": kind, "metadata": metadata, **data}).encode(),
-            timeout_seconds=10,
+            timeout_seconds=60,
         )
         return f"{answer.status} {answer.headers.get('warning')} {answer.body.decode()}"
 

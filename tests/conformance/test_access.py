@@ -57,7 +57,7 @@ class People:
             query=dict(pair.split("=", 1) for pair in query.split("&") if pair),
             headers=headers,
             body=json.dumps(body).encode() if body is not None else None,
-            timeout_seconds=10,
+            timeout_seconds=60,
         )
         return Answered(answer.status, json.loads(answer.body))
 

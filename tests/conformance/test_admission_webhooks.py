@@ -485,7 +485,7 @@ async def test_warnings_reach_the_one_who_asked(cluster: Cluster, hooks: Hooks) 
         f"/api/v1/namespaces/{cluster.namespace}/configmaps",
         headers={"content-type": "application/json", "accept": "application/json"},
         body=b'{"metadata":{"name":"warned"}}',
-        timeout_seconds=10,
+        timeout_seconds=60,
     )
 
     assert answer.status == 201

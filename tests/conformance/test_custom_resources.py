@@ -307,7 +307,7 @@ async def test_a_body_of_another_kind_is_refused(widgets: Widgets, cluster: Clus
         path,
         headers={"content-type": "application/json", "accept": "application/json"},
         body=b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"}}',
-        timeout_seconds=10,
+        timeout_seconds=60,
     )
 
     assert answer.status == BadRequestError.default_code

@@ -26,7 +26,7 @@ async def ask(
         query=query or {},
         headers={"content-type": "application/json", "accept": "application/json, */*"},
         body=json.dumps(body).encode() if body is not None else None,
-        timeout_seconds=10,
+        timeout_seconds=60,
     )
     is_json = answer.headers.get("content-type", "").startswith("application/json")
     return answer.status, json.loads(answer.body) if is_json else answer.body
@@ -203,7 +203,7 @@ async def test_a_list_and_an_object_are_not_taken_for_each_other(
         "GET",
         f"/api/v1/namespaces/{cluster.namespace}/pods{path}",
         headers={"accept": f"application/json;as={form};g=meta.k8s.io;v=v1"},
-        timeout_seconds=10,
+        timeout_seconds=60,
     )
 
     assert answer.status == 406

@@ -89,7 +89,7 @@ async def test_a_kind_without_status_has_no_status_path(cluster: Cluster) -> Non
         f"{path}/status",
         headers={"content-type": "application/json", "accept": "application/json"},
         body=json.dumps(created).encode(),
-        timeout_seconds=10,
+        timeout_seconds=60,
     )
 
     assert answer.status == 404

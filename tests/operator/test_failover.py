@@ -15,11 +15,11 @@ from konverge.testing import Cluster
 from konverge.testing.controlplane import RealCluster
 from konverge.testing.servers import RealServer
 
-pytestmark = [pytest.mark.anyio, pytest.mark.real]
+pytestmark = [pytest.mark.anyio, pytest.mark.real, pytest.mark.timeout(400)]
 
-LEASE_SECONDS = 4
+LEASE_SECONDS = 10  # shorter ones are lost on a busy machine without anybody having failed
 RETRY_SECONDS = LEASE_SECONDS * 2 / 15
-LATE_SECONDS = 10  # a machine that has other things to do as well; what is in time on an idle one, the benchmark shows
+LATE_SECONDS = 30  # a machine that has other things to do as well; what is in time on an idle one, the benchmark shows
 LAST_EVENTS_SECONDS = 2  # for so long at most the last events go out before the Lease is given up
 
 

@@ -178,22 +178,27 @@ async def test_an_author_who_never_comes_to_rest_gets_a_slow_loop(town: Town, ca
             ctx.stage(Condition("Odd" if len(passes) % 2 else "Even", "True", "Counted"))
 
     async with town.looked_after_by(operator):
+        begun_at = town.clock.monotonic()
         await town.open("corner")
-        await town.cluster.eventually(lambda: len(passes) >= 100, describe="the breaker opens")
+        await town.cluster.eventually(lambda: len(passes) >= 100, 90, describe="the breaker opens")
         await town.quiet()
         before = len(passes)
+        before_seconds = town.clock.monotonic() - begun_at
         await town.change("corner", greeting="An edit")
         edited_at = town.clock.monotonic()
         await town.cluster.eventually(lambda: len(passes) > before, describe="the edit is seen")
         waited_seconds = town.clock.monotonic() - edited_at
         await town.quiet()
+        after_seconds = town.clock.monotonic() - edited_at
 
-    # One more when a change came while the hundredth was at work.
-    assert before in (100, 101), "the next one is half a minute away"
-    assert waited_seconds < 10, "but that of an edit is not"
-    assert len(passes) == before + 1, "and what its pass wrote is no edit"
+    # One more when a change came while the hundredth was at work, and one for each second that the hundred took.
+    assert 100 <= before <= 101 + before_seconds, "the next one is half a minute away"
+    assert waited_seconds < 20, "but that of an edit is not"
+    assert len(passes) - before <= 1 + after_seconds / 30, "and what its pass wrote is no edit"
     (line,) = [record.getMessage() for record in caplog.records if "without coming to rest" in record.getMessage()]
-    assert re.search(rf"shop {town.namespace}/corner: 10[01] reconciles", line)
+    opening = re.search(rf"shop {town.namespace}/corner: (\d+) reconciles", line)
+    assert opening is not None
+    assert 100 <= int(opening[1]) <= before
     assert f"because: Shop {town.namespace}/corner changed" in line
 
 

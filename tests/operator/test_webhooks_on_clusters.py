@@ -120,7 +120,7 @@ async def test_a_warning_reaches_whoever_asked(cluster: Cluster, kind: Versions,
             definition_of(kind.stored).mapping.path(namespace=cluster.namespace),
             headers={"content-type": "application/json"},
             body=json.dumps(town.a_site(image="app:latest")).encode(),
-            timeout_seconds=10,
+            timeout_seconds=60,
         )
 
     assert answer.status == 201

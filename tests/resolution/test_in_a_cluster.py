@@ -172,7 +172,7 @@ async def test_a_policy_that_changes_counts_for_the_next_request(desk: Desk, sou
             (condition,) = (await desk.ended(f"after-{number}"))["status"]["conditions"]
             return bool(condition["status"] == "False" and condition["reason"] == "Denied")
 
-        await desk.cluster.eventually(is_denied, timeout_seconds=5, describe="the policy counts")
+        await desk.cluster.eventually(is_denied, 5 + desk.late_seconds, describe="the policy counts")
     # The first one that was refused was refused before anybody was asked; from the cache it did not come either.
     assert len(sources.asked) <= asked + 2
 

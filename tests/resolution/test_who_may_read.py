@@ -88,7 +88,7 @@ class Person:
             query={},
             headers={"content-type": "application/json", "accept": "application/json", **self._acting_as},
             body=None if body is None else json.dumps(body).encode(),
-            timeout_seconds=10,
+            timeout_seconds=60,
         )
         return answer.status, json.loads(answer.body)
 

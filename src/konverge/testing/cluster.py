@@ -180,7 +180,7 @@ class Cluster:
                 found[which] = obj["metadata"]["resourceVersion"]
         return found
 
-    async def until_steady(self, *user_agents: str, seconds: float = 1.0, timeout_seconds: float = 60.0) -> None:
+    async def until_steady(self, *user_agents: str, seconds: float = 1.0, timeout_seconds: float = 90.0) -> None:
         """Wait until the cluster's controllers have nothing left to write, and some clients nothing to ask for.
 
         To be called before what an operator writes is counted: a controller that comes late is a reason for one more
@@ -216,21 +216,31 @@ class Cluster:
 
     @overload
     async def eventually(
-        self, check: Callable[[], Awaitable[T | None]], timeout_seconds: float = 30.0, describe: str = ""
+        self, check: Callable[[], Awaitable[T | None]], timeout_seconds: float | None = None, describe: str = ""
     ) -> T: ...
 
     @overload
     async def eventually(
-        self, check: Callable[[], T | None], timeout_seconds: float = 30.0, describe: str = ""
+        self, check: Callable[[], T | None], timeout_seconds: float | None = None, describe: str = ""
     ) -> T: ...
 
-    async def eventually(self, check: Callable[[], Any], timeout_seconds: float = 30.0, describe: str = "") -> Any:
+    async def eventually(
+        self, check: Callable[[], Any], timeout_seconds: float | None = None, describe: str = ""
+    ) -> Any:
         """Wait on the cluster's clock until the check's answer is truthy, and return it (see `eventually`).
+
+        Args:
+            check: What is asked; plain or async.
+            timeout_seconds: The deadline. Without one it is 30 seconds of simulated time, and 90 with a real cluster,
+                whose machine may have other things to do as well.
+            describe: What is awaited, for the failure's message.
 
         Raises:
             AssertionError: It was not so in time; the message holds the last answer.
         """
         __tracebackhide__ = True
+        if timeout_seconds is None:
+            timeout_seconds = 90.0 if self.name == "real" else 30.0
         return await eventually(check, clock=self.clock, timeout_seconds=timeout_seconds, describe=describe)
 
     async def install(self, *definitions: Object) -> None:

@@ -205,13 +205,13 @@ async def test_an_owner_that_goes_takes_its_fetch_and_its_copies_with_it(readers
         await readers.desk.cluster.eventually(lambda: shelf.running > 0, describe="something is fetched")
         await readers.desk.cluster.client.delete(READER, readers.desk.key("a"))
         await readers.desk.cluster.eventually(
-            lambda: shelf.running == 0, timeout_seconds=10, describe="nothing is fetched any more"
+            lambda: shelf.running == 0, timeout_seconds=60, describe="nothing is fetched any more"
         )
 
         async def are_gone() -> bool:
             return await copies(readers) == []
 
-        await readers.desk.cluster.eventually(are_gone, timeout_seconds=10, describe="there are no copies")
+        await readers.desk.cluster.eventually(are_gone, timeout_seconds=60, describe="there are no copies")
 
 
 @in_simulated_time

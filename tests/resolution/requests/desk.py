@@ -121,6 +121,11 @@ class Desk:
     def namespace(self) -> str:
         return self.cluster.namespace
 
+    @property
+    def late_seconds(self) -> float:
+        """How much later than in simulated time things may happen: a machine with a real cluster may be busy."""
+        return 30.0 if self.cluster.name == "real" else 0.0
+
     def services(self, requester: Requester, admission: Admission) -> Services:
         nothing: Any = None
         return Services(http=nothing, secrets=nothing, workspaces=nothing, clock=self.cluster.clock)
@@ -181,6 +186,7 @@ class Desk:
             condition = find_condition(request, "Succeeded")
             return request if condition is not None and condition.status in ("True", "False") else None
 
+        within += self.late_seconds
         return await self.cluster.eventually(found, timeout_seconds=within, describe=f"request {name} ends")
 
     async def failure(self, name: str, gvk: GroupVersionKind = REQUEST, *, within: float = 30.0) -> Condition:
@@ -195,7 +201,7 @@ class Desk:
             found = [await self.condition(name) for name in names]
             return all(each is not None and each.reason == "ResolutionInProgress" for each in found)
 
-        await self.cluster.eventually(are_pending, timeout_seconds=15, describe="requests are in progress")
+        await self.cluster.eventually(are_pending, 15 + self.late_seconds, describe="requests are in progress")
 
     async def until_gone(self, name: str, gvk: GroupVersionKind = REQUEST, *, within: float = 30.0) -> None:
         async def is_gone() -> bool:
