@@ -79,7 +79,7 @@ async def open_transport(cluster: Cluster) -> AsyncIterator[HttpTransport]:
         await transport.close()
 
 
-# Before the request is made, before it is given to the connection, before the connection gives it to the kernel.
+# The permit is asked when a request is made, when it is given to its connection, and when that gives it to the kernel.
 @pytest.mark.parametrize("answers", [1, 2])
 @pytest.mark.parametrize("verb", sorted(WRITES))
 async def test_a_write_is_not_sent_when_its_permit_ends_after_it_was_asked(
