@@ -54,7 +54,11 @@ class Doomed:
         await self.town.cluster.eventually(reported, describe=f"{name} reports {condition_type} {reason}")
 
     async def delete(self) -> None:
-        """Delete it, and wait until it refuses what is new."""
+        """Delete it when what is under way has ended, and wait until it refuses what is new.
+
+        An event of what was created before is sent in the background: late, it would be one more refused write.
+        """
+        await self.town.quiet()
         await self.town.client.delete(NAMESPACE, ObjectKey("", self.name))
 
         async def refuses() -> bool:
