@@ -18,11 +18,11 @@ from pathlib import Path
 
 from bench import box_program
 from bench.w1 import program
+from bench.w1.bench_cluster import BenchCluster, count_by_verb
 from bench.w1.box import BOX
-from bench.w1.stage import Stage, by_verb
-from bench.w1.subject import Subject
+from bench.w1.measured_process import MeasuredProcess
 from konverge.box.file import load_box
-from konverge.box.running import box_operator
+from konverge.box.runtime import build_box_operator
 from konverge.crd import crd_manifest
 
 _GOAL = 1.2
@@ -38,21 +38,23 @@ class _Run:
     requests: Counter[str]
 
 
-async def _measured(module: str, user_agent: str, count: int, *files: Path) -> _Run:
-    async with Stage() as stage:
+async def _measure_operator(module: str, user_agent: str, count: int, *files: Path) -> _Run:
+    async with BenchCluster() as stage:
         # The box's definition for both: its status has fields that the other one leaves empty.
-        await stage.client.apply(crd_manifest(box_operator(load_box(BOX)).defined_resources[0]), field_manager=_LOADER)
+        await stage.client.apply(
+            crd_manifest(build_box_operator(load_box(BOX)).defined_resources[0]), field_manager=_LOADER
+        )
         await stage.load(count, _NAMESPACE)
         start = stage.position
         async with (
             stage.watching(_NAMESPACE) as readiness,
-            Subject(module, stage.kubeconfig, *map(str, files)) as subject,
+            MeasuredProcess(module, stage.kubeconfig, *map(str, files)) as subject,
         ):
             begin = subject.go()
-            end = await subject.until(readiness.all_ready(count))
-            await subject.quiet()
+            end = await subject.wait_for(readiness.wait_for_all_ready(count))
+            await subject.wait_until_quiet()
             cpu_seconds, megabytes = subject.cpu_seconds, subject.peak_megabytes
-        requests = by_verb(stage.requests(user_agent, start))
+        requests = count_by_verb(stage.requests(user_agent, start))
     return _Run(end - begin, cpu_seconds, megabytes, requests)
 
 
@@ -64,11 +66,11 @@ async def _run(count: int, rounds: int) -> None:
         file.write_text(BOX)
         for number in range(rounds):
             if number % 2:
-                python = await _measured("bench.w1.program", program.USER_AGENT, count)
-                box = await _measured("bench.box_program", box_program.USER_AGENT, count, file)
+                python = await _measure_operator("bench.w1.program", program.USER_AGENT, count)
+                box = await _measure_operator("bench.box_program", box_program.USER_AGENT, count, file)
             else:
-                box = await _measured("bench.box_program", box_program.USER_AGENT, count, file)
-                python = await _measured("bench.w1.program", program.USER_AGENT, count)
+                box = await _measure_operator("bench.box_program", box_program.USER_AGENT, count, file)
+                python = await _measure_operator("bench.w1.program", program.USER_AGENT, count)
             found.append((box, python))
             for name, run in (("box", box), ("Python", python)):
                 print(
@@ -79,11 +81,11 @@ async def _run(count: int, rounds: int) -> None:
                 )
     ratios = sorted(box.seconds / python.seconds for box, python in found)
     cpu = sorted(box.cpu_seconds / python.cpu_seconds for box, python in found)
-    print(f"box to Python: {statistics.median(ratios):.2f} (goal: <= {_GOAL}; rounds: {_listed(ratios)})")
-    print(f"box to Python, CPU: {statistics.median(cpu):.2f} (rounds: {_listed(cpu)})")
+    print(f"box to Python: {statistics.median(ratios):.2f} (goal: <= {_GOAL}; rounds: {_format_ratios(ratios)})")
+    print(f"box to Python, CPU: {statistics.median(cpu):.2f} (rounds: {_format_ratios(cpu)})")
 
 
-def _listed(ratios: list[float]) -> str:
+def _format_ratios(ratios: list[float]) -> str:
     return ", ".join(f"{ratio:.2f}" for ratio in ratios)
 
 

@@ -19,18 +19,18 @@ from typing import Any
 import yaml
 
 from bench.box_program import USER_AGENT
-from bench.w1.stage import by_verb
-from bench.w1.subject import Subject
+from bench.w1.bench_cluster import count_by_verb
+from bench.w1.measured_process import MeasuredProcess
 from konverge.box.file import load_box
-from konverge.box.running import box_operator
+from konverge.box.runtime import build_box_operator
 from konverge.client import Client
 from konverge.client.connect import connect
 from konverge.clock import SystemClock
 from konverge.crd import crd_manifest
 from konverge.kube import GroupVersionKind, find_condition
+from konverge.testing.audit_requests import read_audit_log
 from konverge.testing.controlplane import RealCluster
-from konverge.testing.requests import read_audit_log
-from konverge.testing.waiting import eventually
+from konverge.testing.polling import eventually
 
 _GOAL_MEGABYTES = 200
 _GOAL_PERCENT = 1.0
@@ -85,7 +85,7 @@ def _texts(count: int, *, apart: bool) -> list[str]:
 async def _load(client: Client, texts: list[str], boxes: int, objects: int) -> None:
     clock = SystemClock()
     for text in texts:
-        for cls in box_operator(load_box(text)).defined_resources:
+        for cls in build_box_operator(load_box(text)).defined_resources:
             await client.apply(crd_manifest(cls), field_manager="bench")
     await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}})
     waiting = iter([(box, number) for box in range(boxes) for number in range(objects)])
@@ -133,26 +133,26 @@ async def _run(boxes: int, objects: int, *, apart: bool) -> None:
         ):
             await _load(client, texts, boxes, objects)
             start = cluster.audit_log.stat().st_size
-            async with Subject("bench.box_program", str(cluster.kubeconfig), *map(str, files)) as subject:
+            async with MeasuredProcess("bench.box_program", str(cluster.kubeconfig), *map(str, files)) as subject:
                 begin = subject.go()
                 clock = SystemClock()
-                await subject.until(
+                await subject.wait_for(
                     eventually(lambda: _are_ready(client, boxes, objects), clock=clock, timeout_seconds=600)
                 )
                 ready = time.monotonic() - begin
-                await subject.quiet()
+                await subject.wait_until_quiet()
                 worked, rested = subject.cpu_seconds, cluster.audit_log.stat().st_size
                 await asyncio.sleep(_REST_SECONDS)
                 idle = (subject.cpu_seconds - worked) / _REST_SECONDS * 100
                 memory, peak = subject.megabytes, subject.peak_megabytes
             requests = [each for each in read_audit_log(cluster.audit_log, start) if each.user_agent == USER_AGENT]
             resting = [each for each in read_audit_log(cluster.audit_log, rested) if each.user_agent == USER_AGENT]
-    counted: Counter[str] = by_verb(requests)
+    counted: Counter[str] = count_by_verb(requests)
     print(f"{boxes} custom resources in {len(texts)} box files, {objects} objects of each with 2 children, one process")
     print(f"  to all Ready: {ready:.1f} s, {worked:.1f} s of CPU; requests {dict(counted.most_common())}")
     print(f"  at rest: {memory:.0f} MB (goal: <= {_GOAL_MEGABYTES}), at most {peak:.0f} MB")
     print(f"  at rest: {idle:.2f} % of a core over {_REST_SECONDS:g} s (goal: <= {_GOAL_PERCENT:g})")
-    print(f"  at rest: requests {dict(by_verb(resting))}")
+    print(f"  at rest: requests {dict(count_by_verb(resting))}")
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import yaml
 
-from konverge.box.running.checking import find_mistakes
+from konverge.box.runtime.box_validation import find_box_errors
 
 _GOAL_SECONDS = 0.5
 _ROUNDS = 7
@@ -62,8 +62,8 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.process_time() - begin
 
 
-def _linted(text: str) -> None:
-    assert find_mistakes(text) == ()
+def _lint(text: str) -> None:
+    assert find_box_errors(text) == ()
 
 
 def measure() -> Iterator[str]:
@@ -72,7 +72,7 @@ def measure() -> Iterator[str]:
     lines = text.count("\n")
     assert lines >= 1_000
     floor = statistics.median(_seconds(lambda: yaml.load(text, Loader=yaml.CSafeLoader)) for _ in range(_ROUNDS))
-    first, *others = (_seconds(lambda: _linted(text)) for _ in range(_ROUNDS))
+    first, *others = (_seconds(lambda: _lint(text)) for _ in range(_ROUNDS))
     yield (
         f"lint of a box of {lines:,} lines: {statistics.median(others):.2f} s of CPU, the first in a process "
         f"{first:.2f} s (goal: <= {_GOAL_SECONDS:g}); reading its YAML alone {floor:.2f} s"

@@ -10,9 +10,9 @@ import logging
 import sys
 from pathlib import Path
 
-from bench.w1.starting import wait_for_go
-from konverge.box.running import box_operator
-from konverge.box.running.checking import load_checked_box
+from bench.w1.start_signal import wait_for_go
+from konverge.box.runtime import build_box_operator
+from konverge.box.runtime.box_validation import load_valid_box
 from konverge.client.connect import connect
 from konverge.operator import RunOptions
 
@@ -22,7 +22,7 @@ USER_AGENT = "bench-box"
 
 
 async def main(kubeconfig: str, files: list[Path]) -> None:
-    operators = [box_operator(load_checked_box(file.read_bytes(), file=str(file)), file=file) for file in files]
+    operators = [build_box_operator(load_valid_box(file.read_bytes(), file=str(file)), file=file) for file in files]
     async with connect(kubeconfig, user_agent=USER_AGENT, env={}) as client:
         wait_for_go()
         options = RunOptions(records_events=False)

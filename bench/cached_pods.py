@@ -24,8 +24,8 @@ from pathlib import Path
 import aiohttp
 import msgspec
 
-from bench.replaying import replaying
-from konverge.cache import CacheOptions, Informers
+from bench.replay_server import replay_server
+from konverge.cache import CacheOptions, InformerFactory
 from konverge.client import Client, ClusterConfig, HttpTransport
 from konverge.kube import GroupVersionKind
 
@@ -45,10 +45,10 @@ async def _konverge(address: str, options: CacheOptions) -> int:
         client = await stack.enter_async_context(
             Client(HttpTransport(ClusterConfig(server=address, source="the benchmark")))
         )
-        informers = await stack.enter_async_context(Informers(client, options={_POD: options}))
+        informers = await stack.enter_async_context(InformerFactory(client, options={_POD: options}))
         await client.mapping(_POD)
         before = _rss()
-        informer = await informers.started(_POD)
+        informer = await informers.get_informer(_POD)
         after = _rss()
         assert len(informer.store) == _PODS
     return after - before
@@ -114,7 +114,7 @@ async def _run(case: str, address: str) -> None:
 
 def measure() -> Iterator[str]:
     """Run it; lines for the table."""
-    with replaying(_PODS) as address:
+    with replay_server(_PODS) as address:
         for case in _CASES:
             runs = []
             for _ in range(_RUNS):

@@ -24,8 +24,8 @@ from dataclasses import asdict, dataclass
 import aiohttp
 import msgspec
 
-from bench.replaying import replaying
-from konverge.cache import Informers
+from bench.replay_server import replay_server
+from konverge.cache import InformerFactory
 from konverge.client import Client, ClusterConfig, HttpTransport
 from konverge.clock import SeededEntropy
 from konverge.kube import GroupVersionKind, ObjectKey
@@ -54,7 +54,7 @@ async def _tick(figures: _Figures) -> None:
         figures.stall_processor_seconds = max(figures.stall_processor_seconds, time.process_time() - processor)
 
 
-async def _timed(work: Awaitable[object]) -> _Figures:
+async def _measure_time(work: Awaitable[object]) -> _Figures:
     figures = _Figures()
     ticking = asyncio.create_task(_tick(figures))
     await asyncio.sleep(0.05)
@@ -79,10 +79,10 @@ async def _konverge(address: str) -> _Figures:
         client = await stack.enter_async_context(
             Client(HttpTransport(ClusterConfig(server=address, source="the benchmark")))
         )
-        informers = await stack.enter_async_context(Informers(client))
+        informers = await stack.enter_async_context(InformerFactory(client))
         informers.subscribe(changed)
         await client.mapping(_POD)
-        figures = await _timed(informers.started(_POD))
+        figures = await _measure_time(informers.get_informer(_POD))
         assert len(queue) == len(informers.running[_POD].store) == _PODS
     return figures
 
@@ -99,7 +99,7 @@ async def _bare_list(address: str) -> _Figures:
 
     gc.disable()
     async with aiohttp.ClientSession() as session:
-        return await _timed(listed())
+        return await _measure_time(listed())
 
 
 async def _bare_pages(address: str) -> _Figures:
@@ -117,7 +117,7 @@ async def _bare_pages(address: str) -> _Figures:
 
     gc.disable()
     async with aiohttp.ClientSession() as session:
-        return await _timed(listed())
+        return await _measure_time(listed())
 
 
 _CASES: dict[str, Callable[[str], Awaitable[_Figures]]] = {
@@ -141,7 +141,7 @@ def _median(found: list[_Figures]) -> _Figures:
 def measure() -> Iterator[str]:
     """Run it; lines for the table."""
     runs: dict[str, list[_Figures]] = {case: [] for case in _CASES}
-    with replaying(_PODS) as address:
+    with replay_server(_PODS) as address:
         for _ in range(_RUNS):
             for case, found in runs.items():
                 command = [sys.executable, "-m", "bench.cold_sync", case, address]

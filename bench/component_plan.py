@@ -20,10 +20,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from bench.held_objects import HeldObjects
+from bench.object_cache import ObjectCache
 from konverge.client import Client
 from konverge.clock import SeededEntropy, SystemClock
-from konverge.component import AppliedMemory, Component, ComponentBuilder, ReconcileContext, TimeLimit
+from konverge.component import AppliedCache, Component, ComponentBuilder, ReconcileContext, TimeLimit
 from konverge.kube import Object
 from konverge.localcluster import LocalCluster
 from konverge.operator import RunOptions
@@ -64,21 +64,23 @@ def component() -> Component:
     backend = {"service": {"name": "web", "port": {"number": 80}}}
     host = {"host": "web.test", "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}
 
-    def made(**content: object) -> Object:
+    def build_resource(**content: object) -> Object:
         return {"metadata": metadata, **content}
 
     return (
         ComponentBuilder("web", condition_type="WebReady")
-        .with_resource(ServiceAccount(made(automountServiceAccountToken=False)))
-        .with_resource(Role(made(rules=[rule])))
-        .with_resource(ConfigMap(made(data={"colour": "blue", "size": "xl"})))
-        .with_resource(Secret(made(stringData={"password": "hunter2"})))
-        .with_resource(Service(made(spec={"selector": labels, "ports": [{"port": 80}]})))
-        .with_resource(Deployment(made(spec=pods)))
-        .with_resource(Ingress(made(spec={"rules": [host]})))
-        .with_resource(PodDisruptionBudget(made(spec={"minAvailable": "50%", "selector": {"matchLabels": labels}})))
-        .with_resource(NetworkPolicy(made(spec={"podSelector": {"matchLabels": labels}, "ingress": [{}]})))
-        .with_resource(HorizontalPodAutoscaler(made(spec={"maxReplicas": 3, "scaleTargetRef": target})))
+        .with_resource(ServiceAccount(build_resource(automountServiceAccountToken=False)))
+        .with_resource(Role(build_resource(rules=[rule])))
+        .with_resource(ConfigMap(build_resource(data={"colour": "blue", "size": "xl"})))
+        .with_resource(Secret(build_resource(stringData={"password": "hunter2"})))
+        .with_resource(Service(build_resource(spec={"selector": labels, "ports": [{"port": 80}]})))
+        .with_resource(Deployment(build_resource(spec=pods)))
+        .with_resource(Ingress(build_resource(spec={"rules": [host]})))
+        .with_resource(
+            PodDisruptionBudget(build_resource(spec={"minAvailable": "50%", "selector": {"matchLabels": labels}}))
+        )
+        .with_resource(NetworkPolicy(build_resource(spec={"podSelector": {"matchLabels": labels}, "ingress": [{}]})))
+        .with_resource(HorizontalPodAutoscaler(build_resource(spec={"maxReplicas": 3, "scaleTargetRef": target})))
         .build()
     )
 
@@ -110,13 +112,13 @@ async def _run() -> _Figures:
         owner = await client.create(
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner", "namespace": "default"}}
         )
-        held = HeldObjects(client)
+        held = ObjectCache(client)
         limit = stack.enter_context(closing(TimeLimit(RunOptions().function_limit)))
-        memory = AppliedMemory()
+        memory = AppliedCache()
         built = component()
 
-        async def one_pass(of: Component, memory: AppliedMemory) -> None:
-            ctx = ReconcileContext(client=held, owner=owner, clock=clock, memory=memory, time_limit=limit)
+        async def one_pass(of: Component, memory: AppliedCache) -> None:
+            ctx = ReconcileContext(client=held, owner=owner, clock=clock, applied_cache=memory, time_limit=limit)
             await of.reconcile(ctx)
 
         async def floor() -> None:
@@ -129,7 +131,7 @@ async def _run() -> _Figures:
         figures = _Figures(
             planned=await _milliseconds(lambda: one_pass(built, memory)),
             built_and_planned=await _milliseconds(lambda: one_pass(component(), memory)),
-            restarted=await _milliseconds(lambda: one_pass(built, AppliedMemory())),
+            restarted=await _milliseconds(lambda: one_pass(built, AppliedCache())),
             floor=await _milliseconds(floor),
         )
         assert held.writes == written, "something was written over objects that were settled"

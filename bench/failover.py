@@ -19,22 +19,22 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from bench.garden import BED, is_ready, new_bed
-from bench.replica import Held, Replica
+from bench.replica import ProcessUsage, Replica
+from bench.sample_operator import BED, is_ready, new_bed
 from bench.soak import install
 from konverge.client import Client
 from konverge.client.connect import connect
 from konverge.kube import GroupVersionKind, ObjectKey
-from konverge.runtime.election import shard_of
-from konverge.runtime.election.shards import shard_lease
+from konverge.runtime.election import compute_shard
+from konverge.runtime.election.shard_view import build_shard_lease_name
+from konverge.testing.audit_requests import AuditedRequest, read_audit_log
 from konverge.testing.controlplane import RealCluster
-from konverge.testing.requests import Request, read_audit_log
 
 __all__ = [
-    "Frozen",
-    "Garden",
-    "Sharded",
-    "TakeOver",
+    "FailoverBench",
+    "FrozenTakeover",
+    "ShardTakeover",
+    "Takeover",
     "freeze_leader",
     "kill_leader",
     "kill_one_of_three",
@@ -49,7 +49,7 @@ _READY_SECONDS = 240.0
 
 
 @dataclass
-class TakeOver:
+class Takeover:
     """How one replica followed another.
 
     Attributes:
@@ -79,7 +79,7 @@ class TakeOver:
 
 
 @dataclass
-class Frozen(TakeOver):
+class FrozenTakeover(Takeover):
     """The same of a leader that stood still, and was woken after another had taken over.
 
     Attributes:
@@ -90,7 +90,7 @@ class Frozen(TakeOver):
 
 
 @dataclass
-class Sharded:
+class ShardTakeover:
     """How three replicas shared the beds out, and two of them those of the third.
 
     Attributes:
@@ -106,7 +106,7 @@ class Sharded:
 
     writers: Counter[str] = field(default_factory=Counter)
     shards: Counter[str] = field(default_factory=Counter)
-    held: dict[str, Held] = field(default_factory=dict)
+    held: dict[str, ProcessUsage] = field(default_factory=dict)
     objects: dict[str, int] = field(default_factory=dict)
     two_writers: list[str] = field(default_factory=list)
     overlaps: list[str] = field(default_factory=list)
@@ -114,7 +114,7 @@ class Sharded:
     not_ready: list[str] = field(default_factory=list)
 
 
-class Garden:
+class FailoverBench:
     """A namespace with beds, and the replicas that look after them.
 
     Args:
@@ -149,13 +149,13 @@ class Garden:
         await install(self.client)
         async with AsyncExitStack() as stack:
             first = await stack.enter_async_context(self.replica("first", "--leader-elect"))
-            await self.plant(["warm-up"])
-            await self.until_ready(["warm-up"])
+            await self.create_owners(["warm-up"])
+            await self.wait_until_ready(["warm-up"])
             second = await stack.enter_async_context(self.replica("second", "--leader-elect"))
-            await self.until(lambda: len({request.path for request in self.watches(second)}) >= 4)
+            await self.wait_for(lambda: len({request.path for request in self.watches(second)}) >= 4)
             yield first, second
 
-    async def plant(self, names: Iterable[str]) -> None:
+    async def create_owners(self, names: Iterable[str]) -> None:
         """Create beds, several at once."""
         waiting = iter(names)
 
@@ -180,7 +180,7 @@ class Garden:
         ready = {bed["metadata"]["name"] for bed in beds if is_ready(bed)}
         return [name for name in names if name not in ready]
 
-    async def until_ready(self, names: Iterable[str]) -> list[str]:
+    async def wait_until_ready(self, names: Iterable[str]) -> list[str]:
         """Wait for all of them; those that are not Ready in time."""
         wanted = list(names)
         end = time.monotonic() + _READY_SECONDS
@@ -188,7 +188,7 @@ class Garden:
             await asyncio.sleep(0.25)
         return found
 
-    async def until(self, is_so: Callable[[], object], seconds: float = _WARM_SECONDS) -> None:
+    async def wait_for(self, is_so: Callable[[], object], seconds: float = _WARM_SECONDS) -> None:
         """Wait for something that the audit log or a process says.
 
         Raises:
@@ -208,7 +208,7 @@ class Garden:
         leases = (await self.client.list(LEASE, namespace=self.namespace)).items
         return {lease["metadata"]["name"]: lease["spec"].get("holderIdentity") or "" for lease in leases}
 
-    def requests(self, replica: Replica) -> list[Request]:
+    def requests(self, replica: Replica) -> list[AuditedRequest]:
         """What a replica has asked for so far."""
         return [
             request
@@ -216,11 +216,11 @@ class Garden:
             if replica.is_agent(request.user_agent)
         ]
 
-    def watches(self, replica: Replica) -> list[Request]:
+    def watches(self, replica: Replica) -> list[AuditedRequest]:
         """The watches that it has opened; those of Leases are not among them."""
         return [found for found in self.requests(replica) if found.verb == "watch"]
 
-    def writes(self, replica: Replica) -> list[Request]:
+    def writes(self, replica: Replica) -> list[AuditedRequest]:
         """What it has written to beds and their children, in the order of arrival."""
         found = [
             request
@@ -232,7 +232,7 @@ class Garden:
         ]
         return sorted(found, key=lambda request: request.time)
 
-    def lease_writes(self, replica: Replica) -> list[Request]:
+    def lease_writes(self, replica: Replica) -> list[AuditedRequest]:
         """What it has written to Leases with success."""
         return [
             request
@@ -241,46 +241,46 @@ class Garden:
         ]
 
 
-async def kill_leader(garden: Garden, count: int = 200) -> TakeOver:
+async def kill_leader(garden: FailoverBench, count: int = 200) -> Takeover:
     """SIGKILL the leader in the middle of so many creations."""
     names = [f"bed-{number:03}" for number in range(count)]
     async with garden.leader_and_stand_by() as (first, second):
-        planting = asyncio.create_task(garden.plant(names))
+        planting = asyncio.create_task(garden.create_owners(names))
         # In the middle of its work, which is not that of whoever creates the beds.
-        await garden.until(lambda: len(garden.writes(first)) >= 2 * count)
-        at = _signalled(first, signal.SIGKILL)
-        ready = await _ready(garden, names)
+        await garden.wait_for(lambda: len(garden.writes(first)) >= 2 * count)
+        at = _send_signal(first, signal.SIGKILL)
+        ready = await _list_ready(garden, names)
         await planting
-        return await _taken_over(garden, first, second, names, at, ready, TakeOver())
+        return await _wait_for_takeover(garden, first, second, names, at, ready, Takeover())
 
 
-async def stop_leader(garden: Garden, count: int = 50) -> TakeOver:
+async def stop_leader(garden: FailoverBench, count: int = 50) -> Takeover:
     """SIGTERM the leader in the middle of so many creations."""
     names = [f"bed-{number:03}" for number in range(count)]
     async with garden.leader_and_stand_by() as (first, second):
-        planting = asyncio.create_task(garden.plant(names))
-        await garden.until(lambda: len(garden.writes(first)) >= 2 * count)
-        at = _signalled(first, signal.SIGTERM)
-        ready = await _ready(garden, names)
+        planting = asyncio.create_task(garden.create_owners(names))
+        await garden.wait_for(lambda: len(garden.writes(first)) >= 2 * count)
+        at = _send_signal(first, signal.SIGTERM)
+        ready = await _list_ready(garden, names)
         await planting
-        return await _taken_over(garden, first, second, names, at, ready, TakeOver())
+        return await _wait_for_takeover(garden, first, second, names, at, ready, Takeover())
 
 
-async def freeze_leader(garden: Garden, count: int = 100) -> Frozen:
+async def freeze_leader(garden: FailoverBench, count: int = 100) -> FrozenTakeover:
     """SIGSTOP the leader in the middle of so many creations, and wake it when another one has taken over."""
     names = [f"bed-{number:03}" for number in range(count)]
     async with garden.leader_and_stand_by() as (first, second):
-        planting = asyncio.create_task(garden.plant(names))
-        await garden.until(lambda: len(garden.writes(first)) >= 2 * count)
-        at = _signalled(first, signal.SIGSTOP)
-        ready = await _ready(garden, names)
+        planting = asyncio.create_task(garden.create_owners(names))
+        await garden.wait_for(lambda: len(garden.writes(first)) >= 2 * count)
+        at = _send_signal(first, signal.SIGSTOP)
+        ready = await _list_ready(garden, names)
         await planting
-        await garden.until(lambda: garden.writes(second), garden.lease_seconds + 10)
-        woken_at = _signalled(first, signal.SIGCONT)
-        found = Frozen()
-        await _taken_over(garden, first, second, names, at, ready, found)
+        await garden.wait_for(lambda: garden.writes(second), garden.lease_seconds + 10)
+        woken_at = _send_signal(first, signal.SIGCONT)
+        found = FrozenTakeover()
+        await _wait_for_takeover(garden, first, second, names, at, ready, found)
         await garden.change(names[:10], "rose")
-        found.not_ready += await garden.until_ready(names[:10])
+        found.not_ready += await garden.wait_until_ready(names[:10])
         led_again_at = min((write.time for write in garden.lease_writes(first) if write.time > woken_at), default=None)
         found.woken_writes = [
             write.path
@@ -290,26 +290,26 @@ async def freeze_leader(garden: Garden, count: int = 100) -> Frozen:
         return found
 
 
-async def kill_one_of_three(garden: Garden, count: int = 120, shards: int = 8) -> Sharded:
+async def kill_one_of_three(garden: FailoverBench, count: int = 120, shards: int = 8) -> ShardTakeover:
     """Three replicas share so many beds; one is killed, and the others take its over."""
     names = [f"bed-{number:03}" for number in range(count)]
-    found = Sharded()
+    found = ShardTakeover()
     await install(garden.client)
     async with AsyncExitStack() as stack:
         options = ("--shards", str(shards))
         replicas = [await stack.enter_async_context(garden.replica(f"replica-{one}", *options)) for one in "123"]
-        await _until_shared(garden, replicas, shards)
-        await garden.plant(names)
-        found.not_ready += await garden.until_ready(names)
+        await _wait_until_shared(garden, replicas, shards)
+        await garden.create_owners(names)
+        found.not_ready += await garden.wait_until_ready(names)
         await garden.change(names, "rose")
-        found.not_ready += await garden.until_ready(names)
+        found.not_ready += await garden.wait_until_ready(names)
         shard_holders = await _shard_holders(garden, shards)
         found.shards = Counter(shard_holders.values())
         owners = defaultdict(set)
         for replica in replicas:
             for write in garden.writes(replica):
-                owners[_bed_of(write)].add(replica.operator)
-            found.held[replica.operator] = await replica.held()
+                owners[_find_resource_name(write)].add(replica.operator)
+            found.held[replica.operator] = await replica.read_usage()
             found.objects[replica.operator] = int((await replica.metrics())["konverge_informer_objects"])
         found.writers = Counter(name for writers in owners.values() for name in writers)
         found.two_writers = sorted(bed for bed, writers in owners.items() if len(writers) > 1)
@@ -317,17 +317,17 @@ async def kill_one_of_three(garden: Garden, count: int = 120, shards: int = 8) -
         uids = await garden.uids()
         killed = replicas[0]
         identity = _identity_of(garden, killed, shard_holders, uids, shards)
-        theirs = [name for name in names if shard_holders.get(shard_of(uids[name], shards)) == identity]
+        theirs = [name for name in names if shard_holders.get(compute_shard(uids[name], shards)) == identity]
         at = time.monotonic()
         killed.process.send_signal(signal.SIGKILL)
         await garden.change(theirs, "iris")
-        found.not_ready += await garden.until_ready(names)
+        found.not_ready += await garden.wait_until_ready(names)
         found.seconds = time.monotonic() - at
     found.overlaps = _overlaps({replica.operator: garden.writes(replica) for replica in replicas})
     return found
 
 
-async def _until_shared(garden: Garden, replicas: list[Replica], shards: int) -> None:
+async def _wait_until_shared(garden: FailoverBench, replicas: list[Replica], shards: int) -> None:
     """Wait until each replica has its share, and has kept it for two retry periods."""
     async with asyncio.timeout(_WARM_SECONDS):
         before: dict[int, str] = {}
@@ -340,32 +340,34 @@ async def _until_shared(garden: Garden, replicas: list[Replica], shards: int) ->
             await asyncio.sleep(garden.lease_seconds * 4 / 15)
 
 
-async def _shard_holders(garden: Garden, shards: int) -> dict[int, str]:
+async def _shard_holders(garden: FailoverBench, shards: int) -> dict[int, str]:
     """Who holds each shard."""
     holders = await garden.holders()
-    names = {shard: shard_lease("garden", shard, shards) for shard in range(shards)}
+    names = {shard: build_shard_lease_name("garden", shard, shards) for shard in range(shards)}
     return {shard: holders[name] for shard, name in names.items() if holders.get(name)}
 
 
-def _identity_of(garden: Garden, replica: Replica, holders: dict[int, str], uids: dict[str, str], shards: int) -> str:
+def _identity_of(
+    garden: FailoverBench, replica: Replica, holders: dict[int, str], uids: dict[str, str], shards: int
+) -> str:
     """The name under which a replica holds Leases: that of whose shards it has written for."""
-    beds = Counter(_bed_of(write) for write in garden.writes(replica))
-    identities = Counter(holders[shard_of(uids[bed], shards)] for bed in beds if bed in uids)
+    beds = Counter(_find_resource_name(write) for write in garden.writes(replica))
+    identities = Counter(holders[compute_shard(uids[bed], shards)] for bed in beds if bed in uids)
     return identities.most_common(1)[0][0]
 
 
-def _bed_of(write: Request) -> str:
+def _find_resource_name(write: AuditedRequest) -> str:
     """The bed that a write was for: its children have its name."""
     parts = write.path.split("/")
     return parts[parts.index("namespaces") + 3]
 
 
-def _overlaps(writes: dict[str, list[Request]]) -> list[str]:
+def _overlaps(writes: dict[str, list[AuditedRequest]]) -> list[str]:
     """The beds whose earlier writer came back after a later one's first write."""
     by_bed: dict[str, dict[str, list[datetime]]] = defaultdict(lambda: defaultdict(list))
     for replica, requests in writes.items():
         for request in requests:
-            by_bed[_bed_of(request)][replica].append(request.time)
+            by_bed[_find_resource_name(request)][replica].append(request.time)
     found = []
     for bed, times in by_bed.items():
         terms = sorted((min(each), max(each)) for each in times.values())
@@ -374,22 +376,28 @@ def _overlaps(writes: dict[str, list[Request]]) -> list[str]:
     return found
 
 
-def _signalled(replica: Replica, number: signal.Signals) -> datetime:
+def _send_signal(replica: Replica, number: signal.Signals) -> datetime:
     at = datetime.now(UTC)
     replica.process.send_signal(number)
     return at
 
 
-async def _ready(garden: Garden, names: Iterable[str]) -> set[str]:
+async def _list_ready(garden: FailoverBench, names: Iterable[str]) -> set[str]:
     """The beds that are Ready now."""
     return set(names) - set(await garden.not_ready(names))
 
 
-async def _taken_over(
-    garden: Garden, first: Replica, second: Replica, names: list[str], at: datetime, ready: set[str], found: TakeOver
-) -> TakeOver:
+async def _wait_for_takeover(
+    garden: FailoverBench,
+    first: Replica,
+    second: Replica,
+    names: list[str],
+    at: datetime,
+    ready: set[str],
+    found: Takeover,
+) -> Takeover:
     """Wait until all is Ready, and read in the audit log who did it."""
-    found.not_ready = await garden.until_ready(names)
+    found.not_ready = await garden.wait_until_ready(names)
     leaders, followers = garden.writes(first), garden.writes(second)
     acquired = [write.time for write in garden.lease_writes(second) if write.time > at]
     found.leader_writes, found.follower_writes = len(leaders), len(followers)
@@ -398,28 +406,28 @@ async def _taken_over(
         found.late_writes = [write.path for write in leaders if write.time > followers[0].time]
     if acquired:
         found.lease_seconds = (min(acquired) - at).total_seconds()
-    found.needless = [write.path for write in followers if _bed_of(write) in ready]
+    found.needless = [write.path for write in followers if _find_resource_name(write) in ready]
     for path in sorted({write.path for write in leaders} & {write.path for write in followers}):
         if path.endswith("/status"):
             found.shared_status.append(path)
-        elif _was_cut_short(path, leaders) and _created(path, followers):
+        elif _was_cut_short(path, leaders) and _was_created(path, followers):
             found.cut_short.append(_requests_for(path, leaders, followers))
         else:
             found.shared_children.append(_requests_for(path, leaders, followers))
     return found
 
 
-def _was_cut_short(path: str, writes: list[Request]) -> bool:
+def _was_cut_short(path: str, writes: list[AuditedRequest]) -> bool:
     """Tell whether nothing came of the requests for it: the server gives up when whoever asked is gone."""
     return all(write.code >= 400 for write in writes if write.path == path)
 
 
-def _created(path: str, writes: list[Request]) -> bool:
+def _was_created(path: str, writes: list[AuditedRequest]) -> bool:
     """Tell whether the first request for it made it, so that it was not there before."""
     return next(write.code for write in writes if write.path == path) == 201
 
 
-def _requests_for(path: str, *replicas: list[Request]) -> str:
+def _requests_for(path: str, *replicas: list[AuditedRequest]) -> str:
     said = [f"{write.verb} {write.code}" for requests in replicas for write in requests if write.path == path]
     return f"{path}: {', '.join(said)}"
 
@@ -429,9 +437,9 @@ async def measure(lease_seconds: int) -> None:
     with tempfile.TemporaryDirectory(prefix="konverge-failover-") as folder:
         async with RealCluster() as cluster, connect(cluster.kubeconfig, user_agent="gardener", env={}) as client:
 
-            async def garden(name: str) -> Garden:
+            async def garden(name: str) -> FailoverBench:
                 await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-                return Garden(cluster, client, name, Path(folder), lease_seconds)
+                return FailoverBench(cluster, client, name, Path(folder), lease_seconds)
 
             print(f"Leases of {lease_seconds} s")
             _print("leader killed", await kill_leader(await garden("killed")))
@@ -451,7 +459,7 @@ async def measure(lease_seconds: int) -> None:
             print(f"  not ready: {sharded.not_ready or 'none'}")
 
 
-def _print(what: str, found: TakeOver) -> None:
+def _print(what: str, found: Takeover) -> None:
     print(
         f"{what}: the other's first write after {found.seconds:.2f} s (Lease {found.lease_seconds:.2f} s); "
         f"{found.leader_writes} + {found.follower_writes} writes"

@@ -15,9 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.failover import Garden
-from bench.garden import CONFIG_MAP
+from bench.failover import FailoverBench
 from bench.replica import Replica
+from bench.sample_operator import CONFIG_MAP
 from bench.soak import install
 from konverge.client import Client
 from konverge.client.connect import connect
@@ -35,11 +35,11 @@ async def measure(objects: int, per_second: float, seconds: float) -> None:
         async with RealCluster() as cluster, connect(cluster.kubeconfig, user_agent="noise", env={}) as client:
             await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "noise"}})
             await install(client)
-            garden = Garden(cluster, client, "noise", Path(folder))
+            garden = FailoverBench(cluster, client, "noise", Path(folder))
             names = [f"bed-{number:03}" for number in range(_BEDS)]
             async with Replica(cluster.kubeconfig, "noise", Path(folder) / "log") as replica:
-                await garden.plant(names)
-                await garden.until_ready(names)
+                await garden.create_owners(names)
+                await garden.wait_until_ready(names)
                 print(f"{'':<34} {'MB':>7} {'CPU %':>7} {'held':>7} {'passes':>7} {'changes/s':>10}")
                 await _phase(f"{_BEDS} beds, quiet", replica, asyncio.sleep(10))
                 await _phase(f"{objects} foreign ConfigMaps created", replica, _create(client, objects))
@@ -54,7 +54,7 @@ async def _phase(name: str, replica: Replica, doing: object) -> None:
     begin, cpu, before = time.monotonic(), _cpu_seconds(replica), await replica.metrics()
     done = await doing
     seconds = time.monotonic() - begin
-    after, held = await replica.metrics(), await replica.held()
+    after, held = await replica.metrics(), await replica.read_usage()
     passes = after["controller_runtime_reconcile_total"] - before["controller_runtime_reconcile_total"]
     print(
         f"{name:<34} {held.megabytes:>7.1f} {100 * (_cpu_seconds(replica) - cpu) / seconds:>7.1f} "

@@ -24,7 +24,7 @@ def _ours() -> None:
         for key in _KEYS:
             queue.add(key, 1.0, priority=0, reason="changed")
         while (taken := queue.take(1.0)) is not None:
-            queue.done(taken, 1.0)
+            queue.mark_done(taken, 1.0)
 
 
 def _floor() -> None:

@@ -17,7 +17,7 @@ from typing import Self
 
 import aiohttp
 
-__all__ = ["Held", "Replica"]
+__all__ = ["ProcessUsage", "Replica"]
 
 _STOP_SECONDS = 30.0
 _FAILURES = re.compile(r"Traceback|never retrieved|Unhandled|never awaited|^CRITICAL", re.MULTILINE)
@@ -25,7 +25,7 @@ _SAMPLE = re.compile(r"^(?P<name>\w+)(?:\{(?P<labels>[^}]*)\})? (?P<value>\S+)$"
 
 
 @dataclass(frozen=True)
-class Held:
+class ProcessUsage:
     """What a process holds at one moment.
 
     Args:
@@ -62,7 +62,7 @@ class Replica:
         log: Path,
         *options: str,
         operator: str = "garden",
-        file: str = "bench/garden.py",
+        file: str = "bench/sample_operator.py",
     ) -> None:
         self.operator = operator
         self.log = log
@@ -104,7 +104,7 @@ class Replica:
         assert self._process is not None, "only within the block"
         return self._process
 
-    def must_live(self) -> None:
+    def check_alive(self) -> None:
         """Raise if the process has ended."""
         if self.process.returncode is not None:
             last = self.log.read_text(errors="replace").splitlines()[-5:]
@@ -117,25 +117,25 @@ class Replica:
     async def is_ready(self) -> bool:
         """Tell what its readiness probe says."""
         with suppress(aiohttp.ClientError, TimeoutError):
-            code, _ = await self._asked(self._probe_port, "readyz")
+            code, _ = await self._get(self._probe_port, "readyz")
             return code == 200
         return False
 
     async def is_live(self) -> bool:
         """Tell what its liveness probe says."""
-        code, _ = await self._asked(self._probe_port, "healthz")
+        code, _ = await self._get(self._probe_port, "healthz")
         return code == 200
 
     async def metrics(self) -> dict[str, float]:
         """What it exports, each name summed over its labels."""
-        _, text = await self._asked(self._metrics_port, "metrics")
+        _, text = await self._get(self._metrics_port, "metrics")
         found: dict[str, float] = {}
         for line in text.splitlines():
             if sample := _SAMPLE.match(line):
                 found[sample["name"]] = found.get(sample["name"], 0.0) + float(sample["value"])
         return found
 
-    async def held(self) -> Held:
+    async def read_usage(self) -> ProcessUsage:
         """What it holds now."""
         folder = Path(f"/proc/{self.process.pid}")
         status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
@@ -145,7 +145,7 @@ class Replica:
                 links.append(str(descriptor.readlink()))
         sockets = {link.removeprefix("socket:[").removesuffix("]") for link in links if link.startswith("socket:[")}
         lines = [line.split() for line in (folder / "net" / "tcp").read_text().splitlines()[1:]]
-        return Held(
+        return ProcessUsage(
             megabytes=int(status["VmRSS"].split()[0]) / 1000,
             descriptors=len(links),
             connections=sum(line[9] in sockets and line[3] == "01" for line in lines),
@@ -153,7 +153,7 @@ class Replica:
             tasks=int((await self.metrics()).get("konverge_tasks", 0)),
         )
 
-    async def _asked(self, port: int, path: str) -> tuple[int, str]:
+    async def _get(self, port: int, path: str) -> tuple[int, str]:
         timeout = aiohttp.ClientTimeout(total=10)
         url = f"http://127.0.0.1:{port}/{path}"
         async with aiohttp.ClientSession(timeout=timeout) as session, session.get(url) as answer:

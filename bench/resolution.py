@@ -15,10 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from aiohttp import web
-from tests.network.stands import site
-from tests.resolution.bundles.samples import BUNDLE, WEB, Puller, digest_of
-from tests.resolution.fetching import QuickClock, engine_of
-from tests.resolution.git.samples import fetch_of, processes_in, resolve
+from tests.network.http_servers import serve_site
+from tests.resolution.bundles.sample_images import BUNDLE, WEB, BundleHarness, digest_of
+from tests.resolution.git.sample_repositories import build_fetch, list_processes, resolve
+from tests.resolution.http_resolution import QuickClock, build_engine
 from tests.resolution.servers.fake_registry import fake_registry
 from tests.resolution.servers.git_faults import fault_server
 
@@ -36,7 +36,7 @@ async def _registry() -> tuple[str, str]:
     with fake_registry() as registry:
         registry.push("boxes", "1", *BUNDLE)
         by_digest = Reference("bundles", {"bundle": f"{registry.name()}/boxes@{digest_of(BUNDLE[0])}", "name": "build"})
-        engine = Puller(registry.name()).engine()
+        engine = BundleHarness(registry.name()).engine()
         await asyncio.gather(*(engine.resolve(by_digest, WEB) for _ in range(_AT_ONCE)))
         counts = registry.count("GET", "/manifests/"), registry.count("GET", "/blobs/")
         by_tag = Reference("bundles", {"bundle": f"{registry.name()}/boxes:1", "name": "build"})
@@ -59,8 +59,8 @@ async def _hostile() -> str:
                 await answer.write(bytes(_MEGABYTE))
         return answer
 
-    async with site(serve) as url:
-        engine = engine_of(HttpResolver(), QuickClock())
+    async with serve_site(serve) as url:
+        engine = build_engine(HttpResolver(), QuickClock())
         before = resident_bytes()
         try:
             await engine.resolve(Reference("http", {"url": url}), WEB)
@@ -69,26 +69,26 @@ async def _hostile() -> str:
     return "it was let in"
 
 
-async def _given_up(folder: Path) -> str:
+async def _measure_give_up(folder: Path) -> str:
     """How long it takes until nothing is left of a git that hangs, once nobody wants it any more."""
     with fault_server() as server:
-        fetching = asyncio.create_task(resolve(fetch_of(folder, {"url": server.url("hang"), "pathInRepo": "a"})))
+        fetching = asyncio.create_task(resolve(build_fetch(folder, {"url": server.url("hang"), "pathInRepo": "a"})))
         await asyncio.to_thread(server.asked.wait, 10)
         began = time.perf_counter()
         fetching.cancel()
         with suppress(asyncio.CancelledError):
             await fetching
         seconds = time.perf_counter() - began
-    return f"{seconds * 1000:.0f} ms, {len(processes_in(folder))} processes left"
+    return f"{seconds * 1000:.0f} ms, {len(list_processes(folder))} processes left"
 
 
 def measure() -> Iterator[str]:
     """The table."""
-    git = resolution_git.figures()
-    requests = resolution_requests.figures()
+    git = resolution_git.measure_once()
+    requests = resolution_requests.measure_once()
     at_once, tag = asyncio.run(_registry())
     with tempfile.TemporaryDirectory(prefix="konverge-bench-") as folder:
-        given_up = asyncio.run(_given_up(Path(folder)))
+        given_up = asyncio.run(_measure_give_up(Path(folder)))
 
     def seconds(way: str) -> float:
         return statistics.median(git.seconds[way])

@@ -18,16 +18,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.resolution.git.samples import BOX, Loopback
+from tests.resolution.git.sample_repositories import BOX, Loopback
 from tests.resolution.servers.git import GitServer, git, git_server
 
 from konverge.clock import SystemClock, SystemEntropy
 from konverge.resolution import Reference, Services
 from konverge.resolution.engine import Engine, Requester
-from konverge.resolution.policy import Admission
-from konverge.resolution.registry import Registry
+from konverge.resolution.policy import PolicyDecision
+from konverge.resolution.resolver_registry import ResolverRegistry
 from konverge.resolution.resolvers.git import GitResolver
-from konverge.resolution.workspaces import Folders
+from konverge.resolution.workspaces import TemporaryFolders
 
 _MEGABYTE = 1_000_000
 _LARGE_FILES = 110
@@ -58,7 +58,7 @@ def _make(root: Path) -> str:
     return commit
 
 
-class Figures:
+class GitMeasurements:
     """By name of the way: how long each run took; of the last one, requests and bytes."""
 
     def __init__(self) -> None:
@@ -84,47 +84,47 @@ def _clone(server: GitServer, root: Path) -> None:
     shutil.rmtree(root / "clone")
 
 
-async def _measured(root: Path, server: GitServer, commit: str) -> Figures:
-    figures = Figures()
-    folders = Folders(SystemClock(), root / "folders")
+async def _measure_resolutions(root: Path, server: GitServer, commit: str) -> GitMeasurements:
+    figures = GitMeasurements()
+    folders = TemporaryFolders(SystemClock(), root / "folders")
 
-    def services(requester: Requester, admission: Admission) -> Services:
+    def services(requester: Requester, admission: PolicyDecision) -> Services:
         nothing: Any = None
         return Services(nothing, nothing, folders, SystemClock(), addresses=Loopback())
 
-    async def timed(name: str, work: Awaitable[None]) -> None:
-        server.forget()
+    async def measure_time(name: str, work: Awaitable[None]) -> None:
+        server.reset_counters()
         start = time.perf_counter()
         await work
         figures.seconds.setdefault(name, []).append(time.perf_counter() - start)
         figures.moved[name] = len(server.seen), server.bytes_sent
 
     for _ in range(_RUNS):
-        engine = Engine(Registry.of([GitResolver()]), services, clock=SystemClock(), entropy=SystemEntropy())
-        await timed("commit, cold", _resolve(engine, server, "large.git", commit))
-        await timed("commit, again", _resolve(engine, server, "large.git", commit))
-        await timed("branch, its commit known", _resolve(engine, server, "large.git", "main"))
-        other = Engine(Registry.of([GitResolver()]), services, clock=SystemClock(), entropy=SystemEntropy())
-        await timed("branch, cold", _resolve(other, server, "large.git", "main"))
-        await timed("commit, cold, the server does not filter", _resolve(other, server, "strict.git", commit))
-        await timed("git clone --depth 1", asyncio.to_thread(_clone, server, root))
+        engine = Engine(ResolverRegistry.of([GitResolver()]), services, clock=SystemClock(), entropy=SystemEntropy())
+        await measure_time("commit, cold", _resolve(engine, server, "large.git", commit))
+        await measure_time("commit, again", _resolve(engine, server, "large.git", commit))
+        await measure_time("branch, its commit known", _resolve(engine, server, "large.git", "main"))
+        other = Engine(ResolverRegistry.of([GitResolver()]), services, clock=SystemClock(), entropy=SystemEntropy())
+        await measure_time("branch, cold", _resolve(other, server, "large.git", "main"))
+        await measure_time("commit, cold, the server does not filter", _resolve(other, server, "strict.git", commit))
+        await measure_time("git clone --depth 1", asyncio.to_thread(_clone, server, root))
     folders.close()
     return figures
 
 
 @cache
-def figures() -> Figures:
+def measure_once() -> GitMeasurements:
     """Run it, once in a process: `bench.resolution` tells of the same figures."""
     with tempfile.TemporaryDirectory(prefix="konverge-bench-git-") as name:
         root = Path(name)
         commit = _make(root)
         with git_server(root) as server:
-            return asyncio.run(_measured(root, server, commit))
+            return asyncio.run(_measure_resolutions(root, server, commit))
 
 
 def measure() -> Iterator[str]:
     """A line for each way."""
-    found = figures()
+    found = measure_once()
     goals = {
         "commit, cold": "goal: 300 ms, 1,000,000 bytes",
         "commit, again": "goal: 5 ms, no request",

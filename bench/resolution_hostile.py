@@ -18,24 +18,24 @@ from dataclasses import dataclass, replace
 from itertools import count, repeat
 from pathlib import Path
 
-from tests.resolution.git.samples import fetch_of
+from tests.resolution.git.sample_repositories import build_fetch
 from tests.resolution.servers.git_packs import (
     BLOB,
     COMMIT,
     TREE,
-    Hostile,
+    HostileRepository,
+    build_lazy_repository,
     commit,
     delta,
-    lazy,
+    encode_object,
     object_id,
     pack,
     pack_server,
-    stored,
     tree,
 )
 
 from bench.resolution_http import resident_bytes
-from konverge.resolution import Fetch, ResolutionError, Resolved
+from konverge.resolution import FetchRequest, ResolutionError, ResolvedContent
 from konverge.resolution.resolvers.git import GitResolver
 
 _MEGABYTE = 1 << 20
@@ -87,15 +87,15 @@ def _on_disk(folder: Path) -> int:
     return size
 
 
-async def _attacked(hostile: Hostile, at_once: int) -> _Cost:
+async def _attack(hostile: HostileRepository, at_once: int) -> _Cost:
     cost = _Cost()
     resolver = GitResolver()
     with tempfile.TemporaryDirectory(prefix="konverge-bench-") as name, pack_server(hostile):
         folder = Path(name)
-        fetch = fetch_of(folder, {"url": hostile.url, "pathInRepo": "box.yaml"})
+        fetch = build_fetch(folder, {"url": hostile.url, "pathInRepo": "box.yaml"})
         before = resident_bytes()
         began = time.perf_counter()
-        resolving = [asyncio.create_task(_resolved(resolver, fetch)) for _ in range(at_once)]
+        resolving = [asyncio.create_task(_resolve(resolver, fetch)) for _ in range(at_once)]
         while not all(each.done() for each in resolving):
             await asyncio.wait(resolving, timeout=_LOOK_SECONDS)
             cost.look(folder, before)
@@ -105,46 +105,46 @@ async def _attacked(hostile: Hostile, at_once: int) -> _Cost:
         cost.seconds = time.perf_counter() - began
         cost.sent = hostile.bytes_sent
         outcomes = await asyncio.gather(*resolving, return_exceptions=True)
-        cost.outcome = _told(outcomes[0])
+        cost.outcome = _describe_outcome(outcomes[0])
     return cost
 
 
-def _told(outcome: Resolved | BaseException) -> str:
-    if isinstance(outcome, Resolved):
+def _describe_outcome(outcome: ResolvedContent | BaseException) -> str:
+    if isinstance(outcome, ResolvedContent):
         return f"{len(outcome.data)} bytes"
     if isinstance(outcome, ResolutionError):
         return f"{outcome.reason.value}: {outcome.message.partition('.git ')[2] or outcome.message}"
     return "the deadline"
 
 
-async def _resolved(resolver: GitResolver, fetch: Fetch) -> Resolved:
+async def _resolve(resolver: GitResolver, fetch: FetchRequest) -> ResolvedContent:
     pinned = await resolver.pin(fetch)
     assert pinned is not None
     return await resolver.resolve(replace(fetch, params=pinned))
 
 
-def _huge(pieces: Sequence[bytes]) -> Hostile:
-    return lazy(object_id(BLOB, pieces), lambda: pack([stored(BLOB, pieces)], 1))
+def _huge(pieces: Sequence[bytes]) -> HostileRepository:
+    return build_lazy_repository(object_id(BLOB, pieces), lambda: pack([encode_object(BLOB, pieces)], 1))
 
 
-def _zeros() -> Hostile:
+def _zeros() -> HostileRepository:
     return _huge([bytes(_MEGABYTE)] * 1024)
 
 
-def _noise() -> Hostile:
+def _noise() -> HostileRepository:
     return _huge([hashlib.shake_256(b"a").digest(_MEGABYTE)] * 1024)
 
 
-def _references() -> Hostile:
+def _references() -> HostileRepository:
     lines = (b"%040x refs/heads/main%0900d\n" % (number + 1, number) for number in count())
-    return Hostile("0" * 40, [], lambda: lines)
+    return HostileRepository("0" * 40, [], lambda: lines)
 
 
-def _progress() -> Hostile:
-    return Hostile("1" * 40, [tuple], progress=lambda: repeat(b"counting objects\n"))
+def _progress() -> HostileRepository:
+    return HostileRepository("1" * 40, [tuple], progress=lambda: repeat(b"counting objects\n"))
 
 
-def _endless_file() -> Hostile:
+def _endless_file() -> HostileRepository:
     entry = [b"\xb0" + b"\xff" * 4 + b"\x7f"]  # the head of a blob of gigabytes
 
     def noise() -> Iterator[bytes]:
@@ -154,74 +154,76 @@ def _endless_file() -> Hostile:
             data = hashlib.shake_256(b"%d" % (number % 16)).digest(60_000)
             yield b"\0" + len(data).to_bytes(2, "little") + (len(data) ^ 0xFFFF).to_bytes(2, "little") + data
 
-    return Hostile("1" * 40, [lambda: pack([noise()], 1)])
+    return HostileRepository("1" * 40, [lambda: pack([noise()], 1)])
 
 
-def _endless_objects() -> Hostile:
+def _endless_objects() -> HostileRepository:
     def objects() -> Iterator[bytes]:
         for number in count():
             data = b"%08d" % number
-            yield b"".join(stored(BLOB, [data]))
+            yield b"".join(encode_object(BLOB, [data]))
 
-    return Hostile("1" * 40, [lambda: pack([objects()], 0x7FFFFFFF)])
+    return HostileRepository("1" * 40, [lambda: pack([objects()], 0x7FFFFFFF)])
 
 
-def _many_objects(number: int = 8_000_000) -> Hostile:
+def _many_objects(number: int = 8_000_000) -> HostileRepository:
     def objects() -> Iterator[bytes]:
-        same = b"".join(stored(BLOB, [b"a"])) * 1000
+        same = b"".join(encode_object(BLOB, [b"a"])) * 1000
         yield from repeat(same, number // 1000)
 
-    return Hostile("1" * 40, [lambda: pack([objects()], number)])
+    return HostileRepository("1" * 40, [lambda: pack([objects()], number)])
 
 
-def _wide() -> Hostile:
+def _wide() -> HostileRepository:
     file = object_id(BLOB, [b"a"])
     entries = [(_FILE, b"%07d" % number, file) for number in range(_MANY)]
     root = tree(*entries, (_FILE, b"box.yaml", file))
     root_id = object_id(TREE, [root])
     text = commit(root_id)
-    first = [stored(COMMIT, [text]), stored(TREE, [root])]
-    return Hostile(
-        object_id(COMMIT, [text]), [lambda: pack(first, len(first)), lambda: pack([stored(BLOB, [b"a"])], 1)]
+    first = [encode_object(COMMIT, [text]), encode_object(TREE, [root])]
+    return HostileRepository(
+        object_id(COMMIT, [text]), [lambda: pack(first, len(first)), lambda: pack([encode_object(BLOB, [b"a"])], 1)]
     )
 
 
-def _deep() -> Hostile:
+def _deep() -> HostileRepository:
     entries: list[Iterable[bytes]] = []
     file = inner = object_id(BLOB, [b"a"])
     mode, name = _FILE, b"box.yaml"
     for _ in range(_DEEP):
         each = tree((mode, name, inner)) if mode == _FILE else tree((_FILE, b"box.yaml", file), (mode, name, inner))
-        entries.append(stored(TREE, [each]))
+        entries.append(encode_object(TREE, [each]))
         inner, mode, name = object_id(TREE, [each]), _FOLDER, b"d"
     text = commit(inner)
-    entries.append(stored(COMMIT, [text]))
-    return Hostile(
-        object_id(COMMIT, [text]), [lambda: pack(entries, len(entries)), lambda: pack([stored(BLOB, [b"a"])], 1)]
+    entries.append(encode_object(COMMIT, [text]))
+    return HostileRepository(
+        object_id(COMMIT, [text]), [lambda: pack(entries, len(entries)), lambda: pack([encode_object(BLOB, [b"a"])], 1)]
     )
 
 
-def _large_tree() -> Hostile:
+def _large_tree() -> HostileRepository:
     pieces = [bytes(_MEGABYTE)] * 1024
     text = commit(object_id(TREE, pieces))
-    return Hostile(object_id(COMMIT, [text]), [lambda: pack([stored(COMMIT, [text]), stored(TREE, pieces)], 2)])
+    return HostileRepository(
+        object_id(COMMIT, [text]), [lambda: pack([encode_object(COMMIT, [text]), encode_object(TREE, pieces)], 2)]
+    )
 
 
-def _large_commit() -> Hostile:
-    return Hostile("1" * 40, [lambda: pack([stored(COMMIT, [bytes(_MEGABYTE)] * 1024)], 1)])
+def _large_commit() -> HostileRepository:
+    return HostileRepository("1" * 40, [lambda: pack([encode_object(COMMIT, [bytes(_MEGABYTE)] * 1024)], 1)])
 
 
-def _inflating(copies: int, times: int) -> Hostile:
+def _inflating(copies: int, times: int) -> HostileRepository:
     """Deltas of a file of 15 MB that repeat it."""
     base = [bytes(15 << 20)]
     file = object_id(BLOB, base)
     large = object_id(BLOB, base * copies)
     made = [delta(file, 15 << 20, copies - number % 2) for number in range(times)]
-    entries = [stored(BLOB, base), *([each] for each in made)]
-    return lazy(large, lambda: pack(entries, len(entries)))
+    entries = [encode_object(BLOB, base), *([each] for each in made)]
+    return build_lazy_repository(large, lambda: pack(entries, len(entries)))
 
 
-_ATTACKS: Sequence[tuple[str, Callable[[], Hostile], int]] = (
+_ATTACKS: Sequence[tuple[str, Callable[[], HostileRepository], int]] = (
     ("a file of 1 GB of zeros", _zeros, 1),
     ("a file of 1 GB that cannot be packed", _noise, 1),
     ("references without end", _references, 1),
@@ -243,7 +245,7 @@ def measure() -> Iterator[str]:
     """A line for each attack."""
     yield f"{'a hostile git server':40} {'sent':>8} {'we':>7} {'a child':>8} {'all':>7} {'disk':>7} {'s':>6}"
     for name, make, at_once in _ATTACKS:
-        cost = asyncio.run(_attacked(make(), at_once))
+        cost = asyncio.run(_attack(make(), at_once))
         figures = [cost.sent, cost.own, cost.one_child, cost.children, cost.disk]
         sent, own, child, children, disk = (each / 1e6 for each in figures)
         yield (

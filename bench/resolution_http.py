@@ -15,8 +15,8 @@ from pathlib import Path
 
 import aiohttp
 from aiohttp import web
-from tests.network.stands import guarded, site
-from tests.resolution.fetching import TASK, QuickClock, engine_of
+from tests.network.http_servers import build_guarded_http, serve_site
+from tests.resolution.http_resolution import TASK, QuickClock, build_engine
 
 from konverge.resolution import Reference
 from konverge.resolution.engine import Requester
@@ -28,29 +28,29 @@ _HUGE = 1 << 30
 
 def measure() -> Iterator[str]:
     """Run it."""
-    yield from asyncio.run(_measured())
+    yield from asyncio.run(_measure_http())
 
 
-async def _measured() -> list[str]:
-    async with site(_serve) as url:
-        engine, http = engine_of(HttpResolver(), QuickClock()), guarded()
+async def _measure_http() -> list[str]:
+    async with serve_site(_serve) as url:
+        engine, http = build_engine(HttpResolver(), QuickClock()), build_guarded_http()
 
-        async def resolved() -> None:
+        async def resolve_definition() -> None:
             # The cache keeps nothing here: a URL without a digest may be another definition by now.
             await engine.resolve(Reference("http", {"url": url}), Requester("web"))
 
-        async def got() -> None:
+        async def get_body() -> None:
             await http.get(url, max_bytes=1 << 20)
 
         async def bare() -> None:
             async with aiohttp.ClientSession() as session, session.get(url) as answer:
                 await answer.read()
 
-        by_engine, by_client, peer = await _in_turns(resolved, got, bare)
+        by_engine, by_client, peer = await _in_turns(resolve_definition, get_body, bare)
         before = most = resident_bytes()
         started = time.perf_counter()
         async with http.stream(f"{url}/huge", max_bytes=_HUGE) as found:
-            async for _ in found.chunks():
+            async for _ in found.iter_chunks():
                 most = max(most, resident_bytes())
         seconds = time.perf_counter() - started
     return [

@@ -17,12 +17,12 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 
 import aiohttp
-from tests.resolution.bundles.samples import BUNDLE, MANIFEST, WEB, Puller, digest_of
+from tests.resolution.bundles.sample_images import BUNDLE, MANIFEST, WEB, BundleHarness, digest_of
 from tests.resolution.servers.docker_registry import DockerRegistry, docker_registry
 
-from konverge.network.bounds import Bounds
+from konverge.network.concurrency import ConcurrencyLimiter
 from konverge.resolution import Reference
-from konverge.resolution.cache import CacheMode
+from konverge.resolution.content_cache import CacheMode
 from konverge.resolution.engine import EngineOptions
 
 _SECONDS = 3.0
@@ -31,7 +31,7 @@ _AT_ONCE = (1, 8, 64)
 Ask = Callable[[], Awaitable[object]]
 
 
-async def _measured(ask: Ask, at_once: int) -> tuple[float, float, float]:
+async def _measure_registry(ask: Ask, at_once: int) -> tuple[float, float, float]:
     """Resolutions a second, and their median and 99th percentile in milliseconds."""
     took: list[float] = []
     end = time.perf_counter() + _SECONDS
@@ -52,7 +52,7 @@ async def _measured(ask: Ask, at_once: int) -> tuple[float, float, float]:
 def _engine(registry: DockerRegistry, tail: str) -> Ask:
     options = EngineOptions(cache_mode=CacheMode.NEVER)
     # The same reference asked for at once would be one fetch: each is of another tenant.
-    engine = Puller(registry.name).engine(options=options, bounds=Bounds(per_server=64, in_all=64))
+    engine = BundleHarness(registry.name).engine(options=options, bounds=ConcurrencyLimiter(per_server=64, total=64))
     asked = 0
 
     async def ask() -> None:
@@ -88,7 +88,7 @@ async def _rows(registry: DockerRegistry) -> list[str]:
                 ("by digest", _engine(registry, f"@{digest_of(BUNDLE[0])}")),
                 ("by tag", _engine(registry, ":1")),
             ):
-                rate, median, slowest = await _measured(ask, at_once)
+                rate, median, slowest = await _measure_registry(ask, at_once)
                 floor = floor or rate
                 rows.append(
                     f"bundles, {at_once} at once, {what}: {rate:,.0f}/s, {rate / floor:.2f} of the floor, "

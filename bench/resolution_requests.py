@@ -22,11 +22,20 @@ from konverge.clock import SeededEntropy, SystemClock
 from konverge.crd import crd_manifest
 from konverge.kube import Object, ObjectKey, find_condition
 from konverge.localcluster import LocalCluster
-from konverge.resolution import Digest, Fetch, Parameter, Parameters, Resolved, Services, Setting, Source
+from konverge.resolution import (
+    Digest,
+    FetchRequest,
+    Parameter,
+    Parameters,
+    Provenance,
+    ResolvedContent,
+    Services,
+    Setting,
+)
 from konverge.resolution.engine import Requester
-from konverge.resolution.policy import Admission
-from konverge.resolution.requests import REQUEST, ResolutionPolicy, ResolutionRequest, resolution_operator
-from konverge.testing.waiting import eventually
+from konverge.resolution.policy import PolicyDecision
+from konverge.resolution.requests import REQUEST, ResolutionPolicy, ResolutionRequest, build_resolution_operator
+from konverge.testing.polling import eventually
 
 _REQUESTS = 1_000
 _REFERENCES = 100
@@ -56,14 +65,14 @@ class _Catalog:
     def is_pinned(self, params: Parameters) -> bool:
         return True
 
-    async def pin(self, fetch: Fetch) -> Parameters | None:
+    async def pin(self, fetch: FetchRequest) -> Parameters | None:
         return None
 
-    async def resolve(self, fetch: Fetch) -> Resolved:
+    async def resolve(self, fetch: FetchRequest) -> ResolvedContent:
         self.fetches += 1
         url = str(fetch.params["url"])
         await asyncio.sleep(3600 if "hangs" in url else _REMOTE_SECONDS)
-        return Resolved(_CONTENT, Source(url, {"sha256": Digest.of(_CONTENT).hex}))
+        return ResolvedContent(_CONTENT, Provenance(url, {"sha256": Digest.of(_CONTENT).hex}))
 
 
 def _request(name: str, url: str) -> Object:
@@ -75,7 +84,7 @@ def _request(name: str, url: str) -> Object:
     }
 
 
-class _Ended:
+class _EndedRequests:
     """Knows which requests have ended, by one watch of all."""
 
     def __init__(self, client: Client) -> None:
@@ -104,7 +113,7 @@ class _Ended:
 
 
 @dataclass(frozen=True)
-class Figures:
+class RequestMeasurements:
     """What was measured; seconds where nothing else is said.
 
     Args:
@@ -126,15 +135,15 @@ class Figures:
     good: float
 
 
-async def _measure() -> Figures:
+async def _measure() -> RequestMeasurements:
     clock, entropy = SystemClock(), SeededEntropy()
     catalog = _Catalog()
     nothing: Any = None
 
-    def services(requester: Requester, admission: Admission) -> Services:
+    def services(requester: Requester, admission: PolicyDecision) -> Services:
         return Services(http=nothing, secrets=nothing, workspaces=nothing, clock=clock)
 
-    operator = resolution_operator([catalog], home=_NAMESPACE, services_for=services)
+    operator = build_resolution_operator([catalog], home=_NAMESPACE, services_for=services)
     async with LocalCluster(clock=clock, entropy=entropy) as cluster:
         client = Client(cluster.transport(), user_agent="bench")
         for cls in (ResolutionRequest, ResolutionPolicy):
@@ -147,7 +156,7 @@ async def _measure() -> Figures:
         await eventually(is_served, clock=clock)
         own = Client(cluster.transport(), user_agent=_AGENT)
         running = asyncio.create_task(operator.run(own))
-        ended = _Ended(client)
+        ended = _EndedRequests(client)
 
         def writes() -> int:
             return sum(
@@ -186,18 +195,18 @@ async def _measure() -> Figures:
             assert hung["status"]["conditions"][0]["status"] == "Unknown"
         running.cancel()
         await asyncio.wait([running])
-    return Figures(fetches, each, seconds, created, statistics.median(took), quantiles[-1], good)
+    return RequestMeasurements(fetches, each, seconds, created, statistics.median(took), quantiles[-1], good)
 
 
 @cache
-def figures() -> Figures:
+def measure_once() -> RequestMeasurements:
     """Run it, once in a process: `bench.resolution` tells of the same figures."""
     return asyncio.run(asyncio.wait_for(_measure(), _AT_MOST_SECONDS))
 
 
 def measure() -> Iterator[str]:
     """Run it; a line for each figure."""
-    found = figures()
+    found = measure_once()
     yield (
         f"{_REQUESTS} requests for {_REFERENCES} definitions: {found.fetches} fetches, {found.writes:.2f} writes a "
         f"request (goals: <= 100, <= 3), {found.seconds:.2f} s, of which {found.created:.2f} s to create them"

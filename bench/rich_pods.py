@@ -47,7 +47,7 @@ def rich_pod(number: int, resource_version: str, *, settings: int = 4) -> bytes:
                 "blockOwnerDeletion": True,
             }
         ],
-        "managedFields": _managed_fields(owner_uid, settings),
+        "managedFields": _build_managed_fields(owner_uid, settings),
     }
     return msgspec.json.encode(
         {
@@ -140,7 +140,7 @@ def _fields(*names: str) -> dict[str, Any]:
     return {f"f:{name}": {} for name in names}
 
 
-def _managed_fields(owner_uid: str, settings: int) -> list[dict[str, Any]]:
+def _build_managed_fields(owner_uid: str, settings: int) -> list[dict[str, Any]]:
     env = {f'k:{{"name":"SETTING_{index}"}}': {".": {}, **_fields("name", "value")} for index in range(settings)}
     port = {".": {}, **_fields("containerPort", "protocol")}
     container = {

@@ -1,7 +1,8 @@
 """An operator for ten minutes behind a connection that keeps failing: ``python -m bench.soak --minutes 10``.
 
 A hundred beds with three children each on a real control plane; the operator, in a process of its own, reaches it
-through `bench.faults`: watches dropped every 2 s, a 410 for each collection every 10 s, and, unless ``--gentle``, some
+through `bench.fault_proxy`: watches dropped every 2 s, a 410 for each collection every 10 s, and, unless ``--gentle``,
+some
 requests answered 429 and 503 and some writes cut off before and after the server has acted. Meanwhile somebody edits
 beds, deletes and defaces their children, adds beds and removes some.
 
@@ -23,21 +24,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.faults import FaultProxy, Faults
-from bench.garden import BED, CHILD_KINDS, CONFIG_MAP, Bed, children, is_ready, new_bed
-from bench.replica import Held, Replica
+from bench.fault_proxy import FaultProxy, FaultRates
+from bench.replica import ProcessUsage, Replica
+from bench.sample_operator import BED, CHILD_KINDS, CONFIG_MAP, Bed, children, is_ready, new_bed
 from konverge.client import Client
 from konverge.client.connect import connect
 from konverge.crd import crd_manifest
 from konverge.errors import KonvergeError, NotFoundError
 from konverge.kube import GroupVersionKind, ObjectKey
+from konverge.testing.audit_requests import AuditedRequest, read_audit_log
 from konverge.testing.controlplane import RealCluster
-from konverge.testing.requests import Request, read_audit_log
 
 __all__ = ["Soak", "SoakReport", "soak"]
 
-GENTLE = Faults(drop_watches_seconds=2.0, expire_watches_seconds=10.0)
-ROUGH = Faults(drop_watches_seconds=2.0, expire_watches_seconds=10.0, busy_every=100, cut_every=50)
+GENTLE = FaultRates(drop_watches_seconds=2.0, expire_watches_seconds=10.0)
+ROUGH = FaultRates(drop_watches_seconds=2.0, expire_watches_seconds=10.0, busy_every=100, cut_every=50)
 
 _SETTLE_SECONDS = 120.0
 _QUIET_SECONDS = 3.0
@@ -64,9 +65,9 @@ class SoakReport:
         samples: The resident set in megabytes, over time.
     """
 
-    before: Held | None = None
-    warm: Held | None = None
-    after: Held | None = None
+    before: ProcessUsage | None = None
+    warm: ProcessUsage | None = None
+    after: ProcessUsage | None = None
     drift: list[str] = field(default_factory=list)
     settle_seconds: float = 0.0
     settled_last: list[str] = field(default_factory=list)
@@ -79,7 +80,7 @@ class SoakReport:
     samples: list[float] = field(default_factory=list)
 
 
-class Gardeners:
+class Disruptors:
     """Somebody who works in the garden: edits, deletes, defaces, adds and removes, a little at a time.
 
     Args:
@@ -100,7 +101,7 @@ class Gardeners:
         self.edited: dict[tuple[str, int], float] = {}
         self.actions: Counter[str] = Counter()
 
-    async def plant_all(self) -> None:
+    async def create_all(self) -> None:
         """Create the first beds."""
         for name in self.names:
             await self._client.create(new_bed(name, self._namespace))
@@ -177,7 +178,7 @@ class Soak:
         folder: Path,
         *,
         owners: int,
-        faults: Faults,
+        faults: FaultRates,
         agent: str = "soaked",
         seed: int = 1,
     ) -> None:
@@ -187,37 +188,37 @@ class Soak:
         self._folder = folder
         self._faults = faults
         self._agent = agent
-        self._gardeners = Gardeners(client, namespace, owners, seed)
+        self._gardeners = Disruptors(client, namespace, owners, seed)
         self.report = SoakReport()
 
     async def run(self, seconds: float, *, actions_per_second: float = 3.0) -> SoakReport:
         """Churn for so long, settle, compare."""
         report, start = self.report, self._cluster.audit_log.stat().st_size
         await install(self._client)
-        await self._gardeners.plant_all()
+        await self._gardeners.create_all()
         async with FaultProxy(self._cluster.kubeconfig) as proxy:
             kubeconfig = proxy.write_kubeconfig(self._folder / "kubeconfig")
             log = self._folder / f"{self._agent}.log"
             async with Replica(kubeconfig, self._namespace, log, operator=self._agent) as replica, self._following():
-                await self._until_settled(replica)
-                report.before = await self._rest(replica)
+                await self._wait_until_steady(replica)
+                report.before = await self._wait_until_idle(replica)
                 proxy.faults = self._faults
                 sampling = asyncio.create_task(self._sample(replica, min(60.0, seconds / 2)))
                 await self._gardeners.work(seconds, actions_per_second)
                 changed_at = time.monotonic()
                 report.settled_last = []
-                report.drift = await self._until_settled(replica)
+                report.drift = await self._wait_until_steady(replica)
                 report.settle_seconds = time.monotonic() - changed_at
                 sampling.cancel()
                 await asyncio.gather(sampling, return_exceptions=True)
-                proxy.faults = Faults()
-                report.after = await self._rest(replica)
+                proxy.faults = FaultRates()
+                report.after = await self._wait_until_idle(replica)
                 report.counters = await replica.metrics()
             report.failures = replica.failures()
             report.faults = proxy.done
         report.actions = self._gardeners.actions
         report.requests = Counter(
-            what_was_asked(request)
+            describe_request(request)
             for request in read_audit_log(self._cluster.audit_log, start)
             if replica.is_agent(request.user_agent)
         )
@@ -248,12 +249,12 @@ class Soak:
             with suppress(asyncio.CancelledError):
                 await following
 
-    async def _until_settled(self, replica: Replica) -> list[str]:
+    async def _wait_until_steady(self, replica: Replica) -> list[str]:
         """Wait until nothing drifts, for as long as that may take; what drifts then."""
         end = time.monotonic() + _SETTLE_SECONDS
         while True:
             found = await self.drift()
-            replica.must_live()
+            replica.check_alive()
             if not found or time.monotonic() > end:
                 return found
             self.report.settled_last = found
@@ -261,10 +262,10 @@ class Soak:
 
     async def drift(self) -> list[str]:
         """What is not as it should be."""
-        beds = {bed["metadata"]["name"]: bed for bed in await self._listed(BED)}
+        beds = {bed["metadata"]["name"]: bed for bed in await self._list_objects(BED)}
         found = [f"{name}: there, but was removed" for name in beds.keys() - self._gardeners.plants.keys()]
         for gvk in CHILD_KINDS:
-            held = {obj["metadata"]["name"]: obj for obj in await self._listed(gvk) if _is_a_childs(obj)}
+            held = {obj["metadata"]["name"]: obj for obj in await self._list_objects(gvk) if _is_a_childs(obj)}
             found += [f"{gvk.kind} {name}: its bed was removed" for name in held.keys() - beds.keys()]
             for name, plant in self._gardeners.plants.items():
                 wanted = children(name, self._namespace, plant)[gvk]
@@ -279,10 +280,10 @@ class Soak:
                 found.append(f"{name}: not Ready for its generation: {beds[name].get('status')}")
         return found
 
-    async def _listed(self, gvk: GroupVersionKind) -> Sequence[Mapping[str, Any]]:
+    async def _list_objects(self, gvk: GroupVersionKind) -> Sequence[Mapping[str, Any]]:
         return (await self._client.list(gvk, namespace=self._namespace)).items
 
-    async def _rest(self, replica: Replica) -> Held:
+    async def _wait_until_idle(self, replica: Replica) -> ProcessUsage:
         """Wait until no pass has run for a while; what is held then."""
         before, since = -1.0, time.monotonic()
         async with asyncio.timeout(_SETTLE_SECONDS):
@@ -292,12 +293,12 @@ class Soak:
                 passes = sum(metrics[name] for name in ("controller_runtime_reconcile_total", "konverge_tasks"))
                 if passes != before:
                     before, since = passes, time.monotonic()
-        return await replica.held()
+        return await replica.read_usage()
 
     async def _sample(self, replica: Replica, warm_seconds: float) -> None:
         begin = time.monotonic()
         while True:
-            held = await replica.held()
+            held = await replica.read_usage()
             self.report.samples.append(held.megabytes)
             if self.report.warm is None and time.monotonic() - begin >= warm_seconds:
                 self.report.warm = held
@@ -315,7 +316,7 @@ async def install(client: Client) -> None:
             await asyncio.sleep(0.1)
 
 
-def what_was_asked(request: Request) -> str:
+def describe_request(request: AuditedRequest) -> str:
     """A request's verb, kind and, where it failed, status code."""
     parts = request.path.strip("/").split("/")
     if "namespaces" in parts:
@@ -345,7 +346,7 @@ def _differences(wanted: Any, found: Any, path: str = "") -> list[str]:
 
 
 async def soak(
-    minutes: float, owners: int, faults: Faults, actions_per_second: float, log: Path | None, seed: int
+    minutes: float, owners: int, faults: FaultRates, actions_per_second: float, log: Path | None, seed: int
 ) -> SoakReport:
     """A soak on a control plane of its own."""
     with tempfile.TemporaryDirectory(prefix="konverge-soak-") as temporary:
@@ -362,9 +363,9 @@ def _print(report: SoakReport) -> bool:
     """Print what was found; whether it is as it should be."""
     assert report.before is not None
     assert report.after is not None
-    print("done to the beds:", _counted(report.actions))
-    print("done to the operator:", _counted(report.faults))
-    print("requests (audit log):", _counted(report.requests))
+    print("done to the beds:", _format_counts(report.actions))
+    print("done to the operator:", _format_counts(report.faults))
+    print("requests (audit log):", _format_counts(report.requests))
     for name in (
         "controller_runtime_reconcile_total",
         "controller_runtime_reconcile_errors_total",
@@ -404,7 +405,7 @@ def _print(report: SoakReport) -> bool:
     return not found
 
 
-def _counted(counter: Counter[str]) -> str:
+def _format_counts(counter: Counter[str]) -> str:
     return ", ".join(f"{count} {name}" for name, count in sorted(counter.items()))
 
 

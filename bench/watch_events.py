@@ -21,8 +21,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.replaying import replaying
-from konverge.cache import CacheOptions, Informers
+from bench.replay_server import replay_server
+from konverge.cache import CacheOptions, InformerFactory
 from konverge.client import Client, ClusterConfig, HttpTransport
 from konverge.clock import SeededEntropy
 from konverge.kube import GroupVersionKind, ObjectKey
@@ -64,9 +64,9 @@ async def _konverge(address: str, sink: _Sink, options: CacheOptions) -> None:
             sink.add(new.key)
 
     transport = HttpTransport(ClusterConfig(server=address, source="the benchmark"))
-    async with Client(transport) as client, Informers(client, options={_POD: options}) as informers:
+    async with Client(transport) as client, InformerFactory(client, options={_POD: options}) as informers:
         informers.subscribe(changed)
-        await informers.started(_POD)
+        await informers.get_informer(_POD)
         await sink.done.wait()
 
 
@@ -143,7 +143,7 @@ def _figures(runs: list[tuple[float, float]]) -> _Figures:
 def measure() -> Iterator[str]:
     """Run it; lines for the table."""
     runs: dict[str, list[tuple[float, float]]] = {case: [] for case in _CASES}
-    with replaying(_PODS, rounds=_ROUNDS, settings=0) as address:
+    with replay_server(_PODS, rounds=_ROUNDS, settings=0) as address:
         for _ in range(_RUNS):
             for case, found in runs.items():
                 command = [sys.executable, "-m", "bench.watch_events", case, address]

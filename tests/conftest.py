@@ -16,8 +16,8 @@ import pytest
 from konverge.clock import SimulatedLoop
 from konverge.crd import crd_manifest
 from konverge.testing import Cluster
+from konverge.testing.cluster_servers import RealServer
 from konverge.testing.controlplane import RealCluster
-from konverge.testing.servers import RealServer
 
 pytest_plugins = ["konverge.testing.pytest_plugin", "pytester"]
 
@@ -77,7 +77,7 @@ def real_control_plane(real_control_plane: RealCluster) -> RealCluster:
 
     The garbage collector looks for new kinds twice a minute, so that they would have to wait for it.
     """
-    from tests.scenarios.samples import ClusterSample, Sample
+    from tests.scenarios.scenario_harness import ClusterSample, Sample
 
     async def install() -> None:
         async with Cluster(RealServer(real_control_plane), "kinds-of-owners") as cluster:

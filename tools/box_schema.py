@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from konverge.box.file.editor_schema import SCHEMA_FILE, editor_schema, schema_text
-from konverge.box.file.kinds import KINDS
+from konverge.box.file.box_kinds import KINDS
+from konverge.box.file.editor_schema import SCHEMA_FILE, build_editor_schema, format_schema
 from konverge.box.simulation import editor_schema as simulation
 
 __all__ = ["PAGE", "SCHEMA", "SIMULATION_SCHEMA", "page_text"]
@@ -32,25 +32,25 @@ _PARTS = (
     "BoxSpec",
     "CustomResource",
     "ResourceType",
-    "Reconcile",
-    "Normalize",
+    "ReconcileSpec",
+    "NormalizeSpec",
     "MutationRule",
     "ValidationRule",
-    "Condition",
+    "ConditionSpec",
     "TimeWindow",
-    "Cross",
+    "CrossEntry",
     "Selector",
     "ExternalCall",
     "CallAuthentication",
     "SecretKey",
-    "Retry",
+    "RetrySpec",
     "Group",
     "ForEach",
     "ObjectReference",
-    "Tls",
+    "TlsSpec",
     "ProviderSettings",
     "ProviderItem",
-    "Status",
+    "StatusSpec",
     "StatusField",
     "OnDelete",
     "DeleteGroup",
@@ -60,7 +60,7 @@ _PARTS = (
 
 def page_text() -> str:
     """The page: a table for each part, then one for each kind of resource."""
-    definitions = editor_schema()["$defs"]
+    definitions = build_editor_schema()["$defs"]
     lines = [_HEAD]
     for name in _PARTS:
         lines += [f"## {name}\n", f"{definitions[name]['description']}\n", *_table(definitions[name]), ""]
@@ -120,8 +120,8 @@ def _type(schema: dict[str, Any]) -> str:
 
 def main() -> int:
     """Write all files."""
-    SCHEMA.write_text(schema_text())
-    SIMULATION_SCHEMA.write_text(simulation.schema_text())
+    SCHEMA.write_text(format_schema())
+    SIMULATION_SCHEMA.write_text(simulation.format_schema())
     PAGE.write_text(page_text())
     return 0
 

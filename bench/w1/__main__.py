@@ -16,7 +16,15 @@ from pathlib import Path
 
 import bench
 import konverge
-from bench.w1.measuring import Cold, Fresh, Quiet, measure_flood, measure_floor, measure_operator, measure_with_events
+from bench.w1.measurements import (
+    ColdMeasurement,
+    NewOwnerMeasurement,
+    QuietMeasurement,
+    measure_flood,
+    measure_floor,
+    measure_operator,
+    measure_with_events,
+)
 
 _WIDTHS = (44, 16, 22, 12)
 _GOALS = ("<= 1.1 x floor", "<= 7", "<= 2 x floor", "<= 70 MB")
@@ -53,7 +61,13 @@ async def _run(count: int, flood: int, rounds: int, profile: Path | None) -> Non
     _fresh(await measure_flood(flood))
 
 
-def _cold(who: str, found: Cold, floor: Cold, count: int, goals: tuple[str, str, str, str] = ("", "", "", "")) -> None:
+def _cold(
+    who: str,
+    found: ColdMeasurement,
+    floor: ColdMeasurement,
+    count: int,
+    goals: tuple[str, str, str, str] = ("", "", "", ""),
+) -> None:
     requests = sum(number for verb, number in found.requests.items() if verb not in ("list", "watch"))
     ratio = f"{found.cpu_seconds / floor.cpu_seconds:.2f}"
     _row(f"{who}: to all Ready", goals[0], f"{found.seconds:.1f} s", f"{found.seconds / floor.seconds:.2f}")
@@ -63,14 +77,14 @@ def _cold(who: str, found: Cold, floor: Cold, count: int, goals: tuple[str, str,
     _row(f"{who}: peak memory", goals[3], f"{found.peak_megabytes:.0f} MB", "")
 
 
-def _quiet(what: str, found: Quiet, count: int) -> None:
+def _quiet(what: str, found: QuietMeasurement, count: int) -> None:
     _row(f"{what}: requests but lists and watches", "0", str(found.needless.total()), "")
     _verbs(found.requests, count)
     _row(f"{what}: until quiet", "", f"{found.seconds:.1f} s", "")
     _row(f"{what}: CPU, peak memory", "", f"{found.cpu_seconds:.2f} s, {found.peak_megabytes:.0f} MB", "")
 
 
-def _fresh(found: Fresh) -> None:
+def _fresh(found: NewOwnerMeasurement) -> None:
     what = f"fresh, behind {found.waiting} of {found.flood}"
     _row(f"{what}: first write", "<= 1 s", f"{found.first_write_seconds:.2f} s", "")
     _row(f"{what}: Ready", "<= 1 s", f"{found.ready_seconds:.2f} s", "")

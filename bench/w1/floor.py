@@ -19,7 +19,7 @@ import aiohttp
 import msgspec
 
 from bench.w1 import parents
-from bench.w1.starting import wait_for_go
+from bench.w1.start_signal import wait_for_go
 
 USER_AGENT = "w1-floor"
 WORKERS = 10

@@ -42,30 +42,36 @@ def new_parent(name: str, namespace: str) -> Object:
 def config(name: str, namespace: str, greeting: str) -> Object:
     """The settings."""
     data = {"GREETING": greeting, **{f"SETTING_{number}": str(number) for number in range(5)}}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _named(name, namespace), "data": data}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _build_metadata(name, namespace), "data": data}
 
 
 def secret(name: str, namespace: str) -> Object:
     """The access to a store; base64, as the server keeps it."""
     data = {"STORE_URL": "cmVkaXM6Ly9zdG9yZQ=="}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": _named(name, namespace), "type": "Opaque", "data": data}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": _build_metadata(name, namespace),
+        "type": "Opaque",
+        "data": data,
+    }
 
 
 def account(name: str, namespace: str) -> Object:
     """Whom the pods act as."""
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _named(name, namespace)}
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _build_metadata(name, namespace)}
 
 
 def service(name: str, namespace: str) -> Object:
     """How the pods are reached."""
-    metadata = _named(name, namespace)
+    metadata = _build_metadata(name, namespace)
     spec = {"selector": metadata["labels"], "ports": [{"name": "http", "port": 80, "targetPort": 8080}]}
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
 def deployment(name: str, namespace: str, image: str) -> Object:
     """The pods: none, so that what is measured is not the kubelet's work."""
-    metadata = _named(name, namespace)
+    metadata = _build_metadata(name, namespace)
     container = {
         "name": "main",
         "image": image,
@@ -87,5 +93,5 @@ def is_ready(parent: Mapping[str, Any]) -> bool:
     return any(found["type"] == "Ready" and found["status"] == "True" for found in conditions)
 
 
-def _named(name: str, namespace: str) -> Object:
+def _build_metadata(name: str, namespace: str) -> Object:
     return {"name": name, "namespace": namespace, "labels": {"app.kubernetes.io/instance": name}}

@@ -11,12 +11,12 @@ import sys
 
 from bench.w1 import parents
 from bench.w1.parents import Parent
-from bench.w1.starting import wait_for_go
+from bench.w1.start_signal import wait_for_go
 from konverge import Component, ComponentBuilder, Operator, depends_on
 from konverge.client.connect import connect
 from konverge.operator import RunOptions
 from konverge.primitives import ConfigMap, Deployment, Secret, Service
-from konverge.primitives.generic import Static
+from konverge.primitives.generic_objects import Static
 
 USER_AGENT = "w1-konverge"
 

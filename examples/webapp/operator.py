@@ -33,12 +33,15 @@ class WebApp:
 
 
 def config(app: WebApp) -> Component:
-    settings = {"metadata": named(app, "config"), "data": {"GREETING": app.spec.greeting}}
+    settings = {"metadata": build_object(app, "config"), "data": {"GREETING": app.spec.greeting}}
     return ComponentBuilder("config", condition_type="ConfigReady").with_resource(ConfigMap(settings)).build()
 
 
 def backend(app: WebApp) -> Component:
-    access = {"metadata": named(app, "backend"), "stringData": {"STORE_URL": f"redis://{app.metadata.name}-backend"}}
+    access = {
+        "metadata": build_object(app, "backend"),
+        "stringData": {"STORE_URL": f"redis://{app.metadata.name}-backend"},
+    }
     return (
         ComponentBuilder("backend", condition_type="BackendReady")
         .with_resource(Secret(access))
@@ -51,7 +54,7 @@ def backend(app: WebApp) -> Component:
 
 def frontend(app: WebApp) -> Component:
     tracing = BooleanGate(app.spec.tracing)
-    sampling = {"metadata": named(app, "tracing"), "data": {"sampler": "parentbased_always_on"}}
+    sampling = {"metadata": build_object(app, "tracing"), "data": {"sampler": "parentbased_always_on"}}
     pages = workload(app, "frontend", image=app.spec.image, replicas=app.spec.replicas)
     return (
         ComponentBuilder("frontend", condition_type="FrontendReady")
@@ -71,18 +74,18 @@ def send_traces(pods: WorkloadMutator) -> None:
     pods.ensure_container_env_var({"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://collector:4317"})
 
 
-def named(app: WebApp, part: str) -> Object:
+def build_object(app: WebApp, part: str) -> Object:
     labels = {"app.kubernetes.io/instance": app.metadata.name, "app.kubernetes.io/component": part}
     return {"name": f"{app.metadata.name}-{part}", "namespace": app.metadata.namespace, "labels": labels}
 
 
 def service(app: WebApp, part: str, port: int) -> Object:
-    metadata = named(app, part)
+    metadata = build_object(app, part)
     return {"metadata": metadata, "spec": {"selector": metadata["labels"], "ports": [{"port": port}]}}
 
 
 def workload(app: WebApp, part: str, image: str, replicas: int) -> Object:
-    metadata = named(app, part)
+    metadata = build_object(app, part)
     settings = {"configMapRef": {"name": f"{app.metadata.name}-config"}}
     pod = {"containers": [{"name": part, "image": image, "envFrom": [settings]}]}
     template = {"metadata": {"labels": metadata["labels"]}, "spec": pod}

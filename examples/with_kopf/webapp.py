@@ -25,8 +25,8 @@ from konverge import (
     depends_on,
 )
 from konverge.client import connect
-from konverge.component import AppliedMemory
-from konverge.crd import crd_manifest, decode, definition_of
+from konverge.component import AppliedCache
+from konverge.crd import crd_manifest, decode, find_definition
 from konverge.errors import NotFoundError, TerminalError
 from konverge.primitives import ConfigMap, Deployment, Service, StatefulSet
 
@@ -52,12 +52,12 @@ class WebApp:
     spec: WebAppSpec
 
 
-WEBAPP = definition_of(WebApp).gvk
-WEBAPPS = definition_of(WebApp).name
+WEBAPP = find_definition(WebApp).gvk
+WEBAPPS = find_definition(WebApp).name
 
 
 def backend(app: WebApp) -> Component:
-    settings = {"metadata": named(app, "settings"), "data": {"STORE": f"{app.metadata.name}-backend"}}
+    settings = {"metadata": build_object(app, "settings"), "data": {"STORE": f"{app.metadata.name}-backend"}}
     return (
         ComponentBuilder("backend", condition_type="BackendReady")
         .with_resource(ConfigMap(settings))
@@ -69,8 +69,8 @@ def backend(app: WebApp) -> Component:
 
 
 def frontend(app: WebApp) -> Component:
-    labels = named(app, "frontend")["labels"]
-    service = {"metadata": named(app, "frontend"), "spec": {"selector": labels, "ports": [{"port": 80}]}}
+    labels = build_object(app, "frontend")["labels"]
+    service = {"metadata": build_object(app, "frontend"), "spec": {"selector": labels, "ports": [{"port": 80}]}}
     return (
         ComponentBuilder("frontend", condition_type="FrontendReady")
         .with_prerequisite(depends_on("BackendReady"))
@@ -82,13 +82,13 @@ def frontend(app: WebApp) -> Component:
     )
 
 
-def named(app: WebApp, part: str) -> Object:
+def build_object(app: WebApp, part: str) -> Object:
     labels = {"webapp": app.metadata.name, "part": part}
     return {"name": f"{app.metadata.name}-{part}", "namespace": app.metadata.namespace, "labels": labels}
 
 
 def workload(app: WebApp, part: str, image: str, replicas: int) -> Object:
-    metadata = named(app, part)
+    metadata = build_object(app, part)
     pod = {"metadata": {"labels": metadata["labels"]}, "spec": {"containers": [{"name": part, "image": image}]}}
     spec = {"replicas": replicas, "selector": {"matchLabels": metadata["labels"]}, "template": pod}
     return {"metadata": metadata, "spec": spec}
@@ -97,7 +97,7 @@ def workload(app: WebApp, part: str, image: str, replicas: int) -> Object:
 @kopf.on.startup()
 async def open_client(memo: kopf.Memo, **_: Any) -> None:
     memo.client = connect(user_agent=USER_AGENT)
-    memo.applied = AppliedMemory()
+    memo.applied = AppliedCache()
     await memo.client.apply(crd_manifest(WebApp), field_manager=USER_AGENT)
 
 
@@ -128,7 +128,7 @@ async def run_pass(key: ObjectKey, memo: kopf.Memo) -> timedelta | None:
         return None
     if "deletionTimestamp" in owner["metadata"]:
         return None
-    ctx = ReconcileContext(client=memo.client, owner=owner, events=Events(), memory=memo.applied)
+    ctx = ReconcileContext(client=memo.client, owner=owner, events=Events(), applied_cache=memo.applied)
     async with ctx.flushing_status():
         app = decode(WebApp, owner)
         components = [backend(app), frontend(app)]
@@ -137,7 +137,7 @@ async def run_pass(key: ObjectKey, memo: kopf.Memo) -> timedelta | None:
                 await component.reconcile(ctx)
         finally:
             ctx.stage(aggregate("Ready", owner, components))
-    return ctx.wake_after
+    return ctx.requeue_after
 
 
 def as_kopf_error(error: Exception, retry: int) -> Exception:

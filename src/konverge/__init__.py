@@ -37,9 +37,9 @@ if TYPE_CHECKING:
         unowned,
     )
     from konverge.crd import (
+        CelRule,
         Metadata,
         PrintColumn,
-        Rule,
         Scale,
         class_rules,
         custom_resource,
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
         kind_of,
         labels_changed,
     )
-    from konverge.operator.webhooks import (
+    from konverge.operator.webhook_registry import (
         AdmissionRequest,
     )
     from konverge.primitives import (
@@ -88,11 +88,11 @@ if TYPE_CHECKING:
         LeaderElection,
         Sharding,
     )
-    from konverge.runtime.serving import (
-        ServingOptions,
+    from konverge.runtime.observability import (
+        ObservabilityOptions,
     )
     from konverge.runtime.webhooks import (
-        Denied,
+        AdmissionDeniedError,
         Violation,
         WebhookOptions,
     )
@@ -125,7 +125,7 @@ _HOMES = {
     "konverge.crd": (
         "Metadata",
         "PrintColumn",
-        "Rule",
+        "CelRule",
         "Scale",
         "class_rules",
         "custom_resource",
@@ -162,7 +162,7 @@ _HOMES = {
         "kind_of",
         "labels_changed",
     ),
-    "konverge.operator.webhooks": ("AdmissionRequest",),
+    "konverge.operator.webhook_registry": ("AdmissionRequest",),
     "konverge.primitives": (
         "UNBLOCKED",
         "Data",
@@ -172,9 +172,9 @@ _HOMES = {
         "LeaderElection",
         "Sharding",
     ),
-    "konverge.runtime.serving": ("ServingOptions",),
+    "konverge.runtime.observability": ("ObservabilityOptions",),
     "konverge.runtime.webhooks": (
-        "Denied",
+        "AdmissionDeniedError",
         "Violation",
         "WebhookOptions",
     ),
@@ -184,15 +184,16 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "MET",
     "UNBLOCKED",
+    "AdmissionDeniedError",
     "AdmissionRequest",
     "BooleanGate",
     "CacheOptions",
+    "CelRule",
     "Change",
     "Component",
     "ComponentBuilder",
     "Condition",
     "Data",
-    "Denied",
     "Gate",
     "GroupVersionKind",
     "KonvergeError",
@@ -202,6 +203,7 @@ __all__ = [
     "NotFoundError",
     "Object",
     "ObjectKey",
+    "ObservabilityOptions",
     "Operator",
     "Option",
     "OwnerContext",
@@ -209,10 +211,8 @@ __all__ = [
     "PrintColumn",
     "ReconcileContext",
     "Result",
-    "Rule",
     "RunOptions",
     "Scale",
-    "ServingOptions",
     "Sharding",
     "TerminalError",
     "VersionGate",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from konverge.cli import main
+from konverge.cli import run_program
 
 if __name__ == "__main__":
-    main()
+    run_program()

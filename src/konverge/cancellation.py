@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-__all__ = ["to_its_end"]
+__all__ = ["await_shielded"]
 
 T = TypeVar("T")
 
 
-async def to_its_end(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
+async def await_shielded(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
     """Wait until it has ended, also while being cancelled; that is raised afterwards.
 
     Args:

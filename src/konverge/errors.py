@@ -22,6 +22,7 @@ __all__ = [
     "DecodeError",
     "ExpiredError",
     "ForbiddenError",
+    "FunctionInterrupt",
     "FunctionTimeoutError",
     "InvalidError",
     "KindNotServedError",
@@ -32,7 +33,6 @@ __all__ = [
     "NotConnectedError",
     "NotExtractedError",
     "NotFoundError",
-    "OverTime",
     "ReconcileError",
     "ServerError",
     "StartError",
@@ -44,7 +44,7 @@ __all__ = [
 
 
 _MAX_RETRY_AFTER_SECONDS = 600.0
-_LONGEST_TEXT = 10_000
+_MAX_TEXT_LENGTH = 10_000
 
 
 class KonvergeError(Exception):
@@ -56,14 +56,14 @@ class BuildError(KonvergeError):
 
     Args:
         subject: What was being built, for example ``component "frontend"``.
-        mistakes: One sentence each, in the order in which they were made.
+        errors: One sentence each, in the order in which they were made.
     """
 
-    def __init__(self, subject: str, mistakes: Sequence[str]) -> None:
+    def __init__(self, subject: str, errors: Sequence[str]) -> None:
         self.subject = subject
-        self.mistakes = tuple(mistakes)
-        count = len(self.mistakes)
-        lines = "".join(f"\n  - {mistake}" for mistake in self.mistakes)
+        self.errors = tuple(errors)
+        count = len(self.errors)
+        lines = "".join(f"\n  - {mistake}" for mistake in self.errors)
         super().__init__(f"{subject} cannot be built: {count} mistake{'s' if count != 1 else ''}{lines}")
 
 
@@ -99,7 +99,7 @@ class NotExtractedError(KonvergeError):
         )
 
 
-class OverTime(BaseException):
+class FunctionInterrupt(BaseException):
     """Raised from outside in an author's function that does not return; becomes a `KonvergeError` where it was called.
 
     Not an ``Exception``, so that a function that tries something again and again after any failure ends all the same.
@@ -346,7 +346,7 @@ class ServerError(ApiError):
     default_code = 500
 
 
-def describe(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """What an error says to a person: konverge's own speak for themselves, any other shows its type as well.
 
     The text of a ``KeyError`` is only the key, that of a failed ``assert`` nothing at all. It never raises, and of a
@@ -356,22 +356,22 @@ def describe(error: BaseException) -> str:
         text = str(error)
     except Exception:  # noqa: BLE001  # an author's class may have any __str__
         text = "its text cannot be read"
-    if len(text) > _LONGEST_TEXT:
-        text = f"{text[:_LONGEST_TEXT]}…"
+    if len(text) > _MAX_TEXT_LENGTH:
+        text = f"{text[:_MAX_TEXT_LENGTH]}…"
     text = text.encode(errors="replace").decode()  # half a character cannot be sent, nor written to a log
     if isinstance(error, KonvergeError) and text:
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def describe_with_request(error: KonvergeError) -> str:
+def format_error_with_request(error: KonvergeError) -> str:
     """Describe an error, with the request that the server refused where it comes from one."""
-    refusal = next((cause for cause in causes_of(error) if isinstance(cause, ApiError) and cause.request), None)
-    text = describe(error)
+    refusal = next((cause for cause in iter_causes(error) if isinstance(cause, ApiError) and cause.request), None)
+    text = format_error(error)
     return text if refusal is None else f"{refusal.request} was answered with HTTP {refusal.code}: {text}"
 
 
-def causes_of(error: BaseException) -> Iterator[BaseException]:
+def iter_causes(error: BaseException) -> Iterator[BaseException]:
     """The error and what it was raised from, each once: an author's code may raise an error from itself."""
     seen: set[int] = set()
     found: BaseException | None = error

@@ -1,3 +1,3 @@
 import pytest
 
-pytest.register_assert_rewrite("tests.apply.twin")
+pytest.register_assert_rewrite("tests.apply.server_comparison")

@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from konverge.apply import Schema, custom_resource_schema
+from konverge.apply import Schema, build_custom_resource_schema
 from konverge.clock import SystemClock, SystemEntropy
 from konverge.errors import ApiError
 from konverge.testing.controlplane import RealCluster
-from tests.apply.twin import Twin
+from tests.apply.server_comparison import ServerComparison
 from tests.apply.widgets import WIDGET_SCHEMA, WIDGETS
 
 _DEADLINE_SECONDS = 30
 
 
-class Server:
+class ComparisonServer:
     """The real API server, and a namespace on it."""
 
     def __init__(self, url: str, token: str, namespace: str) -> None:
@@ -23,7 +23,7 @@ class Server:
         self._token = token
         self.namespace = namespace
 
-    def twin(self, group_version: str, plural: str, schema: Schema | None = None) -> Twin:
+    def new_comparison(self, group_version: str, plural: str, schema: Schema | None = None) -> ServerComparison:
         """An object of the namespace that does not exist yet.
 
         Args:
@@ -33,27 +33,27 @@ class Server:
         """
         name = f"t-{SystemEntropy().name_suffix(8)}"
         path = f"/{group_version}/namespaces/{self.namespace}/{plural}/{name}"
-        return Twin(self._url, self._token, path, schema)
+        return ServerComparison(self._url, self._token, path, schema)
 
-    def anywhere(self, path: str) -> Twin:
+    def compare_path(self, path: str) -> ServerComparison:
         """One object by its whole path."""
-        return Twin(self._url, self._token, path)
+        return ServerComparison(self._url, self._token, path)
 
 
 @pytest.fixture(scope="session")
-def server(real_control_plane: RealCluster) -> Server:
+def server(real_control_plane: RealCluster) -> ComparisonServer:
     """The server with a namespace for these tests and the definition of widgets, which it serves."""
     kubeconfig = json.loads(Path(real_control_plane.kubeconfig).read_text())
     token: str = kubeconfig["users"][0]["user"]["token"]
-    made = Server(real_control_plane.url, token, f"apply-{SystemEntropy().name_suffix(8)}")
-    root = made.anywhere("")
+    made = ComparisonServer(real_control_plane.url, token, f"apply-{SystemEntropy().name_suffix(8)}")
+    root = made.compare_path("")
     root.request("POST", "/api/v1/namespaces", {"metadata": {"name": made.namespace}})
     root.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", WIDGETS)
     _wait_until_served(root, made.namespace)
     return made
 
 
-def _wait_until_served(root: Twin, namespace: str) -> None:
+def _wait_until_served(root: ServerComparison, namespace: str) -> None:
     probe = f"/apis/apply.konverge.test/v1/namespaces/{namespace}/widgets/probe"
     body = {"apiVersion": "apply.konverge.test/v1", "kind": "Widget", "metadata": {"name": "probe"}, "spec": {}}
     deadline = SystemClock().monotonic() + _DEADLINE_SECONDS
@@ -68,30 +68,30 @@ def _wait_until_served(root: Twin, namespace: str) -> None:
 
 
 @pytest.fixture
-def widgets(server: Server) -> Twin:
-    return server.twin("apis/apply.konverge.test/v1", "widgets", custom_resource_schema(WIDGET_SCHEMA))
+def widgets(server: ComparisonServer) -> ServerComparison:
+    return server.new_comparison("apis/apply.konverge.test/v1", "widgets", build_custom_resource_schema(WIDGET_SCHEMA))
 
 
 @pytest.fixture
-def deployments(server: Server) -> Twin:
-    return server.twin("apis/apps/v1", "deployments")
+def deployments(server: ComparisonServer) -> ServerComparison:
+    return server.new_comparison("apis/apps/v1", "deployments")
 
 
 @pytest.fixture
-def stateful_sets(server: Server) -> Twin:
-    return server.twin("apis/apps/v1", "statefulsets")
+def stateful_sets(server: ComparisonServer) -> ServerComparison:
+    return server.new_comparison("apis/apps/v1", "statefulsets")
 
 
 @pytest.fixture
-def services(server: Server) -> Twin:
-    return server.twin("api/v1", "services")
+def services(server: ComparisonServer) -> ServerComparison:
+    return server.new_comparison("api/v1", "services")
 
 
 @pytest.fixture
-def config_maps(server: Server) -> Twin:
-    return server.twin("api/v1", "configmaps")
+def config_maps(server: ComparisonServer) -> ServerComparison:
+    return server.new_comparison("api/v1", "configmaps")
 
 
 @pytest.fixture
-def secrets(server: Server) -> Twin:
-    return server.twin("api/v1", "secrets")
+def secrets(server: ComparisonServer) -> ServerComparison:
+    return server.new_comparison("api/v1", "secrets")

@@ -14,14 +14,14 @@ _TEXT = Path(__file__).with_name("rich_objects.yaml").read_text()
 
 
 @cache
-def _all(namespace: str) -> dict[str, Object]:
+def _load_all(namespace: str) -> dict[str, Object]:
     objects: list[Object] = list(yaml.safe_load_all(_TEXT.replace("NAMESPACE", namespace)))
     return {f"{each['apiVersion']}/{each['kind']}": each for each in objects}
 
 
-NAMES = list(_all(""))
+NAMES = list(_load_all(""))
 
 
-def rich(name: str, namespace: str = "default") -> Object:
+def load_rich_object(name: str, namespace: str = "default") -> Object:
     """One object, by apiVersion and kind, for a namespace."""
-    return copy.deepcopy(_all(namespace)[name])
+    return copy.deepcopy(_load_all(namespace)[name])

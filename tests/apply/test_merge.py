@@ -10,33 +10,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from konverge.apply import (
-    ApplyConflict,
+    ApplyConflictError,
     FieldSet,
-    builtin_schema,
-    custom_resource_schema,
-    differences,
+    build_custom_resource_schema,
+    find_builtin_schema,
+    find_drift,
     server_side_apply,
     track_update,
 )
-from konverge.apply.managers import decode
+from konverge.apply.managed_fields import decode_managed_fields
 from konverge.errors import BadRequestError, ServerError
 from konverge.kube import GroupVersionKind, Object
-from tests.apply.strategies import widgets
+from tests.apply.widget_strategies import widgets
 from tests.apply.widgets import WIDGET_SCHEMA
 
-SCHEMA = custom_resource_schema(WIDGET_SCHEMA)
+SCHEMA = build_custom_resource_schema(WIDGET_SCHEMA)
 START = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = START + timedelta(seconds=5)
 
 managers = st.sampled_from(["one", "two", "three"])
 
 
-def applied(live: Object | None, wanted: Object, manager: str, *, force: bool = True, now: datetime = START) -> Object:
+def apply_to_object(
+    live: Object | None, wanted: Object, manager: str, *, force: bool = True, now: datetime = START
+) -> Object:
     return server_side_apply(live, wanted, SCHEMA, manager=manager, force=force, now=now)
 
 
-def owned(obj: Object, manager: str) -> FieldSet:
-    found = [entry.fields for who, entry in decode(obj["metadata"].get("managedFields")).items() if who.name == manager]
+def get_owned_fields(obj: Object, manager: str) -> FieldSet:
+    found = [
+        entry.fields
+        for who, entry in decode_managed_fields(obj["metadata"].get("managedFields")).items()
+        if who.name == manager
+    ]
     return found[0] if found else FieldSet()
 
 
@@ -51,28 +57,28 @@ def timeless(obj: Object | None) -> Any:
     return {**obj, "metadata": {**obj["metadata"], "managedFields": told}}
 
 
-def settled(live: Object | None, wanted: Object, manager: str) -> Object:
+def apply_twice(live: Object | None, wanted: Object, manager: str) -> Object:
     """Twice: an empty list that replaces items of ours only shows up the second time, as on the real server."""
-    return applied(applied(live, wanted, manager), wanted, manager)
+    return apply_to_object(apply_to_object(live, wanted, manager), wanted, manager)
 
 
 @given(st.lists(st.tuples(managers, widgets), min_size=1, max_size=4))
 def test_applying_the_same_again_changes_nothing(history: list[tuple[str, Object]]) -> None:
     live: Object | None = None
     for manager, wanted in history:
-        live = settled(live, wanted, manager)
+        live = apply_twice(live, wanted, manager)
     manager, wanted = history[-1]
-    assert timeless(applied(live, wanted, manager, now=LATER)) == timeless(live)
+    assert timeless(apply_to_object(live, wanted, manager, now=LATER)) == timeless(live)
 
 
 @given(st.lists(st.tuples(managers, widgets), min_size=1, max_size=4))
 def test_after_an_apply_there_is_no_difference(history: list[tuple[str, Object]]) -> None:
     live: Object | None = None
     for manager, wanted in history:
-        live = settled(live, wanted, manager)
+        live = apply_twice(live, wanted, manager)
     manager, wanted = history[-1]
     assert live is not None
-    assert differences(wanted, live, manager, SCHEMA) == ()
+    assert find_drift(wanted, live, manager, SCHEMA) == ()
 
 
 @given(st.lists(st.tuples(managers, widgets), min_size=1, max_size=3), widgets, managers)
@@ -81,48 +87,48 @@ def test_no_difference_means_that_an_apply_changes_nothing(
 ) -> None:
     live: Object | None = None
     for earlier, each in history:
-        live = settled(live, each, earlier)
+        live = apply_twice(live, each, earlier)
     assert live is not None
-    is_proven = differences(wanted, live, manager, SCHEMA) == ()
-    assert not is_proven or timeless(applied(live, wanted, manager, now=LATER)) == timeless(live)
+    is_proven = find_drift(wanted, live, manager, SCHEMA) == ()
+    assert not is_proven or timeless(apply_to_object(live, wanted, manager, now=LATER)) == timeless(live)
 
 
 @given(widgets, widgets)
 def test_giving_everything_up_removes_only_what_nobody_else_owns(mine: Object, others: Object) -> None:
-    alone = settled(None, others, "two")
-    shared = settled(alone, mine, "one")
-    left = settled(shared, {**mine, "metadata": {"name": "w"}, "spec": {}}, "one")
+    alone = apply_twice(None, others, "two")
+    shared = apply_twice(alone, mine, "one")
+    left = apply_twice(shared, {**mine, "metadata": {"name": "w"}, "spec": {}}, "one")
     spec = FieldSet.of([("f:spec",)])  # Owned by who applies it empty, and a new one once it has been emptied.
-    assert not owned(left, "one") - spec
-    assert owned(left, "two") - spec == owned(shared, "two") - spec
+    assert not get_owned_fields(left, "one") - spec
+    assert get_owned_fields(left, "two") - spec == get_owned_fields(shared, "two") - spec
 
 
 @given(st.lists(st.tuples(managers, widgets), min_size=1, max_size=4))
 def test_by_force_everything_applied_is_owned(history: list[tuple[str, Object]]) -> None:
     live: Object | None = None
     for manager, wanted in history:
-        live = applied(live, wanted, manager)
+        live = apply_to_object(live, wanted, manager)
     manager, wanted = history[-1]
-    assert owned(live or {}, manager) == owned(applied(None, wanted, manager), manager)
+    assert get_owned_fields(live or {}, manager) == get_owned_fields(apply_to_object(None, wanted, manager), manager)
 
 
 @given(widgets, widgets, managers)
 def test_no_write_changes_what_it_is_given(before: Object, wanted: Object, manager: str) -> None:
-    live = applied(None, before, "one")
+    live = apply_to_object(None, before, "one")
     given_live, given_wanted = copy.deepcopy(live), copy.deepcopy(wanted)
-    applied(live, wanted, manager)
+    apply_to_object(live, wanted, manager)
     track_update(live, wanted, SCHEMA, manager=manager, now=START)
     assert (live, wanted) == (given_live, given_wanted)
 
 
 @given(widgets, widgets)
 def test_an_update_owns_exactly_what_it_changed(before: Object, after: Object) -> None:
-    live = applied(None, before, "one")
+    live = apply_to_object(None, before, "one")
     new = {**after, "metadata": {**after["metadata"], "managedFields": live["metadata"].get("managedFields", [{}])}}
     stored = track_update(live, new, SCHEMA, manager="updater", now=LATER)
     again = track_update(stored, stored, SCHEMA, manager="updater", now=LATER + timedelta(seconds=1))
     assert again == stored
-    assert not owned(stored, "updater") & owned(stored, "one")
+    assert not get_owned_fields(stored, "updater") & get_owned_fields(stored, "one")
 
 
 def deployment(**spec: Any) -> Object:
@@ -130,10 +136,10 @@ def deployment(**spec: Any) -> Object:
 
 
 def test_a_conflict_is_told_in_the_servers_words() -> None:
-    schema = builtin_schema(GroupVersionKind("apps", "v1", "Deployment"))
+    schema = find_builtin_schema(GroupVersionKind("apps", "v1", "Deployment"))
     assert schema is not None
     live = server_side_apply(None, deployment(replicas=1), schema, manager="one", force=False, now=START)
-    with pytest.raises(ApplyConflict) as caught:
+    with pytest.raises(ApplyConflictError) as caught:
         server_side_apply(live, deployment(replicas=2), schema, manager="two", force=False, now=START)
     assert caught.value.message == 'Apply failed with 1 conflict: conflict with "one": .spec.replicas'
     assert caught.value.conflicts == (('"one"', ".spec.replicas"),)
@@ -142,39 +148,39 @@ def test_a_conflict_is_told_in_the_servers_words() -> None:
 
 
 def test_a_change_has_its_time_and_nothing_else_does() -> None:
-    first = applied(None, {**_widget(), "spec": {"text": "a"}}, "one", now=START)
-    second = applied(first, {**_widget(), "spec": {"size": 2}}, "two", now=LATER)
+    first = apply_to_object(None, {**_widget(), "spec": {"text": "a"}}, "one", now=START)
+    second = apply_to_object(first, {**_widget(), "spec": {"size": 2}}, "two", now=LATER)
     times = {entry["manager"]: entry["time"] for entry in second["metadata"]["managedFields"]}
     assert times == {"one": "2026-01-01T00:00:00Z", "two": "2026-01-01T00:00:05Z"}
 
 
 def test_who_applies_what_is_there_already_has_an_entry_without_time() -> None:
-    first = applied(None, {**_widget(), "spec": {"text": "a"}}, "one")
-    second = applied(first, {**_widget(), "spec": {"text": "a"}}, "two")
+    first = apply_to_object(None, {**_widget(), "spec": {"text": "a"}}, "one")
+    second = apply_to_object(first, {**_widget(), "spec": {"text": "a"}}, "two")
     assert ["time" in entry for entry in second["metadata"]["managedFields"]] == [False, True]
 
 
 def test_a_nameless_manager_is_called_unknown() -> None:
-    stored = applied(None, {**_widget(), "spec": {"text": "a"}}, "")
+    stored = apply_to_object(None, {**_widget(), "spec": {"text": "a"}}, "")
     assert stored["metadata"]["managedFields"][0]["manager"] == "unknown"
 
 
 def test_managed_fields_that_cannot_be_read_count_as_none() -> None:
     live = {**_widget(), "spec": {"text": "a"}}
     live["metadata"] = {"name": "w", "managedFields": [{"operation": "Guess"}]}
-    stored = applied(live, {**_widget(), "spec": {"size": 2}}, "one")
+    stored = apply_to_object(live, {**_widget(), "spec": {"size": 2}}, "one")
     assert {entry["manager"] for entry in stored["metadata"]["managedFields"]} == {"before-first-apply", "one"}
 
 
 def test_managed_fields_cannot_be_applied() -> None:
     wanted = {**_widget(), "metadata": {"name": "w", "managedFields": []}}
     with pytest.raises(BadRequestError, match=r"metadata\.managedFields must be nil"):
-        applied(None, wanted, "one")
+        apply_to_object(None, wanted, "one")
 
 
 def test_a_refused_value_is_not_told() -> None:
     with pytest.raises(ServerError, match=r"\.spec\.text: expected string, got number") as caught:
-        applied(None, {**_widget(), "spec": {"text": 12345}}, "one")
+        apply_to_object(None, {**_widget(), "spec": {"text": 12345}}, "one")
     assert "12345" not in caught.value.message
 
 
@@ -197,7 +203,7 @@ def test_a_refused_value_is_not_told() -> None:
 )
 def test_what_does_not_fit_the_schema_is_refused(spec: dict[str, Any], told: str) -> None:
     with pytest.raises(ServerError, match=told):
-        applied(None, {**_widget(), "spec": spec}, "one")
+        apply_to_object(None, {**_widget(), "spec": spec}, "one")
 
 
 def _widget() -> Object:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from konverge.apply import differences, normalize, with_defaults
+from konverge.apply import find_drift, normalize, with_builtin_defaults
 from konverge.clock import SystemEntropy
 from konverge.kube import Object
-from tests.apply.conftest import Server
-from tests.apply.rich_objects import NAMES, rich
+from tests.apply.conftest import ComparisonServer
+from tests.apply.rich_objects import NAMES, load_rich_object
 
 pytestmark = pytest.mark.real
 
@@ -19,9 +19,9 @@ pytestmark = pytest.mark.real
 class Kind:
     """Where the server serves the objects of a kind."""
 
-    def __init__(self, server: Server, obj: Object) -> None:
+    def __init__(self, server: ComparisonServer, obj: Object) -> None:
         root = f"/apis/{obj['apiVersion']}" if "/" in obj["apiVersion"] else f"/api/{obj['apiVersion']}"
-        self._cluster = server.anywhere("")
+        self._cluster = server.compare_path("")
         resources = self._cluster.request("GET", root)["resources"]
         found = next(each for each in resources if each["kind"] == obj["kind"] and "/" not in each["name"])
         self.namespaced: bool = found["namespaced"]
@@ -42,15 +42,15 @@ class Kind:
 
 
 @pytest.fixture(params=NAMES)
-def wanted(request: pytest.FixtureRequest, server: Server) -> Object:
-    obj = rich(request.param, server.namespace)
+def wanted(request: pytest.FixtureRequest, server: ComparisonServer) -> Object:
+    obj = load_rich_object(request.param, server.namespace)
     if obj["kind"] != "CustomResourceDefinition":  # Its name says what it defines.
         obj["metadata"]["name"] += f"-{SystemEntropy().name_suffix()}"
     return obj
 
 
 @pytest.fixture
-def kind(server: Server, wanted: Object) -> Kind:
+def kind(server: ComparisonServer, wanted: Object) -> Kind:
     return Kind(server, wanted)
 
 
@@ -61,18 +61,18 @@ def applied(kind: Kind, wanted: Object) -> Iterator[Object]:
 
 
 def test_after_an_apply_there_is_no_difference(wanted: Object, applied: Object) -> None:
-    assert differences(wanted, applied, "one") == ()
+    assert find_drift(wanted, applied, "one") == ()
 
 
 def test_the_normal_form_is_applied_without_a_difference(kind: Kind, wanted: Object, applied: Object) -> None:
     normal = normalize(wanted)
-    assert differences(normal, kind.apply(normal, "two"), "two") == ()
+    assert find_drift(normal, kind.apply(normal, "two"), "two") == ()
 
 
 def test_defaults_are_filled_as_the_server_fills_them(kind: Kind, wanted: Object) -> None:
     """But for what admission adds and the kind's own logic allocates, which is not in ours and so is left out."""
     stored = kind.create(wanted)
-    for obj in (stored, filled := with_defaults(wanted)):
+    for obj in (stored, filled := with_builtin_defaults(wanted)):
         obj["metadata"] = {name: obj["metadata"].get(name) for name in ("labels", "annotations", "finalizers")}
     assert filled == _cut_down(stored, filled)
     assert _surplus(stored, filled) <= _ALLOCATED

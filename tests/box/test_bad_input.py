@@ -23,26 +23,26 @@ from click.testing import CliRunner
 
 from konverge.box.file import load_box
 from konverge.box.providers import ProviderPool, ProviderRegistry
-from konverge.box.running import RunningBox
+from konverge.box.runtime import BoxController
 from konverge.cli.box_render import box_render
-from konverge.cli.diff_text import diff_lines
-from konverge.crd import definition_of
+from konverge.cli.diff_text import format_diff
+from konverge.crd import find_definition
 from konverge.kube import GroupVersionKind, find_condition
 from konverge.operator import RunOptions
-from konverge.operator.context import OperatorRun
-from konverge.operator.rehearsing import rehearse_owner
+from konverge.operator.dry_run import dry_run_owner
+from konverge.operator.owner_context import OperatorRun
 from konverge.runtime import Process
-from konverge.runtime.serving import ServingOptions
+from konverge.runtime.observability import ObservabilityOptions
 from konverge.testing import Cluster
-from tests.box.providers.cloud import Cloud, CloudProvider
-from tests.box.running.boxes import (
+from tests.box.providers.fake_cloud import FakeCloud, FakeCloudProvider
+from tests.box.running.box_harness import (
     BOOK,
     GROUP,
     SECRET,
-    Library,
-    box_text,
-    config_map,
-    custom_resource,
+    BoxHarness,
+    build_box_text,
+    build_config_map,
+    build_custom_resource,
 )
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +54,9 @@ HOSTILE: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     "Loop": (
         {
             "onReconcile": {
-                "configMaps": [config_map(a="{% for a in spec.l %}{% for b in spec.l %}x{% endfor %}{% endfor %}")]
+                "configMaps": [
+                    build_config_map(a="{% for a in spec.l %}{% for b in spec.l %}x{% endfor %}{% endfor %}")
+                ]
             }
         },
         {"l": MANY},
@@ -62,7 +64,7 @@ HOSTILE: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "spec.crds.loop.onReconcile.configMaps[0]",
     ),
     "Text": (
-        {"onReconcile": {"configMaps": [config_map(a="{{ spec.text ~ spec.text }}")]}},
+        {"onReconcile": {"configMaps": [build_config_map(a="{{ spec.text ~ spec.text }}")]}},
         {"text": "a" * 1_000_000},
         "Error",
         "spec.crds.text.onReconcile.configMaps[0]",
@@ -74,7 +76,7 @@ HOSTILE: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "spec.text: aaa",
     ),
     "Items": (
-        {"onReconcile": {"configMaps": [{**config_map("a-{{ item }}"), "forEach": {"field": "spec.l"}}]}},
+        {"onReconcile": {"configMaps": [{**build_config_map("a-{{ item }}"), "forEach": {"field": "spec.l"}}]}},
         {"l": MANY},
         "Error",
         "spec.crds.items.onReconcile.configMaps[0].forEach",
@@ -98,14 +100,14 @@ HOSTILE: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
 @pytest.mark.embedded  # what is hostile here never gets to a server
 @pytest.mark.parametrize("cluster_kind", ["embedded"])
 async def test_what_is_hostile_is_told_with_its_path_while_others_are_served(cluster: Cluster) -> None:
-    library = Library(cluster)
-    crds: dict[str, Any] = {kind.lower(): custom_resource(kind, **steps) for kind, (steps, *_) in HOSTILE.items()}
-    crds["book"] = custom_resource("Book", onReconcile={"configMaps": [config_map(text="{{ spec.text }}")]})
-    crds["hang"] = custom_resource("Hang", providers={"cloud": [{"kind": "Machine", "name": "m"}]})
-    text = box_text(**crds).replace("spec:\n", "spec:\n  providers: {cloud: {}}\n", 1)
-    provider, forever = CloudProvider(Cloud()), asyncio.Event()
+    library = BoxHarness(cluster)
+    crds: dict[str, Any] = {kind.lower(): build_custom_resource(kind, **steps) for kind, (steps, *_) in HOSTILE.items()}
+    crds["book"] = build_custom_resource("Book", onReconcile={"configMaps": [build_config_map(text="{{ spec.text }}")]})
+    crds["hang"] = build_custom_resource("Hang", providers={"cloud": [{"kind": "Machine", "name": "m"}]})
+    text = build_box_text(**crds).replace("spec:\n", "spec:\n  providers: {cloud: {}}\n", 1)
+    provider, forever = FakeCloudProvider(FakeCloud()), asyncio.Event()
     provider.during = lambda request: forever.wait()
-    box = RunningBox(load_box(text), pool=ProviderPool(ProviderRegistry.of([provider])))
+    box = BoxController(load_box(text), pool=ProviderPool(ProviderRegistry.from_providers([provider])))
     async with library.running(box):
         await library.create(GroupVersionKind(GROUP, "v1", "Hang"), "hang")
         await cluster.eventually(lambda: provider.calls or None, describe="the provider is asked")
@@ -113,14 +115,16 @@ async def test_what_is_hostile_is_told_with_its_path_while_others_are_served(clu
             await library.create(GroupVersionKind(GROUP, "v1", kind), "bad", **spec)
         await library.create(BOOK, "good", text="first")
 
-        await library.until(BOOK, "good", "Healthy")
+        await library.wait_for_condition(BOOK, "good", "Healthy")
         for kind, (_, _, reason, message) in HOSTILE.items():
-            ready = await library.until(GroupVersionKind(GROUP, "v1", kind), "bad", reason, message=message)
+            ready = await library.wait_for_condition(
+                GroupVersionKind(GROUP, "v1", kind), "bad", reason, message=message
+            )
             assert len(ready.message) < 33_000
         await library.change(BOOK, "good", text="second")
-        await library.until_data("good", text="second")
+        await library.wait_for_data("good", text="second")
         [run] = box.runs
-        assert {name for name, health in run.health.of.items() if not health.is_degraded} >= {"book", "hang"}
+        assert {name for name, health in run.health.resources.items() if not health.is_degraded} >= {"book", "hang"}
         forever.set()
 
 
@@ -129,22 +133,26 @@ READ = "{{ cross.db.data.password }}"
 USES: dict[str, dict[str, Any]] = {
     "Stored": {"onReconcile": {"secrets": [{"name": "stored", "stringData": {"url": f"db://{READ}@db"}}]}},
     "Field": {"status": {"fields": [{"path": "password", "value": READ}, {"path": "found", "value": "yes"}]}},
-    "Figure": {"onReconcile": {"configMaps": [config_map("figure", a="{{ cross.db.data.password | toInt }}")]}},
-    "Named": {"onReconcile": {"configMaps": [config_map(READ, a="b")]}},
+    "Figure": {"onReconcile": {"configMaps": [build_config_map("figure", a="{{ cross.db.data.password | toInt }}")]}},
+    "Named": {"onReconcile": {"configMaps": [build_config_map(READ, a="b")]}},
     "Repeated": {
-        "onReconcile": {"configMaps": [{**config_map("{{ item }}"), "forEach": {"field": "cross.db.data.password"}}]}
+        "onReconcile": {
+            "configMaps": [{**build_config_map("{{ item }}"), "forEach": {"field": "cross.db.data.password"}}]
+        }
     },
     "Held": {
         "onReconcile": {
-            "configMaps": [{**config_map("held"), "waitFor": [{"field": "cross.db.data.password", "equals": "other"}]}]
+            "configMaps": [
+                {**build_config_map("held"), "waitFor": [{"field": "cross.db.data.password", "equals": "other"}]}
+            ]
         }
     },
     "Called": {"external": [{"name": "asked", "url": f"http://169.254.169.254/{READ}"}]},
     "Kept": {"providers": {"cloud": [{"kind": "Machine", "name": "m", "spec": {"zone": READ}}]}},
     "Given": {"providers": {"cloud": [{"kind": "Machine", "name": "m", "spec": {"password": READ}}]}},
     "Refused": {"onReconcile": {"services": [{"name": "refused", "port": 80, "manifest": {"spec": {"type": READ}}}]}},
-    "Copied": {"onReconcile": {"configMaps": [config_map("copied", a=READ)]}},
-    "Absent": {"onReconcile": {"configMaps": [config_map("absent", a="{{ cross.db.data.password.hunter }}")]}},
+    "Copied": {"onReconcile": {"configMaps": [build_config_map("copied", a=READ)]}},
+    "Absent": {"onReconcile": {"configMaps": [build_config_map("absent", a="{{ cross.db.data.password.hunter }}")]}},
     "Drawn": {"onCreate": {"secrets": [{"name": "drawn", "once": True, "stringData": {"key": "{{ randomHex(16) }}"}}]}},
 }
 """By kind, what its steps do with the value of a Secret; Ready tells each apart."""
@@ -154,9 +162,9 @@ DATABASE = {"apiVersion": "v1", "kind": "Secret", "as": "db", "selector": {"name
 
 def secret_uses(provider: str = "{}") -> str:
     crds: dict[str, Any] = {
-        kind.lower(): custom_resource(kind, cross=[DATABASE], **steps) for kind, steps in USES.items()
+        kind.lower(): build_custom_resource(kind, cross=[DATABASE], **steps) for kind, steps in USES.items()
     }
-    return box_text(**crds).replace("spec:\n", f"spec:\n  providers: {{cloud: {provider}}}\n", 1)
+    return build_box_text(**crds).replace("spec:\n", f"spec:\n  providers: {{cloud: {provider}}}\n", 1)
 
 
 class Outputs:
@@ -188,16 +196,16 @@ async def test_the_value_of_a_secret_is_in_nothing_that_a_run_shows(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    library, outputs = Library(cluster), Outputs()
-    pool = ProviderPool(ProviderRegistry.of([CloudProvider(Cloud())]))
-    box = RunningBox(load_box(secret_uses()), pool=pool)
-    box.operator.runs_beside(outputs.beside)
+    library, outputs = BoxHarness(cluster), Outputs()
+    pool = ProviderPool(ProviderRegistry.from_providers([FakeCloudProvider(FakeCloud())]))
+    box = BoxController(load_box(secret_uses()), pool=pool)
+    box.operator.runs_in_background(outputs.beside)
     metadata = {"name": "db", "namespace": cluster.namespace}
     await cluster.client.create(
         {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"password": PASSWORD}}
     )
-    serving = ServingOptions(metrics_address="127.0.0.1:0", probe_address="0", per_owner_conditions=True)
-    options = RunOptions(namespaces=(cluster.namespace,), grace=timedelta(seconds=5), serving=serving)
+    serving = ObservabilityOptions(metrics_address="127.0.0.1:0", probe_address="0", per_owner_conditions=True)
+    options = RunOptions(namespaces=(cluster.namespace,), grace=timedelta(seconds=5), observability=serving)
     async with library.running(box, options):
         kinds = {kind: GroupVersionKind(GROUP, "v1", kind) for kind in USES}
         for gvk in kinds.values():
@@ -208,18 +216,18 @@ async def test_the_value_of_a_secret_is_in_nothing_that_a_run_shows(
             return None not in found
 
         await cluster.eventually(all_are_told, describe="each has a condition Ready")
-        await library.quiet()
+        await library.wait_until_quiet()
         stored, drawn = await library.get(SECRET, "stored"), await library.get(SECRET, "drawn")
         outputs.add_metrics()
-        outputs.add(*(run.rows() for run in box.runs))
+        outputs.add(*(run.build_debug_rows() for run in box.runs))
         for gvk in kinds.values():
             outputs.add(json.dumps(await library.get(gvk, "one")))
         outputs.add(json.dumps((await cluster.client.list(EVENT, namespace=cluster.namespace)).items))
     for registration in box.operator.registered.classes:
-        owner = await library.get(definition_of(registration.cls).gvk, "one")
+        owner = await library.get(find_definition(registration.cls).gvk, "one")
         indexes = box.operator.registered.indexes
-        rehearsal = await rehearse_owner(registration, owner, cluster.client, indexes=indexes, clock=cluster.clock)
-        outputs.add(rehearsal, *diff_lines(rehearsal))
+        rehearsal = await dry_run_owner(registration, owner, cluster.client, indexes=indexes, clock=cluster.clock)
+        outputs.add(rehearsal, *format_diff(rehearsal))
     outputs.add(caplog.text)
 
     key = base64.b64decode(drawn["data"]["key"]).decode()

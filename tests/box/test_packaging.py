@@ -9,25 +9,25 @@ from typing import Any
 import pytest
 
 from konverge.box.file import load_box
-from konverge.box.packaging import Packaging, package
-from konverge.box.running import box_operator
+from konverge.box.packaging import PackagingOptions, build_manifests
+from konverge.box.runtime import build_box_operator
 from konverge.cli.run import run
 from konverge.crd import crd_manifest
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
-from konverge.operator.deployment import FACILITIES
-from konverge.operator.permissions import permissions_of
+from konverge.operator.deployment_manifests import DEPLOYED_FEATURES
+from konverge.operator.permission_derivation import derive_permissions
 from konverge.testing import Cluster
 
 TEXT = (Path(__file__).parents[2] / "examples" / "boxes" / "hello-website" / "box.yaml").read_text()
-CHOSEN = Packaging(image="registry.example.com/konverge:1")
+CHOSEN = PackagingOptions(image="registry.example.com/konverge:1")
 
 
-def packaged(text: str = TEXT, chosen: Packaging = CHOSEN) -> list[Object]:
+def package_box(text: str = TEXT, chosen: PackagingOptions = CHOSEN) -> list[Object]:
     box = load_box(text)
-    operator = box_operator(box)
-    permissions = permissions_of(operator.registered.declaration, FACILITIES)
-    return package(box, text, permissions, [crd_manifest(each) for each in operator.defined_resources], chosen)
+    operator = build_box_operator(box)
+    permissions = derive_permissions(operator.registered.declaration, DEPLOYED_FEATURES)
+    return build_manifests(box, text, permissions, [crd_manifest(each) for each in operator.defined_resources], chosen)
 
 
 def one(kind: str, found: list[Object]) -> Any:
@@ -39,13 +39,13 @@ def one(kind: str, found: list[Object]) -> Any:
 async def test_a_server_takes_all_that_is_printed(cluster: Cluster) -> None:
     chosen = replace(CHOSEN, namespace=cluster.namespace)
 
-    for wanted in packaged(chosen=chosen):
+    for wanted in package_box(chosen=chosen):
         applied = await cluster.client.apply(wanted, field_manager="kubectl", dry_run=True)
         assert applied.object["metadata"]["name"] == wanted["metadata"]["name"]
 
 
 def test_what_others_need_comes_first_and_the_same_box_gives_the_same() -> None:
-    found = packaged()
+    found = package_box()
 
     assert [each["kind"] for each in found] == [
         "Namespace",
@@ -60,11 +60,11 @@ def test_what_others_need_comes_first_and_the_same_box_gives_the_same() -> None:
         "PodDisruptionBudget",
         "Deployment",
     ]
-    assert found == packaged()
+    assert found == package_box()
 
 
 def test_the_file_is_mounted_as_it_is_and_in_a_folder_that_follows_changes() -> None:
-    found = packaged()
+    found = package_box()
     pod = one("Deployment", found)["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     (mount,) = (each for each in container["volumeMounts"] if each["name"] == "box")
@@ -75,7 +75,7 @@ def test_the_file_is_mounted_as_it_is_and_in_a_folder_that_follows_changes() -> 
 
 
 def test_the_pod_has_no_more_rights_than_it_needs_and_time_to_end() -> None:
-    pod = one("Deployment", packaged())["spec"]["template"]["spec"]
+    pod = one("Deployment", package_box())["spec"]["template"]["spec"]
     container = pod["containers"][0]
     (grace,) = (int(each.removeprefix("--grace=")) for each in container["args"] if each.startswith("--grace="))
 
@@ -90,25 +90,25 @@ def test_the_pod_has_no_more_rights_than_it_needs_and_time_to_end() -> None:
 
 
 def test_its_options_are_those_of_running() -> None:
-    arguments = one("Deployment", packaged())["spec"]["template"]["spec"]["containers"][0]["args"][3:]
+    arguments = one("Deployment", package_box())["spec"]["template"]["spec"]["containers"][0]["args"][3:]
     known = {option for parameter in run.params for option in parameter.opts}
 
     assert {each.partition("=")[0] for each in arguments} <= known
 
 
 def test_the_roles_come_from_the_file_alone() -> None:
-    rules = one("ClusterRole", packaged())["rules"]
+    rules = one("ClusterRole", package_box())["rules"]
     verbs = {(group, resource): rule["verbs"] for rule in rules for group in rule["apiGroups"]
              for resource in rule["resources"]}  # fmt: skip
 
     assert {"create", "delete", "patch", "watch"} <= set(verbs["apps", "deployments"])
     assert {"get", "list", "watch"} <= set(verbs["demo.konverge.dev", "websites"])
     assert ("", "secrets") not in verbs
-    assert one("Role", packaged())["rules"][0]["resources"] == ["leases"]
+    assert one("Role", package_box())["rules"][0]["resources"] == ["leases"]
 
 
 def test_watched_namespaces_get_roles_of_their_own() -> None:
-    found = packaged(chosen=replace(CHOSEN, watched=("shop", "blog"), is_namespace_made=False))
+    found = package_box(chosen=replace(CHOSEN, watched=("shop", "blog"), is_namespace_made=False))
     container = one("Deployment", found)["spec"]["template"]["spec"]["containers"][0]
 
     assert {each["metadata"]["namespace"] for each in found if each["kind"] == "Role"} == {
@@ -121,7 +121,7 @@ def test_watched_namespaces_get_roles_of_their_own() -> None:
 
 
 def test_what_selects_the_pods_selects_them() -> None:
-    found = packaged(TEXT.replace("name: hello-website", f"name: {'long-' * 15}name"))
+    found = package_box(TEXT.replace("name: hello-website", f"name: {'long-' * 15}name"))
     labels = one("Deployment", found)["spec"]["template"]["metadata"]["labels"]
     chosen = [
         one("Deployment", found)["spec"]["selector"]["matchLabels"],
@@ -136,7 +136,7 @@ def test_what_selects_the_pods_selects_them() -> None:
 
 def test_a_variable_of_the_environment_comes_from_a_secret() -> None:
     call = "\n      external: [{name: a, url: 'https://example.com', auth: {env: TOKEN}}]\n      status:"
-    found = packaged(TEXT.replace("\n      status:\n        fields", f"{call}\n        fields"))
+    found = package_box(TEXT.replace("\n      status:\n        fields", f"{call}\n        fields"))
     container = one("Deployment", found)["spec"]["template"]["spec"]["containers"][0]
 
     assert container["envFrom"] == [{"secretRef": {"name": "hello-website-environment", "optional": True}}]
@@ -144,12 +144,12 @@ def test_a_variable_of_the_environment_comes_from_a_secret() -> None:
 
 def test_a_box_that_a_config_map_cannot_hold_is_refused() -> None:
     box = load_box(TEXT)
-    permissions = permissions_of(box_operator(box).registered.declaration, FACILITIES)
+    permissions = derive_permissions(build_box_operator(box).registered.declaration, DEPLOYED_FEATURES)
 
     with pytest.raises(ConfigurationError, match="does not fit into a ConfigMap"):
-        package(box, TEXT + "#" * (1 << 20), permissions, [], CHOSEN)
+        build_manifests(box, TEXT + "#" * (1 << 20), permissions, [], CHOSEN)
 
 
 def test_a_namespace_that_is_none_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="namespace 'Not A Name'"):
-        packaged(chosen=replace(CHOSEN, namespace="Not A Name"))
+        package_box(chosen=replace(CHOSEN, namespace="Not A Name"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from konverge.cache.entries import Received, received_object
+from konverge.cache.cached_object import RawObject, parse_object
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
@@ -42,9 +42,9 @@ def config_map(
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"revision": str(revision)}}
 
 
-def raw(obj: Object) -> Received:
+def raw(obj: Object) -> RawObject:
     """As the reflector hands it to the store."""
-    return received_object(obj)
+    return parse_object(obj)
 
 
 def item(obj: Object) -> msgspec.Raw:

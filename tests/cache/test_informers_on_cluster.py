@@ -8,14 +8,14 @@ from contextlib import suppress
 import msgspec
 import pytest
 
-from konverge.cache import CacheOptions, Informer, Informers
+from konverge.cache import CacheOptions, Informer, InformerFactory
 from konverge.client import Client
 from konverge.client.watch import INITIAL_EVENTS_END
 from konverge.errors import KindNotServedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.kube.metadata import ObjectMeta, revision_of
+from konverge.kube.metadata import ObjectMeta, parse_revision
 from konverge.testing import Cluster
-from tests.cache.cuttable import CuttableTransport
+from tests.cache.interruptible_transport import InterruptibleTransport
 
 pytestmark = pytest.mark.anyio
 
@@ -34,8 +34,8 @@ def config_map(cluster: Cluster, name: str, value: str = "1") -> Object:
 
 def informers_of(
     cluster: Cluster, client: Client, options: CacheOptions | None = None, *, namespaces: Sequence[str] = ()
-) -> Informers:
-    return Informers(
+) -> InformerFactory:
+    return InformerFactory(
         client,
         namespaces=namespaces or [cluster.namespace],
         options={} if options is None else {CONFIG_MAP: options},
@@ -53,7 +53,7 @@ async def delete(cluster: Cluster, name: str) -> None:
 
 def values(informer: Informer) -> dict[str, str]:
     """What the test's ConfigMaps hold, by name."""
-    found = (informer.store.get(meta.key) for meta in informer.store.all_metadata())
+    found = (informer.store.get(meta.key) for meta in informer.store.iter_metadata())
     return {obj["metadata"]["name"]: obj["data"]["value"] for obj in found if obj and "value" in obj.get("data", {})}
 
 
@@ -61,7 +61,7 @@ async def test_the_cache_follows_the_cluster(cluster: Cluster) -> None:
     await apply(cluster, "a")
     await apply(cluster, "b")
     async with informers_of(cluster, cluster.client) as informers:
-        informer = await informers.started(CONFIG_MAP)
+        informer = await informers.get_informer(CONFIG_MAP)
         at_first = values(informer)
         await apply(cluster, "a", "2")
         await delete(cluster, "b")
@@ -77,7 +77,7 @@ async def test_a_read_is_what_the_server_holds_but_for_managed_fields_of_updates
     live["metadata"]["labels"] = {"updated": "yes"}
     live = await cluster.client.update(live, field_manager="somebody")
     async with informers_of(cluster, cluster.client) as informers:
-        read = await (await informers.started(CONFIG_MAP)).read(ObjectKey(cluster.namespace, "a"))
+        read = await (await informers.get_informer(CONFIG_MAP)).read(ObjectKey(cluster.namespace, "a"))
 
     managers = {entry["manager"]: entry["operation"] for entry in live["metadata"]["managedFields"]}
     live["metadata"]["managedFields"] = [
@@ -96,7 +96,7 @@ async def test_own_writes_and_deletes_are_read_at_once_and_told_once(cluster: Cl
             told.append((old is not None, new is not None))
 
     async with informers_of(cluster, cluster.client) as informers:
-        informer = await informers.started(CONFIG_MAP)
+        informer = await informers.get_informer(CONFIG_MAP)
         informers.subscribe(hear)
         written = await apply(cluster, "a")
         informer.record_write(written)
@@ -112,24 +112,24 @@ async def test_own_writes_and_deletes_are_read_at_once_and_told_once(cluster: Cl
     assert told == [(False, True), (True, False)]
 
 
-async def streamed_version(cluster: Cluster) -> int:
+async def read_streamed_version(cluster: Cluster) -> int:
     """Up to which version a streaming list says that it is complete."""
     async with cluster.client.watch(CONFIG_MAP, namespace=cluster.namespace, initial_events=True) as events:
         async for event in events:
             metadata = event.object["metadata"]
             if INITIAL_EVENTS_END in metadata.get("annotations", {}):
-                return revision_of(metadata["resourceVersion"])
+                return parse_revision(metadata["resourceVersion"])
     raise AssertionError("the streaming list has no end")
 
 
 async def test_no_list_is_older_than_a_write_that_was_answered_before_it(cluster: Cluster) -> None:
     behind = []
     for value in range(10):
-        written = revision_of((await apply(cluster, "a", str(value)))["metadata"]["resourceVersion"])
+        written = parse_revision((await apply(cluster, "a", str(value)))["metadata"]["resourceVersion"])
         whole = await cluster.client.list_page(CONFIG_MAP, namespace=cluster.namespace, limit=0)
         page = await cluster.client.list_page(CONFIG_MAP, namespace=cluster.namespace, limit=1)
-        streamed = await streamed_version(cluster)
-        seen = (revision_of(whole.resource_version), revision_of(page.resource_version), streamed)
+        streamed = await read_streamed_version(cluster)
+        seen = (parse_revision(whole.resource_version), parse_revision(page.resource_version), streamed)
         behind += [(written, *seen)] if min(seen) < written else []
 
     assert behind == []
@@ -143,7 +143,7 @@ async def apply_labelled(cluster: Cluster, name: str, colour: str) -> Object:
 
 def names(informer: Informer) -> list[str]:
     """The test's own ConfigMaps; the cluster has some in each namespace."""
-    return [name for meta in informer.store.all_metadata() if len(name := meta.name) == 1]
+    return [name for meta in informer.store.iter_metadata() if len(name := meta.name) == 1]
 
 
 async def test_only_what_is_selected_is_held_and_what_leaves_the_selection_has_gone(cluster: Cluster) -> None:
@@ -151,7 +151,7 @@ async def test_only_what_is_selected_is_held_and_what_leaves_the_selection_has_g
     await apply_labelled(cluster, "b", "blue")
     told: list[tuple[bool, bool]] = []
     async with informers_of(cluster, cluster.client, CacheOptions(label_selector="colour=red")) as informers:
-        informer = await informers.started(CONFIG_MAP)
+        informer = await informers.get_informer(CONFIG_MAP)
         at_first = names(informer)
         informers.subscribe(lambda gvk, old, new: told.append((old is not None, new is not None)))
         await apply_labelled(cluster, "a", "blue")
@@ -173,7 +173,7 @@ async def test_a_kind_is_held_by_a_field_selector(cluster: Cluster) -> None:
     for name in "abc":
         await apply(cluster, name)
     async with informers_of(cluster, cluster.client, CacheOptions(field_selector="metadata.name=b")) as informers:
-        informer = await informers.started(CONFIG_MAP)
+        informer = await informers.get_informer(CONFIG_MAP)
         held = names(informer)
 
     assert held == ["b"]
@@ -183,11 +183,11 @@ async def test_metadata_alone_is_held_and_followed(cluster: Cluster) -> None:
     written = await apply(cluster, "a")
     key = ObjectKey(cluster.namespace, "a")
     async with informers_of(cluster, cluster.client, CacheOptions(metadata_only=True)) as informers:
-        informer = await informers.started(CONFIG_MAP)
+        informer = await informers.get_informer(CONFIG_MAP)
         read = await informer.read(key)
         later = await apply_labelled(cluster, "a", "red")
         await cluster.eventually(
-            lambda: [meta.labels for meta in informer.store.all_metadata() if meta.name == "a"] == [{"colour": "red"}],
+            lambda: [meta.labels for meta in informer.store.iter_metadata() if meta.name == "a"] == [{"colour": "red"}],
             describe="the label has come",
         )
         followed = await informer.read(key)
@@ -205,7 +205,7 @@ async def test_readers_get_what_a_transform_leaves_of_lists_events_and_own_write
 
     await apply(cluster, "a")
     async with informers_of(cluster, cluster.client, CacheOptions(transform=without_data)) as informers:
-        informer = await informers.started(CONFIG_MAP)
+        informer = await informers.get_informer(CONFIG_MAP)
         listed = await read()
         written = await apply(cluster, "a", "2")
         informer.record_write(written)
@@ -225,10 +225,10 @@ async def test_several_namespaces_are_held_as_one_kind(cluster: Cluster) -> None
     elsewhere["metadata"]["namespace"] = other
     async with informers_of(cluster, cluster.client, namespaces=[cluster.namespace, other]) as informers:
         informers.add_index(CONFIG_MAP, "value", lambda obj: [obj.get("data", {}).get("value", "")])
-        informer = await informers.started(CONFIG_MAP)
+        informer = await informers.get_informer(CONFIG_MAP)
         await cluster.client.create(elsewhere)
         await cluster.eventually(lambda: sorted(names(informer)) == ["a", "b"], describe="both are held")
-        indexed = informer.by_index("value", "1")
+        indexed = informer.list_keys_by_index("value", "1")
         listed = [obj["metadata"]["name"] for obj in informer.list(namespace=other) if "value" in obj.get("data", {})]
     await cluster.client.delete(GroupVersionKind("", "v1", "Namespace"), ObjectKey("", other))
 
@@ -240,12 +240,12 @@ async def test_after_a_write_whose_answer_was_lost_the_next_read_is_right(cluste
     await apply(cluster, "a")
     key = ObjectKey(cluster.namespace, "a")
     async with informers_of(cluster, cluster.client) as informers:
-        informer = await informers.started(CONFIG_MAP)
+        informer = await informers.get_informer(CONFIG_MAP)
         await apply(cluster, "a", "2")
-        informer.doubt(key)
+        informer.mark_uncertain(key)
         changed = await informer.read(key)
         await delete(cluster, "a")
-        informer.doubt(key)
+        informer.mark_uncertain(key)
         with pytest.raises(NotFoundError):
             await informer.read(key)
 
@@ -253,12 +253,12 @@ async def test_after_a_write_whose_answer_was_lost_the_next_read_is_right(cluste
 
 
 async def test_a_watch_that_breaks_misses_nothing(cluster: Cluster) -> None:
-    transport = CuttableTransport(cluster.new_transport())
+    transport = InterruptibleTransport(cluster.new_transport())
     client = Client(transport, clock=cluster.clock)
     await apply(cluster, "a")
     await apply(cluster, "b")
     async with informers_of(cluster, client) as informers:
-        informer = await informers.started(CONFIG_MAP)
+        informer = await informers.get_informer(CONFIG_MAP)
         transport.cut()
         await apply(cluster, "a", "2")
         await delete(cluster, "b")
@@ -267,13 +267,13 @@ async def test_a_watch_that_breaks_misses_nothing(cluster: Cluster) -> None:
 
 
 async def test_what_vanished_while_the_history_was_lost_is_told(cluster: Cluster) -> None:
-    transport = CuttableTransport(cluster.new_transport())
+    transport = InterruptibleTransport(cluster.new_transport())
     client = Client(transport, clock=cluster.clock)
     gone: list[str] = []
     await apply(cluster, "a")
     await apply(cluster, "b")
     async with informers_of(cluster, client) as informers:
-        informer = await informers.started(CONFIG_MAP)
+        informer = await informers.get_informer(CONFIG_MAP)
         informers.subscribe(lambda gvk, old, new: gone.append(old.name) if old and not new else None)
         expired = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
         transport.cut(msgspec.json.encode({"type": "ERROR", "object": expired}))
@@ -314,7 +314,7 @@ async def test_a_kind_may_come_later_go_and_come_back(cluster: Cluster) -> None:
 
         async def is_read() -> bool:
             with suppress(KindNotServedError, NotFoundError):
-                return bool(await (await informers.started(gvk)).read(ObjectKey(cluster.namespace, "g")))
+                return bool(await (await informers.get_informer(gvk)).read(ObjectKey(cluster.namespace, "g")))
             return False
 
         async def is_created() -> bool:
@@ -324,7 +324,7 @@ async def test_a_kind_may_come_later_go_and_come_back(cluster: Cluster) -> None:
 
         async def is_not_served() -> bool:
             try:
-                await informers.started(gvk)
+                await informers.get_informer(gvk)
             except KindNotServedError:
                 return True
             return False

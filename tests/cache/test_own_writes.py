@@ -10,7 +10,7 @@ from konverge.cache.own_writes import OwnWrites
 def three_writes() -> OwnWrites:
     writes = OwnWrites()
     for revision, now in [(11, 100.0), (15, 101.0), (13, 102.0)]:  # two answers may overtake each other
-        writes.made(revision, now)
+        writes.add(revision, now)
     return writes
 
 
@@ -39,6 +39,6 @@ def test_what_the_watch_or_a_later_list_has_shown_is_confirmed(
 def test_the_oldest_of_too_many_writes_is_still_known() -> None:
     writes = OwnWrites()
     for number in range(10_001):
-        writes.made(number + 1, float(number))
+        writes.add(number + 1, float(number))
 
     assert (len(writes), writes.oldest_at) == (10_000, 0.0)

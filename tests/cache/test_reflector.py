@@ -8,8 +8,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from konverge.cache import Change, Reflector, Statistics, Store
-from konverge.cache.steps import OpenWatch, ReadPage, Wait
+from konverge.cache import InformerStatistics, Reflector, Store, StoreChange
+from konverge.cache.reflector_steps import OpenWatch, ReadPage, WaitStep
 from konverge.client import ListPage
 from konverge.client.watch import SilentWatchError
 from konverge.clock import SeededEntropy
@@ -36,7 +36,7 @@ class Run:
 
     def __init__(self, *, streaming: bool = True, keep: set[str] | None = None) -> None:
         self.keep = keep if keep is not None else set()
-        self.statistics = Statistics()
+        self.statistics = InformerStatistics()
         self.store = Store(
             CONFIG_MAP, None if keep is None else lambda meta: meta.name in self.keep, statistics=self.statistics
         )
@@ -46,43 +46,43 @@ class Run:
         self.now = 100.0
         self.told: list[tuple[str, str]] = []
 
-    def step(self) -> OpenWatch | ReadPage | Wait:
-        return self.reflector.step(self.now)
+    def step(self) -> OpenWatch | ReadPage | WaitStep:
+        return self.reflector.next_step(self.now)
 
     def after_waiting(self) -> OpenWatch | ReadPage:
         """The next step, once a pause, if there is one, is over."""
         step = self.step()
-        if isinstance(step, Wait):
+        if isinstance(step, WaitStep):
             self.now += step.seconds
             step = self.step()
-        assert not isinstance(step, Wait)
+        assert not isinstance(step, WaitStep)
         return step
 
     def page(self, *objects: Object, version: str = "10", following: str = "") -> None:
         page = ListPage([item(obj) for obj in objects], version, following)
-        self.reflector.items(page.items)
-        self.hear(self.reflector.page(page, self.now))
+        self.reflector.add_items(page.items)
+        self.hear(self.reflector.finish_page(page, self.now))
 
     def lines(self, *lines: bytes) -> KonvergeError | None:
-        changes, error = self.reflector.lines(list(lines), self.now)
+        changes, error = self.reflector.process_lines(list(lines), self.now)
         self.hear(changes)
         if error is not None:
-            self.reflector.failed(error, self.now)
+            self.reflector.on_failure(error, self.now)
         return error
 
     def fail(self, error: KonvergeError) -> None:
-        self.reflector.failed(error, self.now)
+        self.reflector.on_failure(error, self.now)
 
     def watching(self) -> Run:
         """Take it to an open watch after an empty list at version 10."""
         self.step()
         if self.reflector.synced:
             return self
-        self.reflector.opened(self.now)
+        self.reflector.on_watch_opened(self.now)
         self.lines(bookmark(10, end=True))
         return self
 
-    def hear(self, changes: list[Change]) -> None:
+    def hear(self, changes: list[StoreChange]) -> None:
         for change in changes:
             old = "" if change.old is None else change.old.resource_version
             new = "" if change.new is None else change.new.resource_version
@@ -91,12 +91,12 @@ class Run:
 
 def list_again(run: Run, *objects: Object, version: int) -> None:
     """Leave the watch, and have these objects streamed."""
-    assert run.reflector.leaves_watch
-    run.reflector.left(run.now)
+    assert run.reflector.should_leave_watch
+    run.reflector.on_watch_left(run.now)
     step = run.step()
     assert isinstance(step, OpenWatch)
     assert step.initial_events
-    run.reflector.opened(run.now)
+    run.reflector.on_watch_opened(run.now)
     run.lines(*(line("ADDED", obj) for obj in objects), bookmark(version, end=True))
 
 
@@ -117,7 +117,7 @@ def test_it_begins_with_a_streaming_list() -> None:
 def test_a_streaming_list_is_complete_at_its_bookmark() -> None:
     run = Run()
     run.step()
-    run.reflector.opened(run.now)
+    run.reflector.on_watch_opened(run.now)
     run.lines(line("ADDED", config_map(7)), line("ADDED", config_map(5, "other")))
     before = (run.reflector.synced, len(run.store), list(run.told))
     run.lines(bookmark(8), bookmark(10, end=True))
@@ -132,7 +132,7 @@ def test_silence_is_borne_longer_once_the_streaming_list_is_complete() -> None:
     run = Run()
     step = run.step()
     assert isinstance(step, OpenWatch)
-    run.reflector.opened(run.now)
+    run.reflector.on_watch_opened(run.now)
     while_streaming = run.reflector.idle_timeout_seconds
     run.lines(bookmark(10, end=True))
 
@@ -143,7 +143,7 @@ def test_silence_is_borne_longer_once_the_streaming_list_is_complete() -> None:
 def test_changes_during_a_streaming_list_count() -> None:
     run = Run()
     run.step()
-    run.reflector.opened(run.now)
+    run.reflector.on_watch_opened(run.now)
     run.lines(line("ADDED", config_map(7)), line("ADDED", config_map(8, "other")))
     run.lines(line("MODIFIED", config_map(9)), line("DELETED", config_map(10, "other")), bookmark(10, end=True))
 
@@ -161,7 +161,7 @@ def test_the_stream_goes_on_as_a_watch() -> None:
 ENDS: dict[str, Callable[[Run], None]] = {
     "refused": lambda run: run.fail(InvalidError("sendInitialEvents is forbidden for watch")),
     "no bookmark": lambda run: run.fail(SilentWatchError("no bookmark came")),
-    "ended early": lambda run: run.reflector.ended(run.now),
+    "ended early": lambda run: run.reflector.on_watch_ended(run.now),
 }
 
 
@@ -169,7 +169,7 @@ ENDS: dict[str, Callable[[Run], None]] = {
 def test_when_no_streaming_list_comes_all_is_listed_page_by_page(end: Callable[[Run], None]) -> None:
     run = Run()
     run.step()
-    run.reflector.opened(run.now)
+    run.reflector.on_watch_opened(run.now)
     end(run)
 
     assert run.after_waiting() == ReadPage("", 500)
@@ -181,7 +181,7 @@ def test_when_no_streaming_list_comes_all_is_listed_page_by_page(end: Callable[[
 def test_only_a_server_that_refuses_is_not_asked_for_a_streaming_list_again(end: str, is_tried_again: bool) -> None:
     run = Run()
     run.step()
-    run.reflector.opened(run.now)
+    run.reflector.on_watch_opened(run.now)
     ENDS[end](run)
     run.after_waiting()
     run.fail(ServerError("no"))
@@ -197,7 +197,7 @@ def test_only_a_server_that_refuses_is_not_asked_for_a_streaming_list_again(end:
 def test_a_streaming_list_whose_end_is_late_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     run = Run()
     run.step()
-    run.reflector.opened(run.now)
+    run.reflector.on_watch_opened(run.now)
     for revision in range(1, 16):
         run.now += 1
         run.lines(line("ADDED", config_map(revision, f"web-{revision}")))
@@ -208,11 +208,11 @@ def test_a_streaming_list_whose_end_is_late_is_said_once(caplog: pytest.LogCaptu
 def test_a_streaming_list_that_breaks_is_tried_again_from_the_start() -> None:
     run = Run()
     run.step()
-    run.reflector.opened(run.now)
+    run.reflector.on_watch_opened(run.now)
     run.lines(line("ADDED", config_map(7)))
     run.fail(ConnectionFailedError("broke"))
     step = run.after_waiting()
-    run.reflector.opened(run.now)
+    run.reflector.on_watch_opened(run.now)
     run.lines(line("ADDED", config_map(8, "other")), bookmark(10, end=True))
 
     assert isinstance(step, OpenWatch)
@@ -268,8 +268,8 @@ def test_an_item_that_cannot_be_read_is_left_out_with_a_word(caplog: pytest.LogC
     run.step()
     page = ListPage([msgspec.Raw(b'{"metadata": 7}'), item(config_map(5))], "10", "")
     with caplog.at_level(logging.WARNING):
-        run.reflector.items(page.items)
-        run.hear(run.reflector.page(page, run.now))
+        run.reflector.add_items(page.items)
+        run.hear(run.reflector.finish_page(page, run.now))
 
     assert run.told == [("", "5")]
     assert "cannot be read" in caplog.text
@@ -291,7 +291,7 @@ def test_a_watch_that_ends_is_resumed_at_once_where_it_ended() -> None:
     run = Run().watching()
     run.lines(line("ADDED", config_map(11)))
     run.now += 300
-    run.reflector.ended(run.now)
+    run.reflector.on_watch_ended(run.now)
     step = run.step()
 
     assert isinstance(step, OpenWatch)
@@ -325,7 +325,7 @@ def test_a_failed_watch_is_resumed_after_a_pause_without_a_list(error: KonvergeE
     pause = run.step()
     step = run.after_waiting()
 
-    assert isinstance(pause, Wait)
+    assert isinstance(pause, WaitStep)
     assert isinstance(step, OpenWatch)
     assert step.resource_version == "10"
     assert run.reflector.synced
@@ -349,7 +349,7 @@ def test_when_the_server_does_not_know_the_version_all_is_listed_again(error: Ko
     run.fail(error)
     step = run.after_waiting()
     seen_meanwhile = len(run.store)
-    run.reflector.opened(run.now)
+    run.reflector.on_watch_opened(run.now)
     run.lines(line("ADDED", config_map(15)), bookmark(20, end=True))
 
     assert isinstance(step, OpenWatch)
@@ -373,7 +373,7 @@ def test_a_watch_that_is_cut_on_its_way_is_resumed_at_once_where_it_was_cut() ->
     run = Run().watching()
     for version in range(11, 20):
         run.step()
-        run.reflector.opened(run.now)
+        run.reflector.on_watch_opened(run.now)
         run.lines(bookmark(version))
         run.now += 2.0
         run.fail(ConnectionFailedError("a load balancer closed it"))
@@ -381,16 +381,16 @@ def test_a_watch_that_is_cut_on_its_way_is_resumed_at_once_where_it_was_cut() ->
 
         assert isinstance(step, OpenWatch)
         assert step.resource_version == str(version)
-        assert run.reflector.problem is None
+        assert run.reflector.last_error is None
 
 
 def test_a_watch_that_is_cut_as_soon_as_it_is_open_is_asked_for_with_pauses() -> None:
     run = Run().watching()
-    run.reflector.opened(run.now)
+    run.reflector.on_watch_opened(run.now)
     run.now += 0.1
     run.fail(ConnectionFailedError("a load balancer closed it"))
 
-    assert isinstance(run.step(), Wait)
+    assert isinstance(run.step(), WaitStep)
 
 
 def test_a_watch_that_is_cut_each_time_it_has_brought_something_is_resumed_every_second() -> None:
@@ -400,7 +400,7 @@ def test_a_watch_that_is_cut_each_time_it_has_brought_something_is_resumed_every
         step = run.after_waiting()
         assert isinstance(step, OpenWatch)
         assert step.resource_version == str(version - 1)
-        run.reflector.opened(run.now)
+        run.reflector.on_watch_opened(run.now)
         run.lines(line("MODIFIED", config_map(version)))
         run.now += 0.01
         run.fail(ConnectionFailedError("a load balancer closed it"))
@@ -414,13 +414,13 @@ def test_watches_that_open_but_bring_nothing_are_asked_for_with_pauses_of_a_few_
     run = Run().watching()
     found = []
     for _ in range(9):
-        run.reflector.opened(run.now)
+        run.reflector.on_watch_opened(run.now)
         if ends_well:
-            run.reflector.ended(run.now)
+            run.reflector.on_watch_ended(run.now)
         else:
             run.fail(ConnectionFailedError("a load balancer closed it"))
         step = run.step()
-        assert isinstance(step, Wait)
+        assert isinstance(step, WaitStep)
         found.append(step.seconds)
         run.after_waiting()
 
@@ -431,20 +431,20 @@ def test_watches_that_open_but_bring_nothing_are_asked_for_with_pauses_of_a_few_
 def test_a_watch_that_always_ends_at_once_is_asked_for_with_pauses() -> None:
     run = Run().watching()
     run.now += 300
-    run.reflector.ended(run.now)
+    run.reflector.on_watch_ended(run.now)
     run.step()
-    run.reflector.opened(run.now)
+    run.reflector.on_watch_opened(run.now)
     run.now += 0.1
-    run.reflector.ended(run.now)
+    run.reflector.on_watch_ended(run.now)
 
-    assert isinstance(run.step(), Wait)
+    assert isinstance(run.step(), WaitStep)
 
 
 def test_a_short_watch_with_events_is_resumed_at_once() -> None:
     run = Run().watching()
-    run.reflector.opened(run.now)
+    run.reflector.on_watch_opened(run.now)
     run.lines(line("ADDED", config_map(11)))
-    run.reflector.ended(run.now)
+    run.reflector.on_watch_ended(run.now)
 
     assert isinstance(run.step(), OpenWatch)
 
@@ -458,11 +458,11 @@ def test_short_watches_in_a_row_are_asked_for_with_pauses_whatever_they_bring(br
     list_again(run, version=10)  # the list for what cannot be read was made a moment ago
     for _ in range(2):
         run.after_waiting()
-        run.reflector.opened(run.now)
+        run.reflector.on_watch_opened(run.now)
         run.lines(brought)
-        run.reflector.ended(run.now)
+        run.reflector.on_watch_ended(run.now)
 
-    assert isinstance(run.step(), Wait)
+    assert isinstance(run.step(), WaitStep)
 
 
 @pytest.mark.parametrize(
@@ -536,7 +536,7 @@ def test_after_an_event_that_cannot_be_read_all_is_listed_again() -> None:
     list_again(run, config_map(12), config_map(13, "other"), version=13)
 
     assert run.told == [("", "11"), ("", "13"), ("11", "12")]
-    assert not run.reflector.leaves_watch
+    assert not run.reflector.should_leave_watch
 
 
 def test_events_that_cannot_be_read_make_a_list_every_ten_minutes_at_most() -> None:
@@ -547,7 +547,7 @@ def test_events_that_cannot_be_read_make_a_list_every_ten_minutes_at_most() -> N
     for _ in range(100):
         run.now += 60
         run.lines(UNREADABLE, UNREADABLE)
-        if run.reflector.leaves_watch:
+        if run.reflector.should_leave_watch:
             lists.append(run.now)
             list_again(run, version=11)
 
@@ -559,22 +559,22 @@ def test_the_list_for_an_event_that_comes_too_soon_is_made_up_for() -> None:
     run.lines(UNREADABLE)
     list_again(run, version=11)
     run.lines(UNREADABLE)
-    at_once = run.reflector.leaves_watch
+    at_once = run.reflector.should_leave_watch
     run.now += 600
     run.lines(bookmark(12))
 
     assert not at_once
-    assert run.reflector.leaves_watch
+    assert run.reflector.should_leave_watch
 
 
 def test_an_object_that_a_list_cannot_show_makes_no_other_list() -> None:
     run = Run()
     run.step()
-    run.reflector.opened(run.now)
+    run.reflector.on_watch_opened(run.now)
     run.lines(UNREADABLE, bookmark(10, end=True))
 
     assert run.reflector.synced
-    assert not run.reflector.leaves_watch
+    assert not run.reflector.should_leave_watch
 
 
 def test_what_is_not_json_ends_the_watch_but_not_the_store() -> None:
@@ -595,7 +595,7 @@ def pauses(run: Run, count: int) -> list[float]:
     for _ in range(count):
         run.fail(ServerError("no"))
         step = run.step()
-        assert isinstance(step, Wait)
+        assert isinstance(step, WaitStep)
         found.append(step.seconds)
         run.now += step.seconds
     return found
@@ -652,10 +652,10 @@ def test_pauses_grow_where_it_works_for_a_moment_only() -> None:
 def test_the_server_may_ask_for_a_longer_pause() -> None:
     run = Run().watching()
     run.fail(TooManyRequestsError("slow down", retry_after_seconds=60.0))
-    run.reflector.hurry(run.now)
+    run.reflector.expedite(run.now)
     step = run.step()
 
-    assert isinstance(step, Wait)
+    assert isinstance(step, WaitStep)
     assert step.seconds == pytest.approx(60)
 
 
@@ -677,10 +677,10 @@ def test_somebody_who_waits_shortens_the_pause_to_a_second() -> None:
     run = Run()
     pauses(run, 5)
     run.fail(KindNotServedError("not yet"))
-    run.reflector.hurry(run.now)
+    run.reflector.expedite(run.now)
     step = run.step()
 
-    assert isinstance(step, Wait)
+    assert isinstance(step, WaitStep)
     assert step.seconds == pytest.approx(1)
 
 
@@ -689,23 +689,23 @@ def test_somebody_who_waits_shortens_the_pause_to_a_second() -> None:
 
 def test_the_last_problem_is_known_until_something_works() -> None:
     run = Run().watching()
-    healthy = run.reflector.problem
+    healthy = run.reflector.last_error
     run.fail(ServerError("no"))
-    failing = run.reflector.problem
+    failing = run.reflector.last_error
     run.lines(bookmark(11))
 
-    assert (healthy, str(failing), run.reflector.problem) == (None, "no", None)
+    assert (healthy, str(failing), run.reflector.last_error) == (None, "no", None)
 
 
 def test_any_word_of_the_server_proves_freshness() -> None:
     run = Run()
-    before = run.reflector.proven_at
+    before = run.reflector.confirmed_at
     run.watching()
     run.now += 60
     run.lines(bookmark(11))
 
     assert before is None
-    assert run.reflector.proven_at == run.now
+    assert run.reflector.confirmed_at == run.now
 
 
 # Wanting another list.
@@ -716,10 +716,10 @@ def test_when_more_is_kept_the_watch_is_left_for_a_list() -> None:
     run.lines(line("ADDED", config_map(11)))
     run.keep.add("web")
     number = run.reflector.widen()
-    leaves = run.reflector.leaves_watch
-    run.reflector.left(run.now)
+    leaves = run.reflector.should_leave_watch
+    run.reflector.on_watch_left(run.now)
     step = run.step()
-    run.reflector.opened(run.now)
+    run.reflector.on_watch_opened(run.now)
     run.lines(line("ADDED", config_map(11)), bookmark(20, end=True))
 
     assert leaves
@@ -727,30 +727,30 @@ def test_when_more_is_kept_the_watch_is_left_for_a_list() -> None:
     assert step.initial_events
     assert run.reflector.lists_done >= number
     assert run.told == [("", "11")]
-    assert not run.reflector.leaves_watch
+    assert not run.reflector.should_leave_watch
 
 
 def test_when_more_is_kept_during_a_list_another_follows_it() -> None:
     run = Run(keep=set())
     run.step()
-    run.reflector.opened(run.now)
+    run.reflector.on_watch_opened(run.now)
     run.lines(line("ADDED", config_map(7)))
     run.keep.add("web")
     numbers = {run.reflector.widen() for _ in range(10)}
-    left_too_early = run.reflector.leaves_watch
+    left_too_early = run.reflector.should_leave_watch
     run.lines(bookmark(10, end=True))
     done = run.reflector.lists_done
 
     assert not left_too_early
     assert numbers == {done + 1}, "one for all"
-    assert run.reflector.leaves_watch
+    assert run.reflector.should_leave_watch
 
 
 def test_when_nothing_was_dropped_nothing_is_listed_again() -> None:
     run = Run().watching()
 
     assert run.reflector.widen() == run.reflector.lists_done
-    assert not run.reflector.leaves_watch
+    assert not run.reflector.should_leave_watch
 
 
 # Statistics.
@@ -759,16 +759,16 @@ def test_when_nothing_was_dropped_nothing_is_listed_again() -> None:
 def test_what_the_upkeep_costs_is_counted() -> None:
     run = Run()
     run.step()
-    run.reflector.opened(run.now)
+    run.reflector.on_watch_opened(run.now)
     run.lines(line("ADDED", config_map(7)), line("ADDED", config_map(8, "other")))
     run.now += 2
     run.lines(bookmark(10, end=True))
     run.lines(line("MODIFIED", config_map(11)), line("MODIFIED", config_map(9)))
     run.now += 300
-    run.reflector.ended(run.now)
+    run.reflector.on_watch_ended(run.now)
     run.step()
-    run.reflector.opened(run.now)
-    run.reflector.ended(run.now)
+    run.reflector.on_watch_opened(run.now)
+    run.reflector.on_watch_ended(run.now)
 
     assert run.statistics.lists == 1
     assert run.statistics.list_seconds == pytest.approx(2)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from konverge.cache import Change, Store
-from konverge.cache.store import Replacement
+from konverge.cache import Store, StoreChange
+from konverge.cache.store import StoreReplacement
 from konverge.kube import Object, ObjectKey
 from tests.cache.objects import CONFIG_MAP, config_map, key, raw
 
@@ -76,11 +76,11 @@ class StoreMachine(RuleBasedStateMachine):
         self.deletes_under_way: list[tuple[str, str]] = []
         self.answered: dict[str, list[State]] = {"a": [], "b": []}
         self.deleted_uids: set[str] = set()
-        self.list_under_way: Replacement | None = None
+        self.list_under_way: StoreReplacement | None = None
         self.listed_at: int | None = None
         self.told: dict[ObjectKey, str] = {}
 
-    def hear(self, change: Change | None) -> None:
+    def hear(self, change: StoreChange | None) -> None:
         """Follow the changes, as a subscriber would: each must start where the last one ended."""
         if change is None:
             return
@@ -125,7 +125,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.watched, name = following
         state = self.server.at(name, self.watched)
         if state.uid:
-            self.hear(self.store.put(raw(config_map(self.watched, name, uid=state.uid))))
+            self.hear(self.store.upsert(raw(config_map(self.watched, name, uid=state.uid))))
         else:
             gone = self.server.at(name, self.watched - 1).uid
             self.hear(self.store.remove(raw(config_map(self.watched, name, uid=gone))))
@@ -135,7 +135,7 @@ class StoreMachine(RuleBasedStateMachine):
     def the_watch_repeats_an_old_event(self, revision: int, name: str) -> None:
         state = self.server.at(name, min(revision, self.watched))
         if state.uid:
-            self.hear(self.store.put(raw(config_map(state.revision, name, uid=state.uid))))
+            self.hear(self.store.upsert(raw(config_map(state.revision, name, uid=state.uid))))
 
     # Lists.
 
@@ -154,7 +154,7 @@ class StoreMachine(RuleBasedStateMachine):
         for name in self.server.history:
             state = self.server.history[name][-1]
             if state.uid:
-                self.list_under_way.put(raw(config_map(state.revision, name, uid=state.uid)))
+                self.list_under_way.upsert(raw(config_map(state.revision, name, uid=state.uid)))
 
     @precondition(lambda self: self.listed_at is not None)
     @rule()
@@ -178,9 +178,9 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(name=NAMES)
     def nobody_reads_it_any_more(self, name: str) -> None:
         self.noted.discard(name)
-        self.store.sift()
+        self.store.evict_rejected()
         if self.list_under_way is not None:
-            self.list_under_way.sift()
+            self.list_under_way.evict_rejected()
         self.told.pop(key(name), None)
 
     @rule(name=NAMES)
@@ -194,7 +194,7 @@ class StoreMachine(RuleBasedStateMachine):
         if state.uid and self.store.is_dropped(key(name)):
             self.store.record_read(config_map(state.revision, name, uid=state.uid))
             self.answered[name].append(state)
-            self.told = {meta.key: meta.resource_version for meta in self.store.all_metadata()}
+            self.told = {meta.key: meta.resource_version for meta in self.store.iter_metadata()}
 
     # Answers to our own requests.
 
@@ -222,7 +222,7 @@ class StoreMachine(RuleBasedStateMachine):
         for name in self.server.history:
             newest = max([self.server.at(name, self.watched), *self.answered[name]], key=lambda state: state.revision)
             expected = "" if newest.uid in self.deleted_uids else newest.uid
-            meta = self.store.metadata(key(name))
+            meta = self.store.get_metadata(key(name))
             if meta is None and (self.store.is_dropped(key(name)) or self.has_deleted_a_later_one(name, newest.uid)):
                 continue  # who reads it asks the server, or learns what the watch will show
             assert (meta.uid if meta else "") == expected
@@ -231,7 +231,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def subscribers_know_what_readers_see(self) -> None:
-        assert self.told == {meta.key: meta.resource_version for meta in self.store.all_metadata()}
+        assert self.told == {meta.key: meta.resource_version for meta in self.store.iter_metadata()}
 
     @invariant()
     def nothing_is_left_of_what_is_settled(self) -> None:
@@ -260,7 +260,7 @@ def test_what_is_dropped_is_told_from_what_is_absent(operations: list[tuple[str,
             case "keep" | "refuse":
                 labels = {"keep": "yes"} if operation == "keep" else None
                 server[name] = config_map(revision, name, labels=labels, uid=uid)
-                store.put(raw(server[name]))
+                store.upsert(raw(server[name]))
             case "delete" if name in server:
                 deleted.append(server.pop(name) | {"data": {}})
                 deleted[-1]["metadata"]["resourceVersion"] = str(revision)
@@ -270,7 +270,7 @@ def test_what_is_dropped_is_told_from_what_is_absent(operations: list[tuple[str,
             case "list":
                 replacement = store.begin_replacement(float(revision))
                 for obj in server.values():
-                    replacement.put(raw(obj))
+                    replacement.upsert(raw(obj))
                 replacement.commit(str(revision))
 
     kept = {name: obj for name, obj in server.items() if "labels" in obj["metadata"]}

@@ -16,9 +16,9 @@ import pytest
 
 from konverge.crd import crd_manifest
 from konverge.testing import Cluster
-from tests.cli.forked import Forks
-from tests.cli.stuck import Stuck, ward
-from tests.cli.wards import Ward
+from tests.cli.command_fork_server import CommandForkServer
+from tests.cli.stuck_operator import Ward
+from tests.cli.stuck_owner import StuckOwner, ward
 
 __all__ = ["Konverge"]
 
@@ -46,18 +46,18 @@ def environment(home: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandForkServer]:
     """What forks the commands of all tests."""
-    with Forks(_environment(tmp_path_factory.mktemp("forks"))) as running:
+    with CommandForkServer(_environment(tmp_path_factory.mktemp("forks"))) as running:
         yield running
 
 
 @pytest.fixture
-def konverge(forks: Forks, environment: dict[str, str], tmp_path: Path) -> Konverge:
+def konverge(forks: CommandForkServer, environment: dict[str, str], tmp_path: Path) -> Konverge:
     """Run a command and wait for its end."""
 
     def run(*arguments: str | Path, **more_environment: str) -> subprocess.CompletedProcess[str]:
-        return forks.run([*map(str, arguments)], environment | more_environment, tmp_path)
+        return forks.run_command([*map(str, arguments)], environment | more_environment, tmp_path)
 
     return run
 
@@ -81,11 +81,11 @@ def started_konverge(environment: dict[str, str], tmp_path: Path) -> Konverge:
 
 
 @pytest.fixture
-async def stuck(cluster: Cluster, konverge: Konverge, started_konverge: Konverge, tmp_path: Path) -> Stuck:
+async def stuck(cluster: Cluster, konverge: Konverge, started_konverge: Konverge, tmp_path: Path) -> StuckOwner:
     """A ward that nobody has looked after yet."""
     await cluster.install(crd_manifest(Ward))
     await cluster.client.create(ward(cluster.namespace))
-    return Stuck(cluster, konverge, started_konverge, await cluster.kubeconfig(), tmp_path)
+    return StuckOwner(cluster, konverge, started_konverge, await cluster.write_kubeconfig(), tmp_path)
 
 
 def _environment(home: Path) -> dict[str, str]:

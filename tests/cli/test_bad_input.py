@@ -18,14 +18,14 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from konverge.cli.demo import example_folder
+from konverge.cli.demo import find_example_folder
 from tests.cli.conftest import Konverge
 
 
 @pytest.fixture
 def operator_file() -> Path:
     """An operator with nothing wrong."""
-    return example_folder() / "operator.py"
+    return find_example_folder() / "operator.py"
 
 
 def kubeconfig(folder: Path, server: str, authority: bytes = b"") -> Path:
@@ -73,7 +73,7 @@ def test_a_context_that_does_not_exist(konverge: Konverge, operator_file: Path, 
 
 @pytest.mark.slow
 def test_a_server_that_cannot_be_reached(konverge: Konverge, operator_file: Path, tmp_path: Path) -> None:
-    config = kubeconfig(tmp_path, f"http://127.0.0.1:{unused_port()}")
+    config = kubeconfig(tmp_path, f"http://127.0.0.1:{find_unused_port()}")
 
     done = konverge("run", operator_file, "--kubeconfig", config, "--start-timeout", "0")
 
@@ -150,7 +150,7 @@ def test_verbose_shows_the_traceback(started_konverge: Konverge, tmp_path: Path)
     assert verbose.stderr.splitlines()[-1] == quiet.stderr.strip()
 
 
-def unused_port() -> int:
+def find_unused_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port: int = unused.getsockname()[1]
         return port
@@ -159,7 +159,7 @@ def unused_port() -> int:
 @pytest.fixture
 def expired_server(tmp_path: Path) -> Iterator[Path]:
     """A kubeconfig for a TLS server whose certificate ran out yesterday."""
-    certificate, key = expired_certificate()
+    certificate, key = issue_expired_certificate()
     (tmp_path / "server.pem").write_bytes(key + certificate)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "server.pem")
@@ -184,7 +184,7 @@ def refuse_handshakes(listening: socket.socket, context: ssl.SSLContext) -> None
             connection.close()
 
 
-def expired_certificate() -> tuple[bytes, bytes]:
+def issue_expired_certificate() -> tuple[bytes, bytes]:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
     end = datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.box.file.boxes import HEADER, box_text
+from tests.box.file.sample_boxes import HEADER, build_box_text
 from tests.cli.conftest import Konverge
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "boxes"
@@ -21,7 +21,7 @@ def test_the_examples_have_no_mistake(started_konverge: Konverge) -> None:
 
 def test_each_mistake_is_a_line_that_an_editor_can_follow(konverge: Konverge, tmp_path: Path) -> None:
     (tmp_path / "good.yaml").write_text(HEADER)
-    (tmp_path / "bad.yaml").write_text(box_text("onReconcil: {}\nfinalizers: 1"))
+    (tmp_path / "bad.yaml").write_text(build_box_text("onReconcil: {}\nfinalizers: 1"))
 
     done = konverge("box", "lint", "good.yaml", "bad.yaml")
 
@@ -34,7 +34,7 @@ def test_each_mistake_is_a_line_that_an_editor_can_follow(konverge: Konverge, tm
 
 
 def test_json_has_the_parts_of_each_mistake(konverge: Konverge, tmp_path: Path) -> None:
-    (tmp_path / "bad.yaml").write_text(box_text("onReconcil: {}"))
+    (tmp_path / "bad.yaml").write_text(build_box_text("onReconcil: {}"))
 
     done = konverge("box", "lint", "bad.yaml", "-o", "json")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import yaml
 
-from konverge.cli.demo import example_folder
+from konverge.cli.demo import find_example_folder
 from tests.cli.conftest import Konverge
 
-OPERATOR = example_folder() / "operator.py"
+OPERATOR = find_example_folder() / "operator.py"
 
 
 def test_definitions_are_yaml_documents(konverge: Konverge) -> None:

@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 import yaml
 
-from konverge.cli.demo import example_folder
-from konverge.cli.story import webapp_story
+from konverge.cli.demo import find_example_folder
+from konverge.cli.demo_script import build_webapp_steps
 
 pytestmark = pytest.mark.embedded
 
-WEBAPP = yaml.safe_load((example_folder() / "webapp.yaml").read_text())
+WEBAPP = yaml.safe_load((find_example_folder() / "webapp.yaml").read_text())
 
 
-def changed(folder: Path, before: str, after: str) -> Path:
+def write_changed_example(folder: Path, before: str, after: str) -> Path:
     """A copy of the example with other words in its operator."""
     example = folder / "webapp"
-    shutil.copytree(example_folder(), example)
+    shutil.copytree(find_example_folder(), example)
     file = example / "operator.py"
     assert before in file.read_text()
     file.write_text(file.read_text().replace(before, after))
@@ -32,14 +32,16 @@ def changed(folder: Path, before: str, after: str) -> Path:
 @pytest.mark.slow
 @pytest.mark.timeout(150)
 def test_every_step_of_the_story_happens(environment: dict[str, str], tmp_path: Path) -> None:
-    example = changed(tmp_path, "timedelta(seconds=8)", "timedelta(seconds=2)")  # the grace, which the story waits for
+    example = write_changed_example(
+        tmp_path, "timedelta(seconds=8)", "timedelta(seconds=2)"
+    )  # the grace, which the story waits for
     command = [sys.executable, "-m", "konverge", "demo", "--plain", "--example", str(example)]
 
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=140)
 
     assert done.returncode == 0, done.stdout + done.stderr
     told = re.findall(r"^ *\d+\. (.*)$", done.stdout, re.MULTILINE)
-    assert told == [step.title for step in webapp_story(WEBAPP)]
+    assert told == [step.title for step in build_webapp_steps(WEBAPP)]
     assert len(re.findall(r"^    done in ", done.stdout, re.MULTILINE)) == len(told)
     assert "sent 0 requests" in done.stdout
     assert "konverge demo --stay" in done.stdout
@@ -47,7 +49,7 @@ def test_every_step_of_the_story_happens(environment: dict[str, str], tmp_path: 
 
 @pytest.mark.slow
 def test_an_operator_that_ends_fails_the_demo(environment: dict[str, str], tmp_path: Path) -> None:
-    example = changed(tmp_path, "operator.manages(", "operator.no_such_method(")
+    example = write_changed_example(tmp_path, "operator.manages(", "operator.no_such_method(")
     command = [sys.executable, "-m", "konverge", "demo", "--plain", "--example", str(example)]
 
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)

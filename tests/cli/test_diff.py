@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from konverge.cli.diff_text import change_lines, value_text
-from konverge.cli.failures import refusal_in
-from konverge.cli.owners import find_owner
-from konverge.component.rehearsal import Change, FieldChange
-from konverge.crd import definition_of
+from konverge.cli.diff_text import format_change, format_value
+from konverge.cli.exit_codes import find_refusal
+from konverge.cli.owner_arguments import find_owner
+from konverge.component.dry_run import FieldChange, ObjectChange
+from konverge.crd import find_definition
 from konverge.errors import ConfigurationError, ForbiddenError, NotFoundError, ReconcileError
-from konverge.kube import Object, ObjectKey, owner_reference
+from konverge.kube import Object, ObjectKey, build_owner_reference
 from tests.cli.conftest import Konverge
-from tests.cli.stuck import CONFIG_MAP, FILE, Stuck, ward
-from tests.cli.test_bad_input import check_one_line, kubeconfig, unused_port
-from tests.cli.wards import Ward, operator
+from tests.cli.stuck_operator import Ward, operator
+from tests.cli.stuck_owner import CONFIG_MAP, FILE, StuckOwner, ward
+from tests.cli.test_bad_input import check_one_line, find_unused_port, kubeconfig
 
 both = [pytest.mark.anyio, pytest.mark.real_time]
 
@@ -26,8 +26,8 @@ both = [pytest.mark.anyio, pytest.mark.real_time]
 class TestOnBothClusters:
     pytestmark = both
 
-    async def test_nothing_to_change_is_0_and_what_is_blocked_is_named(self, stuck: Stuck) -> None:
-        await stuck.look_after()
+    async def test_nothing_to_change_is_0_and_what_is_blocked_is_named(self, stuck: StuckOwner) -> None:
+        await stuck.run_operator()
 
         done = await stuck.run("diff")
 
@@ -39,8 +39,8 @@ class TestOnBothClusters:
         assert "would be" not in done.stdout
         assert "pages" not in done.stdout.replace("PagesReady", "")
 
-    async def test_each_field_with_both_values_is_1(self, stuck: Stuck) -> None:
-        await stuck.look_after()
+    async def test_each_field_with_both_values_is_1(self, stuck: StuckOwner) -> None:
+        await stuck.run_operator()
         await stuck.change(colour="green", image="konverge.test/never-ready:2")
 
         done = await stuck.run("diff", is_started=True)
@@ -51,19 +51,19 @@ class TestOnBothClusters:
         assert f'{container}.image: "konverge.test/never-ready:1" → "konverge.test/never-ready:2"\n' in done.stdout
         assert done.stdout.index("east-settings") < done.stdout.index("east-pages")
 
-    async def test_fields_that_are_taken_from_another_writer_are_marked(self, stuck: Stuck) -> None:
-        await stuck.look_after()
-        await stuck.fight()
+    async def test_fields_that_are_taken_from_another_writer_are_marked(self, stuck: StuckOwner) -> None:
+        await stuck.run_operator()
+        await stuck.force_settings()
 
         done = await stuck.run("diff")
 
         assert done.returncode == 1
         assert '.data.colour: "red" → "blue"  (taken over from painter (Apply, since 20' in done.stdout
 
-    async def test_objects_to_be_deleted_stand_behind_those_that_are_applied(self, stuck: Stuck) -> None:
-        owner = await stuck.cluster.client.get(definition_of(Ward).gvk, ObjectKey(stuck.cluster.namespace, "east"))
+    async def test_objects_to_be_deleted_stand_behind_those_that_are_applied(self, stuck: StuckOwner) -> None:
+        owner = await stuck.cluster.client.get(find_definition(Ward).gvk, ObjectKey(stuck.cluster.namespace, "east"))
         metadata: Object = {"name": "east-old", "namespace": stuck.cluster.namespace}
-        metadata["ownerReferences"] = [owner_reference(owner)]
+        metadata["ownerReferences"] = [build_owner_reference(owner)]
         await stuck.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
 
         changes = await self._changes(stuck)
@@ -78,19 +78,19 @@ class TestOnBothClusters:
         ]
         assert await stuck.cluster.client.get(CONFIG_MAP, ObjectKey(stuck.cluster.namespace, "east-old"))
 
-    async def test_an_owner_in_a_file_is_compared_as_if_it_were_applied(self, stuck: Stuck) -> None:
-        await stuck.look_after()
-        before = await stuck.versions()
+    async def test_an_owner_in_a_file_is_compared_as_if_it_were_applied(self, stuck: StuckOwner) -> None:
+        await stuck.run_operator()
+        before = await stuck.list_versions()
 
-        done = await stuck.run("diff", str(stuck.in_file(colour="green")))
+        done = await stuck.run("diff", str(stuck.write_owner_file(colour="green")))
 
         assert (done.returncode, done.stderr) == (1, "")
         assert '.data.colour: "blue" → "green"' in done.stdout
         assert "would be created" not in done.stdout
-        assert await stuck.versions() == before
+        assert await stuck.list_versions() == before
 
-    async def test_an_owner_that_is_nowhere_but_in_a_file_is_all_new(self, stuck: Stuck) -> None:
-        file = stuck.in_file()
+    async def test_an_owner_that_is_nowhere_but_in_a_file_is_all_new(self, stuck: StuckOwner) -> None:
+        file = stuck.write_owner_file()
         file.write_text(file.read_text().replace("east", "west"))
 
         done = await stuck.run("diff", str(file))
@@ -99,8 +99,8 @@ class TestOnBothClusters:
         assert done.stdout.count("would be created") == 4
         assert '.data.colour: "blue"\n' in done.stdout
 
-    async def test_a_value_of_a_secret_only_differs(self, stuck: Stuck) -> None:
-        await stuck.look_after()
+    async def test_a_value_of_a_secret_only_differs(self, stuck: StuckOwner) -> None:
+        await stuck.run_operator()
         await stuck.change(password="swordfish")
 
         texts = [(await stuck.run(*command)).stdout for command in (("diff",), ("diff", "ward/east", "-o", "yaml"))]
@@ -110,19 +110,19 @@ class TestOnBothClusters:
         for value in ("hunter2", "swordfish", "c3dvcmRmaXNo", "aHVudGVyMg=="):
             assert all(value not in text for text in texts)
 
-    async def test_the_server_gets_reads_and_dry_runs_alone(self, stuck: Stuck) -> None:
-        await stuck.look_after()
-        await stuck.fight()
+    async def test_the_server_gets_reads_and_dry_runs_alone(self, stuck: StuckOwner) -> None:
+        await stuck.run_operator()
+        await stuck.force_settings()
         await stuck.change(colour="green", password="swordfish")
-        before = await stuck.versions()
+        before = await stuck.list_versions()
 
         done = await stuck.run("diff")
 
         assert done.returncode == 1
-        assert stuck.verbs("diff") == {"get", "patch"}
-        assert await stuck.versions() == before
+        assert stuck.list_verbs("diff") == {"get", "patch"}
+        assert await stuck.list_versions() == before
 
-    async def test_without_an_owner_all_are_compared(self, stuck: Stuck) -> None:
+    async def test_without_an_owner_all_are_compared(self, stuck: StuckOwner) -> None:
         west = ward(stuck.cluster.namespace)
         west["metadata"]["name"] = "west"
         await stuck.cluster.client.create(west)
@@ -133,7 +133,7 @@ class TestOnBothClusters:
         assert "Ward " + stuck.cluster.namespace + "/east\n" in done.stdout
         assert "Ward " + stuck.cluster.namespace + "/west\n" in done.stdout
 
-    async def test_a_component_that_fails_is_trouble_and_the_others_are_compared(self, stuck: Stuck) -> None:
+    async def test_a_component_that_fails_is_trouble_and_the_others_are_compared(self, stuck: StuckOwner) -> None:
         await stuck.change(broken=True)
 
         done = await stuck.run("diff")
@@ -145,12 +145,12 @@ class TestOnBothClusters:
         assert done.stderr.count("\n") == 1
         assert "east-pages  would be created" in done.stdout
 
-    async def test_an_owner_that_does_not_exist(self, stuck: Stuck) -> None:
+    async def test_an_owner_that_does_not_exist(self, stuck: StuckOwner) -> None:
         done = await stuck.run("diff", "ward/eats")
 
         check_one_line(done, 5, f'no Ward "eats" in namespace {stuck.cluster.namespace}: there is east')
 
-    async def test_a_function_of_an_operators_own_is_run_and_writes_nothing(self, stuck: Stuck) -> None:
+    async def test_a_function_of_an_operators_own_is_run_and_writes_nothing(self, stuck: StuckOwner) -> None:
         file = stuck.folder / "own.py"
         file.write_text(OWN.replace("CLUSTER", "client"))
 
@@ -162,7 +162,7 @@ class TestOnBothClusters:
         with pytest.raises(NotFoundError):
             await stuck.cluster.client.get(CONFIG_MAP, ObjectKey(stuck.cluster.namespace, "east-own"))
 
-    async def test_what_nobody_can_rehearse_is_refused(self, stuck: Stuck) -> None:
+    async def test_what_nobody_can_rehearse_is_refused(self, stuck: StuckOwner) -> None:
         file = stuck.folder / "own.py"
         file.write_text(OWN.replace("CLUSTER.apply(own, field_manager='own')", "cluster.create(own)"))
 
@@ -173,7 +173,7 @@ class TestOnBothClusters:
         assert done.stderr.count("\n") == 1
 
     @pytest.mark.slow
-    async def test_a_function_that_never_returns_ends_in_time(self, stuck: Stuck) -> None:
+    async def test_a_function_that_never_returns_ends_in_time(self, stuck: StuckOwner) -> None:
         file = stuck.folder / "slow.py"
         file.write_text(
             OWN.replace("await ctx.CLUSTER.apply(own, field_manager='own')", "await asyncio.Event().wait()")
@@ -183,7 +183,7 @@ class TestOnBothClusters:
 
         check_one_line(done, 5, "comparing did not come to an end in 2 s; --timeout allows more")
 
-    async def _changes(self, stuck: Stuck) -> list[dict[str, str]]:
+    async def _changes(self, stuck: StuckOwner) -> list[dict[str, str]]:
         done = await stuck.run("diff", "ward/east", "-o", "json")
         assert (done.returncode, done.stderr) == (1, "")
         [owner] = json.loads(done.stdout)["owners"]
@@ -196,7 +196,7 @@ import asyncio
 import sys
 sys.path.insert(0, {str(FILE.parents[2])!r})
 from konverge import Operator
-from tests.cli.wards import Ward, settings
+from tests.cli.stuck_operator import Ward, settings
 
 operator = Operator("own")
 
@@ -212,7 +212,7 @@ async def reconcile(ward, ctx):
 
 @pytest.mark.slow
 def test_a_server_that_cannot_be_reached(konverge: Konverge, tmp_path: Path) -> None:
-    config = kubeconfig(tmp_path, f"http://127.0.0.1:{unused_port()}")
+    config = kubeconfig(tmp_path, f"http://127.0.0.1:{find_unused_port()}")
 
     check_one_line(konverge("diff", FILE, "ward/east", "--kubeconfig", config), 4, "127.0.0.1")
 
@@ -277,15 +277,15 @@ def test_a_time_that_cannot_be(konverge: Konverge, seconds: str) -> None:
 def test_long_values_and_many_fields_are_shortened() -> None:
     fields = tuple(FieldChange(f".data.key-{number}", "changed", "x" * 5000, "y" * 5000) for number in range(150))
 
-    lines = list(change_lines(Change("update", "v1/ConfigMap/default/big", fields)))
+    lines = list(format_change(ObjectChange("update", "v1/ConfigMap/default/big", fields)))
 
     assert len(lines) == 102
     assert max(map(len, lines)) < 400
     assert lines[-1].endswith("… and 50 fields more")
-    assert list(change_lines(Change("update", "v1/ConfigMap/default/big", fields[:101])))[-1].endswith(
+    assert list(format_change(ObjectChange("update", "v1/ConfigMap/default/big", fields[:101])))[-1].endswith(
         "… and 1 field more"
     )
-    assert value_text("x" * 5000).endswith("… (5002 characters)")
+    assert format_value("x" * 5000).endswith("… (5002 characters)")
 
 
 def test_a_refusal_of_the_cluster_is_found_behind_a_components_error() -> None:
@@ -293,5 +293,5 @@ def test_a_refusal_of_the_cluster_is_found_behind_a_components_error() -> None:
     error = ReconcileError("failed to check existence of resource")
     error.__cause__ = refused
 
-    assert refusal_in(ExceptionGroup("several", [ValueError("other"), error])) is refused
-    assert refusal_in(ReconcileError("an author's mistake")) is None
+    assert find_refusal(ExceptionGroup("several", [ValueError("other"), error])) is refused
+    assert find_refusal(ReconcileError("an author's mistake")) is None

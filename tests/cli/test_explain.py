@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from konverge.kube import Object, ObjectKey
-from tests.cli.stuck import DEPLOYMENT, SECRET, WARD, Stuck
+from tests.cli.stuck_owner import DEPLOYMENT, SECRET, WARD, StuckOwner
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
 
 
-async def explained(stuck: Stuck, component: str = "") -> Any:
+async def read_explanation(stuck: StuckOwner, component: str = "") -> Any:
     """The story as a program reads it; of one component only that."""
     done = await stuck.run("explain", "ward/east", "-o", "json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -28,9 +28,9 @@ def section(text: str, component: str) -> str:
     return " ".join(rest.partition("\ncomponent ")[0].split())
 
 
-async def test_a_person_reads_what_is_blocked_what_has_grace_and_what_is_fought_over(stuck: Stuck) -> None:
-    await stuck.look_after()
-    await stuck.fight()
+async def test_a_person_reads_what_is_blocked_what_has_grace_and_what_is_fought_over(stuck: StuckOwner) -> None:
+    await stuck.run_operator()
+    await stuck.force_settings()
 
     done = await stuck.run("explain", is_started=True)
 
@@ -52,10 +52,10 @@ async def test_a_person_reads_what_is_blocked_what_has_grace_and_what_is_fought_
     assert "\x1b" not in done.stdout
 
 
-async def test_the_deciding_fields_are_told_with_their_values(stuck: Stuck) -> None:
-    await stuck.look_after()
+async def test_the_deciding_fields_are_told_with_their_values(stuck: StuckOwner) -> None:
+    await stuck.run_operator()
 
-    pages = await explained(stuck, "pages")
+    pages = await read_explanation(stuck, "pages")
 
     [deployment, _] = pages["resources"]
     read = {each["path"]: each["value"] for each in deployment["convergence"]["decidedBy"] if each["isPresent"]}
@@ -65,11 +65,11 @@ async def test_the_deciding_fields_are_told_with_their_values(stuck: Stuck) -> N
     assert pages["graceEnds"] < pages["wakesAt"]
 
 
-async def test_data_that_is_missing_is_told_with_who_fills_it(stuck: Stuck) -> None:
+async def test_data_that_is_missing_is_told_with_who_fills_it(stuck: StuckOwner) -> None:
     metadata = {"name": "east-account", "namespace": stuck.cluster.namespace}
     await stuck.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
 
-    mail = await explained(stuck, "mail")
+    mail = await read_explanation(stuck, "mail")
 
     [account, outbox, service] = mail["resources"]
     assert (account["outcome"], outbox["outcome"], service["outcome"]) == ("read", "halts", "not reached")
@@ -77,8 +77,8 @@ async def test_data_that_is_missing_is_told_with_who_fills_it(stuck: Stuck) -> N
     assert any(f'Data "relay" comes from {account["identity"]}' in sentence for sentence in mail["next"])
 
 
-async def test_what_a_pass_would_do_before_the_first_one(stuck: Stuck) -> None:
-    story = await explained(stuck)
+async def test_what_a_pass_would_do_before_the_first_one(stuck: StuckOwner) -> None:
+    story = await read_explanation(stuck)
 
     settings = story["components"][0]
     assert (story["before"], settings["before"]) == (None, None)
@@ -86,7 +86,7 @@ async def test_what_a_pass_would_do_before_the_first_one(stuck: Stuck) -> None:
     assert [change["action"] for change in settings["changes"]] == ["create", "create"]
 
 
-async def test_a_failing_component_is_explained_and_stops_no_other(stuck: Stuck) -> None:
+async def test_a_failing_component_is_explained_and_stops_no_other(stuck: StuckOwner) -> None:
     await stuck.change(broken=True)
 
     done = await stuck.run("explain")
@@ -101,8 +101,8 @@ async def test_a_failing_component_is_explained_and_stops_no_other(stuck: Stuck)
     assert "would be created" in section(done.stdout, "pages")
 
 
-async def test_no_value_of_a_secret_is_told(stuck: Stuck) -> None:
-    await stuck.look_after()
+async def test_no_value_of_a_secret_is_told(stuck: StuckOwner) -> None:
+    await stuck.run_operator()
     key = ObjectKey(stuck.cluster.namespace, "east-access")
     secret: Object = await stuck.cluster.client.get(SECRET, key)
     secret["data"]["password"] = "bGV0bWVpbg=="
@@ -115,37 +115,37 @@ async def test_no_value_of_a_secret_is_told(stuck: Stuck) -> None:
         assert all(value not in text for text in texts)
 
 
-async def test_explaining_writes_nothing(stuck: Stuck) -> None:
-    await stuck.look_after()
-    await stuck.fight()
+async def test_explaining_writes_nothing(stuck: StuckOwner) -> None:
+    await stuck.run_operator()
+    await stuck.force_settings()
     await stuck.change(colour="green", image="konverge.test/never-ready:2")
-    before = await stuck.versions()
+    before = await stuck.list_versions()
     key = ObjectKey(stuck.cluster.namespace, "east-pages")
     deployment = await stuck.cluster.client.get(DEPLOYMENT, key)
 
     await stuck.run("explain")
 
-    assert await stuck.versions() == before
+    assert await stuck.list_versions() == before
     assert (await stuck.cluster.client.get(DEPLOYMENT, key))["metadata"] == deployment["metadata"]
-    assert stuck.verbs("explain") <= {"get", "patch"}
-    assert "patch" in stuck.verbs("explain")
+    assert stuck.list_verbs("explain") <= {"get", "patch"}
+    assert "patch" in stuck.list_verbs("explain")
 
 
-async def test_one_component_can_be_chosen(stuck: Stuck) -> None:
+async def test_one_component_can_be_chosen(stuck: StuckOwner) -> None:
     done = await stuck.run("explain", "wd/east", "--component", "mail")
 
     assert "component mail" in done.stdout
     assert "component pages" not in done.stdout
 
 
-async def test_a_component_that_there_is_not(stuck: Stuck) -> None:
+async def test_a_component_that_there_is_not(stuck: StuckOwner) -> None:
     done = await stuck.run("explain", "wd/east", "--component", "male")
 
     assert (done.returncode, done.stdout) == (3, "")
     assert "Ward east has no component 'male' (it has: settings, pages, mail, search)" in done.stderr
 
 
-async def test_an_owner_that_is_being_deleted(stuck: Stuck) -> None:
+async def test_an_owner_that_is_being_deleted(stuck: StuckOwner) -> None:
     owner = await stuck.cluster.client.get(WARD, ObjectKey(stuck.cluster.namespace, "east"))
     owner["metadata"]["finalizers"] = ["test.konverge.test/hold"]
     await stuck.cluster.client.update(owner)
@@ -161,8 +161,8 @@ async def test_an_owner_that_is_being_deleted(stuck: Stuck) -> None:
 
 @pytest.mark.parametrize("cluster_kind", [pytest.param("real", marks=pytest.mark.real)])
 @pytest.mark.parametrize("command", ["diff", "explain"])
-async def test_what_the_user_may_not_read_is_told_as_that(stuck: Stuck, command: str) -> None:
-    reader = await stuck.reader_of_wards_alone()
+async def test_what_the_user_may_not_read_is_told_as_that(stuck: StuckOwner, command: str) -> None:
+    reader = await stuck.write_restricted_kubeconfig()
 
     async def attempt() -> subprocess.CompletedProcess[str] | None:
         done = await stuck.run(command, kubeconfig=reader)

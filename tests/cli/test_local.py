@@ -14,8 +14,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from konverge.cli.instances import Instance
-from konverge.client.cluster import ClusterConfig
+from konverge.cli.cluster_instances import ClusterInstance
+from konverge.client.config import ClusterConfig
 from konverge.client.connect import connect
 from konverge.client.kubeconfig import load_kubeconfig
 from konverge.kube import GroupVersionKind, ObjectKey
@@ -28,8 +28,8 @@ NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 
 
 @pytest.fixture
-def instance(home: Path) -> Instance:
-    return Instance("default", home / ".local/state/konverge/clusters")
+def instance(home: Path) -> ClusterInstance:
+    return ClusterInstance("default", home / ".local/state/konverge/clusters")
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ async def test_the_certificate_is_nobody_elses_and_there_is_no_http_beside_it(
 
 
 def test_each_start_has_a_token_of_its_own_that_only_the_kubeconfig_has(
-    konverge: Konverge, up: subprocess.CompletedProcess[str], instance: Instance
+    konverge: Konverge, up: subprocess.CompletedProcess[str], instance: ClusterInstance
 ) -> None:
     tokens = []
     for _ in range(2):
@@ -120,7 +120,7 @@ def test_each_start_has_a_token_of_its_own_that_only_the_kubeconfig_has(
 
 
 def test_permission_bits_of_a_kubeconfig_that_is_there_are_kept_and_told_of(
-    konverge: Konverge, up: subprocess.CompletedProcess[str], instance: Instance
+    konverge: Konverge, up: subprocess.CompletedProcess[str], instance: ClusterInstance
 ) -> None:
     konverge("local", "down")
     instance.kubeconfig.chmod(0o640)
@@ -200,13 +200,13 @@ def test_the_other_kind_under_the_same_name_is_refused(
 
 
 def test_down_ends_the_server_and_forgets_it(
-    konverge: Konverge, up: subprocess.CompletedProcess[str], instance: Instance
+    konverge: Konverge, up: subprocess.CompletedProcess[str], instance: ClusterInstance
 ) -> None:
-    was_held = instance.is_held
+    was_held = instance.is_locked
 
     down = konverge("local", "down")
 
-    assert (down.returncode, was_held, instance.is_held) == (0, True, False)
+    assert (down.returncode, was_held, instance.is_locked) == (0, True, False)
     assert konverge("local", "env").returncode == 3
 
 
@@ -217,9 +217,9 @@ def test_down_without_a_cluster_is_done_already(started_konverge: Konverge) -> N
 
 
 def test_after_a_kill_it_starts_anew(
-    konverge: Konverge, up: subprocess.CompletedProcess[str], instance: Instance
+    konverge: Konverge, up: subprocess.CompletedProcess[str], instance: ClusterInstance
 ) -> None:
-    record = instance.running()
+    record = instance.read_record()
     assert record is not None
     os.kill(record.pid, signal.SIGKILL)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from konverge.cli.operator_file import load_operator, parse_reference
+from konverge.cli.operator_file import load_operator, parse_operator_reference
 from konverge.errors import ConfigurationError
 
 
@@ -18,26 +18,26 @@ def write(folder: Path, text: str, name: str = "operator.py") -> Path:
 
 def problem_with(reference: str) -> str:
     with pytest.raises(ConfigurationError) as caught:
-        load_operator(parse_reference(reference))
+        load_operator(parse_operator_reference(reference))
     return str(caught.value)
 
 
 def test_the_only_operator_is_found_whatever_its_name(tmp_path: Path) -> None:
     file = write(tmp_path, "from konverge import Operator\nshop = Operator('shop')\n")
 
-    assert load_operator(parse_reference(str(file))).name == "shop"
+    assert load_operator(parse_operator_reference(str(file))).name == "shop"
 
 
 def test_one_operator_under_two_names_is_one(tmp_path: Path) -> None:
     file = write(tmp_path, "from konverge import Operator\nshop = Operator('shop')\nalias = shop\n")
 
-    assert load_operator(parse_reference(str(file))).name == "shop"
+    assert load_operator(parse_operator_reference(str(file))).name == "shop"
 
 
 def test_one_of_several_is_chosen_by_its_variable(tmp_path: Path) -> None:
     file = write(tmp_path, "from konverge import Operator\na = Operator('first')\nb = Operator('second')\n")
 
-    assert load_operator(parse_reference(f"{file}:b")).name == "second"
+    assert load_operator(parse_operator_reference(f"{file}:b")).name == "second"
 
 
 def test_the_file_may_import_its_neighbours(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_the_file_may_import_its_neighbours(tmp_path: Path) -> None:
         tmp_path, "from konverge import Operator\nfrom konverge_test_neighbour import NAME\no = Operator(NAME)\n"
     )
 
-    assert load_operator(parse_reference(str(file))).name == "shop"
+    assert load_operator(parse_operator_reference(str(file))).name == "shop"
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

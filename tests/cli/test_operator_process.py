@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from konverge.cli.operator_process import operator_process
-from tests.cancelling import cancel_again, left_by, turn
+from tests.cancellation_leaks import cancel_again, find_leaks, run_loop_turns
 
 
 @pytest.mark.parametrize("turns", range(0, 12, 2))
@@ -20,9 +20,9 @@ def test_one_who_is_cancelled_at_any_moment_and_again_leaves_no_process(tmp_path
 
     async def cancelled_twice() -> None:
         beside = asyncio.create_task(be_beside())
-        await turn(turns)
+        await run_loop_turns(turns)
         await cancel_again(beside)
         with pytest.raises(asyncio.CancelledError):
             await beside
 
-    assert left_by(cancelled_twice()) == []
+    assert find_leaks(cancelled_twice()) == []

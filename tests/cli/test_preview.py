@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.cli.conftest import Konverge
-from tests.cli.stuck import FILE, Stuck, ward
+from tests.cli.stuck_owner import FILE, StuckOwner, ward
 from tests.cli.test_bad_input import check_one_line
 
 
@@ -131,7 +131,7 @@ def test_a_condition_type_that_a_pass_would_refuse(
 
 
 def test_a_component_without_resources_is_told(konverge: Konverge, tmp_path: Path, east: Path) -> None:
-    resource = '.with_resource(ConfigMap({"metadata": named(ward, "index")}))'
+    resource = '.with_resource(ConfigMap({"metadata": build_metadata(ward, "index")}))'
     (tmp_path / "empty.py").write_text(FILE.read_text().replace(resource, ""))
 
     done = konverge("preview", "empty.py", east)
@@ -187,7 +187,7 @@ def test_a_function_of_an_operators_own_has_no_preview(konverge: Konverge, tmp_p
 
 @pytest.mark.anyio
 @pytest.mark.real_time
-async def test_an_owner_of_a_cluster(stuck: Stuck) -> None:
+async def test_an_owner_of_a_cluster(stuck: StuckOwner) -> None:
     await stuck.change(colour="red")
 
     done = await stuck.run("preview")
@@ -195,4 +195,4 @@ async def test_an_owner_of_a_cluster(stuck: Stuck) -> None:
     settings, *_ = yaml.safe_load_all(done.stdout)
     assert (done.returncode, done.stderr) == (0, "")
     assert settings["data"] == {"colour": "red"}
-    assert stuck.verbs("preview") == {"get"}
+    assert stuck.list_verbs("preview") == {"get"}

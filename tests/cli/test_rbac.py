@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from konverge.cli.authors_code import ends_within
-from konverge.cli.demo import example_folder
+from konverge.cli.demo import find_example_folder
+from konverge.cli.user_code import call_with_timeout
 from konverge.errors import ConfigurationError
 from tests.cli.conftest import Konverge
 
-OPERATOR = example_folder() / "operator.py"
+OPERATOR = find_example_folder() / "operator.py"
 
 SHOP = """
 from dataclasses import dataclass
@@ -228,7 +228,7 @@ def test_a_function_that_does_not_return_is_told_with_its_place() -> None:
         with pytest.raises(
             ConfigurationError, match=r"building did not come to an end in 0\.05 s: it is at .*, line \d+"
         ):
-            ends_within(0.05, stuck.wait, "building")
+            call_with_timeout(0.05, stuck.wait, "building")
     finally:
         stuck.set()
 
@@ -238,7 +238,7 @@ def test_what_is_meant_to_end_a_program_ends_no_derivation_without_a_word() -> N
         raise KeyboardInterrupt
 
     with pytest.raises(ConfigurationError, match="building was ended by KeyboardInterrupt"):
-        ends_within(10.0, leave, "building")
+        call_with_timeout(10.0, leave, "building")
 
 
 @pytest.mark.parametrize("shards", [("--shards",), ("--shards", "3"), ("--shards=3",)])

@@ -46,7 +46,7 @@ def server(shared: GitServer) -> Iterator[GitServer]:
     yield shared
     shared.credentials.clear()
     shared.statuses.clear()
-    shared.forget()
+    shared.reset_counters()
 
 
 class Asking:
@@ -261,7 +261,7 @@ def test_a_lock_file_pins_the_tree_and_serves_it_offline(
     }
     before = lock.read_bytes()
 
-    server.forget()
+    server.reset_counters()
     assert asking("--lock", lock, "--offline", network="").stdout == PIPELINE
     assert konverge("resolve", "--lock", lock, "--offline").returncode == 0
     assert (server.seen, lock.read_bytes()) == ([], before)
@@ -337,7 +337,7 @@ def test_no_credential_is_sent_to_a_place_that_a_lock_file_alone_names(
     before = lock.read_bytes()
     for content in (tmp_path / "lock.yaml.d").iterdir():
         content.unlink()
-    server.forget()
+    server.reset_counters()
     for more in ([], ["--update"], ["--verify"]):
         done = konverge("resolve", "--lock", lock, "--allow-network", "127.0.0.0/8", *given, *more, BOXES=TOKEN)
         assert done.returncode == 1
@@ -350,7 +350,7 @@ def test_verifying_asks_the_source_for_what_is_here_already(
 ) -> None:
     lock = tmp_path / "lock.yaml"
     assert asking("--lock", lock).returncode == 0
-    server.forget()
+    server.reset_counters()
     done = konverge("resolve", "--lock", lock, "--verify", "--allow-network", "127.0.0.0/8")
     assert (done.returncode, done.stderr) == (0, f"{lock}: 2 entries, all in {lock}.d\n")
     assert server.seen

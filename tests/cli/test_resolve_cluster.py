@@ -20,7 +20,7 @@ async def kubeconfig(cluster: Cluster) -> Path:
     config_map: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "home"}, "data": {"a": "b"}}
     config_map["metadata"]["namespace"] = cluster.namespace
     await cluster.client.create(config_map)
-    return await cluster.kubeconfig()
+    return await cluster.write_kubeconfig()
 
 
 POLICY = """apiVersion: resolution.konverge.dev/v1alpha1

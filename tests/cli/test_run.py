@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from konverge.cli.demo import example_folder
+from konverge.cli.demo import find_example_folder
 from konverge.client.connect import connect
 from konverge.clock import SystemClock
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
@@ -27,7 +27,7 @@ WEBAPP = GroupVersionKind("demo.konverge.dev", "v1alpha1", "WebApp")
 @contextmanager
 def running(environment: dict[str, str], *options: str) -> Iterator[subprocess.Popen[str]]:
     """The example's operator, with these options; killed at the end if it still runs."""
-    command = [sys.executable, "-m", "konverge", "run", str(example_folder() / "operator.py"), *options]
+    command = [sys.executable, "-m", "konverge", "run", str(find_example_folder() / "operator.py"), *options]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
         try:
@@ -75,7 +75,7 @@ def test_without_its_definitions_it_says_how_to_get_them(konverge: Konverge, tmp
     kubeconfig = tmp_path / "kubeconfig"
     konverge("local", "up", "--kubeconfig", kubeconfig)
 
-    done = konverge("run", example_folder() / "operator.py", "--kubeconfig", kubeconfig, "--start-timeout", "0")
+    done = konverge("run", find_example_folder() / "operator.py", "--kubeconfig", kubeconfig, "--start-timeout", "0")
 
     konverge("local", "down")
     assert done.returncode == 1
@@ -84,7 +84,7 @@ def test_without_its_definitions_it_says_how_to_get_them(konverge: Konverge, tmp
 
 
 def test_local_and_a_kubeconfig_exclude_each_other(konverge: Konverge) -> None:
-    done = konverge("run", example_folder() / "operator.py", "--local", "--kubeconfig", "x")
+    done = konverge("run", find_example_folder() / "operator.py", "--local", "--kubeconfig", "x")
 
     assert done.returncode == 2
     assert "--local brings a cluster of its own" in done.stderr

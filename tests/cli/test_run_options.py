@@ -20,7 +20,7 @@ def options(*arguments: str) -> RunOptions:
     @click.command()
     @run_flags
     def flagged(**flags: Any) -> RunOptions:
-        return RunFlags(**flags).options("webapp")
+        return RunFlags(**flags).build_options("webapp")
 
     found = flagged.main(list(arguments), standalone_mode=False)
     assert isinstance(found, RunOptions)
@@ -114,9 +114,12 @@ def test_a_namespace_that_is_given_twice_is_watched_once() -> None:
 def test_how_old_what_is_in_memory_may_be_is_an_option() -> None:
     chosen, usual = options("--probes", ":8081", "--freshness", "60"), options("--probes", ":8081")
 
-    assert chosen.serving is not None
-    assert usual.serving is not None
-    assert (chosen.serving.freshness, usual.serving.freshness) == (timedelta(seconds=60), timedelta(seconds=180))
+    assert chosen.observability is not None
+    assert usual.observability is not None
+    assert (chosen.observability.freshness, usual.observability.freshness) == (
+        timedelta(seconds=60),
+        timedelta(seconds=180),
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,5 +140,5 @@ def test_servers_that_would_take_each_others_port_are_refused(arguments: tuple[s
 
 
 def test_servers_may_share_a_port_on_different_hosts_or_take_any_that_is_free() -> None:
-    assert options("--metrics", "127.0.0.1:8080", "--probes", "127.0.0.2:8080").serving is not None
-    assert options("--metrics", ":00", "--probes", ":00").serving is not None
+    assert options("--metrics", "127.0.0.1:8080", "--probes", "127.0.0.2:8080").observability is not None
+    assert options("--metrics", ":00", "--probes", ":00").observability is not None

@@ -16,12 +16,12 @@ import click
 import pytest
 import yaml
 
-from konverge.cli.instances import Instance
-from konverge.cli.signals import interrupted_by_signals, until_told_to_stop
+from konverge.cli.cluster_instances import ClusterInstance
+from konverge.cli.signals import cancel_on_signal, stop_event_on_signal
 from konverge.clock import SystemClock
 from konverge.testing import eventually
 from konverge.testing.controlplane import PROGRAMS
-from tests.cli.stuck import FILE
+from tests.cli.stuck_owner import FILE
 from tests.testing.controlplane.processes import is_running
 
 BOTH = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
@@ -30,7 +30,7 @@ Told = Callable[[], AbstractContextManager[Any]]
 
 
 @contextmanager
-def started(environment: dict[str, str], *arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
+def running_command(environment: dict[str, str], *arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
     """A command; killed at the end if it still runs."""
     command = [sys.executable, "-m", "konverge", *map(str, arguments)]
     pipe = subprocess.PIPE
@@ -51,7 +51,7 @@ def program(file: Path, notes: Path) -> Path:
     return file
 
 
-def noted(notes: Path, count: int) -> list[int]:
+def read_process_ids(notes: Path, count: int) -> list[int]:
     """The numbers of that many programs, as soon as they have begun."""
 
     def found() -> list[int] | None:
@@ -61,7 +61,7 @@ def noted(notes: Path, count: int) -> list[int]:
     return asyncio.run(eventually(found, clock=SystemClock(), describe=f"{count} programs have begun"))
 
 
-@pytest.mark.parametrize("until_signalled", [until_told_to_stop, interrupted_by_signals])
+@pytest.mark.parametrize("until_signalled", [stop_event_on_signal, cancel_on_signal])
 @BOTH
 def test_a_second_signal_lets_the_block_clean_up_all_the_same(until_signalled: Told, number: signal.Signals) -> None:
     cleaned: list[str] = []
@@ -83,7 +83,7 @@ def test_a_second_signal_lets_the_block_clean_up_all_the_same(until_signalled: T
 
 def test_a_third_signal_ends_what_never_ends() -> None:
     async def work() -> None:
-        with until_told_to_stop():
+        with stop_event_on_signal():
             for _ in range(3):
                 os.kill(os.getpid(), signal.SIGTERM)
             await asyncio.Event().wait()
@@ -114,8 +114,10 @@ def test_an_interrupted_look_at_a_cluster_leaves_no_program_that_asks_for_creden
             }
         )
     )
-    with started(environment, "diff", FILE, "ward/east", "-n", "default", "--kubeconfig", kubeconfig) as process:
-        numbers = noted(notes, 1)
+    with running_command(
+        environment, "diff", FILE, "ward/east", "-n", "default", "--kubeconfig", kubeconfig
+    ) as process:
+        numbers = read_process_ids(notes, 1)
 
         process.send_signal(number)
 
@@ -134,12 +136,12 @@ def test_a_cluster_that_is_interrupted_while_it_starts_is_gone(
     for name in PROGRAMS:
         program(binaries / name, notes)
     more = {"KUBEBUILDER_ASSETS": str(binaries), "TMPDIR": str(temporary)}
-    with started(environment | more, "local", "up", "--real", *where) as process:
-        numbers = noted(notes, 2)
+    with running_command(environment | more, "local", "up", "--real", *where) as process:
+        numbers = read_process_ids(notes, 2)
 
         process.send_signal(signal.SIGTERM)
 
         assert process.wait(timeout=20) == 130
-    assert not Instance("default", home / ".local" / "state" / "konverge" / "clusters").is_held
+    assert not ClusterInstance("default", home / ".local" / "state" / "konverge" / "clusters").is_locked
     assert [*filter(is_running, numbers)] == []
     assert [*temporary.iterdir()] == []

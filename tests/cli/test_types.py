@@ -12,13 +12,13 @@ import yaml
 
 from konverge.kube import GroupVersionKind, Object
 from konverge.testing import Cluster
-from konverge.typegen import custom_resource_module
+from konverge.typegen import generate_custom_resource_module
 from tests.cli.conftest import Konverge
 from tests.cli.test_bad_input import check_one_line
-from tests.typegen.definitions import definition, spec_of, version
+from tests.typegen.definitions import build_definition, build_spec_definition, build_version
 
-BOX = definition(version(), version("v1beta1"), group="types.konverge.test", kind="Box")
-LID = definition(version(), group="lids.konverge.test", kind="Lid")
+BOX = build_definition(build_version(), build_version("v1beta1"), group="types.konverge.test", kind="Box")
+LID = build_definition(build_version(), group="lids.konverge.test", kind="Lid")
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "boxes"}}
 
 
@@ -34,7 +34,7 @@ def test_the_definitions_of_a_file_become_one_module(konverge: Konverge, install
     done = konverge("types", "--crd", installer)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == custom_resource_module([BOX, LID])
+    assert done.stdout == generate_custom_resource_module([BOX, LID])
     assert "class BoxV1beta1(" in done.stdout
 
 
@@ -42,7 +42,9 @@ def test_several_files_become_one_module(konverge: Konverge, tmp_path: Path) -> 
     for name, made in (("box.yaml", BOX), ("lid.yaml", LID)):
         (tmp_path / name).write_text(yaml.safe_dump(made))
 
-    assert konverge("types", "--crd", "lid.yaml", "--crd", "box.yaml").stdout == custom_resource_module([BOX, LID])
+    assert konverge("types", "--crd", "lid.yaml", "--crd", "box.yaml").stdout == generate_custom_resource_module(
+        [BOX, LID]
+    )
 
 
 def test_the_same_file_gives_the_same_bytes(started_konverge: Konverge, installer: Path) -> None:
@@ -53,7 +55,7 @@ def test_the_same_file_gives_the_same_bytes(started_konverge: Konverge, installe
 
 @pytest.mark.parametrize("chosen", [("--kind", "Lid"), ("--group", "lids.konverge.test")])
 def test_a_kind_or_a_group_can_be_chosen(konverge: Konverge, installer: Path, chosen: tuple[str, ...]) -> None:
-    assert konverge("types", "--crd", installer, *chosen).stdout == custom_resource_module([LID])
+    assert konverge("types", "--crd", installer, *chosen).stdout == generate_custom_resource_module([LID])
 
 
 def test_from_stdin_into_a_file(environment: dict[str, str], installer: Path, tmp_path: Path) -> None:
@@ -63,12 +65,14 @@ def test_from_stdin_into_a_file(environment: dict[str, str], installer: Path, tm
         done = subprocess.run(command, stdin=stdin, env=environment, cwd=tmp_path, capture_output=True, check=True)
 
     assert (done.stdout, done.stderr) == (b"", b"")
-    assert (tmp_path / "boxes.py").read_text() == custom_resource_module([BOX, LID])
+    assert (tmp_path / "boxes.py").read_text() == generate_custom_resource_module([BOX, LID])
 
 
 @pytest.mark.parametrize("value", ["2020-01-01", "="])
 def test_a_text_that_means_something_to_yaml_alone_stays_a_text(konverge: Konverge, tmp_path: Path, value: str) -> None:
-    (tmp_path / "texts.yaml").write_text(yaml.safe_dump(spec_of({"type": "string", "enum": ["X"]})).replace("X", value))
+    (tmp_path / "texts.yaml").write_text(
+        yaml.safe_dump(build_spec_definition({"type": "string", "enum": ["X"]})).replace("X", value)
+    )
 
     assert f'spec: Literal["{value}"]' in konverge("types", "--crd", "texts.yaml").stdout
 
@@ -82,12 +86,19 @@ async def test_those_of_a_cluster(cluster: Cluster, konverge: Konverge) -> None:
     made["spec"] = {**BOX["spec"], "names": names, "scope": "Namespaced", "versions": versions}
     await cluster.client.apply(made, field_manager="types")
     await cluster.eventually(lambda: cluster.client.mapping(GroupVersionKind("types.konverge.test", "v1", "Box")))
-    arguments = ("types", "--cluster", "--kubeconfig", await cluster.kubeconfig(), "--group", "types.konverge.test")
+    arguments = (
+        "types",
+        "--cluster",
+        "--kubeconfig",
+        await cluster.write_kubeconfig(),
+        "--group",
+        "types.konverge.test",
+    )
 
     done = await anyio.to_thread.run_sync(lambda: konverge(*arguments))
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == custom_resource_module([BOX])
+    assert done.stdout == generate_custom_resource_module([BOX])
 
 
 @pytest.mark.parametrize(
@@ -129,7 +140,7 @@ def merges(levels: int) -> str:
         (yaml.safe_dump(NAMESPACE), "expected CustomResourceDefinitions, found none"),
         ("kind: CustomResourceDefinition", "CustomResourceDefinition None, field apiVersion: "),
         (
-            yaml.safe_dump(spec_of({"type": "text"})),
+            yaml.safe_dump(build_spec_definition({"type": "text"})),
             "version v1, field spec.type: expected one of",
         ),
         ("[" * 100_000, "no YAML: it nests deeper than 500 levels"),

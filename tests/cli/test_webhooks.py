@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from konverge.cli.demo import example_folder
+from konverge.cli.demo import find_example_folder
 from tests.cli.conftest import Konverge
 
 SHOPS = """
@@ -114,7 +114,7 @@ def test_what_cannot_be_used_is_named(
 
 
 def test_an_operator_without_handlers_has_none_to_print(konverge: Konverge) -> None:
-    done = konverge("webhooks", example_folder() / "operator.py", "--service", "a/b")
+    done = konverge("webhooks", find_example_folder() / "operator.py", "--service", "a/b")
 
     assert done.returncode == 3
     assert "the operator has no handlers of webhooks" in done.stderr

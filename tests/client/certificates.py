@@ -30,14 +30,14 @@ _SIGNS_CERTIFICATES = x509.KeyUsage(
 
 
 @dataclass(frozen=True)
-class Pair:
+class KeyPair:
     """A certificate and its key, in PEM."""
 
     certificate: bytes
     key: bytes
 
 
-class Authority:
+class CertificateAuthority:
     """Signs certificates."""
 
     def __init__(self, name: str = "authority") -> None:
@@ -60,7 +60,7 @@ class Authority:
         host: str = "api.example",
         not_before: datetime = NOW - timedelta(days=1),
         not_after: datetime = NOW + timedelta(days=1),
-    ) -> Pair:
+    ) -> KeyPair:
         """A certificate for that address and that host."""
         key = ec.generate_private_key(ec.SECP256R1())
         signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
@@ -71,7 +71,7 @@ class Authority:
             .add_extension(signer, critical=False)
             .sign(self._key, hashes.SHA256())
         )
-        return Pair(
+        return KeyPair(
             signed.public_bytes(serialization.Encoding.PEM),
             key.private_bytes(
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()

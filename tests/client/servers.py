@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from tests.client.certificates import Authority, Pair
+from tests.client.certificates import CertificateAuthority, KeyPair
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -24,8 +24,8 @@ class Servers:
         self,
         handler: Handler,
         *,
-        tls: Pair | None = None,
-        client_authority: Authority | None = None,
+        tls: KeyPair | None = None,
+        client_authority: CertificateAuthority | None = None,
     ) -> str:
         """The URL of a server that answers everything with that handler."""
         app = web.Application()
@@ -43,7 +43,7 @@ class Servers:
         for runner in self._runners:
             await runner.cleanup()
 
-    def _context(self, tls: Pair, client_authority: Authority | None) -> ssl.SSLContext:
+    def _context(self, tls: KeyPair, client_authority: CertificateAuthority | None) -> ssl.SSLContext:
         certificate, key = self._folder / "server.crt", self._folder / "server.key"
         certificate.write_bytes(tls.certificate)
         key.write_bytes(tls.key)

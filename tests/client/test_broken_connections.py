@@ -76,7 +76,7 @@ class BreakingProxy:
 @pytest.fixture
 async def proxy(cluster: Cluster) -> AsyncIterator[tuple[BreakingProxy, Client]]:
     """A proxy, and a client whose connection through it is open."""
-    config = load_kubeconfig(await cluster.kubeconfig(), env={})
+    config = load_kubeconfig(await cluster.write_kubeconfig(), env={})
     found = BreakingProxy(int(config.server.rpartition(":")[2]))
     async with found.serving() as port:
         server = f"{config.server.rpartition(':')[0]}:{port}"
@@ -97,7 +97,9 @@ async def names(cluster: Cluster) -> list[str]:
 
 
 def writes(cluster: Cluster) -> list[str]:
-    return [request.verb for request in cluster.requests(USER_AGENT) if request.verb not in ("get", "list", "watch")]
+    return [
+        request.verb for request in cluster.list_requests(USER_AGENT) if request.verb not in ("get", "list", "watch")
+    ]
 
 
 async def test_a_create_whose_answer_is_lost_has_made_one_object(
@@ -161,8 +163,8 @@ async def test_a_watch_that_breaks_is_told(cluster: Cluster, proxy: tuple[Breaki
 
 
 async def test_a_user_of_an_exec_plugin_is_let_in(cluster: Cluster, tmp_path: Path) -> None:
-    found = load_kubeconfig(await cluster.kubeconfig(), env={})
-    identity = await found.credentials.identity()
+    found = load_kubeconfig(await cluster.write_kubeconfig(), env={})
+    identity = await found.credentials.get_identity()
     status = {"token": identity.headers.get("authorization", "Bearer none").removeprefix("Bearer ")}
     printed = json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": status})
     plugin = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from konverge.client import Applied, Client, ServerWarning
+from konverge.client import ApplyResponse, Client, ServerWarning
 from konverge.client.watch import INITIAL_EVENTS_END
 from konverge.errors import (
     AlreadyExistsError,
@@ -89,7 +89,7 @@ async def test_an_update_keeps_the_record_of_managers_whatever_it_says(cluster: 
 
 
 async def test_apply_tells_creation_from_change(cluster: Cluster) -> None:
-    async def apply(client: Client, **data: str) -> Applied:
+    async def apply(client: Client, **data: str) -> ApplyResponse:
         return await client.apply(config_map(cluster, **data), field_manager="applier")
 
     first, second, third = [await apply(cluster.client, a=value) for value in ("1", "2", "2")]

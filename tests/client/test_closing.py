@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from konverge.client import ClusterConfig, HttpTransport, Tls
+from konverge.client import ClusterConfig, HttpTransport, TlsConfig
 from konverge.client.oidc import OidcCredentials, OidcProvider
 from konverge.clock import SystemClock
-from konverge.network import GuardedHttp, Names, Networks, Trust
-from tests.cancelling import cancel_again, left_by
-from tests.client.certificates import Authority
+from konverge.network import AllowedNetworks, DnsResolver, GuardedHttp, TrustStore
+from tests.cancellation_leaks import cancel_again, find_leaks
+from tests.client.certificates import CertificateAuthority
 
 pytestmark = pytest.mark.real_time
 
@@ -54,12 +54,12 @@ class SilentServer:
 
 
 @pytest.fixture
-def authority() -> Authority:
-    return Authority()
+def authority() -> CertificateAuthority:
+    return CertificateAuthority()
 
 
 @pytest.fixture
-def silent(tmp_path: Path, authority: Authority) -> Iterator[SilentServer]:
+def silent(tmp_path: Path, authority: CertificateAuthority) -> Iterator[SilentServer]:
     pair = authority.issue()
     certificate, key = tmp_path / "server.crt", tmp_path / "server.key"
     certificate.write_bytes(pair.certificate)
@@ -103,22 +103,22 @@ async def leave_a_request_without_an_answer(transport: HttpTransport) -> None:
     [leave_a_stream, leave_a_request, leave_a_stream_that_has_not_begun, leave_a_request_without_an_answer],
 )
 def test_no_connection_outlives_a_loop_that_ends_as_soon_as_the_client_is_closed(
-    silent: SilentServer, authority: Authority, leave: Callable[[HttpTransport], Coroutine[Any, Any, None]]
+    silent: SilentServer, authority: CertificateAuthority, leave: Callable[[HttpTransport], Coroutine[Any, Any, None]]
 ) -> None:
-    tls = Tls(authority=authority.certificate)
-    assert left_by(leave(HttpTransport(ClusterConfig(silent.url, "the test", tls=tls)))) == []
+    tls = TlsConfig(authority=authority.certificate)
+    assert find_leaks(leave(HttpTransport(ClusterConfig(silent.url, "the test", tls=tls)))) == []
 
 
 async def ask_in_a_session(url: str, authority: bytes, *, answered: asyncio.Event) -> None:
-    http = GuardedHttp(Names(), tls=Trust(authority.decode()), networks=Networks(["127.0.0.0/8"]))
+    http = GuardedHttp(DnsResolver(), tls=TrustStore(authority.decode()), networks=AllowedNetworks(["127.0.0.0/8"]))
     async with http.stream(url, max_bytes=1 << 20) as answer:
-        await anext(aiter(answer.chunks()))
+        await anext(aiter(answer.iter_chunks()))
         answered.set()
         await asyncio.Event().wait()
 
 
 async def ask_as_a_client(url: str, authority: bytes, *, answered: asyncio.Event) -> None:
-    transport = HttpTransport(ClusterConfig(url, "the test", tls=Tls(authority=authority)))
+    transport = HttpTransport(ClusterConfig(url, "the test", tls=TlsConfig(authority=authority)))
     try:
         async with transport.stream("GET", "/watch", connect_timeout_seconds=5) as stream:
             await anext(stream.chunks())
@@ -129,20 +129,20 @@ async def ask_as_a_client(url: str, authority: bytes, *, answered: asyncio.Event
 
 
 def test_no_connection_outlives_a_refresh_of_a_token_that_is_cancelled(
-    silent: SilentServer, authority: Authority
+    silent: SilentServer, authority: CertificateAuthority
 ) -> None:
     async def give_up() -> None:
         provider = OidcProvider("ann", silent.url, "konverge", refresh_token="r0", authority=authority.certificate)
         with suppress(TimeoutError):
             async with asyncio.timeout(0.3):
-                await OidcCredentials(provider, SystemClock()).identity()
+                await OidcCredentials(provider, SystemClock()).get_identity()
 
-    assert left_by(give_up()) == []
+    assert find_leaks(give_up()) == []
 
 
 @pytest.mark.parametrize("ask", [ask_in_a_session, ask_as_a_client])
 def test_no_connection_outlives_one_who_is_cancelled_again_while_closing(
-    silent: SilentServer, authority: Authority, ask: Callable[..., Coroutine[Any, Any, None]]
+    silent: SilentServer, authority: CertificateAuthority, ask: Callable[..., Coroutine[Any, Any, None]]
 ) -> None:
     async def cancelled_twice() -> None:
         answered = asyncio.Event()
@@ -152,4 +152,4 @@ def test_no_connection_outlives_one_who_is_cancelled_again_while_closing(
         await cancel_again(asking)
         await asyncio.wait([asking])
 
-    assert left_by(cancelled_twice()) == []
+    assert find_leaks(cancelled_twice()) == []

@@ -51,49 +51,49 @@ def remove(file: Path) -> None:
     file.unlink()
 
 
-async def sent(credentials: TokenFile) -> str:
-    return (await credentials.identity()).headers["authorization"]
+async def get_authorization(credentials: TokenFile) -> str:
+    return (await credentials.get_identity()).headers["authorization"]
 
 
 async def test_a_token_is_read_again_after_a_minute(file: Path, clock: StandingClock) -> None:
     credentials = TokenFile(file, clock)
-    found = [await sent(credentials)]
+    found = [await get_authorization(credentials)]
     rewrite(file, "second")
     for clock.seconds in (59.0, 60.0):
-        found.append(await sent(credentials))
+        found.append(await get_authorization(credentials))
 
     assert found == ["Bearer first", "Bearer first", "Bearer second"]
 
 
 async def test_a_refused_token_is_read_again_at_once(file: Path, clock: StandingClock) -> None:
     credentials = TokenFile(file, clock)
-    await sent(credentials)
+    await get_authorization(credentials)
     rewrite(file, "second")
 
-    assert credentials.refused(await credentials.identity())
-    assert await sent(credentials) == "Bearer second"
+    assert credentials.invalidate(await credentials.get_identity())
+    assert await get_authorization(credentials) == "Bearer second"
 
 
 async def test_the_last_token_serves_while_the_file_cannot_be_read(file: Path, clock: StandingClock) -> None:
     credentials = TokenFile(file, clock)
-    await sent(credentials)
+    await get_authorization(credentials)
     remove(file)
     clock.seconds = 100.0
 
-    assert await sent(credentials) == "Bearer first"
+    assert await get_authorization(credentials) == "Bearer first"
 
 
 async def test_the_last_token_serves_while_the_file_holds_none(
     file: Path, clock: StandingClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     credentials = TokenFile(file, clock)
-    await sent(credentials)
+    await get_authorization(credentials)
     rewrite(file, "s3cret\r\nX-Evil: 1")
     clock.seconds = 100.0
-    found = [await sent(credentials)]
+    found = [await get_authorization(credentials)]
     rewrite(file, "third")
     clock.seconds = 200.0
-    found.append(await sent(credentials))
+    found.append(await get_authorization(credentials))
 
     assert found == ["Bearer first", "Bearer third"]
     assert "stays as it was: the file holds characters that no token has" in caplog.text
@@ -116,4 +116,4 @@ async def test_a_file_without_a_token_is_told(
     spoil(file)
 
     with pytest.raises(ConfigurationError, match=words):
-        await TokenFile(file, clock).identity()
+        await TokenFile(file, clock).get_identity()

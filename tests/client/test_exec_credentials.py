@@ -20,13 +20,13 @@ from konverge.client.exec_credentials import ExecCredentials
 from konverge.client.exec_plugin import ExecPlugin, parse_exec_plugin
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError, KonvergeError, NotConnectedError, UnauthorizedError
-from tests.cancelling import cancel_again, left_by_each, turn
-from tests.client.certificates import NOW, Authority
+from tests.cancellation_leaks import cancel_again, find_leaks_of_each, run_loop_turns
+from tests.client.certificates import NOW, CertificateAuthority
 from tests.client.servers import Servers
 
 pytestmark = pytest.mark.anyio
 
-AUTHORITY = Authority()
+AUTHORITY = CertificateAuthority()
 V1, V1BETA1 = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
 SECONDS = 10.0
 
@@ -85,12 +85,12 @@ def credentials_of(command: Path | str, timeout_seconds: float = SECONDS, **fiel
 
 
 async def token_of(credentials: ExecCredentials) -> str:
-    return (await credentials.identity()).headers["authorization"].removeprefix("Bearer ")
+    return (await credentials.get_identity()).headers["authorization"].removeprefix("Bearer ")
 
 
 async def failing(credentials: ExecCredentials) -> KonvergeError:
     with pytest.raises(KonvergeError) as raised:
-        await credentials.identity()
+        await credentials.get_identity()
     assert "\n" not in str(raised.value)
     return raised.value
 
@@ -160,7 +160,7 @@ async def test_all_requests_at_the_start_share_one_run(programs: Programs) -> No
 
 async def test_the_loop_goes_on_while_the_program_runs(programs: Programs) -> None:
     found = credentials_of(programs.write("time.sleep(0.5); answer(token='t')"))
-    running = asyncio.create_task(found.identity())
+    running = asyncio.create_task(found.get_identity())
     turns = 0
     while not running.done():
         await SystemClock().sleep(0.01)
@@ -190,7 +190,7 @@ async def test_what_expires_soon_is_fetched_again(programs: Programs) -> None:
 async def test_another_event_loop_runs_the_program_by_itself(programs: Programs) -> None:
     found = credentials_of(programs.write("answer(token=f't{run}')"))
     first = await token_of(found)
-    other = found.separate()
+    other = found.clone()
 
     assert isinstance(other, ExecCredentials)
     assert (first, await asyncio.to_thread(asyncio.run, token_of(other))) == ("t1", "t2")
@@ -224,7 +224,7 @@ SPAWN_AND_WAIT = (
 async def test_cancelling_the_request_ends_the_program_and_all_that_it_started(programs: Programs) -> None:
     noted = programs.folder / "child"
     found = credentials_of(programs.write(SPAWN_AND_WAIT), args=[str(noted)])
-    waiting = asyncio.create_task(found.identity())
+    waiting = asyncio.create_task(found.get_identity())
     await until(lambda: noted.exists() and noted.read_text() != "")
     waiting.cancel()
     await asyncio.wait([waiting])
@@ -239,12 +239,12 @@ def test_a_program_that_is_cancelled_at_any_moment_and_again_leaves_nothing(prog
     plugin = programs.write(SPAWN_AND_WAIT)
 
     async def cancelled_twice(turns: int) -> None:
-        waiting = asyncio.create_task(credentials_of(plugin, args=[str(noted)]).identity())
-        await turn(turns)
+        waiting = asyncio.create_task(credentials_of(plugin, args=[str(noted)]).get_identity())
+        await run_loop_turns(turns)
         await cancel_again(waiting)
         await asyncio.wait([waiting])
 
-    assert left_by_each(cancelled_twice(turns) for turns in range(10)) == []
+    assert find_leaks_of_each(cancelled_twice(turns) for turns in range(10)) == []
 
 
 def _is_zombie(pid: int) -> bool:
@@ -330,7 +330,7 @@ async def test_what_is_no_credential_is_told(programs: Programs, body: str, word
     found = credentials_of(programs.write(body))
 
     with pytest.raises(ConfigurationError, match=words) as raised:
-        await found.identity()
+        await found.get_identity()
     assert "s3cret" not in str(raised.value)
 
 
@@ -388,9 +388,9 @@ async def test_a_program_is_told_whether_it_has_the_terminal(programs: Programs,
 
 
 def config(server: str, credentials: ExecCredentials) -> ClusterConfig:
-    from konverge.client import Tls
+    from konverge.client import TlsConfig
 
-    return ClusterConfig(server, "the test", tls=Tls(AUTHORITY.certificate), credentials=credentials)
+    return ClusterConfig(server, "the test", tls=TlsConfig(AUTHORITY.certificate), credentials=credentials)
 
 
 async def test_a_refused_token_is_fetched_again_and_the_request_sent_again(
@@ -443,7 +443,7 @@ async def test_a_client_certificate_that_a_program_prints_is_shown(servers: Serv
     found = credentials_of(program)
     transport = HttpTransport(config(url, found))
     first = await transport.request("GET", "/", timeout_seconds=SECONDS)
-    found.refused(await found.identity())
+    found.invalidate(await found.get_identity())
     second = await transport.request("GET", "/", timeout_seconds=SECONDS)
     await transport.close()
 

@@ -19,7 +19,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-class Mistaken:
+class BrokenCredentials:
     """Credentials that raise, or give a header that cannot be sent."""
 
     description = "the token"
@@ -27,15 +27,15 @@ class Mistaken:
     def __init__(self, headers: dict[str, str] | None = None) -> None:
         self._headers = headers
 
-    async def identity(self) -> Identity:
+    async def get_identity(self) -> Identity:
         if self._headers is None:
             raise OverflowError("s3cret is out of range")
         return Identity(self._headers)
 
-    def refused(self, identity: Identity) -> bool:
+    def invalidate(self, identity: Identity) -> bool:
         return False
 
-    def separate(self) -> Credentials:
+    def clone(self) -> Credentials:
         return self
 
 
@@ -56,7 +56,9 @@ async def test_a_mistake_of_credentials_is_a_failure_like_others(
         asked.append(request.path)
         return web.Response()
 
-    transport = HttpTransport(ClusterConfig(await servers.start(note), "the test", credentials=Mistaken(headers)))
+    transport = HttpTransport(
+        ClusterConfig(await servers.start(note), "the test", credentials=BrokenCredentials(headers))
+    )
     with pytest.raises(kind, match=words) as raised:
         await transport.request("GET", "/", timeout_seconds=9)
     await transport.close()

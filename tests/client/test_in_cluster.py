@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from konverge.client import cluster_config, load_in_cluster
+from konverge.client import load_cluster_config, load_in_cluster
 from konverge.client.credentials import TokenFile
 from konverge.client.in_cluster import is_in_cluster
 from konverge.errors import ConfigurationError
@@ -50,8 +50,8 @@ def test_a_pod_uses_its_own_credentials_unless_a_kubeconfig_is_there(folder: Pat
         "{clusters: [{name: c, cluster: {server: 'http://c'}}], contexts: [{name: x, context: {cluster: c}}], "
         "current-context: x}"
     )
-    own = cluster_config(env=ENV, service_account_folder=folder)
-    of_environment = cluster_config(env={**ENV, "KUBECONFIG": str(kubeconfig)}, service_account_folder=folder)
-    named = cluster_config(kubeconfig, env=ENV, service_account_folder=folder)
+    own = load_cluster_config(env=ENV, service_account_folder=folder)
+    of_environment = load_cluster_config(env={**ENV, "KUBECONFIG": str(kubeconfig)}, service_account_folder=folder)
+    named = load_cluster_config(kubeconfig, env=ENV, service_account_folder=folder)
 
     assert [own.server, of_environment.server, named.server] == ["https://10.0.0.1:6443", "http://c", "http://c"]

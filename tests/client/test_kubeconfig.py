@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from konverge.client import ClusterConfig, load_kubeconfig
-from konverge.client.credentials import Anonymous, BasicAuth, Token, TokenFile
+from konverge.client.credentials import AnonymousCredentials, BasicAuth, BearerToken, TokenFile
 from konverge.errors import ConfigurationError
 
 pytestmark = pytest.mark.anyio
@@ -161,8 +161,8 @@ def test_data_wins_over_files(write: Any) -> None:
 async def test_a_token_is_sent(write: Any) -> None:
     found = load(write(document(user={"token": "t0ken"})))
 
-    assert isinstance(found.credentials, Token)
-    assert (await found.credentials.identity()).headers == {"authorization": "Bearer t0ken"}
+    assert isinstance(found.credentials, BearerToken)
+    assert (await found.credentials.get_identity()).headers == {"authorization": "Bearer t0ken"}
 
 
 async def test_a_token_file_wins_over_a_token(write: Any) -> None:
@@ -170,28 +170,28 @@ async def test_a_token_file_wins_over_a_token(write: Any) -> None:
     found = load(write(document(user={"token": "t0ken", "tokenFile": "token"})))
 
     assert isinstance(found.credentials, TokenFile)
-    assert (await found.credentials.identity()).headers == {"authorization": "Bearer from the file"}
+    assert (await found.credentials.get_identity()).headers == {"authorization": "Bearer from the file"}
 
 
 async def test_a_password_is_sent(write: Any) -> None:
     found = load(write(document(user={"username": "ann", "password": "pa:ss"})))
 
     assert isinstance(found.credentials, BasicAuth)
-    assert (await found.credentials.identity()).headers == {"authorization": f"Basic {data('ann:pa:ss')}"}
+    assert (await found.credentials.get_identity()).headers == {"authorization": f"Basic {data('ann:pa:ss')}"}
 
 
 async def test_without_anything_nothing_is_sent(write: Any) -> None:
     found = load(write(document()))
 
-    assert isinstance(found.credentials, Anonymous)
-    assert (await found.credentials.identity()).headers == {}
+    assert isinstance(found.credentials, AnonymousCredentials)
+    assert (await found.credentials.get_identity()).headers == {}
 
 
 def test_a_name_that_yaml_takes_for_a_number_is_a_name(write: Any) -> None:
     content = document(context={"user": 7})
     content["users"] = [{"name": 7, "user": {"token": 123}}]
 
-    assert isinstance(load(write(content)).credentials, Token)
+    assert isinstance(load(write(content)).credentials, BearerToken)
 
 
 def test_acting_as_somebody_else_is_asked_for(write: Any) -> None:
@@ -229,7 +229,7 @@ def test_what_the_file_holds_itself_goes_before_what_would_have_to_be_fetched(wr
     own = [{"token": "t"}, {"username": "ann"}, {"client-certificate-data": data("c"), "client-key-data": data("k")}]
     found = [load(write(document(user=user | {"exec": EXEC}))).credentials for user in own]
 
-    assert [type(credentials) for credentials in found] == [Token, BasicAuth, Anonymous]
+    assert [type(credentials) for credentials in found] == [BearerToken, BasicAuth, AnonymousCredentials]
 
 
 def test_files_of_certificates_are_remembered_to_be_read_again(write: Any) -> None:
@@ -245,7 +245,7 @@ def test_files_of_certificates_are_remembered_to_be_read_again(write: Any) -> No
         folder / "ann.key",
     )
     (folder / "ann.crt").write_text("renewed")
-    assert tls.read_again().certificate == b"renewed"
+    assert tls.reload().certificate == b"renewed"
 
 
 def test_a_file_that_is_being_written_changes_nothing(write: Any) -> None:
@@ -253,7 +253,7 @@ def test_a_file_that_is_being_written_changes_nothing(write: Any) -> None:
     tls = load(write(document({"certificate-authority": "ca.crt"}))).tls
     file.write_text("")
 
-    assert tls.read_again() == tls
+    assert tls.reload() == tls
 
 
 # What cannot be used.

@@ -9,7 +9,7 @@ import pytest
 
 from konverge.client import Client, HttpTransport, load_kubeconfig
 from konverge.client.credentials import Credentials, Identity
-from konverge.client.permits import current_permit
+from konverge.client.write_permit import current_permit
 from konverge.errors import ConnectionFailedError, NoPermitError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.testing import Cluster
@@ -20,7 +20,7 @@ CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 USER_AGENT = "late"
 
 
-class Freezing:
+class FreezingCredentials:
     """Credentials that freeze the whole process for a moment, when they are told to, after the permit was asked."""
 
     description = "freezing credentials"
@@ -29,14 +29,14 @@ class Freezing:
         self._credentials = credentials
         self.seconds = 0.0
 
-    async def identity(self) -> Identity:
+    async def get_identity(self) -> Identity:
         threading.Event().wait(self.seconds)  # the event loop stands still, and its timers with it
-        return await self._credentials.identity()
+        return await self._credentials.get_identity()
 
-    def refused(self, identity: Identity) -> bool:
-        return self._credentials.refused(identity)
+    def invalidate(self, identity: Identity) -> bool:
+        return self._credentials.invalidate(identity)
 
-    def separate(self) -> Credentials:
+    def clone(self) -> Credentials:
         return self
 
 
@@ -71,7 +71,7 @@ def new_web(cluster: Cluster) -> Object:
 @asynccontextmanager
 async def open_transport(cluster: Cluster) -> AsyncIterator[HttpTransport]:
     """A transport that has a connection, so that nothing is to be waited for before a write is sent."""
-    transport = HttpTransport(load_kubeconfig(await cluster.kubeconfig(), env={}))
+    transport = HttpTransport(load_kubeconfig(await cluster.write_kubeconfig(), env={}))
     try:
         await transport.request("GET", "/version", timeout_seconds=5.0)
         yield transport
@@ -98,7 +98,7 @@ async def test_a_write_is_not_sent_when_its_permit_ends_after_it_was_asked(
 
         permit.answers = float("inf")
         await client.delete(CONFIG_MAP, ObjectKey(cluster.namespace, "web"))
-    verbs = [request.verb for request in cluster.requests(USER_AGENT) if "/configmaps" in request.path]
+    verbs = [request.verb for request in cluster.list_requests(USER_AGENT) if "/configmaps" in request.path]
     assert verbs == ["create", "get", "delete"]
 
 
@@ -117,8 +117,8 @@ async def test_a_write_without_a_body_is_not_sent_when_its_permit_has_ended(clus
 
 
 async def test_a_write_is_not_sent_after_its_permit_has_ended_while_the_process_was_frozen(cluster: Cluster) -> None:
-    config = load_kubeconfig(await cluster.kubeconfig(), env={})
-    freezing = Freezing(config.credentials)
+    config = load_kubeconfig(await cluster.write_kubeconfig(), env={})
+    freezing = FreezingCredentials(config.credentials)
     transport = HttpTransport(replace(config, credentials=freezing))
     async with Client(transport, user_agent=USER_AGENT, permit=Permit()) as client:
         # Its connection is open: nothing else is to be waited for.
@@ -133,4 +133,6 @@ async def test_a_write_is_not_sent_after_its_permit_has_ended_while_the_process_
 
         await cluster.clock.sleep(0.2)  # for what is on its way
         assert await cluster.client.get(CONFIG_MAP, ObjectKey(cluster.namespace, "web"))
-    assert [request.verb for request in cluster.requests(USER_AGENT) if "/configmaps" in request.path] == ["create"]
+    assert [request.verb for request in cluster.list_requests(USER_AGENT) if "/configmaps" in request.path] == [
+        "create"
+    ]

@@ -17,13 +17,13 @@ from konverge.client import ClusterConfig, HttpTransport
 from konverge.client.oidc import OidcCredentials, OidcProvider, parse_oidc_provider
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError, NotConnectedError
-from tests.cancelling import cancel_again
-from tests.client.certificates import NOW, Authority
+from tests.cancellation_leaks import cancel_again
+from tests.client.certificates import NOW, CertificateAuthority
 from tests.client.servers import Servers
 
 pytestmark = pytest.mark.anyio
 
-AUTHORITY = Authority()
+AUTHORITY = CertificateAuthority()
 OLD, LATER = NOW - timedelta(hours=1), NOW + timedelta(hours=1)
 BASIC = "Basic " + base64.b64encode(b"konverge:hush%2Fhush").decode()
 
@@ -85,7 +85,7 @@ async def issuer(servers: Servers) -> Issuer:
 
 def provider(issuer: Issuer, **fields: Any) -> OidcProvider:
     found = OidcProvider(
-        whose='user "ann"',
+        user='user "ann"',
         issuer=issuer.url,
         client_id="konverge",
         client_secret="hush/hush",
@@ -101,7 +101,7 @@ def credentials(issuer: Issuer, **fields: Any) -> OidcCredentials:
 
 
 async def token_of(found: OidcCredentials) -> str:
-    return (await found.identity()).headers["authorization"].removeprefix("Bearer ")
+    return (await found.get_identity()).headers["authorization"].removeprefix("Bearer ")
 
 
 async def test_a_token_that_is_valid_is_used_as_it_is(issuer: Issuer) -> None:
@@ -148,10 +148,10 @@ async def test_a_refused_token_is_refreshed_with_the_newest_refresh_token(issuer
 async def test_another_event_loop_knows_the_newest_tokens(issuer: Issuer) -> None:
     found = credentials(issuer)
     first = await token_of(found)
-    other = found.separate()
+    other = found.clone()
     assert isinstance(other, OidcCredentials)
     same = await token_of(other)
-    other.refused(await other.identity())
+    other.invalidate(await other.get_identity())
     renewed = await token_of(other)
 
     assert (first, same, renewed) == (issuer.issued[0], issuer.issued[0], issuer.issued[1])
@@ -159,8 +159,8 @@ async def test_another_event_loop_knows_the_newest_tokens(issuer: Issuer) -> Non
 
 async def test_a_refresh_token_that_another_event_loop_has_used_up_is_no_failure(issuer: Issuer) -> None:
     one = credentials(issuer)
-    other = one.separate()
-    first, second = await asyncio.gather(one.identity(), other.identity())
+    other = one.clone()
+    first, second = await asyncio.gather(one.get_identity(), other.get_identity())
 
     assert first.headers == second.headers == {"authorization": f"Bearer {issuer.issued[0]}"}
 
@@ -168,7 +168,7 @@ async def test_a_refresh_token_that_another_event_loop_has_used_up_is_no_failure
 async def test_who_is_cancelled_while_the_provider_answers_loses_no_refresh_token(issuer: Issuer) -> None:
     issuer.answers = asyncio.Event()
     found = credentials(issuer)
-    asking = asyncio.create_task(found.identity())
+    asking = asyncio.create_task(found.get_identity())
     async with asyncio.timeout(5):
         while not issuer.issued:
             await SystemClock().sleep(0.001)
@@ -185,8 +185,8 @@ async def test_without_a_refresh_token_somebody_must_log_in(issuer: Issuer) -> N
     found = credentials(issuer, refresh_token="")
 
     with pytest.raises(ConfigurationError, match='the id-token of user "ann" has expired.*log in again'):
-        await found.identity()
-    assert not found.refused(await credentials(issuer, id_token=token(LATER)).identity())
+        await found.get_identity()
+    assert not found.invalidate(await credentials(issuer, id_token=token(LATER)).get_identity())
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ async def test_what_the_provider_refuses_is_told_without_secrets(
     issuer.failure = answer
 
     with pytest.raises(kind, match=words) as raised:
-        await credentials(issuer).identity()
+        await credentials(issuer).get_identity()
     assert not any(secret in str(raised.value) for secret in ("r0", "hush", "s3cret", token(OLD)))
 
 
@@ -213,13 +213,13 @@ async def test_a_provider_that_is_not_who_it_should_be_is_not_trusted(issuer: Is
     issuer.says_it_is = "https://another.example"
 
     with pytest.raises(ConfigurationError, match="says that it is another one. Check idp-issuer-url"):
-        await credentials(issuer).identity()
+        await credentials(issuer).get_identity()
     assert issuer.asked == []
 
 
 async def test_a_provider_of_another_authority_is_not_trusted(issuer: Issuer) -> None:
     with pytest.raises(NotConnectedError, match=r"issuer of user \"ann\" does not answer: .*verify failed"):
-        await credentials(issuer, authority=Authority("another").certificate).identity()
+        await credentials(issuer, authority=CertificateAuthority("another").certificate).get_identity()
     assert issuer.asked == []
 
 
@@ -230,7 +230,7 @@ async def test_a_token_endpoint_that_is_no_url_is_told(issuer: Issuer, endpoint:
     issuer.token_endpoint = endpoint
 
     with pytest.raises(ConfigurationError, match="names no token endpoint that can be used"):
-        await credentials(issuer).identity()
+        await credentials(issuer).get_identity()
 
 
 async def test_a_token_that_expired_in_the_year_1_is_refreshed(issuer: Issuer) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from konverge.client.redaction import redacted, secret_values
+from konverge.client.redaction import find_secret_values, redact
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from konverge.client.redaction import redacted, secret_values
     ],
 )
 def test_a_secret_is_hidden_by_its_look_or_its_name(text: str, left: str) -> None:
-    assert redacted(text) == left
+    assert redact(text) == left
 
 
 def test_the_values_of_secret_variables_are_hidden_wherever_they_are() -> None:
@@ -35,11 +35,11 @@ def test_the_values_of_secret_variables_are_hidden_wherever_they_are() -> None:
         "HOME": "/home/ann",
     }
 
-    assert set(secret_values(environment)) == {"hunter2", "pass4"}
-    assert redacted("no hunter2 for pass4 in /home/ann", secret_values(environment)) == "no *** for *** in /home/ann"
+    assert set(find_secret_values(environment)) == {"hunter2", "pass4"}
+    assert redact("no hunter2 for pass4 in /home/ann", find_secret_values(environment)) == "no *** for *** in /home/ann"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", ["eyJ", "secret", 'token:"', "://", "--a-", "basic "])
 def test_a_long_complaint_takes_no_long_time(piece: str) -> None:
-    assert redacted(piece * 150_000)  # a pattern that runs to the end from each letter would take an hour
+    assert redact(piece * 150_000)  # a pattern that runs to the end from each letter would take an hour

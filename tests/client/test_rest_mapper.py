@@ -17,8 +17,8 @@ from konverge.errors import (
     KindUnreachableError,
     KonvergeError,
 )
-from konverge.kube import GroupVersionKind, Object, ResourceMapping
-from tests.client.scripted import Answer, Asked, ScriptedTransport, failure
+from konverge.kube import GroupVersionKind, Object, RestMapping
+from tests.client.scripted_transport import ScriptedRequest, ScriptedResponse, ScriptedTransport, build_failure
 
 pytestmark = pytest.mark.anyio
 
@@ -56,7 +56,7 @@ WIDGETS: Object = {
         }
     ],
 }
-DEPLOYMENTS = ResourceMapping(
+DEPLOYMENTS = RestMapping(
     DEPLOYMENT,
     "deployments",
     namespaced=True,
@@ -68,7 +68,7 @@ DEPLOYMENTS = ResourceMapping(
 )
 
 
-def aggregated(*groups: Object) -> Object:
+def build_aggregated(*groups: Object) -> Object:
     return {"kind": "APIGroupDiscoveryList", "items": list(groups)}
 
 
@@ -77,7 +77,7 @@ class SlowTransport(ScriptedTransport):
 
     seconds = 0.0
 
-    async def request(self, method: str, path: str, **options: Any) -> Answer:
+    async def request(self, method: str, path: str, **options: Any) -> ScriptedResponse:
         await SimulatedClock().sleep(self.seconds)
         return await super().request(method, path, **options)
 
@@ -85,23 +85,23 @@ class SlowTransport(ScriptedTransport):
 class Server:
     """Answers each path by a table that a test may change."""
 
-    def __init__(self, answers: dict[str, Answer]) -> None:
+    def __init__(self, answers: dict[str, ScriptedResponse]) -> None:
         self.answers = answers
         self.transport = SlowTransport(discovery=None)
-        self.transport.then([self] * 1000)
+        self.transport.extend_script([self] * 1000)
         self.client = Client(self.transport, clock=SimulatedClock(), entropy=SeededEntropy())
 
-    def __call__(self, asked: Asked) -> Answer | KonvergeError:
-        return self.answers.get(asked.path) or failure(404, "NotFound")
+    def __call__(self, asked: ScriptedRequest) -> ScriptedResponse | KonvergeError:
+        return self.answers.get(asked.path) or build_failure(404, "NotFound")
 
 
 def modern(*groups: Object) -> Server:
-    return Server({"/api": Answer(json=CORE), "/apis": Answer(json=aggregated(*groups))})
+    return Server({"/api": ScriptedResponse(json=CORE), "/apis": ScriptedResponse(json=build_aggregated(*groups))})
 
 
 LEGACY = {
-    "/api": Answer(json={"kind": "APIVersions", "versions": ["v1"]}),
-    "/apis": Answer(
+    "/api": ScriptedResponse(json={"kind": "APIVersions", "versions": ["v1"]}),
+    "/apis": ScriptedResponse(
         json={
             "kind": "APIGroupList",
             "groups": [
@@ -114,8 +114,8 @@ LEGACY = {
             ],
         }
     ),
-    "/api/v1": Answer(json={"kind": "APIResourceList", "groupVersion": "v1", "resources": []}),
-    "/apis/apps/v1": Answer(
+    "/api/v1": ScriptedResponse(json={"kind": "APIResourceList", "groupVersion": "v1", "resources": []}),
+    "/apis/apps/v1": ScriptedResponse(
         json={
             "kind": "APIResourceList",
             "groupVersion": "apps/v1",
@@ -133,14 +133,14 @@ LEGACY = {
             ],
         }
     ),
-    "/apis/apps/v1beta1": Answer(
+    "/apis/apps/v1beta1": ScriptedResponse(
         json={
             "kind": "APIResourceList",
             "groupVersion": "apps/v1beta1",
             "resources": [{"name": "deployments", "namespaced": True, "kind": "Deployment"}],
         }
     ),
-    "/apis/broken.dev/v1": failure(503, "ServiceUnavailable"),
+    "/apis/broken.dev/v1": build_failure(503, "ServiceUnavailable"),
 }
 
 
@@ -167,7 +167,7 @@ async def test_a_kind_that_is_missing_is_looked_for_again_after_a_second() -> No
     server = modern()
     with pytest.raises(KindNotServedError):
         await server.client.mapping(WIDGET)
-    server.answers["/apis"] = Answer(json=aggregated(WIDGETS))
+    server.answers["/apis"] = ScriptedResponse(json=build_aggregated(WIDGETS))
     with pytest.raises(KindNotServedError):
         await server.client.mapping(WIDGET)
     await SimulatedClock().sleep(1.0)
@@ -194,9 +194,9 @@ async def test_many_who_miss_a_kind_share_one_question_also_when_the_answer_take
 
 async def test_a_document_that_has_not_changed_is_not_sent_again() -> None:
     server = modern(APPS)
-    server.answers["/apis"] = Answer(json=aggregated(APPS), headers={"etag": '"1"'})
+    server.answers["/apis"] = ScriptedResponse(json=build_aggregated(APPS), headers={"etag": '"1"'})
     await server.client.mapping(DEPLOYMENT)
-    server.answers["/apis"] = Answer(304, b"")
+    server.answers["/apis"] = ScriptedResponse(304, b"")
     await SimulatedClock().sleep(5.0)
     with pytest.raises(KindNotServedError):
         await server.client.mapping(WIDGET)
@@ -205,8 +205,8 @@ async def test_a_document_that_has_not_changed_is_not_sent_again() -> None:
     assert await server.client.mapping(DEPLOYMENT) == DEPLOYMENTS
 
 
-GONE = Answer(404, b"404 page not found")
-BACK = Answer(json={"metadata": {"resourceVersion": "1"}, "items": []})
+GONE = ScriptedResponse(404, b"404 page not found")
+BACK = ScriptedResponse(json={"metadata": {"resourceVersion": "1"}, "items": []})
 
 
 async def test_a_kind_that_has_gone_is_looked_for_again_at_once() -> None:
@@ -260,7 +260,7 @@ async def test_a_server_behind_the_server_that_does_not_answer_is_named(make: Ca
 
 async def test_a_refusal_of_discovery_is_an_error() -> None:
     server = modern(APPS)
-    server.answers["/api"] = failure(403, "Forbidden")
+    server.answers["/api"] = build_failure(403, "Forbidden")
 
     with pytest.raises(ForbiddenError):
         await server.client.mapping(DEPLOYMENT)
@@ -268,7 +268,7 @@ async def test_a_refusal_of_discovery_is_an_error() -> None:
 
 async def test_a_server_of_another_kind_is_told_as_such() -> None:
     server = modern(APPS)
-    server.answers["/api"] = Answer(200, b"<html>")
+    server.answers["/api"] = ScriptedResponse(200, b"<html>")
 
     with pytest.raises(ConnectionFailedError, match="not an answer of a Kubernetes API server"):
         await server.client.mapping(DEPLOYMENT)
@@ -285,6 +285,6 @@ async def test_a_server_of_another_kind_is_told_as_such() -> None:
 )
 async def test_odd_entries_are_left_out(odd: Object) -> None:
     server = modern()
-    server.answers["/apis"] = Answer(json=odd)
+    server.answers["/apis"] = ScriptedResponse(json=odd)
 
     assert await server.client.mappings() == []

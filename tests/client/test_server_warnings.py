@@ -7,11 +7,11 @@ import logging
 import pytest
 
 from konverge.client import Client, ServerWarning
-from konverge.client.server_texts import ServerTexts
-from konverge.client.server_warnings import ServerWarnings, parse_warnings
+from konverge.client.server_text_filter import ServerTextFilter
+from konverge.client.server_warnings import ServerWarningLog, parse_warnings
 from konverge.clock import SimulatedClock
 from konverge.kube import GroupVersionKind, ObjectKey
-from tests.client.scripted import Answer, ScriptedTransport
+from tests.client.scripted_transport import ScriptedResponse, ScriptedTransport
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +41,9 @@ def test_an_answer_full_of_warnings_is_cut() -> None:
 
 async def test_a_warning_is_passed_on_each_time_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     heard: list[ServerWarning] = []
-    answer = Answer(json={"metadata": {"name": "web"}}, headers={"warning": '299 - "v1 is old", 299 - "move on"'})
+    answer = ScriptedResponse(
+        json={"metadata": {"name": "web"}}, headers={"warning": '299 - "v1 is old", 299 - "move on"'}
+    )
     client = Client(ScriptedTransport(answer, answer), clock=SimulatedClock(), on_warning=heard.append)
     with caplog.at_level(logging.WARNING, logger="konverge.client"):
         for _ in range(2):
@@ -55,9 +57,9 @@ async def test_a_warning_is_passed_on_each_time_and_logged_once(caplog: pytest.L
 
 
 def test_what_was_logged_long_ago_is_forgotten(caplog: pytest.LogCaptureFixture) -> None:
-    warnings = ServerWarnings()
+    warnings = ServerWarningLog()
     with caplog.at_level(logging.WARNING, logger="konverge.client"):
         for number in [0, *range(400), 0]:
-            warnings.note("GET", PATH, {"warning": f'299 - "number {number}"'}, ServerTexts())
+            warnings.process_headers("GET", PATH, {"warning": f'299 - "number {number}"'}, ServerTextFilter())
 
     assert len(caplog.records) == 401

@@ -11,7 +11,7 @@ from konverge.client.watch import SilentWatchError
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.errors import ConnectionFailedError, ExpiredError, InvalidError, KindNotServedError, NotFoundError
 from konverge.kube import GroupVersionKind
-from tests.client.scripted import Answer, ScriptedTransport, Stream, failure
+from tests.client.scripted_transport import ScriptedResponse, ScriptedStream, ScriptedTransport, build_failure
 
 pytestmark = pytest.mark.anyio
 
@@ -20,13 +20,13 @@ FIRST = b'{"type":"ADDED","object":{"metadata":{"name":"a"}}}'
 SECOND = b'{"type":"DELETED","object":{"metadata":{"name":"a"}}}'
 
 
-def client_of(answer: Stream | Answer) -> tuple[Client, ScriptedTransport]:
+def client_of(answer: ScriptedStream | ScriptedResponse) -> tuple[Client, ScriptedTransport]:
     transport = ScriptedTransport(answer)
     return Client(transport, clock=SimulatedClock(), entropy=SeededEntropy()), transport
 
 
 async def test_events_come_until_the_server_ends_the_watch() -> None:
-    client, _ = client_of(Stream().send(FIRST, SECOND).end())
+    client, _ = client_of(ScriptedStream().send(FIRST, SECOND).end())
     async with client.watch(CONFIG_MAP) as events:
         found = [event async for event in events]
 
@@ -37,14 +37,16 @@ async def test_events_come_until_the_server_ends_the_watch() -> None:
 
 
 async def test_lines_that_come_together_are_given_together() -> None:
-    client, _ = client_of(Stream().send_chunk(FIRST + b"\n" + SECOND + b"\n" + FIRST[:9]).send_chunk(FIRST[9:] + b"\n"))
+    client, _ = client_of(
+        ScriptedStream().send_chunk(FIRST + b"\n" + SECOND + b"\n" + FIRST[:9]).send_chunk(FIRST[9:] + b"\n")
+    )
     async with client.watch(CONFIG_MAP) as events:
         assert await events.next_lines() == [FIRST, SECOND]
         assert await events.next_lines() == [FIRST]
 
 
 async def test_a_plain_watch_asks_for_bookmarks_and_a_time_out() -> None:
-    client, transport = client_of(Stream().end())
+    client, transport = client_of(ScriptedStream().end())
     async with client.watch(CONFIG_MAP, namespace="default", resource_version="7", timeout_seconds=300):
         pass
 
@@ -59,7 +61,7 @@ async def test_a_plain_watch_asks_for_bookmarks_and_a_time_out() -> None:
 
 
 async def test_a_streaming_list_is_asked_for_as_fresh_as_can_be() -> None:
-    client, transport = client_of(Stream().end())
+    client, transport = client_of(ScriptedStream().end())
     async with client.watch(CONFIG_MAP, initial_events=True):
         pass
 
@@ -70,7 +72,7 @@ async def test_a_streaming_list_is_asked_for_as_fresh_as_can_be() -> None:
 
 
 async def test_leaving_the_block_closes_the_stream() -> None:
-    stream = Stream().send(FIRST)
+    stream = ScriptedStream().send(FIRST)
     client, _ = client_of(stream)
     async with client.watch(CONFIG_MAP) as events:
         await anext(events)
@@ -79,7 +81,7 @@ async def test_leaving_the_block_closes_the_stream() -> None:
 
 
 async def test_an_error_of_the_block_comes_out_as_it_is() -> None:
-    client, _ = client_of(Stream())
+    client, _ = client_of(ScriptedStream())
 
     async def fail() -> None:
         async with client.watch(CONFIG_MAP):
@@ -91,7 +93,7 @@ async def test_an_error_of_the_block_comes_out_as_it_is() -> None:
 
 async def test_an_error_event_is_raised_after_the_events_before_it() -> None:
     error = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}'
-    client, _ = client_of(Stream().send(FIRST, error))
+    client, _ = client_of(ScriptedStream().send(FIRST, error))
     async with client.watch(CONFIG_MAP) as events:
         await anext(events)
         with pytest.raises(ExpiredError, match="too old"):
@@ -101,13 +103,13 @@ async def test_an_error_event_is_raised_after_the_events_before_it() -> None:
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
-        (Stream(422, failure(422, "Invalid").json), InvalidError),
-        (Stream(410, failure(410, "Expired").json), ExpiredError),
-        (Stream(404, b"404 page not found"), KindNotServedError),
+        (ScriptedStream(422, build_failure(422, "Invalid").json), InvalidError),
+        (ScriptedStream(410, build_failure(410, "Expired").json), ExpiredError),
+        (ScriptedStream(404, b"404 page not found"), KindNotServedError),
     ],
     ids=["422", "410", "404"],
 )
-async def test_a_refusal_has_its_class(answer: Stream, error: type[Exception]) -> None:
+async def test_a_refusal_has_its_class(answer: ScriptedStream, error: type[Exception]) -> None:
     client, _ = client_of(answer)
 
     with pytest.raises(error):
@@ -117,14 +119,14 @@ async def test_a_refusal_has_its_class(answer: Stream, error: type[Exception]) -
 
 @pytest.mark.parametrize("last", [b"{", b'{"type":7}', b"[]"])
 async def test_what_is_no_event_ends_the_watch(last: bytes) -> None:
-    client, _ = client_of(Stream().send(last))
+    client, _ = client_of(ScriptedStream().send(last))
     async with client.watch(CONFIG_MAP) as events:
         with pytest.raises(ConnectionFailedError, match="no event"):
             await anext(events)
 
 
 async def test_an_end_in_the_middle_of_an_event_is_a_failure() -> None:
-    client, _ = client_of(Stream().send(FIRST).send_chunk(SECOND[:20]).end())
+    client, _ = client_of(ScriptedStream().send(FIRST).send_chunk(SECOND[:20]).end())
     async with client.watch(CONFIG_MAP) as events:
         await anext(events)
         with pytest.raises(ConnectionFailedError, match="in the middle of an event"):
@@ -133,7 +135,7 @@ async def test_an_end_in_the_middle_of_an_event_is_a_failure() -> None:
 
 @pytest.mark.parametrize("chunk", [b"\n", b"\n\n\n", FIRST[:1]], ids=["a blank line", "blank lines", "a byte"])
 async def test_what_never_makes_an_event_is_silence_too(chunk: bytes) -> None:
-    stream = Stream()
+    stream = ScriptedStream()
     client, _ = client_of(stream)
     clock = SimulatedClock()
 
@@ -152,7 +154,7 @@ async def test_what_never_makes_an_event_is_silence_too(chunk: bytes) -> None:
 
 
 async def test_silence_is_a_failure_after_a_while() -> None:
-    client, _ = client_of(Stream().send(FIRST))
+    client, _ = client_of(ScriptedStream().send(FIRST))
     clock = SimulatedClock()
     async with client.watch(CONFIG_MAP, idle_timeout_seconds=150) as events:
         await anext(events)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from konverge.component import AppliedMemory, Component, ReconcileContext
+from konverge.component import AppliedCache, Component, ReconcileContext
 from konverge.errors import NotFoundError
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.testing import Cluster
@@ -48,7 +48,7 @@ APP_CRD = {
 
 
 @dataclass
-class Events:
+class RecordingEvents:
     """Notes every event as (reason, message, action), and the Warning events once more by themselves."""
 
     noted: list[tuple[str, str, str]] = field(default_factory=list)
@@ -62,15 +62,15 @@ class Events:
         self.warned.append((reason, message))
 
 
-class App:
+class ComponentHarness:
     """One owner on one cluster, and what a controller does with it: passes."""
 
     def __init__(self, cluster: Cluster, name: str) -> None:
         self.cluster = cluster
         self.client = cluster.new_client(AGENT)
         self.key = ObjectKey(cluster.namespace, name)
-        self.memory = AppliedMemory()
-        self.events = Events()
+        self.memory = AppliedCache()
+        self.events = RecordingEvents()
         self.wake_after: object = None
 
     async def owner(self) -> Object:
@@ -84,14 +84,14 @@ class App:
             owner=await self.owner(),
             clock=self.cluster.clock,
             events=self.events,
-            memory=self.memory,
+            applied_cache=self.memory,
         )
         try:
             async with ctx.flushing_status():
                 for component in components:
                     await component.reconcile(ctx)
         finally:
-            self.wake_after = ctx.wake_after
+            self.wake_after = ctx.requeue_after
         return await self.condition(components[-1].condition_type)
 
     async def condition(self, condition_type: str) -> Condition:
@@ -100,7 +100,7 @@ class App:
         assert found is not None, f"the owner has no condition {condition_type}"
         return found
 
-    async def until(self, reason: str, *components: Component) -> Condition:
+    async def reconcile_until(self, reason: str, *components: Component) -> Condition:
         """Passes, as events would cause them, until the last component says so."""
 
         async def attempt() -> Condition | None:
@@ -116,7 +116,7 @@ class App:
         except NotFoundError:
             return None
 
-    async def gone(self, gvk: GroupVersionKind, name: str) -> None:
+    async def wait_until_gone(self, gvk: GroupVersionKind, name: str) -> None:
         """Wait until there is no such object."""
 
         async def absent() -> bool:
@@ -124,7 +124,7 @@ class App:
 
         await self.cluster.eventually(absent, describe=f"{gvk.kind} {name} is gone")
 
-    async def writes_at_rest(self, *components: Component, is_restarted: bool = False) -> list[str]:
+    async def list_steady_writes(self, *components: Component, is_restarted: bool = False) -> list[str]:
         """What a pass writes after one that wrote nothing, while nobody else writes.
 
         Controllers of the cluster may come late, and what they write is a reason for a write of ours. So a pass during
@@ -136,14 +136,14 @@ class App:
         """
 
         async def counted() -> tuple[list[str]]:
-            versions, before = await self.cluster.versions(), len(self.writes())
+            versions, before = await self.cluster.list_versions(), len(self.writes())
             await self.reconcile(*components)
-            assert (found := self._written(before)) == [], f"a pass still writes {found}"
+            assert (found := self._list_writes(before)) == [], f"a pass still writes {found}"
             if is_restarted:
-                self.memory = AppliedMemory()
+                self.memory = AppliedCache()
             await self.reconcile(*components)
-            written = self._written(before)
-            changed = {path for path, _ in versions.items() ^ (await self.cluster.versions()).items()}
+            written = self._list_writes(before)
+            changed = {path for path, _ in versions.items() ^ (await self.cluster.list_versions()).items()}
             others = [path for path in changed if not any(path in line for line in written)]
             assert others == [], f"others write {others}"
             return (written,)  # a tuple, since nothing is what most tests expect
@@ -151,18 +151,18 @@ class App:
         (written,) = await self.cluster.eventually(counted, describe="nobody else writes during two passes")
         return written
 
-    def _written(self, since: int) -> list[str]:
+    def _list_writes(self, since: int) -> list[str]:
         return [f"{entry.verb} {entry.path}" for entry in self.writes()[since:]]
 
     def writes(self) -> Sequence[Any]:
         """The requests so far that were no reads."""
-        return [entry for entry in self.cluster.requests(AGENT) if entry.verb not in {"get", "list", "watch"}]
+        return [entry for entry in self.cluster.list_requests(AGENT) if entry.verb not in {"get", "list", "watch"}]
 
-    def config(self, name: str = "settings", **data: str) -> Object:
+    def build_config_map(self, name: str = "settings", **data: str) -> Object:
         """A desired ConfigMap."""
         return {"metadata": {"name": name, "namespace": self.key.namespace}, "data": data or {"colour": "blue"}}
 
-    def deployment(self, name: str = "web", *, image: str = "konverge.test/app:1", replicas: int = 1) -> Object:
+    def build_deployment(self, name: str = "web", *, image: str = "konverge.test/app:1", replicas: int = 1) -> Object:
         """A desired Deployment."""
         labels = {"app": name}
         return {
@@ -177,7 +177,7 @@ class App:
             },
         }
 
-    def service(self, name: str = "web") -> Object:
+    def build_service(self, name: str = "web") -> Object:
         """A desired Service."""
         return {
             "metadata": {"name": name, "namespace": self.key.namespace},

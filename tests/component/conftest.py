@@ -10,7 +10,7 @@ import pytest
 
 from konverge.errors import AlreadyExistsError, NotFoundError
 from konverge.testing import Cluster
-from tests.component.app import APP, APP_CRD, App
+from tests.component.app import APP, APP_CRD, ComponentHarness
 
 
 @pytest.fixture
@@ -19,8 +19,8 @@ async def new_app(cluster: Cluster) -> Callable[[str], Any]:
     with contextlib.suppress(AlreadyExistsError):
         await cluster.client.create(APP_CRD)
 
-    async def create(name: str) -> App:
-        app = App(cluster, name)
+    async def create(name: str) -> ComponentHarness:
+        app = ComponentHarness(cluster, name)
         obj = {
             "apiVersion": APP.api_version,
             "kind": APP.kind,
@@ -41,7 +41,7 @@ async def new_app(cluster: Cluster) -> Callable[[str], Any]:
 
 
 @pytest.fixture
-async def app(new_app: Callable[[str], Any]) -> App:
+async def app(new_app: Callable[[str], Any]) -> ComponentHarness:
     """An owner named ``shop``."""
-    created: App = await new_app("shop")
+    created: ComponentHarness = await new_app("shop")
     return created

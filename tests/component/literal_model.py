@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-__all__ = ["Fact", "Model", "Reported", "Slot", "World"]
+__all__ = ["ModelCondition", "Slot", "SpecificationModel", "StoredObject", "WorldState"]
 
 FAILURE = "raises"
 
@@ -45,7 +45,7 @@ class Slot:
 
 
 @dataclass
-class World:
+class WorldState:
     """What may change between two passes; by slot where it is the slot's."""
 
     gate: str = "on"  # on, off or raises
@@ -59,7 +59,7 @@ class World:
 
 
 @dataclass(frozen=True)
-class Fact:
+class StoredObject:
     """What the cluster holds under a slot's name."""
 
     is_suspended: bool = False
@@ -68,7 +68,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Reported:
+class ModelCondition:
     """The condition; `since` and `wake_at` in seconds."""
 
     status: str
@@ -78,7 +78,7 @@ class Reported:
     wake_at: int | None = None
 
 
-class Model:
+class SpecificationModel:
     """What the cluster and the owner should hold.
 
     Args:
@@ -91,10 +91,10 @@ class Model:
         self.slots = slots
         self.grace_seconds = grace_seconds
         self.has_prerequisite = has_prerequisite
-        self.facts: dict[str, Fact] = {}
-        self.reported: Reported | None = None
+        self.facts: dict[str, StoredObject] = {}
+        self.reported: ModelCondition | None = None
 
-    def reconcile(self, world: World, now: int) -> bool:
+    def reconcile(self, world: WorldState, now: int) -> bool:
         """One pass; tells whether it ends without an error."""
         earlier = self.reported
         if world.gate == FAILURE:
@@ -120,13 +120,13 @@ class Model:
             if slot.removal == "delete_when" and slot.name in world.removed:
                 self._remove(slot)
         self._release(world)
-        self._ask_to_be_woken(now)
+        self._request_requeue(now)
         return True
 
-    def _is_managed(self, slot: Slot, world: World) -> bool:
+    def _is_managed(self, slot: Slot, world: WorldState) -> bool:
         return not slot.read_only and not (slot.removal != "never" and slot.name in world.removed)
 
-    def _is_released(self, slot: Slot, world: World) -> bool:
+    def _is_released(self, slot: Slot, world: WorldState) -> bool:
         return slot.removal == "orphan_when" and slot.name in world.removed
 
     def _remove(self, slot: Slot) -> None:
@@ -138,7 +138,7 @@ class Model:
         fact = self.facts.get(slot.name)
         return fact is not None and (fact.is_owned or fact.is_applied)
 
-    def _release(self, world: World) -> None:
+    def _release(self, world: WorldState) -> None:
         for slot in self.slots:
             fact = self.facts.get(slot.name)
             if self._is_released(slot, world) and fact is not None:
@@ -146,7 +146,7 @@ class Model:
 
     # Suspension
 
-    def _suspend(self, world: World) -> tuple[str, tuple[str, str]]:
+    def _suspend(self, world: WorldState) -> tuple[str, tuple[str, str]]:
         errors, told = [], []
         for slot in self.slots:
             if not self._is_managed(slot, world) or slot.category == "static":
@@ -157,7 +157,7 @@ class Model:
             if slot.deletes_on_suspend and not self._is_ours(slot):
                 told.append(("Suspended", "another's, which counts as gone"))
                 continue
-            self.facts[slot.name] = Fact(is_suspended=True)
+            self.facts[slot.name] = StoredObject(is_suspended=True)
             says = world.suspension[slot.name]
             if says == FAILURE:
                 errors.append(f"failed to determine suspension status of resource v1/ConfigMap/default/{slot.name}: "
@@ -174,7 +174,7 @@ class Model:
 
     # Resources, aggregation, grace
 
-    def _converge(self, world: World, earlier: Reported | None, now: int) -> tuple[str, tuple[str, str]]:
+    def _converge(self, world: WorldState, earlier: ModelCondition | None, now: int) -> tuple[str, tuple[str, str]]:
         reached: list[Slot] = []
         blocked: tuple[str, str] | None = None
         for slot in self.slots:
@@ -193,7 +193,7 @@ class Model:
                         break
                     continue
             else:
-                self.facts[slot.name] = Fact()
+                self.facts[slot.name] = StoredObject()
             reached.append(slot)
         judged = []
         for slot in reached:
@@ -215,7 +215,7 @@ class Model:
                         "Component is healthy.")  # fmt: skip
         aggregate = self._most_critical(results)
         if self._is_grace_over(earlier, now):
-            graded = self._graded(world, reached, blocked)
+            graded = self._grade(world, reached, blocked)
             if graded is not None:
                 return "", graded
         if earlier is not None and earlier.reason in STICKY and aggregate[0] in STICKY:
@@ -234,14 +234,14 @@ class Model:
             if status in together
         )
 
-    def _is_grace_over(self, earlier: Reported | None, now: int) -> bool:
+    def _is_grace_over(self, earlier: ModelCondition | None, now: int) -> bool:
         if self.grace_seconds == 0 or earlier is None or earlier.status != "False":
             return False
         if earlier.reason in {"FeatureGateError", "PrerequisiteNotMet"}:
             return False
         return now > earlier.since + self.grace_seconds
 
-    def _graded(self, world: World, reached: list[Slot], blocked: tuple[str, str] | None) -> tuple[str, str] | None:
+    def _grade(self, world: WorldState, reached: list[Slot], blocked: tuple[str, str] | None) -> tuple[str, str] | None:
         grades = [
             (world.grace[slot.name], f"{slot.name} {world.grace[slot.name]}")
             for slot in reached
@@ -265,9 +265,9 @@ class Model:
         since = now
         if earlier is not None and earlier.status == status and not _is_departure(earlier.reason, reason):
             since = earlier.since
-        self.reported = Reported(status, reason, message, since)
+        self.reported = ModelCondition(status, reason, message, since)
 
-    def _ask_to_be_woken(self, now: int) -> None:
+    def _request_requeue(self, now: int) -> None:
         reported = self.reported
         assert reported is not None
         if self.grace_seconds == 0 or reported.status == "True":

@@ -4,11 +4,16 @@ from itertools import permutations
 
 import pytest
 
-from konverge.component import ComponentBuilder, aggregate, summed_up
-from konverge.component.aggregation import Verdict, converge, grade, suspend
-from konverge.component.status import Status
+from konverge.component import ComponentBuilder, aggregate, summarize_conditions
+from konverge.component.aggregation import (
+    AggregatedStatus,
+    aggregate_convergence,
+    aggregate_grades,
+    aggregate_suspension,
+)
+from konverge.component.condition_reason import ConditionReason
 from konverge.kube import Condition
-from konverge.primitives.lifecycle import (
+from konverge.primitives.resource_protocol import (
     Convergence,
     ConvergingStatus,
     Grace,
@@ -49,16 +54,16 @@ SPECIFICATION = [
 def test_status_has_the_priority_and_condition_status_of_the_specification(
     reason: str, priority: int, condition_status: str
 ) -> None:
-    status = Status(reason)
+    status = ConditionReason(reason)
     assert (status.priority, status.condition_status) == (priority, condition_status)
 
 
 def test_the_table_holds_every_status_and_no_other() -> None:
-    assert [status.value for status in Status] == [reason for reason, _, _ in SPECIFICATION]
+    assert [status.value for status in ConditionReason] == [reason for reason, _, _ in SPECIFICATION]
 
 
 def test_a_reason_that_nobody_knows_counts_as_unknown() -> None:
-    assert Status.of_reason("SomebodyElses") is Status.UNKNOWN
+    assert ConditionReason.of_reason("SomebodyElses") is ConditionReason.UNKNOWN
 
 
 def results(*pairs: tuple[str, str]) -> list[Convergence]:
@@ -68,48 +73,54 @@ def results(*pairs: tuple[str, str]) -> list[Convergence]:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        pytest.param([], Verdict(Status.HEALTHY, "Component is healthy."), id="nothing takes part"),
+        pytest.param([], AggregatedStatus(ConditionReason.HEALTHY, "Component is healthy."), id="nothing takes part"),
         pytest.param(
             [("Operational", "up"), ("Healthy", "ready"), ("Completed", "done")],
-            Verdict(Status.HEALTHY, "Component is healthy."),
+            AggregatedStatus(ConditionReason.HEALTHY, "Component is healthy."),
             id="all ready, the highest ready state shows",
         ),
         pytest.param(
             [("Completed", ""), ("Operational", "")],
-            Verdict(Status.OPERATIONAL, "Component is healthy."),
+            AggregatedStatus(ConditionReason.OPERATIONAL, "Component is healthy."),
             id="no workload among the ready",
         ),
-        pytest.param([("Completed", "")], Verdict(Status.COMPLETED, "Component is healthy."), id="only tasks"),
         pytest.param(
-            [("Creating", "a"), ("Healthy", "b")], Verdict(Status.CREATING, "a"), id="a ready one tells nothing"
+            [("Completed", "")], AggregatedStatus(ConditionReason.COMPLETED, "Component is healthy."), id="only tasks"
+        ),
+        pytest.param(
+            [("Creating", "a"), ("Healthy", "b")],
+            AggregatedStatus(ConditionReason.CREATING, "a"),
+            id="a ready one tells nothing",
         ),
         pytest.param(
             [("Creating", "a"), ("OperationPending", "b"), ("Creating", "c")],
-            Verdict(Status.CREATING, "a; b; c"),
+            AggregatedStatus(ConditionReason.CREATING, "a; b; c"),
             id="the winner's severity class is told, not only its status",
         ),
         pytest.param(
             [("TaskRunning", "job"), ("Updating", "web"), ("Scaling", "db")],
-            Verdict(Status.SCALING, "job; db"),
+            AggregatedStatus(ConditionReason.SCALING, "job; db"),
             id="scaling outranks a running task, and both are of one class",
         ),
         pytest.param(
             [("Failing", "crash"), ("Scaling", "x"), ("TaskFailing", "exit 1")],
-            Verdict(Status.FAILING, "crash; exit 1"),
+            AggregatedStatus(ConditionReason.FAILING, "crash; exit 1"),
             id="failing wins over progress",
         ),
         pytest.param(
             [("Creating", "web"), ("Blocked", "waiting for endpoint")],
-            Verdict(Status.BLOCKED, "waiting for endpoint"),
+            AggregatedStatus(ConditionReason.BLOCKED, "waiting for endpoint"),
             id="blocked tells the guard's reason alone",
         ),
         pytest.param(
-            [("Creating", ""), ("Creating", "b")], Verdict(Status.CREATING, "b"), id="empty reasons are left out"
+            [("Creating", ""), ("Creating", "b")],
+            AggregatedStatus(ConditionReason.CREATING, "b"),
+            id="empty reasons are left out",
         ),
     ],
 )
-def test_the_most_critical_state_wins(given: list[tuple[str, str]], expected: Verdict) -> None:
-    assert converge(results(*given)) == expected
+def test_the_most_critical_state_wins(given: list[tuple[str, str]], expected: AggregatedStatus) -> None:
+    assert aggregate_convergence(results(*given)) == expected
 
 
 # What is equally severe is told together; what is blocked tells of itself alone.
@@ -130,7 +141,7 @@ def test_the_reasons_of_a_class_are_told_together(first: str, second: str) -> No
     winner = max(first, second, key=PRIORITIES.__getitem__)
     (together,) = (statuses for statuses in CLASSES if winner in statuses)
 
-    verdict = converge(results((first, first.lower()), ("Healthy", "fine"), (second, second.lower())))
+    verdict = aggregate_convergence(results((first, first.lower()), ("Healthy", "fine"), (second, second.lower())))
 
     assert verdict.status == winner
     assert verdict.message == "; ".join(status.lower() for status in (first, second) if status in together)
@@ -139,32 +150,46 @@ def test_the_reasons_of_a_class_are_told_together(first: str, second: str) -> No
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ([], Verdict(Status.DOWN, "Component is down: Component failed to converge within grace period.")),
+        (
+            [],
+            AggregatedStatus(
+                ConditionReason.DOWN, "Component is down: Component failed to converge within grace period."
+            ),
+        ),
         ([("Healthy", "fine")], None),
-        ([("Degraded", "1/2"), ("Healthy", "fine")], Verdict(Status.DEGRADED, "Component is degraded: 1/2")),
+        (
+            [("Degraded", "1/2"), ("Healthy", "fine")],
+            AggregatedStatus(ConditionReason.DEGRADED, "Component is degraded: 1/2"),
+        ),
         (
             [("Degraded", "1/2"), ("Down", "none"), ("Down", "dead")],
-            Verdict(Status.DOWN, "Component is down: none; dead"),
+            AggregatedStatus(ConditionReason.DOWN, "Component is down: none; dead"),
         ),
     ],
 )
-def test_the_worst_grade_wins_after_the_grace(given: list[tuple[str, str]], expected: Verdict | None) -> None:
-    assert grade([Grace(GraceStatus(status), reason) for status, reason in given]) == expected
+def test_the_worst_grade_wins_after_the_grace(given: list[tuple[str, str]], expected: AggregatedStatus | None) -> None:
+    assert aggregate_grades([Grace(GraceStatus(status), reason) for status, reason in given]) == expected
 
 
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ([], Verdict(Status.SUSPENDED, "All resources are suspended.")),
-        ([("Suspended", "scaled to zero")], Verdict(Status.SUSPENDED, "All resources are suspended.")),
-        ([("Suspended", "a"), ("Suspending", "b"), ("Suspending", "c")], Verdict(Status.SUSPENDING, "b; c")),
-        ([("Suspending", "b"), ("PendingSuspension", "c")], Verdict(Status.PENDING_SUSPENSION, "c")),
+        ([], AggregatedStatus(ConditionReason.SUSPENDED, "All resources are suspended.")),
+        (
+            [("Suspended", "scaled to zero")],
+            AggregatedStatus(ConditionReason.SUSPENDED, "All resources are suspended."),
+        ),
+        (
+            [("Suspended", "a"), ("Suspending", "b"), ("Suspending", "c")],
+            AggregatedStatus(ConditionReason.SUSPENDING, "b; c"),
+        ),
+        ([("Suspending", "b"), ("PendingSuspension", "c")], AggregatedStatus(ConditionReason.PENDING_SUSPENSION, "c")),
     ],
 )
 def test_the_component_is_as_suspended_as_its_least_suspended_resource(
-    given: list[tuple[str, str]], expected: Verdict
+    given: list[tuple[str, str]], expected: AggregatedStatus
 ) -> None:
-    assert suspend([Suspension(SuspensionStatus(status), reason) for status, reason in given]) == expected
+    assert aggregate_suspension([Suspension(SuspensionStatus(status), reason) for status, reason in given]) == expected
 
 
 @pytest.mark.parametrize(
@@ -263,8 +288,8 @@ def test_the_message_about_many_components_is_short() -> None:
     late = [(f"c{number}", Condition("X", "False", "Creating", "y" * 900)) for number in range(40)]
     off = [(f"c{number}", Condition("X", "True", "Disabled", "")) for number in range(40)]
 
-    not_ready = summed_up("Ready", late, 1).message
-    idle = summed_up("Ready", [("web", Condition("X", "True", "Healthy", "")), *off], 1).message
+    not_ready = summarize_conditions("Ready", late, 1).message
+    idle = summarize_conditions("Ready", [("web", Condition("X", "True", "Healthy", "")), *off], 1).message
 
     assert not_ready.startswith("40 of 40 components are not ready: c0 (Creating: yyy")
     assert not_ready.endswith(", and 35 more.")

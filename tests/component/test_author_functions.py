@@ -34,7 +34,7 @@ from konverge.primitives import (
     SuspensionStatus,
     blocked,
 )
-from tests.component.app import CONFIG_MAP, App
+from tests.component.app import CONFIG_MAP, ComponentHarness
 
 pytestmark = pytest.mark.anyio
 
@@ -53,26 +53,28 @@ class Asked:
         self.enabled = self.check = function
 
 
-def of_gate(app: App, function: Faulty) -> Component:
+def of_gate(app: ComponentHarness, function: Faulty) -> Component:
     return frontend().with_feature_gate(Asked(function)).build()
 
 
-def of_prerequisite(app: App, function: Faulty) -> Component:
+def of_prerequisite(app: ComponentHarness, function: Faulty) -> Component:
     return frontend().with_prerequisite(Asked(function)).build()
 
 
-def of_config(**options: Callable[[Faulty], Any]) -> Callable[[App, Faulty], Component]:
-    def build(app: App, function: Faulty) -> Component:
+def of_config(**options: Callable[[Faulty], Any]) -> Callable[[ComponentHarness, Faulty], Component]:
+    def build(app: ComponentHarness, function: Faulty) -> Component:
         made: dict[str, Any] = {name: option(function) for name, option in options.items()}
-        return frontend().with_resource(ConfigMap(app.config(), **made)).build()
+        return frontend().with_resource(ConfigMap(app.build_config_map(), **made)).build()
 
     return build
 
 
-def of_workload(*, suspended: bool = False, **options: Callable[[Faulty], Any]) -> Callable[[App, Faulty], Component]:
-    def build(app: App, function: Faulty) -> Component:
+def of_workload(
+    *, suspended: bool = False, **options: Callable[[Faulty], Any]
+) -> Callable[[ComponentHarness, Faulty], Component]:
+    def build(app: ComponentHarness, function: Faulty) -> Component:
         made: dict[str, Any] = {name: option(function) for name, option in options.items()}
-        deployment = Deployment(app.deployment(image=NEVER_READY), **made)
+        deployment = Deployment(app.build_deployment(image=NEVER_READY), **made)
         grace = timedelta(milliseconds=1)
         return frontend().with_resource(deployment).with_grace_period(grace).suspend(suspended).build()
 
@@ -83,7 +85,7 @@ def itself(function: Faulty) -> Faulty:
     return function
 
 
-KINDS: dict[str, tuple[Callable[[App, Faulty], Component], str, str]] = {
+KINDS: dict[str, tuple[Callable[[ComponentHarness, Faulty], Component], str, str]] = {
     "gate": (of_gate, "FeatureGateError", "failed to evaluate the feature gate of component frontend: "),
     "prerequisite": (of_prerequisite, "PrerequisiteNotMet", "failed to check a prerequisite of component frontend: "),
     "guard": (of_config(guard=itself), "Error", "failed to evaluate guard for resource v1/ConfigMap/"),
@@ -104,7 +106,7 @@ KINDS: dict[str, tuple[Callable[[App, Faulty], Component], str, str]] = {
     ),
     "extractor": (of_config(extract=itself), "Error", "failed to extract data from resource v1/ConfigMap/"),
     "extraction": (
-        of_config(extract=lambda function: Data[Any]("colour").extracted_by(function)),
+        of_config(extract=lambda function: Data[Any]("colour").fill_with(function)),
         "Error",
         "failed to extract data from resource v1/ConfigMap/",
     ),
@@ -139,11 +141,15 @@ def limit() -> Iterator[TimeLimit]:
     limit.close()
 
 
-async def failed(app: App, limit: TimeLimit, kind: str, function: Faulty) -> str:
+async def reconcile_and_get_message(app: ComponentHarness, limit: TimeLimit, kind: str, function: Faulty) -> str:
     """What a pass of such a component says; the owner's other component must have been reconciled all the same."""
     build, reason, told = KINDS[kind]
     component = build(app, function)
-    other = ComponentBuilder("other", condition_type="OtherReady").with_resource(ConfigMap(app.config("other"))).build()
+    other = (
+        ComponentBuilder("other", condition_type="OtherReady")
+        .with_resource(ConfigMap(app.build_config_map("other")))
+        .build()
+    )
     error: ReconcileError | None = None
     for _ in range(2):  # the second one is when the grace is over
         owner, clock = await app.owner(), app.cluster.clock
@@ -167,19 +173,21 @@ async def failed(app: App, limit: TimeLimit, kind: str, function: Faulty) -> str
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_function_that_raises_is_an_error_that_names_it(app: App, limit: TimeLimit, kind: str) -> None:
+async def test_a_function_that_raises_is_an_error_that_names_it(
+    app: ComponentHarness, limit: TimeLimit, kind: str
+) -> None:
     def raises(*_: object) -> Any:
         raise RuntimeError("the author's mistake")
 
-    assert "the author's mistake" in await failed(app, limit, kind, raises)
+    assert "the author's mistake" in await reconcile_and_get_message(app, limit, kind, raises)
 
 
 @pytest.mark.parametrize("answer", [None, True, 0, "Healthy"], ids=str)
 @pytest.mark.parametrize("kind", [kind for kind in JUDGES if "gate" not in kind])
 async def test_a_function_that_answers_nonsense_is_an_error_that_names_it(
-    app: App, limit: TimeLimit, kind: str, answer: object
+    app: ComponentHarness, limit: TimeLimit, kind: str, answer: object
 ) -> None:
-    await failed(app, limit, kind, lambda *_: answer)
+    await reconcile_and_get_message(app, limit, kind, lambda *_: answer)
 
 
 class Silent(Exception):
@@ -200,21 +208,21 @@ class Panic(BaseException):
 )
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_function_that_raises_whatever_it_likes_harms_no_other_component(
-    app: App, limit: TimeLimit, kind: str, error: BaseException
+    app: ComponentHarness, limit: TimeLimit, kind: str, error: BaseException
 ) -> None:
     def raises(*_: object) -> Any:
         raise error
 
-    assert type(error).__name__ in await failed(app, limit, kind, raises)
+    assert type(error).__name__ in await reconcile_and_get_message(app, limit, kind, raises)
 
 
-async def test_a_factory_that_raises_fails_the_pass_before_anything_is_touched(app: App) -> None:
+async def test_a_factory_that_raises_fails_the_pass_before_anything_is_touched(app: ComponentHarness) -> None:
     def broken() -> ConfigMap:
         raise KeyError("colour")
 
     component = (
         frontend()
-        .with_resource(ConfigMap(app.config("first")))
+        .with_resource(ConfigMap(app.build_config_map("first")))
         .include_when(True, broken)
         .include_when(False, broken)
         .build()
@@ -241,8 +249,8 @@ def test_a_factory_that_raises_hides_no_mistake_and_makes_none() -> None:
         frontend().include_when(True, broken).with_grace_period(timedelta(seconds=-1)).build()
 
 
-async def test_an_owner_without_a_uid_is_an_error_that_says_so(app: App) -> None:
-    component = frontend().with_resource(ConfigMap(app.config())).build()
+async def test_an_owner_without_a_uid_is_an_error_that_says_so(app: ComponentHarness) -> None:
+    component = frontend().with_resource(ConfigMap(app.build_config_map())).build()
     owner = await app.owner()
     del owner["metadata"]["uid"]
     ctx = ReconcileContext(client=app.client, owner=owner, clock=app.cluster.clock)
@@ -256,7 +264,7 @@ async def test_an_owner_without_a_uid_is_an_error_that_says_so(app: App) -> None
     assert await app.find(CONFIG_MAP, "settings") is None
 
 
-async def test_an_interrupt_is_nobodys_failure(app: App) -> None:
+async def test_an_interrupt_is_nobodys_failure(app: ComponentHarness) -> None:
     def interrupted(*_: object) -> Any:
         raise KeyboardInterrupt
 
@@ -266,12 +274,12 @@ async def test_an_interrupt_is_nobodys_failure(app: App) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_what_a_function_raises_is_told_even_if_it_cannot_be_sent_or_read(
-    app: App, limit: TimeLimit, kind: str
+    app: ComponentHarness, limit: TimeLimit, kind: str
 ) -> None:
     def raises(*_: object) -> Any:
         raise OSError(f"no such file: caf\udce9{'!' * 10_000_000}")
 
-    assert len(await failed(app, limit, kind, raises)) < 40_000
+    assert len(await reconcile_and_get_message(app, limit, kind, raises)) < 40_000
 
     assert "no such file: caf?!" in (await app.condition("FrontendReady")).message
 
@@ -287,9 +295,9 @@ SPELLED: list[tuple[str, Callable[..., Any], str]] = [
 
 @pytest.mark.parametrize(("kind", "answer", "status"), SPELLED)
 async def test_a_text_that_is_spelled_like_a_status_is_none(
-    app: App, limit: TimeLimit, kind: str, answer: Callable[..., Any], status: str
+    app: ComponentHarness, limit: TimeLimit, kind: str, answer: Callable[..., Any], status: str
 ) -> None:
-    told = await failed(app, limit, kind, lambda *_: answer(status, "as the author spells it"))
+    told = await reconcile_and_get_message(app, limit, kind, lambda *_: answer(status, "as the author spells it"))
 
     assert f"status='{status}'" in told
 
@@ -305,17 +313,21 @@ NO_TEXT: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("kind", "answer"), NO_TEXT)
 async def test_a_reason_that_is_no_text_is_an_error_that_names_it(
-    app: App, limit: TimeLimit, kind: str, answer: Any
+    app: ComponentHarness, limit: TimeLimit, kind: str, answer: Any
 ) -> None:
-    assert f"reason as text, found {type(answer.reason).__name__}" in await failed(app, limit, kind, lambda *_: answer)
+    assert f"reason as text, found {type(answer.reason).__name__}" in await reconcile_and_get_message(
+        app, limit, kind, lambda *_: answer
+    )
 
 
 @pytest.mark.parametrize("answer", [None, 0, "no"], ids=str)
 @pytest.mark.parametrize("kind", [kind for kind in JUDGES if "gate" in kind])
 async def test_a_gate_that_answers_no_boolean_is_an_error_that_names_it(
-    app: App, limit: TimeLimit, kind: str, answer: object
+    app: ComponentHarness, limit: TimeLimit, kind: str, answer: object
 ) -> None:
-    assert f"answered {type(answer).__name__}, expected bool" in await failed(app, limit, kind, lambda *_: answer)
+    assert f"answered {type(answer).__name__}, expected bool" in await reconcile_and_get_message(
+        app, limit, kind, lambda *_: answer
+    )
 
 
 NO_OBJECTS: list[Any] = [
@@ -329,14 +341,16 @@ NO_OBJECTS: list[Any] = [
 
 
 @pytest.mark.parametrize("rendered", NO_OBJECTS, ids=str)
-async def test_a_resource_that_renders_no_object_is_an_error_that_names_it(app: App, rendered: Any) -> None:
+async def test_a_resource_that_renders_no_object_is_an_error_that_names_it(
+    app: ComponentHarness, rendered: Any
+) -> None:
     class Blank(ConfigMap):
         """A resource of an author's own."""
 
-        def desired(self, *, suspended: bool = False) -> Any:
+        def render(self, *, suspended: bool = False) -> Any:
             return rendered
 
-    component = frontend().with_resource(Blank(app.config())).build()
+    component = frontend().with_resource(Blank(app.build_config_map())).build()
     resource = f"resource v1/ConfigMap/{app.key.namespace}/settings: .*expected .*, found "
 
     with pytest.raises(ReconcileError, match=f"^failed to preview {resource}"):
@@ -349,12 +363,14 @@ async def test_a_resource_that_renders_no_object_is_an_error_that_names_it(app: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_function_that_never_returns_is_an_error_that_names_it(app: App, limit: TimeLimit, kind: str) -> None:
+async def test_a_function_that_never_returns_is_an_error_that_names_it(
+    app: ComponentHarness, limit: TimeLimit, kind: str
+) -> None:
     def hangs(*_: object) -> Any:
         while True:
             pass
 
-    told = await failed(app, limit, kind, hangs)
+    told = await reconcile_and_get_message(app, limit, kind, hangs)
 
     assert "it did not return within 0.05 s; it was in hangs (test_author_functions.py, line " in told
 
@@ -371,7 +387,7 @@ READERS: dict[str, Callable[[Callable[..., Any]], dict[str, Any]]] = {
 @pytest.mark.parametrize("declared", ["requires", "optional_data"])
 @pytest.mark.parametrize("reader", READERS)
 async def test_a_function_that_reads_a_secrets_cell_quotes_no_value(
-    app: App, reader: str, declared: str, raised: type[BaseException]
+    app: ComponentHarness, reader: str, declared: str, raised: type[BaseException]
 ) -> None:
     password = Data[str]("password")
 
@@ -382,8 +398,8 @@ async def test_a_function_that_reads_a_secrets_cell_quotes_no_value(
     made: dict[str, Any] = {declared: password, **READERS[reader](quotes)}
     component = (
         frontend()
-        .with_resource(Secret(login, extract=password.extracted_by(lambda _: "hunter2")))
-        .with_resource(ConfigMap(app.config(), **made))
+        .with_resource(Secret(login, extract=password.fill_with(lambda _: "hunter2")))
+        .with_resource(ConfigMap(app.build_config_map(), **made))
         .build()
     )
 

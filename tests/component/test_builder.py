@@ -23,7 +23,7 @@ from konverge.component import (
     suppress_grace_inconsistency_warning,
     unowned,
 )
-from konverge.component.options import Mode, OnAbsence
+from konverge.component.resource_options import OnAbsence, ResourceMode
 from konverge.errors import BuildError, KonvergeError
 from konverge.feature import BooleanGate
 from konverge.kube import Object
@@ -57,8 +57,8 @@ def test_five_mistakes_are_reported_together() -> None:
     )
     with pytest.raises(BuildError) as caught:
         broken.build()
-    assert len(caught.value.mistakes) == 5
-    assert all(mistake in str(caught.value) for mistake in caught.value.mistakes)
+    assert len(caught.value.errors) == 5
+    assert all(mistake in str(caught.value) for mistake in caught.value.errors)
 
 
 ABSENT: Any = None
@@ -207,7 +207,7 @@ MISTAKES: list[Any] = [
     (with_resource(lambda: config(requires=[ABSENT])), f"{GUARDED}: requires: expected Data, found NoneType"),
     (
         with_resource(lambda: config(requires=COLOUR)),
-        f'{GUARDED}: it requires data "colour", which no resource fills: expected extract=cell.extracted_by(...) on an '
+        f'{GUARDED}: it requires data "colour", which no resource fills: expected extract=cell.fill_with(...) on an '
         "earlier one",
     ),
 ]
@@ -217,29 +217,29 @@ MISTAKES: list[Any] = [
 def test_every_mistake_is_told_in_one_sentence(broken: Callable[[], ComponentBuilder], mistake: str) -> None:
     with pytest.raises(BuildError) as caught:
         broken().build()
-    assert caught.value.mistakes == (mistake,)
+    assert caught.value.errors == (mistake,)
 
 
 @pytest.mark.parametrize(
     ("options", "mode"),
     [
-        ([], Mode.MANAGED),
-        ([None], Mode.MANAGED),
-        ([read_only()], Mode.READ_ONLY),
-        ([delete()], Mode.DELETE),
-        ([delete_when(True)], Mode.DELETE),
-        ([delete_when(False)], Mode.MANAGED),
-        ([delete_when(False), delete_when(True)], Mode.DELETE),
-        ([gated_by(BooleanGate(True))], Mode.MANAGED),
-        ([gated_by(BooleanGate(False))], Mode.DELETE),
-        ([gated_by(None)], Mode.MANAGED),
-        ([gated_by(BooleanGate(True)), delete_when(True)], Mode.DELETE),
-        ([orphan_when(True)], Mode.ORPHAN),
-        ([orphan_when(False)], Mode.MANAGED),
-        ([orphan_when(False), orphan_when(True)], Mode.ORPHAN),
+        ([], ResourceMode.MANAGED),
+        ([None], ResourceMode.MANAGED),
+        ([read_only()], ResourceMode.READ_ONLY),
+        ([delete()], ResourceMode.DELETE),
+        ([delete_when(True)], ResourceMode.DELETE),
+        ([delete_when(False)], ResourceMode.MANAGED),
+        ([delete_when(False), delete_when(True)], ResourceMode.DELETE),
+        ([gated_by(BooleanGate(True))], ResourceMode.MANAGED),
+        ([gated_by(BooleanGate(False))], ResourceMode.DELETE),
+        ([gated_by(None)], ResourceMode.MANAGED),
+        ([gated_by(BooleanGate(True)), delete_when(True)], ResourceMode.DELETE),
+        ([orphan_when(True)], ResourceMode.ORPHAN),
+        ([orphan_when(False)], ResourceMode.MANAGED),
+        ([orphan_when(False), orphan_when(True)], ResourceMode.ORPHAN),
     ],
 )
-def test_options_come_to_one_mode(options: list[Option | None], mode: Mode) -> None:
+def test_options_come_to_one_mode(options: list[Option | None], mode: ResourceMode) -> None:
     (entry,) = builder().with_resource(config(), *options).build().entries
     assert entry.treatment.mode is mode
 
@@ -280,10 +280,10 @@ def test_the_last_call_of_suspend_counts() -> None:
 
 def test_resource_is_found_by_identity_in_any_mode() -> None:
     component = builder().with_resource(config(), read_only()).with_resource(config("old"), delete()).build()
-    found = component.resource("v1/ConfigMap/default/old")
+    found = component.find_resource("v1/ConfigMap/default/old")
     assert found is not None
     assert found.key.name == "old"
-    assert component.resource("v1/ConfigMap/default/none") is None
+    assert component.find_resource("v1/ConfigMap/default/none") is None
 
 
 def test_a_component_cannot_be_changed() -> None:

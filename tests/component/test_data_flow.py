@@ -24,9 +24,9 @@ from konverge.feature import BooleanGate
 from konverge.kube import Object
 from konverge.mutation import Mutation, all_containers
 from konverge.primitives import ConfigMap, ConfigMapMutator, Data, Deployment, DeploymentMutator, blocked
-from tests.component.app import CONFIG_MAP, DEPLOYMENT, App
+from tests.component.app import CONFIG_MAP, DEPLOYMENT, ComponentHarness
 
-NewApp = Callable[[str], Awaitable[App]]
+NewApp = Callable[[str], Awaitable[ComponentHarness]]
 
 
 def frontend() -> ComponentBuilder:
@@ -38,7 +38,7 @@ def colour_of(live: Object) -> str | None:
     return found
 
 
-def painted(colour: Data[str]) -> Mutation[ConfigMapMutator]:
+def build_paint_mutation(colour: Data[str]) -> Mutation[ConfigMapMutator]:
     return Mutation("paint", lambda config: config.set_entry("painted", colour.get("not")))
 
 
@@ -50,7 +50,7 @@ def config(name: str, **options: Any) -> ConfigMap:
 
 
 COLOUR, SIZE = Data[str]("colour"), Data[int]("size")
-FILLS = COLOUR.extracted_by(colour_of)
+FILLS = COLOUR.fill_with(colour_of)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ FILLS = COLOUR.extracted_by(colour_of)
             [(config("a", requires=COLOUR), None)],
             [
                 'v1/ConfigMap/default/a: it requires data "colour", which no resource fills: expected '
-                "extract=cell.extracted_by(...) on an earlier one"
+                "extract=cell.fill_with(...) on an earlier one"
             ],
             id="nobody fills it",
         ),
@@ -89,12 +89,12 @@ FILLS = COLOUR.extracted_by(colour_of)
             id="filled by what is removed",
         ),
         pytest.param(
-            [(config("a", extract=[FILLS, Data[str]("colour").extracted_by(colour_of)]), None)],
+            [(config("a", extract=[FILLS, Data[str]("colour").fill_with(colour_of)]), None)],
             ['two data cells are named "colour": conditions and errors refer to the name'],
             id="two cells of one name",
         ),
         pytest.param(
-            [(config("a", extract=Data[str](" ").extracted_by(colour_of)), None)],
+            [(config("a", extract=Data[str](" ").fill_with(colour_of)), None)],
             ["a data cell has no name: conditions and errors refer to it"],
             id="a cell without a name",
         ),
@@ -108,7 +108,7 @@ def test_data_that_cannot_arrive_is_a_build_error(
         builder.with_resource(resource, option)
     with pytest.raises(BuildError) as raised:
         builder.build()
-    assert list(raised.value.mistakes) == mistakes
+    assert list(raised.value.errors) == mistakes
 
 
 @pytest.mark.parametrize("producer", [delete(), gated_by(BooleanGate(False)), orphan_when(True)])
@@ -126,7 +126,7 @@ def test_a_preview_fills_cells_by_name_and_leaves_them_as_they_were() -> None:
     used = Mutation[ConfigMapMutator]("use", lambda b: b.set_entry("colour", f"{COLOUR.require()}, {SIZE.get(0)}"))
     component = (
         frontend()
-        .with_resource(config("a", extract=[FILLS, SIZE.extracted_by(lambda live: 1)]), read_only())
+        .with_resource(config("a", extract=[FILLS, SIZE.fill_with(lambda live: 1)]), read_only())
         .with_resource(config("b", requires=COLOUR, mutations=used))
         .build()
     )
@@ -144,7 +144,7 @@ def test_a_preview_fills_cells_by_name_and_leaves_them_as_they_were() -> None:
 
 
 def test_the_topology_tells_who_fills_and_who_reads_each_cell() -> None:
-    fills_size = SIZE.extracted_by(lambda live: 1)
+    fills_size = SIZE.fill_with(lambda live: 1)
     component = (
         frontend()
         .with_resource(config("a", extract=fills_size), read_only())
@@ -164,12 +164,12 @@ def test_the_topology_tells_who_fills_and_who_reads_each_cell() -> None:
 # Run
 
 
-async def user_sets(app: App, **data: str) -> None:
-    await app.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", **app.config("users", **data)})
+async def user_sets(app: ComponentHarness, **data: str) -> None:
+    await app.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", **app.build_config_map("users", **data)})
 
 
 @pytest.mark.anyio
-async def test_a_resource_waits_for_the_data_that_it_requires_and_its_guard_is_not_asked(app: App) -> None:
+async def test_a_resource_waits_for_the_data_that_it_requires_and_its_guard_is_not_asked(app: ComponentHarness) -> None:
     colour, size, host = Data[str]("colour"), Data[str]("size"), Data[str]("host")
     asked: list[object] = []
 
@@ -177,13 +177,13 @@ async def test_a_resource_waits_for_the_data_that_it_requires_and_its_guard_is_n
         asked.append(desired)
         return blocked("the guard")
 
-    producers = [cell.extracted_by(lambda live: None) for cell in (colour, size)]
-    first = ConfigMap(app.config("first"), extract=[*producers, host.extracted_by(lambda live: "here")])
+    producers = [cell.fill_with(lambda live: None) for cell in (colour, size)]
+    first = ConfigMap(app.build_config_map("first"), extract=[*producers, host.fill_with(lambda live: "here")])
     component = (
         frontend()
         .with_resource(first)
-        .with_resource(ConfigMap(app.config("second"), requires=[colour, host, size], guard=guard))
-        .with_resource(ConfigMap(app.config("third")))
+        .with_resource(ConfigMap(app.build_config_map("second"), requires=[colour, host, size], guard=guard))
+        .with_resource(ConfigMap(app.build_config_map("third")))
         .build()
     )
 
@@ -196,19 +196,21 @@ async def test_a_resource_waits_for_the_data_that_it_requires_and_its_guard_is_n
 
 
 @pytest.mark.anyio
-async def test_data_reaches_a_later_mutation_and_the_last_producer_wins(app: App) -> None:
+async def test_data_reaches_a_later_mutation_and_the_last_producer_wins(app: ComponentHarness) -> None:
     await user_sets(app, colour="red")
     colour = Data[str]("colour")
 
     def fills() -> Any:
-        return colour.extracted_by(colour_of)
+        return colour.fill_with(colour_of)
 
     component = (
         frontend()
-        .with_resource(ConfigMap(app.config("users"), extract=fills()), read_only())
-        .with_resource(ConfigMap(app.config("own", colour="blue"), extract=fills()))
-        .with_resource(ConfigMap(app.config("silent", size="xl"), extract=fills()))
-        .with_resource(ConfigMap(app.config("settings"), requires=colour, mutations=painted(colour)))
+        .with_resource(ConfigMap(app.build_config_map("users"), extract=fills()), read_only())
+        .with_resource(ConfigMap(app.build_config_map("own", colour="blue"), extract=fills()))
+        .with_resource(ConfigMap(app.build_config_map("silent", size="xl"), extract=fills()))
+        .with_resource(
+            ConfigMap(app.build_config_map("settings"), requires=colour, mutations=build_paint_mutation(colour))
+        )
         .build()
     )
 
@@ -220,14 +222,16 @@ async def test_data_reaches_a_later_mutation_and_the_last_producer_wins(app: App
 
 
 @pytest.mark.anyio
-async def test_optional_data_never_blocks(app: App) -> None:
+async def test_optional_data_never_blocks(app: ComponentHarness) -> None:
     colour = Data[str]("colour")
     component = (
         frontend()
         .with_resource(
-            ConfigMap(app.config("users"), extract=colour.extracted_by(colour_of)), read_only(), ignore_if_absent()
+            ConfigMap(app.build_config_map("users"), extract=colour.fill_with(colour_of)),
+            read_only(),
+            ignore_if_absent(),
         )
-        .with_resource(ConfigMap(app.config(), optional_data=colour, mutations=painted(colour)))
+        .with_resource(ConfigMap(app.build_config_map(), optional_data=colour, mutations=build_paint_mutation(colour)))
         .build()
     )
 
@@ -244,14 +248,16 @@ async def test_optional_data_never_blocks(app: App) -> None:
 
 
 @pytest.mark.anyio
-async def test_data_does_not_outlive_the_pass(app: App) -> None:
+async def test_data_does_not_outlive_the_pass(app: ComponentHarness) -> None:
     colour = Data[str]("colour")
     component = (
         frontend()
         .with_resource(
-            ConfigMap(app.config("users"), extract=colour.extracted_by(colour_of)), read_only(), ignore_if_absent()
+            ConfigMap(app.build_config_map("users"), extract=colour.fill_with(colour_of)),
+            read_only(),
+            ignore_if_absent(),
         )
-        .with_resource(ConfigMap(app.config(), requires=colour))
+        .with_resource(ConfigMap(app.build_config_map(), requires=colour))
         .build()
     )
     await user_sets(app, colour="red")
@@ -267,9 +273,9 @@ async def test_data_does_not_outlive_the_pass(app: App) -> None:
 
 
 @pytest.mark.anyio
-async def test_data_that_is_read_without_being_declared_is_an_error_that_names_it(app: App) -> None:
+async def test_data_that_is_read_without_being_declared_is_an_error_that_names_it(app: ComponentHarness) -> None:
     mutation: Mutation[ConfigMapMutator] = Mutation("paint", lambda config: config.set_entry("c", COLOUR.require()))
-    component = frontend().with_resource(ConfigMap(app.config(), mutations=mutation)).build()
+    component = frontend().with_resource(ConfigMap(app.build_config_map(), mutations=mutation)).build()
 
     with pytest.raises(ReconcileError, match='mutation intent for paint: data "colour" is not extracted'):
         await app.reconcile(component)
@@ -299,15 +305,19 @@ async def test_two_owners_that_share_a_cell_get_each_their_own_data(new_app: New
             found: Object = await self._client.get(gvk, key, live=live)
             return found
 
-    def component(app: App) -> Component:
+    def component(app: ComponentHarness) -> Component:
         name = app.key.name
         return (
             frontend()
             .with_resource(
-                ConfigMap(app.config(name), extract=shared.extracted_by(lambda live: str(live["metadata"]["name"])))
+                ConfigMap(
+                    app.build_config_map(name), extract=shared.fill_with(lambda live: str(live["metadata"]["name"]))
+                )
             )
             .with_resource(
-                ConfigMap(app.config(f"{name}-reader"), requires=shared, mutations=painted(shared)),
+                ConfigMap(
+                    app.build_config_map(f"{name}-reader"), requires=shared, mutations=build_paint_mutation(shared)
+                ),
             )
             .build()
         )
@@ -328,24 +338,24 @@ async def test_two_owners_that_share_a_cell_get_each_their_own_data(new_app: New
 # Suspended
 
 
-def pulled(image: Data[str]) -> Mutation[DeploymentMutator]:
+def build_pull_mutation(image: Data[str]) -> Mutation[DeploymentMutator]:
     def mutate(deployment: DeploymentMutator) -> None:
         deployment.edit_containers(all_containers(), lambda container: container.raw().update(image=image.require()))
 
     return Mutation("image", mutate)
 
 
-def sized(size: Data[int]) -> Mutation[DeploymentMutator]:
+def build_size_mutation(size: Data[int]) -> Mutation[DeploymentMutator]:
     return Mutation("size", lambda deployment: deployment.ensure_replicas(size.require()))
 
 
 @pytest.mark.anyio
-async def test_what_lacks_data_and_was_never_made_counts_as_suspended(app: App) -> None:
+async def test_what_lacks_data_and_was_never_made_counts_as_suspended(app: ComponentHarness) -> None:
     size = Data[int]("size")
     component = (
         frontend()
-        .with_resource(ConfigMap(app.config("users"), extract=size.extracted_by(lambda live: 3)), read_only())
-        .with_resource(Deployment(app.deployment(), requires=size, mutations=sized(size)))
+        .with_resource(ConfigMap(app.build_config_map("users"), extract=size.fill_with(lambda live: 3)), read_only())
+        .with_resource(Deployment(app.build_deployment(), requires=size, mutations=build_size_mutation(size)))
         .suspend(True)
         .build()
     )
@@ -357,7 +367,7 @@ async def test_what_lacks_data_and_was_never_made_counts_as_suspended(app: App) 
 
 
 @pytest.mark.anyio
-async def test_what_lacks_data_and_lives_is_suspended_as_it_is(app: App) -> None:
+async def test_what_lacks_data_and_lives_is_suspended_as_it_is(app: ComponentHarness) -> None:
     await user_sets(app, colour="red")
     image = Data[str]("image")
 
@@ -365,19 +375,21 @@ async def test_what_lacks_data_and_lives_is_suspended_as_it_is(app: App) -> None
         return (
             frontend()
             .with_resource(
-                ConfigMap(app.config("users"), extract=image.extracted_by(lambda live: "konverge.test/app:2")),
+                ConfigMap(app.build_config_map("users"), extract=image.fill_with(lambda live: "konverge.test/app:2")),
                 read_only(),
             )
-            .with_resource(Deployment(app.deployment(replicas=2), requires=image, mutations=pulled(image)))
+            .with_resource(
+                Deployment(app.build_deployment(replicas=2), requires=image, mutations=build_pull_mutation(image))
+            )
             .suspend(suspended)
             .build()
         )
 
-    await app.until("Healthy", component(False))
-    condition = await app.until("Suspended", component(True))
+    await app.reconcile_until("Healthy", component(False))
+    condition = await app.reconcile_until("Suspended", component(True))
     asleep = await app.find(DEPLOYMENT, "web")
-    settled = await app.writes_at_rest(component(True))
-    await app.until("Healthy", component(False))
+    settled = await app.list_steady_writes(component(True))
+    await app.reconcile_until("Healthy", component(False))
     awake = await app.find(DEPLOYMENT, "web")
 
     assert condition.status == "True"
@@ -391,13 +403,18 @@ async def test_what_lacks_data_and_lives_is_suspended_as_it_is(app: App) -> None
 
 
 @pytest.mark.anyio
-async def test_what_has_its_data_is_created_suspended_whatever_its_guard_says(app: App) -> None:
+async def test_what_has_its_data_is_created_suspended_whatever_its_guard_says(app: ComponentHarness) -> None:
     size = Data[int]("size")
     component = (
         frontend()
-        .with_resource(Deployment(app.deployment("db"), extract=size.extracted_by(lambda live: 3)))
+        .with_resource(Deployment(app.build_deployment("db"), extract=size.fill_with(lambda live: 3)))
         .with_resource(
-            Deployment(app.deployment(), requires=size, mutations=sized(size), guard=lambda _: blocked("no"))
+            Deployment(
+                app.build_deployment(),
+                requires=size,
+                mutations=build_size_mutation(size),
+                guard=lambda _: blocked("no"),
+            )
         )
         .suspend(True)
         .build()

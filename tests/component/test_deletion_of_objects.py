@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from konverge.component import (
-    AppliedMemory,
+    AppliedCache,
     Component,
     ComponentBuilder,
     Option,
@@ -21,16 +21,16 @@ from konverge.component import (
     orphan_when,
     unowned,
 )
-from konverge.component.rehearsal import rehearse
+from konverge.component.dry_run import dry_run_component
 from konverge.errors import ReconcileError
 from konverge.feature import BooleanGate
-from konverge.kube import GroupVersionKind, Object, ObjectKey, owner_reference
+from konverge.kube import GroupVersionKind, Object, ObjectKey, build_owner_reference
 from konverge.primitives import ConfigMap, Pod, Static
-from tests.component.app import CONFIG_MAP, App
+from tests.component.app import CONFIG_MAP, ComponentHarness
 
 pytestmark = pytest.mark.anyio
 
-NewApp = Callable[[str], Awaitable[App]]
+NewApp = Callable[[str], Awaitable[ComponentHarness]]
 POD = GroupVersionKind("", "v1", "Pod")
 CLUSTER_ROLE = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")
 OFF = BooleanGate(False)
@@ -43,11 +43,11 @@ def component(
     return builder.with_feature_gate(BooleanGate(is_on)).suspend(is_suspended).build()
 
 
-def config(app: App) -> ConfigMap:
-    return ConfigMap(app.config())
+def config(app: ComponentHarness) -> ConfigMap:
+    return ConfigMap(app.build_config_map())
 
 
-def removing(app: App, way: str) -> Component:
+def removing(app: ComponentHarness, way: str) -> Component:
     """A component that has the ConfigMap removed, one way or the other."""
     match way:
         case "delete":
@@ -64,15 +64,15 @@ def removing(app: App, way: str) -> Component:
 WAYS = ["delete", "delete_when", "gate of the resource", "gate of the component"]
 
 
-async def uid(app: App, gvk: GroupVersionKind = CONFIG_MAP, name: str = "settings") -> str | None:
+async def uid(app: ComponentHarness, gvk: GroupVersionKind = CONFIG_MAP, name: str = "settings") -> str | None:
     """Of the object if it stands and is not on its way out."""
     found = await app.find(gvk, name)
     return None if found is None or found["metadata"].get("deletionTimestamp") else found["metadata"]["uid"]
 
 
-async def made_by_hand(app: App, *references: Object, manager: str = "painter") -> str:
+async def create_by_hand(app: ComponentHarness, *references: Object, manager: str = "painter") -> str:
     """A ConfigMap that another manager has applied."""
-    obj = {"apiVersion": "v1", "kind": "ConfigMap", **app.config(colour="red")}
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", **app.build_config_map(colour="red")}
     obj["metadata"]["ownerReferences"] = list(references)
     applied = await app.cluster.client.apply(obj, field_manager=manager)
     found: str = applied.object["metadata"]["uid"]
@@ -93,8 +93,8 @@ async def test_an_object_that_another_owner_controls_stays(new_app: NewApp, way:
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_an_object_that_somebody_applied_by_hand_stays(app: App, way: str) -> None:
-    before = await made_by_hand(app)
+async def test_an_object_that_somebody_applied_by_hand_stays(app: ComponentHarness, way: str) -> None:
+    before = await create_by_hand(app)
 
     condition = await app.reconcile(removing(app, way))
 
@@ -103,40 +103,44 @@ async def test_an_object_that_somebody_applied_by_hand_stays(app: App, way: str)
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_an_object_that_the_component_made_is_deleted(app: App, way: str) -> None:
+async def test_an_object_that_the_component_made_is_deleted(app: ComponentHarness, way: str) -> None:
     await app.reconcile(component(config(app)))
     await app.reconcile(removing(app, way))
-    await app.gone(CONFIG_MAP, "settings")
+    await app.wait_until_gone(CONFIG_MAP, "settings")
 
 
-async def test_a_reference_that_controls_nothing_does_not_make_an_object_ours(app: App) -> None:
-    before = await made_by_hand(app, owner_reference(await app.owner(), controller=False))
+async def test_a_reference_that_controls_nothing_does_not_make_an_object_ours(app: ComponentHarness) -> None:
+    before = await create_by_hand(app, build_owner_reference(await app.owner(), controller=False))
     await app.reconcile(component(config(app), delete()))
     assert await uid(app) == before
 
 
-async def test_another_life_of_the_owner_is_another_owner(app: App) -> None:
+async def test_another_life_of_the_owner_is_another_owner(app: ComponentHarness) -> None:
     former = {**await app.owner()}
     former["metadata"] = {**former["metadata"], "uid": "00000000-0000-0000-0000-000000000000"}
-    before = await made_by_hand(app, manager=f"TestApp/frontend/{former['metadata']['uid']}")
+    before = await create_by_hand(app, manager=f"TestApp/frontend/{former['metadata']['uid']}")
     await app.reconcile(component(config(app), unowned(), delete()))
     assert await uid(app) == before
 
 
 @pytest.mark.parametrize("earlier_name", ["frontend", "pages"])
-async def test_without_a_controller_the_entry_of_this_or_an_earlier_name_tells(app: App, earlier_name: str) -> None:
+async def test_without_a_controller_the_entry_of_this_or_an_earlier_name_tells(
+    app: ComponentHarness, earlier_name: str
+) -> None:
     await app.reconcile(component(config(app), unowned(), name=earlier_name))
     await app.reconcile(component(config(app), unowned(), delete()))
-    await app.gone(CONFIG_MAP, "settings")
+    await app.wait_until_gone(CONFIG_MAP, "settings")
 
 
 @pytest.mark.parametrize(("present", "stays"), [("a", False), ("b", True)])
-async def test_of_managers_that_are_hashed_the_present_one_is_known(app: App, present: str, stays: bool) -> None:
+async def test_of_managers_that_are_hashed_the_present_one_is_known(
+    app: ComponentHarness, present: str, stays: bool
+) -> None:
     earlier = "a" * 100
     await app.reconcile(component(config(app), unowned(), name=earlier))
     await app.reconcile(component(config(app), unowned(), delete(), name=present * 100))
     if not stays:
-        await app.gone(CONFIG_MAP, "settings")
+        await app.wait_until_gone(CONFIG_MAP, "settings")
     assert bool(await uid(app)) is stays
 
 
@@ -154,7 +158,7 @@ async def test_an_object_that_a_controller_has_taken_over_since_stays(new_app: N
 class Outdated:
     """A cache that still shows the object as it once was."""
 
-    def __init__(self, app: App, shown: Object) -> None:
+    def __init__(self, app: ComponentHarness, shown: Object) -> None:
         self._client = app.client
         self._shown = shown
 
@@ -181,7 +185,7 @@ async def test_an_older_copy_of_an_object_does_not_get_it_deleted(new_app: NewAp
     assert await uid(two) == shown["metadata"]["uid"]
 
 
-async def test_suspension_does_not_adopt_an_object_only_to_delete_it(app: App) -> None:
+async def test_suspension_does_not_adopt_an_object_only_to_delete_it(app: ComponentHarness) -> None:
     pod: Object = {"metadata": {"name": "web", "namespace": app.key.namespace}}
     pod["spec"] = {"containers": [{"name": "main", "image": "konverge.test/app:1"}]}
     await app.cluster.client.create({"apiVersion": "v1", "kind": "Pod", **pod})
@@ -193,14 +197,14 @@ async def test_suspension_does_not_adopt_an_object_only_to_delete_it(app: App) -
 
 
 @pytest.mark.parametrize("adds_reference", [False, True])
-async def test_recreate_does_not_delete_what_others_made(app: App, adds_reference: bool) -> None:
-    obj: Object = {"apiVersion": "v1", "kind": "ConfigMap", **app.config(colour="red"), "immutable": True}
+async def test_recreate_does_not_delete_what_others_made(app: ComponentHarness, adds_reference: bool) -> None:
+    obj: Object = {"apiVersion": "v1", "kind": "ConfigMap", **app.build_config_map(colour="red"), "immutable": True}
     if adds_reference:
-        obj["metadata"]["ownerReferences"] = [owner_reference(await app.owner(), controller=False)]
+        obj["metadata"]["ownerReferences"] = [build_owner_reference(await app.owner(), controller=False)]
     made = await app.cluster.client.create(obj)
 
     with pytest.raises(ReconcileError, match="recreate=True removes only what this component has made"):
-        await app.reconcile(component(ConfigMap(app.config(), recreate=True)))
+        await app.reconcile(component(ConfigMap(app.build_config_map(), recreate=True)))
 
     assert await uid(app) == made["metadata"]["uid"]
 
@@ -218,7 +222,7 @@ async def test_a_cluster_scoped_object_is_deleted_by_the_owner_that_applied_it(n
 
     await one.reconcile(role())
     await one.reconcile(role(adopt(False)))
-    one.memory = AppliedMemory()
+    one.memory = AppliedCache()
     again = await one.reconcile(role(adopt(False)))
     made = await one.client.get(CLUSTER_ROLE, key)
     await two.reconcile(role(delete()))
@@ -240,7 +244,7 @@ async def test_who_means_it_deletes_whatever_has_the_name(new_app: NewApp, says_
     one, two = await new_app("one"), await new_app("two")
     await one.reconcile(component(config(one)))
     await two.reconcile(component(config(two), option))
-    await two.gone(CONFIG_MAP, "settings")
+    await two.wait_until_gone(CONFIG_MAP, "settings")
 
 
 async def test_what_is_left_alone_is_told_once_by_an_event_and_each_time_by_explain(new_app: NewApp) -> None:
@@ -253,9 +257,9 @@ async def test_what_is_left_alone_is_told_once_by_an_event_and_each_time_by_expl
     writes = len(two.writes())
     await two.reconcile(off)
     in_one_life = list(two.events.warned)
-    two.memory = AppliedMemory()  # as after a restart
+    two.memory = AppliedCache()  # as after a restart
     await two.reconcile(off)
-    told = (await rehearse(off, two.client, await two.owner(), clock=two.cluster.clock)).resources[0]
+    told = (await dry_run_component(off, two.client, await two.owner(), clock=two.cluster.clock)).resources[0]
 
     assert [reason for reason, _ in in_one_life] == ["ResourceLeftAlone"]
     assert "it is controlled by TestApp one, and not this object's" in in_one_life[0][1]
@@ -265,15 +269,15 @@ async def test_what_is_left_alone_is_told_once_by_an_event_and_each_time_by_expl
     assert "controlled by TestApp one" in told.reason
 
 
-async def test_an_object_without_a_controller_is_told_with_its_managers(app: App) -> None:
-    await made_by_hand(app)
+async def test_an_object_without_a_controller_is_told_with_its_managers(app: ComponentHarness) -> None:
+    await create_by_hand(app)
     await app.reconcile(component(config(app), delete()))
     assert "it is managed by painter, and not this object's" in app.events.warned[0][1]
 
 
 async def test_an_object_that_changes_hands_is_told_again(new_app: NewApp) -> None:
     one, two = await new_app("one"), await new_app("two")
-    await made_by_hand(one)
+    await create_by_hand(one)
     off = component(config(two), is_on=False)
     await two.reconcile(off)
     await one.reconcile(component(config(one)))
@@ -283,11 +287,11 @@ async def test_an_object_that_changes_hands_is_told_again(new_app: NewApp) -> No
 
 def test_deleting_whatever_is_there_excludes_sparing_it() -> None:
     from konverge.component import block_on_foreign_controller
-    from konverge.component.options import resolve
+    from konverge.component.resource_options import resolve_options
 
-    _, mistakes = resolve([delete(even_if_not_ours=True), block_on_foreign_controller()])
+    _, mistakes = resolve_options([delete(even_if_not_ours=True), block_on_foreign_controller()])
     assert [mistake.partition(":")[0] for mistake in mistakes] == [
         "even_if_not_ours=True excludes block_on_foreign_controller()"
     ]
-    _, mistakes = resolve([replace(delete(), even_if_not_ours="yes")])  # type: ignore[arg-type]
+    _, mistakes = resolve_options([replace(delete(), even_if_not_ours="yes")])  # type: ignore[arg-type]
     assert mistakes == ["delete(): even_if_not_ours: expected a bool, found str"]

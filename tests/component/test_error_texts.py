@@ -11,7 +11,7 @@ from konverge.component import Component, ComponentBuilder, ReconcileContext, de
 from konverge.errors import KindNotServedError, ReconcileError, ServerError
 from konverge.kube import GroupVersionKind
 from konverge.primitives import ConfigMap, Resource, Static
-from tests.component.app import APP, App
+from tests.component.app import APP, ComponentHarness
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,7 @@ def frontend() -> ComponentBuilder:
 class Failing:
     """The app's client, of which one verb fails for ConfigMaps."""
 
-    def __init__(self, app: App, verb: str) -> None:
+    def __init__(self, app: ComponentHarness, verb: str) -> None:
         for name in ("mapping", "get", "apply", "update", "delete"):
             setattr(self, name, getattr(app.client, name))
         works = getattr(app.client, verb)
@@ -37,37 +37,37 @@ class Failing:
         setattr(self, verb, fails)
 
 
-def managed(app: App) -> Component:
-    return frontend().with_resource(ConfigMap(app.config(colour="red"))).build()
+def build_component(app: ComponentHarness) -> Component:
+    return frontend().with_resource(ConfigMap(app.build_config_map(colour="red"))).build()
 
 
-STEPS: list[tuple[str, str, Callable[[App], Component]]] = [
-    ("get", "failed to check existence of resource", managed),
+STEPS: list[tuple[str, str, Callable[[ComponentHarness], Component]]] = [
+    ("get", "failed to check existence of resource", build_component),
     (
         "get",
         "failed to retrieve object for resource",
-        lambda app: frontend().with_resource(ConfigMap(app.config()), read_only()).build(),
+        lambda app: frontend().with_resource(ConfigMap(app.build_config_map()), read_only()).build(),
     ),
-    ("mapping", "failed to determine GVK for resource", managed),
-    ("apply", "failed to apply resource", managed),
+    ("mapping", "failed to determine GVK for resource", build_component),
+    ("apply", "failed to apply resource", build_component),
     (
         "delete",
         "failed to delete resource",
-        lambda app: frontend().with_resource(ConfigMap(app.config()), delete()).build(),
+        lambda app: frontend().with_resource(ConfigMap(app.build_config_map()), delete()).build(),
     ),
     (
         "update",
         "failed to orphan resource",
-        lambda app: frontend().with_resource(ConfigMap(app.config()), orphan_when(True)).build(),
+        lambda app: frontend().with_resource(ConfigMap(app.build_config_map()), orphan_when(True)).build(),
     ),
 ]
 
 
 @pytest.mark.parametrize(("verb", "told", "build"), STEPS, ids=[told for _, told, _ in STEPS])
 async def test_a_request_that_fails_is_told_with_its_step_and_resource(
-    app: App, verb: str, told: str, build: Callable[[App], Component]
+    app: ComponentHarness, verb: str, told: str, build: Callable[[ComponentHarness], Component]
 ) -> None:
-    await app.reconcile(frontend().with_resource(ConfigMap(app.config())).build())
+    await app.reconcile(frontend().with_resource(ConfigMap(app.build_config_map())).build())
     app.client = Failing(app, verb)  # type: ignore[assignment]
 
     with pytest.raises(ReconcileError) as raised:
@@ -80,11 +80,11 @@ async def test_a_request_that_fails_is_told_with_its_step_and_resource(
 
 
 @pytest.mark.parametrize("unknown", ["owner", "resource"])
-async def test_a_kind_that_nobody_maps_is_an_error(app: App, unknown: str) -> None:
+async def test_a_kind_that_nobody_maps_is_an_error(app: ComponentHarness, unknown: str) -> None:
     nothing = GroupVersionKind("nowhere.konverge.test", "v1", "Nothing")
     metadata = {"name": "settings", "namespace": app.key.namespace}
     resources: dict[str, Resource] = {
-        "owner": ConfigMap(app.config()),
+        "owner": ConfigMap(app.build_config_map()),
         "resource": Static({"apiVersion": nothing.api_version, "kind": nothing.kind, "metadata": metadata}),
     }
 
@@ -113,16 +113,16 @@ async def test_a_kind_that_nobody_maps_is_an_error(app: App, unknown: str) -> No
     assert (await app.condition("FrontendReady")).reason == "Error"
 
 
-async def test_a_component_that_was_never_reconciled_says_so(app: App) -> None:
+async def test_a_component_that_was_never_reconciled_says_so(app: ComponentHarness) -> None:
     owner = await app.owner()
 
-    condition = managed(app).condition(owner)
+    condition = build_component(app).condition(owner)
 
     assert (condition.type, condition.status, condition.reason) == ("FrontendReady", "Unknown", "Unknown")
     assert condition.message == "Component has not been reconciled yet."
     assert condition.observed_generation == owner["metadata"]["generation"]
 
 
-async def test_a_component_knows_its_condition_on_an_owner(app: App) -> None:
-    reported = await app.reconcile(managed(app))
-    assert managed(app).condition(await app.owner()) == reported
+async def test_a_component_knows_its_condition_on_an_owner(app: ComponentHarness) -> None:
+    reported = await app.reconcile(build_component(app))
+    assert build_component(app).condition(await app.owner()) == reported

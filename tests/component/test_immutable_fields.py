@@ -13,11 +13,11 @@ from konverge.component import Component, ComponentBuilder, unowned
 from konverge.errors import ReconcileError, TerminalError
 from konverge.kube import GroupVersionKind, Object
 from konverge.primitives import ConfigMap, Deployment, Primitive, Secret, Service, StatefulSet, Static
-from tests.component.app import CONFIG_MAP, DEPLOYMENT, App
+from tests.component.app import CONFIG_MAP, DEPLOYMENT, ComponentHarness
 
 pytestmark = pytest.mark.anyio
 
-NewApp = Callable[[str], Awaitable[App]]
+NewApp = Callable[[str], Awaitable[ComponentHarness]]
 
 
 def component(*resources: Primitive[Any]) -> Component:
@@ -34,21 +34,21 @@ def pod_template(image: str = "konverge.test/app:1") -> Object:
     }
 
 
-def web(app: App, gvk: GroupVersionKind | None = None, **fields: Any) -> Object:
+def web(app: ComponentHarness, gvk: GroupVersionKind | None = None, **fields: Any) -> Object:
     kind = {} if gvk is None else {"apiVersion": gvk.api_version, "kind": gvk.kind}
     return {**kind, "metadata": {"name": "web", "namespace": app.key.namespace}, **fields}
 
 
-def selecting(app: App, **labels: str) -> Object:
+def selecting(app: ComponentHarness, **labels: str) -> Object:
     """A Deployment whose selector has these labels beside the name."""
-    found = app.deployment(replicas=0)
+    found = app.build_deployment(replicas=0)
     for place in (found["spec"]["selector"]["matchLabels"], found["spec"]["template"]["metadata"]["labels"]):
         place |= labels
     return found
 
 
-def stateful(app: App, service: str) -> Object:
-    found = app.deployment(replicas=0)
+def stateful(app: ComponentHarness, service: str) -> Object:
+    found = app.build_deployment(replicas=0)
     found["spec"]["serviceName"] = service
     return found
 
@@ -59,16 +59,16 @@ BINDING = GroupVersionKind("rbac.authorization.k8s.io", "v1", "RoleBinding")
 GROUP = BINDING.group
 
 
-def job(app: App, image: str) -> Object:
+def job(app: ComponentHarness, image: str) -> Object:
     return web(app, JOB, spec={"suspend": True, "template": pod_template(image)})
 
 
-def claim(app: App, mode: str) -> Object:
+def claim(app: ComponentHarness, mode: str) -> Object:
     resources = {"requests": {"storage": "1Gi"}}
     return web(app, CLAIM, spec={"accessModes": [mode], "resources": resources, "storageClassName": "none"})
 
 
-def binding(app: App, role: str) -> Object:
+def binding(app: ComponentHarness, role: str) -> Object:
     return web(app, BINDING, roleRef={"apiGroup": GROUP, "kind": "Role", "name": role}, subjects=[])
 
 
@@ -92,8 +92,8 @@ CHANGES: list[Any] = [
         id="Job template",
     ),
     pytest.param(
-        lambda app, **o: Service({**app.service(), "spec": {"ports": [{"port": 80}]}}, **o),
-        lambda app, **o: Service({**app.service(), "spec": {"clusterIP": "None", "ports": [{"port": 80}]}}, **o),
+        lambda app, **o: Service({**app.build_service(), "spec": {"ports": [{"port": 80}]}}, **o),
+        lambda app, **o: Service({**app.build_service(), "spec": {"clusterIP": "None", "ports": [{"port": 80}]}}, **o),
         r"spec.clusterIPs\[0\] is immutable",
         id="Service cluster IP",
     ),
@@ -126,7 +126,7 @@ CHANGES: list[Any] = [
 
 @pytest.mark.parametrize(("before", "after", "told"), CHANGES)
 async def test_a_change_that_the_server_refuses_names_the_field_and_the_way_out(
-    app: App, before: Callable[..., Primitive[Any]], after: Callable[..., Primitive[Any]], told: str
+    app: ComponentHarness, before: Callable[..., Primitive[Any]], after: Callable[..., Primitive[Any]], told: str
 ) -> None:
     await app.reconcile(component(before(app)))
 
@@ -140,7 +140,7 @@ async def test_a_change_that_the_server_refuses_names_the_field_and_the_way_out(
 
 @pytest.mark.parametrize(("before", "after", "told"), CHANGES)
 async def test_where_it_is_declared_the_object_is_made_anew(
-    app: App, before: Callable[..., Primitive[Any]], after: Callable[..., Primitive[Any]], told: str
+    app: ComponentHarness, before: Callable[..., Primitive[Any]], after: Callable[..., Primitive[Any]], told: str
 ) -> None:
     first, second = before(app), after(app, recreate=True)
     await app.reconcile(component(first))
@@ -155,13 +155,13 @@ async def test_where_it_is_declared_the_object_is_made_anew(
     await app.cluster.eventually(is_new, describe="another object has the name")
 
 
-async def test_while_it_is_made_anew_the_component_says_so_and_what_comes_later_waits(app: App) -> None:
-    await app.until("Healthy", component(Deployment(selecting(app))))
-    changed = component(Deployment(selecting(app, tier="front"), recreate=True), ConfigMap(app.config()))
+async def test_while_it_is_made_anew_the_component_says_so_and_what_comes_later_waits(app: ComponentHarness) -> None:
+    await app.reconcile_until("Healthy", component(Deployment(selecting(app))))
+    changed = component(Deployment(selecting(app, tier="front"), recreate=True), ConfigMap(app.build_config_map()))
 
     condition = await app.reconcile(changed)
     wake_after, later = app.wake_after, await app.find(CONFIG_MAP, "settings")
-    ready = await app.until("Healthy", changed)
+    ready = await app.reconcile_until("Healthy", changed)
 
     assert condition.reason == "Updating"
     assert "is made anew: spec.selector is immutable" in condition.message
@@ -173,7 +173,7 @@ async def test_while_it_is_made_anew_the_component_says_so_and_what_comes_later_
     assert "deleted to be made anew: spec.selector is immutable" in told[0]
 
 
-async def test_an_object_that_is_held_is_deleted_once_and_awaited(app: App) -> None:
+async def test_an_object_that_is_held_is_deleted_once_and_awaited(app: ComponentHarness) -> None:
     held = selecting(app)
     held["metadata"]["finalizers"] = ["konverge.test/hold"]
     await app.reconcile(component(Deployment(held)))
@@ -203,7 +203,7 @@ async def test_what_another_owner_controls_is_never_made_anew(new_app: NewApp) -
     assert not found["metadata"].get("deletionTimestamp")
 
 
-async def test_what_the_component_never_made_is_not_made_anew(app: App) -> None:
+async def test_what_the_component_never_made_is_not_made_anew(app: ComponentHarness) -> None:
     await app.cluster.client.create({"apiVersion": "apps/v1", "kind": "Deployment", **selecting(app)})
     builder = ComponentBuilder("frontend", condition_type="FrontendReady")
     changed = builder.with_resource(Deployment(selecting(app, tier="front"), recreate=True), unowned()).build()
@@ -214,7 +214,7 @@ async def test_what_the_component_never_made_is_not_made_anew(app: App) -> None:
     assert await app.find(DEPLOYMENT, "web") is not None
 
 
-async def test_an_object_with_another_mistake_is_kept(app: App) -> None:
+async def test_an_object_with_another_mistake_is_kept(app: ComponentHarness) -> None:
     await app.reconcile(component(Deployment(selecting(app))))
     broken = selecting(app, tier="front")
     broken["spec"]["template"]["spec"]["containers"][0]["name"] = "No Name"
@@ -227,7 +227,7 @@ async def test_an_object_with_another_mistake_is_kept(app: App) -> None:
 
 @pytest.mark.parametrize("kind", [ConfigMap, Secret])
 async def test_a_secret_that_holds_words_of_kubernetes_does_not_keep_an_object_from_being_made_anew(
-    app: App, kind: type[ConfigMap] | type[Secret]
+    app: ComponentHarness, kind: type[ConfigMap] | type[Secret]
 ) -> None:
     words = ("FieldValueForbidden", "Forbidden", "immutable", "field is immutable when `immutable` is set")
     stored = {"metadata": {"name": "words", "namespace": app.key.namespace}}
@@ -236,21 +236,21 @@ async def test_a_secret_that_holds_words_of_kubernetes_does_not_keep_an_object_f
 
     def wanted(colour: str) -> Component:
         value = {"colour": base64.b64encode(colour.encode()).decode() if kind is Secret else colour}
-        return component(kind({**app.config(), "data": value, "immutable": True}, recreate=True))
+        return component(kind({**app.build_config_map(), "data": value, "immutable": True}, recreate=True))
 
     await app.reconcile(wanted("red"))
-    await app.until("Healthy", wanted("blue"))
+    await app.reconcile_until("Healthy", wanted("blue"))
 
     assert [reason for reason, _, _ in app.events.noted].count("ResourceDeleted") == 1
 
 
-async def test_a_value_of_a_secret_that_an_author_copied_is_not_quoted(app: App) -> None:
+async def test_a_value_of_a_secret_that_an_author_copied_is_not_quoted(app: ComponentHarness) -> None:
     stored = {"metadata": {"name": "access", "namespace": app.key.namespace}}
     data = {"before": "planted-1", "after": "planted-2"}
     await app.client.create({"apiVersion": "v1", "kind": "Secret", **stored, "stringData": data})
 
     def wanted(value: str) -> Component:
-        return component(ConfigMap({**app.config(token=value), "immutable": True}))
+        return component(ConfigMap({**app.build_config_map(token=value), "immutable": True}))
 
     await app.reconcile(wanted("planted-1"))
     with pytest.raises(TerminalError, match="data is immutable[.]") as caught:

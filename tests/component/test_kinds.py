@@ -26,7 +26,7 @@ from konverge.primitives import (
     RoleBinding,
     ServiceAccount,
 )
-from tests.component.app import App
+from tests.component.app import ComponentHarness
 
 pytestmark = pytest.mark.anyio
 
@@ -61,7 +61,7 @@ class Case:
     status: Object | None = None
     stays: bool = True
 
-    def primitive(self, app: App) -> Primitive[Any]:
+    def primitive(self, app: ComponentHarness) -> Primitive[Any]:
         if getattr(self.kind, "is_cluster_scoped", False):
             return self.kind({"metadata": {"name": f"web-{app.key.namespace}"}, **self.content})
         return self.kind({"metadata": {"name": "web", "namespace": app.key.namespace}, **self.content})
@@ -108,7 +108,7 @@ CASES = {
 
 
 @pytest.fixture
-async def leftovers(app: App) -> AsyncIterator[list[Primitive[Any]]]:
+async def leftovers(app: ComponentHarness) -> AsyncIterator[list[Primitive[Any]]]:
     """What is deleted at the end: a namespaced owner's objects outside its namespace have no other end."""
     listed: list[Primitive[Any]] = []
     yield listed
@@ -123,7 +123,7 @@ def component_of(*primitives: Primitive[Any], options: tuple[Any, ...] = (), sus
     return builder.suspend(suspended).build()
 
 
-async def say(app: App, primitive: Primitive[Any], status: Object | None) -> None:
+async def say(app: ComponentHarness, primitive: Primitive[Any], status: Object | None) -> None:
     """Write an object's status as its absent controller would; a present one may be quicker."""
     if status is None:
         return
@@ -133,7 +133,7 @@ async def say(app: App, primitive: Primitive[Any], status: Object | None) -> Non
 
 
 async def until(
-    app: App, reason: str, component: Component, primitive: Primitive[Any], status: Object | None
+    app: ComponentHarness, reason: str, component: Component, primitive: Primitive[Any], status: Object | None
 ) -> Condition:
     """Passes until the condition has that reason, with the absent controller's word before each."""
 
@@ -145,7 +145,7 @@ async def until(
     return await app.cluster.eventually(attempt, describe=f"the condition becomes {reason}")
 
 
-async def is_there(app: App, primitive: Primitive[Any]) -> bool:
+async def is_there(app: ComponentHarness, primitive: Primitive[Any]) -> bool:
     try:
         await app.client.get(primitive.gvk, primitive.key)
     except NotFoundError:
@@ -154,7 +154,9 @@ async def is_there(app: App, primitive: Primitive[Any]) -> bool:
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_it_becomes_ready_is_suspended_and_resumes(app: App, leftovers: list[Primitive[Any]], name: str) -> None:
+async def test_it_becomes_ready_is_suspended_and_resumes(
+    app: ComponentHarness, leftovers: list[Primitive[Any]], name: str
+) -> None:
     case = CASES[name]
     primitive = case.primitive(app)
     leftovers.append(primitive)
@@ -172,7 +174,7 @@ async def test_it_becomes_ready_is_suspended_and_resumes(app: App, leftovers: li
     assert await is_there(app, primitive)
 
 
-def volume_and_claim(app: App) -> tuple[PersistentVolume, PersistentVolumeClaim]:
+def volume_and_claim(app: ComponentHarness) -> tuple[PersistentVolume, PersistentVolumeClaim]:
     """A volume, and a claim that asks for just this one."""
     name = f"disk-{app.key.namespace}"
     shared: Object = {"accessModes": ["ReadWriteOnce"]}
@@ -190,7 +192,7 @@ def volume_and_claim(app: App) -> tuple[PersistentVolume, PersistentVolumeClaim]
 
 
 async def test_a_claim_is_bound_to_its_volume_and_stays_with_it_through_a_suspension(
-    app: App, leftovers: list[Primitive[Any]]
+    app: ComponentHarness, leftovers: list[Primitive[Any]]
 ) -> None:
     volume, claim = volume_and_claim(app)
     leftovers.append(volume)
@@ -251,7 +253,7 @@ CLAIM = {"accessModes": ["ReadWriteOnce"], "storageClassName": "slow", "resource
     ],
 )
 async def test_a_change_of_what_cannot_change_is_an_error_that_says_what(
-    app: App,
+    app: ComponentHarness,
     leftovers: list[Primitive[Any]],
     kind: Callable[[Object], Primitive[Any]],
     content: Object,

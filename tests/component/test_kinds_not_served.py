@@ -16,19 +16,19 @@ from konverge.component import (
     orphan_when,
     read_only,
 )
-from konverge.component.rehearsal import rehearse
+from konverge.component.dry_run import dry_run_component
 from konverge.errors import KindUnreachableError, ReconcileError
 from konverge.feature import BooleanGate
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.primitives import Convergence, ConvergingStatus, Workload
-from tests.component.app import App
+from tests.component.app import ComponentHarness
 
 pytestmark = pytest.mark.anyio
 
 GROUP = "absent.konverge.test"
 
 
-def absent(app: App, *, deletes_on_suspend: bool = False) -> Workload:
+def absent(app: ComponentHarness, *, deletes_on_suspend: bool = False) -> Workload:
     metadata = {"name": "thing", "namespace": app.key.namespace}
     obj = {"apiVersion": f"{GROUP}/v1", "kind": "Absentee", "metadata": metadata}
     return Workload(
@@ -45,31 +45,33 @@ def component(resource: Any, *options: Option, is_on: bool = True, is_suspended:
 
 
 @pytest.mark.parametrize("option", [delete(), gated_by(BooleanGate(False)), orphan_when(True)])
-async def test_removing_what_cannot_exist_is_done(app: App, option: Option) -> None:
+async def test_removing_what_cannot_exist_is_done(app: ComponentHarness, option: Option) -> None:
     condition = await app.reconcile(component(absent(app), option))
     assert (condition.status, condition.reason) == ("True", "Healthy")
 
 
-async def test_a_component_that_is_switched_off_is_disabled(app: App) -> None:
+async def test_a_component_that_is_switched_off_is_disabled(app: ComponentHarness) -> None:
     condition = await app.reconcile(component(absent(app), is_on=False))
     assert (condition.status, condition.reason, condition.message) == ("True", "Disabled", "Component is disabled.")
 
 
 @pytest.mark.parametrize("deletes_on_suspend", [False, True])
-async def test_suspending_what_cannot_exist_is_done(app: App, deletes_on_suspend: bool) -> None:
+async def test_suspending_what_cannot_exist_is_done(app: ComponentHarness, deletes_on_suspend: bool) -> None:
     condition = await app.reconcile(component(absent(app, deletes_on_suspend=deletes_on_suspend), is_suspended=True))
     assert (condition.status, condition.reason) == ("True", "Suspended")
 
 
 @pytest.mark.parametrize("options", [(), (read_only(),)], ids=["managed", "read-only"])
-async def test_applying_and_reading_it_is_an_error(app: App, options: tuple[Option, ...]) -> None:
+async def test_applying_and_reading_it_is_an_error(app: ComponentHarness, options: tuple[Option, ...]) -> None:
     with pytest.raises(ReconcileError, match="Absentee"):
         await app.reconcile(component(absent(app), *options))
     assert (await app.condition("FrontendReady")).reason == "Error"
 
 
-async def test_explain_says_that_it_is_absent(app: App) -> None:
-    told = await rehearse(component(absent(app), delete()), app.client, await app.owner(), clock=app.cluster.clock)
+async def test_explain_says_that_it_is_absent(app: ComponentHarness) -> None:
+    told = await dry_run_component(
+        component(absent(app), delete()), app.client, await app.owner(), clock=app.cluster.clock
+    )
     assert [(story.outcome, story.exists) for story in told.resources] == [("removed", False)]
     assert told.error == ""
 
@@ -77,7 +79,7 @@ async def test_explain_says_that_it_is_absent(app: App) -> None:
 class Unreachable:
     """A cluster whose aggregated API does not answer."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: ComponentHarness) -> None:
         self._client = app.client
 
     def __getattr__(self, name: str) -> Any:
@@ -90,7 +92,7 @@ class Unreachable:
 
 
 @pytest.mark.parametrize("way", ["deleted", "released", "suspended", "switched off"])
-async def test_what_cannot_be_told_now_stays_an_error(app: App, way: str) -> None:
+async def test_what_cannot_be_told_now_stays_an_error(app: ComponentHarness, way: str) -> None:
     wanted = {
         "deleted": lambda: component(absent(app), delete()),
         "released": lambda: component(absent(app), orphan_when(True)),

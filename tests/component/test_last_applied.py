@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from konverge.component.last_applied import last_applied
+from konverge.component.last_applied import extract_last_applied
 from konverge.kube import Object
 
 
@@ -14,14 +14,16 @@ def live(fields: dict[str, Any], **content: Any) -> Object:
     return {"apiVersion": "v1", "kind": "Widget", "metadata": metadata, **content}
 
 
-def applied(obj: Object) -> Object:
-    found = last_applied(obj, "us")
+def read_last_applied(obj: Object) -> Object:
+    found = extract_last_applied(obj, "us")
     assert found is not None
     return found
 
 
 def test_only_our_own_fields_come_back_with_type_and_name() -> None:
-    found = applied(live({"f:spec": {"f:replicas": {}, "f:gone": {}}}, spec={"replicas": 2, "theirs": True}, status={}))
+    found = read_last_applied(
+        live({"f:spec": {"f:replicas": {}, "f:gone": {}}}, spec={"replicas": 2, "theirs": True}, status={})
+    )
     assert found == {
         "apiVersion": "v1",
         "kind": "Widget",
@@ -31,7 +33,7 @@ def test_only_our_own_fields_come_back_with_type_and_name() -> None:
 
 
 def test_a_mapping_owned_as_a_whole_comes_back_whole_and_one_owned_by_itself_empty() -> None:
-    found = applied(
+    found = read_last_applied(
         live({"f:spec": {"f:selector": {}, "f:labels": {".": {}}}}, spec={"selector": {"a": 1}, "labels": {"b": 2}})
     )
     assert found["spec"] == {"selector": {"a": 1}, "labels": {}}
@@ -43,7 +45,7 @@ def test_items_of_a_list_come_back_in_its_order_with_their_keys() -> None:
         'k:{"port":2,"protocol":"TCP"}': {".": {}, "f:port": {}, "f:name": {}},
         'k:{"port":1,"protocol":"TCP"}': {".": {}, "f:port": {}},
     }
-    found = applied(live({"f:spec": {"f:ports": fields}}, spec={"ports": ports}))
+    found = read_last_applied(live({"f:spec": {"f:ports": fields}}, spec={"ports": ports}))
     assert found["spec"]["ports"] == [
         {"port": 1, "protocol": "TCP"},
         {"port": 2, "protocol": "TCP", "name": "b"},
@@ -52,9 +54,9 @@ def test_items_of_a_list_come_back_in_its_order_with_their_keys() -> None:
 
 def test_values_of_a_set_come_back_and_an_atomic_list_whole() -> None:
     fields: dict[str, Any] = {"f:finalizers": {'v:"ours"': {}}, "f:args": {}}
-    found = applied(live({"f:spec": fields}, spec={"finalizers": ["theirs", "ours"], "args": [1, 2]}))
+    found = read_last_applied(live({"f:spec": fields}, spec={"finalizers": ["theirs", "ours"], "args": [1, 2]}))
     assert found["spec"] == {"finalizers": ["ours"], "args": [1, 2]}
 
 
 def test_nothing_is_known_of_another_manager() -> None:
-    assert last_applied(live({"f:spec": {}}), "them") is None
+    assert extract_last_applied(live({"f:spec": {}}), "them") is None

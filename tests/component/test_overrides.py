@@ -12,11 +12,11 @@ import pytest
 
 from konverge.clock import Clock
 from konverge.component import Component, ComponentBuilder, ReconcileContext
-from konverge.component.rehearsal import rehearse
+from konverge.component.dry_run import dry_run_component
 from konverge.kube import Object
 from konverge.primitives import ConfigMap, Secret
-from tests.component.app import CONFIG_MAP, SECRET, App
-from tests.conformance.hooks import CONFIG_MAPS, MUTATING, Hooks, registered_hooks
+from tests.component.app import CONFIG_MAP, SECRET, ComponentHarness
+from tests.conformance.webhook_registrations import CONFIG_MAPS, MUTATING, WebhookRegistrations, webhook_registrations
 from tests.conformance.webhook_servers import ALLOWED, Handler, json_patch
 
 pytestmark = pytest.mark.anyio
@@ -26,8 +26,8 @@ Pass = Callable[..., Awaitable[ReconcileContext]]
 
 
 @pytest.fixture
-async def hooks(app: App, tmp_path: Path) -> AsyncIterator[Hooks]:
-    async with registered_hooks(app.cluster, tmp_path) as found:
+async def hooks(app: ComponentHarness, tmp_path: Path) -> AsyncIterator[WebhookRegistrations]:
+    async with webhook_registrations(app.cluster, tmp_path) as found:
         yield found
 
 
@@ -51,7 +51,7 @@ class LaterClock:
 class Passes:
     """Passes over an owner at any time."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: ComponentHarness) -> None:
         self.app = app
         self.clock = LaterClock(app.cluster.clock)
 
@@ -59,7 +59,9 @@ class Passes:
         app = self.app
         self.clock.ahead += timedelta(seconds=after_seconds)
         owner = await app.owner()
-        ctx = ReconcileContext(client=app.client, owner=owner, clock=self.clock, events=app.events, memory=app.memory)
+        ctx = ReconcileContext(
+            client=app.client, owner=owner, clock=self.clock, events=app.events, applied_cache=app.memory
+        )
         async with ctx.flushing_status():
             assert (await component.reconcile(ctx)).reason == "Healthy"
         return ctx
@@ -72,12 +74,12 @@ class Passes:
 
 
 @pytest.fixture
-def passes(app: App) -> Passes:
+def passes(app: ComponentHarness) -> Passes:
     return Passes(app)
 
 
-def component(app: App, colour: str = "blue") -> Component:
-    config = ConfigMap(app.config(colour=colour, shape="round"))
+def component(app: ComponentHarness, colour: str = "blue") -> Component:
+    config = ConfigMap(app.build_config_map(colour=colour, shape="round"))
     return ComponentBuilder("frontend", condition_type="FrontendReady").with_resource(config).build()
 
 
@@ -93,7 +95,7 @@ def painting(colour: str, path: str = "/data/colour") -> Handler:
     return paint
 
 
-async def data(app: App) -> Object:
+async def data(app: ComponentHarness) -> Object:
     found = await app.find(CONFIG_MAP, "settings")
     assert found is not None
     held: Object = found["data"]
@@ -101,7 +103,7 @@ async def data(app: App) -> Object:
 
 
 async def test_an_overridden_field_is_said_once_and_applied_again_at_intervals_that_grow(
-    app: App, hooks: Hooks, passes: Passes
+    app: ComponentHarness, hooks: WebhookRegistrations, passes: Passes
 ) -> None:
     await hooks.add(MUTATING, "painter", painting("red"))
     ctx = await passes.run(component(app))
@@ -109,15 +111,17 @@ async def test_an_overridden_field_is_said_once_and_applied_again_at_intervals_t
     assert await data(app) == {"colour": "red", "shape": "round"}
     (told,) = passes.overrides()
     assert "ConfigMap 'settings' is stored with other values than component frontend applies, in .data.colour:" in told
-    assert timedelta(seconds=28) < (ctx.wake_after or timedelta(0)) <= timedelta(seconds=30)
+    assert timedelta(seconds=28) < (ctx.requeue_after or timedelta(0)) <= timedelta(seconds=30)
     for after_seconds, applies in ((0, 1), (28, 1), (3, 2), (31, 2), (30, 3), (60, 3), (62, 4)):
         ctx = await passes.run(component(app), after_seconds=after_seconds)
         assert passes.applies() == applies
-        assert ctx.wake_after is not None
+        assert ctx.requeue_after is not None
     assert len(passes.overrides()) == 1
 
 
-async def test_it_heals_after_the_webhook_has_gone(app: App, hooks: Hooks, passes: Passes) -> None:
+async def test_it_heals_after_the_webhook_has_gone(
+    app: ComponentHarness, hooks: WebhookRegistrations, passes: Passes
+) -> None:
     await hooks.add(MUTATING, "painter", painting("red"))
     await passes.run(component(app))
     painted: list[str] = []
@@ -125,7 +129,7 @@ async def test_it_heals_after_the_webhook_has_gone(app: App, hooks: Hooks, passe
     async def is_gone() -> bool:
         name = f"probe-{len(painted)}"
         painted.append(name)
-        body = {"apiVersion": "v1", "kind": "ConfigMap", **app.config(name, colour="green")}
+        body = {"apiVersion": "v1", "kind": "ConfigMap", **app.build_config_map(name, colour="green")}
         made = await app.cluster.client.create(body, dry_run=True)
         return bool(made["data"]["colour"] == "green")
 
@@ -135,32 +139,40 @@ async def test_it_heals_after_the_webhook_has_gone(app: App, hooks: Hooks, passe
     ctx = await passes.run(component(app), after_seconds=31)
 
     assert (await data(app))["colour"] == "blue"
-    assert ctx.wake_after is None
+    assert ctx.requeue_after is None
     settled = passes.applies()
     await passes.run(component(app), after_seconds=3600)
     assert passes.applies() == settled
 
 
-async def test_another_wish_is_applied_at_once(app: App, hooks: Hooks, passes: Passes) -> None:
+async def test_another_wish_is_applied_at_once(
+    app: ComponentHarness, hooks: WebhookRegistrations, passes: Passes
+) -> None:
     await hooks.add(MUTATING, "painter", painting("red"))
     await passes.run(component(app))
     await passes.run(component(app, "green"))
     assert passes.applies() == 2
 
 
-async def test_what_a_webhook_writes_in_another_form_costs_nothing(app: App, hooks: Hooks, passes: Passes) -> None:
+async def test_what_a_webhook_writes_in_another_form_costs_nothing(
+    app: ComponentHarness, hooks: WebhookRegistrations, passes: Passes
+) -> None:
     await hooks.add(MUTATING, "painter", painting("BLUE"))
     ctx = await passes.run(component(app))
     await passes.run(component(app), after_seconds=3600)
 
     assert (await data(app))["colour"] == "BLUE"
-    assert (passes.applies(), passes.overrides(), ctx.wake_after) == (1, [], None)
+    assert (passes.applies(), passes.overrides(), ctx.requeue_after) == (1, [], None)
 
 
-async def test_an_overridden_secret_is_said_without_its_values(app: App, hooks: Hooks, passes: Passes) -> None:
+async def test_an_overridden_secret_is_said_without_its_values(
+    app: ComponentHarness, hooks: WebhookRegistrations, passes: Passes
+) -> None:
     other = base64.b64encode(b"other-value").decode()
     await hooks.add(MUTATING, "painter", painting(other), rules=[SECRETS])
-    secret = Secret({"metadata": app.config("credentials")["metadata"], "stringData": {"colour": "first-value"}})
+    secret = Secret(
+        {"metadata": app.build_config_map("credentials")["metadata"], "stringData": {"colour": "first-value"}}
+    )
     built = ComponentBuilder("frontend", condition_type="FrontendReady").with_resource(secret).build()
     await passes.run(built)
 
@@ -170,15 +182,17 @@ async def test_an_overridden_secret_is_said_without_its_values(app: App, hooks: 
     (told,) = passes.overrides()
     assert ".data.colour" in told
     planted = ["first-value", "other-value", other, base64.b64encode(b"first-value").decode()]
-    rehearsal = await rehearse(built, app.client, await app.owner(), clock=app.cluster.clock)
+    rehearsal = await dry_run_component(built, app.client, await app.owner(), clock=app.cluster.clock)
     for text in (json.dumps(app.events.noted), str(rehearsal)):
         assert not [value for value in planted if value in text]
 
 
-async def test_explain_names_the_overridden_field(app: App, hooks: Hooks, passes: Passes) -> None:
+async def test_explain_names_the_overridden_field(
+    app: ComponentHarness, hooks: WebhookRegistrations, passes: Passes
+) -> None:
     await hooks.add(MUTATING, "painter", painting("red"))
     await passes.run(component(app))
-    rehearsal = await rehearse(component(app), app.client, await app.owner(), clock=app.cluster.clock)
+    rehearsal = await dry_run_component(component(app), app.client, await app.owner(), clock=app.cluster.clock)
 
     (story,) = rehearsal.resources
     assert story.changes == ()

@@ -18,13 +18,13 @@ from konverge.component import (
 )
 from konverge.errors import ReconcileError
 from konverge.feature import BooleanGate
-from konverge.kube import GroupVersionKind, Object, controller_of, owner_reference
+from konverge.kube import GroupVersionKind, Object, build_owner_reference, find_controller
 from konverge.primitives import ConfigMap, Deployment, Static
-from tests.component.app import CONFIG_MAP, DEPLOYMENT, App
+from tests.component.app import CONFIG_MAP, DEPLOYMENT, ComponentHarness
 
 pytestmark = pytest.mark.anyio
 
-NewApp = Callable[[str], Awaitable[App]]
+NewApp = Callable[[str], Awaitable[ComponentHarness]]
 NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 
 
@@ -32,24 +32,24 @@ def component(resource: Any, *options: Option, name: str = "frontend") -> Compon
     return ComponentBuilder(name, condition_type="FrontendReady").with_resource(resource, *options).build()
 
 
-async def references(app: App, name: str = "settings") -> list[Object]:
+async def references(app: ComponentHarness, name: str = "settings") -> list[Object]:
     found = await app.find(CONFIG_MAP, name)
     assert found is not None
     listed: list[Object] = found["metadata"].get("ownerReferences", [])
     return listed
 
 
-async def foreign_reference(app: App, *, controller: bool) -> Object:
+async def foreign_reference(app: ComponentHarness, *, controller: bool) -> Object:
     """Of another object of the namespace, which lives on."""
-    other = await app.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", **app.config("other")})
-    return owner_reference(other, controller=controller)
+    other = await app.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", **app.build_config_map("other")})
+    return build_owner_reference(other, controller=controller)
 
 
 # Unowned
 
 
-async def test_an_unowned_object_has_no_reference_and_settles(app: App) -> None:
-    wanted = component(ConfigMap(app.config()), unowned())
+async def test_an_unowned_object_has_no_reference_and_settles(app: ComponentHarness) -> None:
+    wanted = component(ConfigMap(app.build_config_map()), unowned())
 
     condition = await app.reconcile(wanted)
     before = len(app.writes())
@@ -62,15 +62,15 @@ async def test_an_unowned_object_has_no_reference_and_settles(app: App) -> None:
 
 @pytest.mark.parametrize("earlier_name", ["frontend", "pages"])
 async def test_an_object_that_is_to_be_unowned_loses_our_reference_and_keeps_others(
-    app: App, earlier_name: str
+    app: ComponentHarness, earlier_name: str
 ) -> None:
-    await app.reconcile(component(ConfigMap(app.config()), name=earlier_name))
+    await app.reconcile(component(ConfigMap(app.build_config_map()), name=earlier_name))
     foreign = await foreign_reference(app, controller=False)
     child = await app.find(CONFIG_MAP, "settings")
     assert child is not None
     child["metadata"]["ownerReferences"].append(foreign)
     await app.cluster.client.update(child)
-    wanted = component(ConfigMap(app.config()), unowned())
+    wanted = component(ConfigMap(app.build_config_map()), unowned())
 
     await app.reconcile(wanted)
     kept = [reference["name"] for reference in await references(app)]
@@ -82,13 +82,13 @@ async def test_an_object_that_is_to_be_unowned_loses_our_reference_and_keeps_oth
 
 
 @pytest.mark.parametrize("removed", [delete(), gated_by(BooleanGate(False))])
-async def test_an_unowned_object_is_still_deleted_on_request(app: App, removed: Option) -> None:
-    await app.reconcile(component(ConfigMap(app.config()), unowned()))
-    await app.reconcile(component(ConfigMap(app.config()), unowned(), removed))
-    await app.gone(CONFIG_MAP, "settings")
+async def test_an_unowned_object_is_still_deleted_on_request(app: ComponentHarness, removed: Option) -> None:
+    await app.reconcile(component(ConfigMap(app.build_config_map()), unowned()))
+    await app.reconcile(component(ConfigMap(app.build_config_map()), unowned(), removed))
+    await app.wait_until_gone(CONFIG_MAP, "settings")
 
 
-async def test_an_unowned_object_may_live_in_another_namespace(app: App) -> None:
+async def test_an_unowned_object_may_live_in_another_namespace(app: ComponentHarness) -> None:
     elsewhere = f"{app.key.namespace}-b"
     await app.cluster.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": elsewhere}})
     desired = {"metadata": {"name": "settings", "namespace": elsewhere}, "data": {"colour": "blue"}}
@@ -98,7 +98,7 @@ async def test_an_unowned_object_may_live_in_another_namespace(app: App) -> None
     assert condition.reason == "Healthy"
 
 
-async def test_an_object_in_another_namespace_is_an_error(app: App) -> None:
+async def test_an_object_in_another_namespace_is_an_error(app: ComponentHarness) -> None:
     desired = {"metadata": {"name": "settings", "namespace": "elsewhere"}}
     with pytest.raises(ReconcileError, match=r"garbage collector would delete it\. Declare unowned\(\)"):
         await app.reconcile(component(ConfigMap(desired)))
@@ -109,10 +109,10 @@ async def test_an_object_in_another_namespace_is_an_error(app: App) -> None:
 
 async def test_two_owners_that_claim_one_object_are_both_named_and_nothing_flips(new_app: NewApp) -> None:
     one, two = await new_app("one"), await new_app("two")
-    await one.reconcile(component(ConfigMap(one.config(colour="blue"))))
+    await one.reconcile(component(ConfigMap(one.build_config_map(colour="blue"))))
 
     with pytest.raises(ReconcileError) as raised:
-        await two.reconcile(component(ConfigMap(two.config(colour="red"))))
+        await two.reconcile(component(ConfigMap(two.build_config_map(colour="red"))))
 
     told = (await two.condition("FrontendReady")).message
     child = await one.find(CONFIG_MAP, "settings")
@@ -125,11 +125,11 @@ async def test_two_owners_that_claim_one_object_are_both_named_and_nothing_flips
 
 async def test_an_object_of_another_owner_blocks_on_request_until_it_is_free(new_app: NewApp) -> None:
     one, two = await new_app("one"), await new_app("two")
-    await one.reconcile(component(ConfigMap(one.config())))
+    await one.reconcile(component(ConfigMap(one.build_config_map())))
     guarded = (
         ComponentBuilder("frontend", condition_type="FrontendReady")
-        .with_resource(ConfigMap(two.config()), block_on_foreign_controller())
-        .with_resource(ConfigMap(two.config("later")))
+        .with_resource(ConfigMap(two.build_config_map()), block_on_foreign_controller())
+        .with_resource(ConfigMap(two.build_config_map("later")))
         .build()
     )
 
@@ -137,8 +137,8 @@ async def test_an_object_of_another_owner_blocks_on_request_until_it_is_free(new
     blocked = await two.reconcile(guarded)
     written = [entry.path.rpartition("/")[2] for entry in two.writes()[before:]]
     later = await two.find(CONFIG_MAP, "later")
-    await one.reconcile(component(ConfigMap(one.config()), delete()))
-    await one.gone(CONFIG_MAP, "settings")
+    await one.reconcile(component(ConfigMap(one.build_config_map()), delete()))
+    await one.wait_until_gone(CONFIG_MAP, "settings")
     taken = await two.reconcile(guarded)
 
     assert (blocked.reason, blocked.message) == ("Blocked", "controlled by TestApp one")
@@ -148,13 +148,13 @@ async def test_an_object_of_another_owner_blocks_on_request_until_it_is_free(new
     assert [reference["name"] for reference in await references(two)] == ["two"]
 
 
-async def test_a_reference_that_controls_nothing_does_not_block(app: App) -> None:
+async def test_a_reference_that_controls_nothing_does_not_block(app: ComponentHarness) -> None:
     foreign = await foreign_reference(app, controller=False)
-    child = {"apiVersion": "v1", "kind": "ConfigMap", **app.config()}
+    child = {"apiVersion": "v1", "kind": "ConfigMap", **app.build_config_map()}
     child["metadata"]["ownerReferences"] = [foreign]
     await app.cluster.client.create(child)
 
-    condition = await app.reconcile(component(ConfigMap(app.config()), block_on_foreign_controller()))
+    condition = await app.reconcile(component(ConfigMap(app.build_config_map()), block_on_foreign_controller()))
 
     assert condition.reason == "Healthy"
     assert len(await references(app)) == 2
@@ -162,10 +162,10 @@ async def test_a_reference_that_controls_nothing_does_not_block(app: App) -> Non
 
 async def test_an_object_of_another_owner_is_left_alone_when_suspended(new_app: NewApp) -> None:
     one, two = await new_app("one"), await new_app("two")
-    await one.reconcile(component(Deployment(one.deployment(replicas=2))))
+    await one.reconcile(component(Deployment(one.build_deployment(replicas=2))))
     guarded = (
         ComponentBuilder("frontend", condition_type="FrontendReady")
-        .with_resource(Deployment(two.deployment()), block_on_foreign_controller())
+        .with_resource(Deployment(two.build_deployment()), block_on_foreign_controller())
         .suspend(True)
         .build()
     )
@@ -181,17 +181,17 @@ async def test_an_object_of_another_owner_is_left_alone_when_suspended(new_app: 
 @pytest.mark.parametrize("removed", [delete(), gated_by(BooleanGate(False))])
 async def test_an_object_of_another_owner_is_not_deleted(new_app: NewApp, removed: Option) -> None:
     one, two = await new_app("one"), await new_app("two")
-    await one.reconcile(component(ConfigMap(one.config())))
+    await one.reconcile(component(ConfigMap(one.build_config_map())))
 
-    await two.reconcile(component(ConfigMap(two.config()), removed, block_on_foreign_controller()))
+    await two.reconcile(component(ConfigMap(two.build_config_map()), removed, block_on_foreign_controller()))
 
     child = await one.find(CONFIG_MAP, "settings")
     assert child is not None
     assert not child["metadata"].get("deletionTimestamp")
-    assert (controller_of(child) or {})["name"] == "one"
+    assert (find_controller(child) or {})["name"] == "one"
 
 
-async def test_a_cluster_scoped_object_can_be_unowned_too(app: App) -> None:
+async def test_a_cluster_scoped_object_can_be_unowned_too(app: ComponentHarness) -> None:
     name = f"{app.key.namespace}-c"
     namespace = Static({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, cluster_scoped=True)
 

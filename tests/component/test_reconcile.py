@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from konverge.component import (
-    Applied,
+    ApplyResult,
     Component,
     ComponentBuilder,
     PrerequisiteResult,
@@ -31,7 +31,7 @@ from konverge.feature import BooleanGate
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.mutation import Mutation
 from konverge.primitives import ConfigMap, Deployment, Secret, Service, Static
-from konverge.primitives.lifecycle import (
+from konverge.primitives.resource_protocol import (
     UNBLOCKED,
     Convergence,
     ConvergingStatus,
@@ -39,18 +39,18 @@ from konverge.primitives.lifecycle import (
     Operation,
     blocked,
 )
-from tests.component.app import APP, CONFIG_MAP, DEPLOYMENT, SECRET, SERVICE, App
+from tests.component.app import APP, CONFIG_MAP, DEPLOYMENT, SECRET, SERVICE, ComponentHarness
 
 pytestmark = pytest.mark.anyio
 
-NewApp = Callable[[str], Awaitable[App]]
+NewApp = Callable[[str], Awaitable[ComponentHarness]]
 
 
 def frontend() -> ComponentBuilder:
     return ComponentBuilder("frontend", condition_type="FrontendReady")
 
 
-def broken(_: object) -> None:
+def raise_error(_: object) -> None:
     raise RuntimeError("the author's mistake")
 
 
@@ -62,17 +62,17 @@ class BrokenGate:
 # Applying
 
 
-async def test_resources_are_applied_in_order_and_become_healthy(app: App) -> None:
+async def test_resources_are_applied_in_order_and_become_healthy(app: ComponentHarness) -> None:
     component = (
         frontend()
-        .with_resource(ConfigMap(app.config()))
-        .with_resource(Deployment(app.deployment()))
-        .with_resource(Service(app.service()))
+        .with_resource(ConfigMap(app.build_config_map()))
+        .with_resource(Deployment(app.build_deployment()))
+        .with_resource(Service(app.build_service()))
         .build()
     )
 
     first = await app.reconcile(component)
-    last = await app.until("Healthy", component)
+    last = await app.reconcile_until("Healthy", component)
 
     assert (first.status, first.reason) == ("False", "Creating")
     assert (last.status, last.message) == ("True", "Component is healthy.")
@@ -84,8 +84,8 @@ async def test_resources_are_applied_in_order_and_become_healthy(app: App) -> No
     assert app.events.noted[0][1:] == ("Created ConfigMap 'settings'", "Create")
 
 
-async def test_a_managed_object_carries_our_controller_reference_and_field_manager(app: App) -> None:
-    await app.reconcile(frontend().with_resource(ConfigMap(app.config())).build())
+async def test_a_managed_object_carries_our_controller_reference_and_field_manager(app: ComponentHarness) -> None:
+    await app.reconcile(frontend().with_resource(ConfigMap(app.build_config_map())).build())
 
     owner, child = await app.owner(), await app.find(CONFIG_MAP, "settings")
 
@@ -103,9 +103,11 @@ async def test_a_managed_object_carries_our_controller_reference_and_field_manag
     assert managers == [f"TestApp/frontend/{owner['metadata']['uid']}"]
 
 
-async def test_a_field_manager_that_is_too_long_is_hashed(app: App) -> None:
+async def test_a_field_manager_that_is_too_long_is_hashed(app: ComponentHarness) -> None:
     name = "f" * 128
-    component = ComponentBuilder(name, condition_type="FrontendReady").with_resource(ConfigMap(app.config())).build()
+    component = (
+        ComponentBuilder(name, condition_type="FrontendReady").with_resource(ConfigMap(app.build_config_map())).build()
+    )
 
     await app.reconcile(component)
     before = len(app.writes())
@@ -118,7 +120,7 @@ async def test_a_field_manager_that_is_too_long_is_hashed(app: App) -> None:
     assert app.writes()[before:] == []
 
 
-async def test_what_only_the_server_sets_is_not_applied(app: App) -> None:
+async def test_what_only_the_server_sets_is_not_applied(app: ComponentHarness) -> None:
     """A live object may be given as the desired one."""
     copied = {
         "uid": "4f0c7a52-0000-4000-8000-000000000000",
@@ -130,7 +132,7 @@ async def test_what_only_the_server_sets_is_not_applied(app: App) -> None:
         "selfLink": "/api/v1/namespaces/default/configmaps/settings",
         "managedFields": [{"manager": "somebody", "operation": "Apply"}],
     }
-    desired = app.config()
+    desired = app.build_config_map()
     desired["metadata"] |= copied
     component = frontend().with_resource(ConfigMap({**desired, "status": {"phase": "Old"}})).build()
 
@@ -145,31 +147,33 @@ async def test_what_only_the_server_sets_is_not_applied(app: App) -> None:
     assert app.writes()[before:] == []
 
 
-async def test_a_settled_component_writes_nothing(app: App) -> None:
+async def test_a_settled_component_writes_nothing(app: ComponentHarness) -> None:
     component = (
         frontend()
-        .with_resource(ConfigMap(app.config()))
-        .with_resource(Deployment(app.deployment()))
-        .with_resource(Service(app.service()))
-        .with_resource(ConfigMap(app.config("old")), delete())
+        .with_resource(ConfigMap(app.build_config_map()))
+        .with_resource(Deployment(app.build_deployment()))
+        .with_resource(Service(app.build_service()))
+        .with_resource(ConfigMap(app.build_config_map("old")), delete())
         .build()
     )
-    await app.until("Healthy", component)
+    await app.reconcile_until("Healthy", component)
 
-    assert await app.writes_at_rest(component) == []
+    assert await app.list_steady_writes(component) == []
 
 
-async def test_a_settled_component_writes_nothing_after_a_restart(app: App) -> None:
-    component = frontend().with_resource(Deployment(app.deployment())).with_resource(Service(app.service())).build()
-    await app.until("Healthy", component)
+async def test_a_settled_component_writes_nothing_after_a_restart(app: ComponentHarness) -> None:
+    component = (
+        frontend().with_resource(Deployment(app.build_deployment())).with_resource(Service(app.build_service())).build()
+    )
+    await app.reconcile_until("Healthy", component)
 
-    assert await app.writes_at_rest(component, is_restarted=True) == []
+    assert await app.list_steady_writes(component, is_restarted=True) == []
 
 
 class Mirrored:
     """The app's client, and in its way a webhook that has every image come from a mirror."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: ComponentHarness) -> None:
         self._client = app.client
         self.mapping, self.get, self.update, self.delete = (
             self._client.mapping,
@@ -178,7 +182,7 @@ class Mirrored:
             self._client.delete,
         )
 
-    async def apply(self, obj: Object, *, field_manager: str) -> Applied:
+    async def apply(self, obj: Object, *, field_manager: str) -> ApplyResult:
         mirrored = copy.deepcopy(obj)
         for container in mirrored["spec"]["template"]["spec"]["containers"]:
             container["image"] = f"mirror.{container['image']}"
@@ -186,21 +190,23 @@ class Mirrored:
 
 
 @pytest.mark.parametrize("cpu", ["1", "1000m"])
-async def test_what_an_apply_cannot_change_is_not_applied_again(app: App, cpu: str) -> None:
-    deployment = app.deployment(replicas=0)
+async def test_what_an_apply_cannot_change_is_not_applied_again(app: ComponentHarness, cpu: str) -> None:
+    deployment = app.build_deployment(replicas=0)
     deployment["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu}}
     component = frontend().with_resource(Deployment(deployment)).build()
     client = Mirrored(app)
 
     for _ in range(3):
-        ctx = ReconcileContext(client=client, owner=await app.owner(), clock=app.cluster.clock, memory=app.memory)
+        ctx = ReconcileContext(
+            client=client, owner=await app.owner(), clock=app.cluster.clock, applied_cache=app.memory
+        )
         await component.reconcile(ctx)
 
     assert [request.verb for request in app.writes()] == ["patch"]
 
 
-async def test_a_field_changed_by_hand_is_put_back(app: App) -> None:
-    component = frontend().with_resource(ConfigMap(app.config(colour="blue"))).build()
+async def test_a_field_changed_by_hand_is_put_back(app: ComponentHarness) -> None:
+    component = frontend().with_resource(ConfigMap(app.build_config_map(colour="blue"))).build()
     await app.reconcile(component)
     child = await app.find(CONFIG_MAP, "settings")
     assert child is not None
@@ -214,22 +220,26 @@ async def test_a_field_changed_by_hand_is_put_back(app: App) -> None:
     assert app.events.noted[-1] == ("UpdatedConfigMap", "Updated ConfigMap 'settings'", "Update")
 
 
-async def test_a_field_no_longer_desired_is_removed_and_a_foreign_one_stays(app: App) -> None:
-    await app.reconcile(frontend().with_resource(ConfigMap(app.config(colour="blue", size="xl"))).build())
+async def test_a_field_no_longer_desired_is_removed_and_a_foreign_one_stays(app: ComponentHarness) -> None:
+    await app.reconcile(frontend().with_resource(ConfigMap(app.build_config_map(colour="blue", size="xl"))).build())
     child = await app.find(CONFIG_MAP, "settings")
     assert child is not None
     await app.cluster.client.update({**child, "data": {**child["data"], "foreign": "kept"}})
 
-    await app.reconcile(frontend().with_resource(ConfigMap(app.config(colour="blue"))).build())
+    await app.reconcile(frontend().with_resource(ConfigMap(app.build_config_map(colour="blue"))).build())
 
     child = await app.find(CONFIG_MAP, "settings")
     assert child is not None
     assert child["data"] == {"colour": "blue", "foreign": "kept"}
 
 
-async def test_a_secrets_key_that_is_no_longer_desired_is_removed(app: App) -> None:
+async def test_a_secrets_key_that_is_no_longer_desired_is_removed(app: ComponentHarness) -> None:
     def component(**values: str) -> Component:
-        return frontend().with_resource(Secret({**app.config("access"), "data": {}, "stringData": values})).build()
+        return (
+            frontend()
+            .with_resource(Secret({**app.build_config_map("access"), "data": {}, "stringData": values}))
+            .build()
+        )
 
     await app.reconcile(component(user="admin", password="hunter2"))
     await app.reconcile(component(user="admin"))
@@ -242,8 +252,8 @@ async def test_a_secrets_key_that_is_no_longer_desired_is_removed(app: App) -> N
     assert app.writes()[before:] == []
 
 
-async def test_an_object_deleted_by_hand_comes_back(app: App) -> None:
-    component = frontend().with_resource(Service(app.service())).build()
+async def test_an_object_deleted_by_hand_comes_back(app: ComponentHarness) -> None:
+    component = frontend().with_resource(Service(app.build_service())).build()
     await app.reconcile(component)
     await app.cluster.client.delete(SERVICE, ObjectKey(app.key.namespace, "web"))
 
@@ -252,7 +262,7 @@ async def test_an_object_deleted_by_hand_comes_back(app: App) -> None:
     assert await app.find(SERVICE, "web") is not None
 
 
-async def test_a_cluster_scoped_object_gets_no_reference_to_a_namespaced_owner(app: App) -> None:
+async def test_a_cluster_scoped_object_gets_no_reference_to_a_namespaced_owner(app: ComponentHarness) -> None:
     name = f"viewer-{app.key.namespace}"
     gvk = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")
     role = {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": {"name": name}, "rules": []}
@@ -265,28 +275,29 @@ async def test_a_cluster_scoped_object_gets_no_reference_to_a_namespaced_owner(a
     await app.cluster.client.delete(gvk, ObjectKey("", name))
 
 
-async def test_a_component_of_static_resources_only_is_healthy(app: App) -> None:
-    condition = await app.reconcile(frontend().with_resource(ConfigMap(app.config())).build())
+async def test_a_component_of_static_resources_only_is_healthy(app: ComponentHarness) -> None:
+    condition = await app.reconcile(frontend().with_resource(ConfigMap(app.build_config_map())).build())
     assert (condition.status, condition.reason) == ("True", "Healthy")
 
 
-async def test_a_component_of_a_service_only_is_operational(app: App) -> None:
-    condition = await app.reconcile(frontend().with_resource(Service(app.service())).build())
+async def test_a_component_of_a_service_only_is_operational(app: ComponentHarness) -> None:
+    condition = await app.reconcile(frontend().with_resource(Service(app.build_service())).build())
     assert (condition.status, condition.reason) == ("True", "Operational")
 
 
 # Reading
 
 
-async def test_a_read_only_object_is_read_and_never_touched(app: App) -> None:
+async def test_a_read_only_object_is_read_and_never_touched(app: ComponentHarness) -> None:
     await app.cluster.client.create(
-        {"apiVersion": "v1", "kind": "ConfigMap", **app.config("users"), "data": {"endpoint": "db:5432"}}
+        {"apiVersion": "v1", "kind": "ConfigMap", **app.build_config_map("users"), "data": {"endpoint": "db:5432"}}
     )
     seen: list[str] = []
     component = (
         frontend()
         .with_resource(
-            ConfigMap(app.config("users"), extract=lambda live: seen.append(live["data"]["endpoint"])), read_only()
+            ConfigMap(app.build_config_map("users"), extract=lambda live: seen.append(live["data"]["endpoint"])),
+            read_only(),
         )
         .build()
     )
@@ -299,8 +310,8 @@ async def test_a_read_only_object_is_read_and_never_touched(app: App) -> None:
     assert "ownerReferences" not in child["metadata"]
 
 
-async def test_a_read_only_object_is_judged_as_one_that_nobody_has_touched(app: App) -> None:
-    await app.cluster.client.create({"apiVersion": "apps/v1", "kind": "Deployment", **app.deployment(replicas=0)})
+async def test_a_read_only_object_is_judged_as_one_that_nobody_has_touched(app: ComponentHarness) -> None:
+    await app.cluster.client.create({"apiVersion": "apps/v1", "kind": "Deployment", **app.build_deployment(replicas=0)})
     told: list[Operation] = []
 
     def judge(_: Object, operation: Operation) -> Convergence:
@@ -308,24 +319,24 @@ async def test_a_read_only_object_is_judged_as_one_that_nobody_has_touched(app: 
         return Convergence(ConvergingStatus.FAILING, "as its owner says")
 
     condition = await app.reconcile(
-        frontend().with_resource(Deployment(app.deployment(), converging_status=judge), read_only()).build()
+        frontend().with_resource(Deployment(app.build_deployment(), converging_status=judge), read_only()).build()
     )
 
     assert told == [Operation.NONE]
     assert (condition.status, condition.reason, condition.message) == ("False", "Failing", "as its owner says")
 
 
-async def test_a_read_only_object_is_not_read_while_its_guard_blocks(app: App) -> None:
-    users = ConfigMap(app.config("users"), guard=lambda _: blocked("not yet"))
+async def test_a_read_only_object_is_not_read_while_its_guard_blocks(app: ComponentHarness) -> None:
+    users = ConfigMap(app.build_config_map("users"), guard=lambda _: blocked("not yet"))
 
     condition = await app.reconcile(frontend().with_resource(users, read_only()).build())
 
     assert (condition.reason, condition.message) == ("Blocked", "not yet")
 
 
-async def test_extracted_data_reaches_later_guards_and_mutations_in_the_same_pass(app: App) -> None:
+async def test_extracted_data_reaches_later_guards_and_mutations_in_the_same_pass(app: ComponentHarness) -> None:
     await app.cluster.client.create(
-        {"apiVersion": "v1", "kind": "ConfigMap", **app.config("users"), "data": {"endpoint": "db:5432"}}
+        {"apiVersion": "v1", "kind": "ConfigMap", **app.build_config_map("users"), "data": {"endpoint": "db:5432"}}
     )
     cell: dict[str, str] = {}
 
@@ -333,13 +344,15 @@ async def test_extracted_data_reaches_later_guards_and_mutations_in_the_same_pas
         return UNBLOCKED if cell else blocked("waiting for the endpoint")
 
     consumer = ConfigMap(
-        app.config("consumer"),
+        app.build_config_map("consumer"),
         guard=guard,
         mutations=[Mutation("endpoint", lambda m: m.set_entry("endpoint", cell["endpoint"]))],
     )
     component = (
         frontend()
-        .with_resource(ConfigMap(app.config("users"), extract=lambda live: cell.update(live["data"])), read_only())
+        .with_resource(
+            ConfigMap(app.build_config_map("users"), extract=lambda live: cell.update(live["data"])), read_only()
+        )
         .with_resource(consumer)
         .build()
     )
@@ -351,17 +364,17 @@ async def test_extracted_data_reaches_later_guards_and_mutations_in_the_same_pas
     assert (condition.reason, child["data"]["endpoint"]) == ("Healthy", "db:5432")
 
 
-async def test_an_absent_read_only_object_is_an_error(app: App) -> None:
+async def test_an_absent_read_only_object_is_an_error(app: ComponentHarness) -> None:
     with pytest.raises(ReconcileError, match="failed to retrieve object for resource v1/ConfigMap/.*/users"):
-        await app.reconcile(frontend().with_resource(ConfigMap(app.config("users")), read_only()).build())
+        await app.reconcile(frontend().with_resource(ConfigMap(app.build_config_map("users")), read_only()).build())
     assert (await app.condition("FrontendReady")).reason == "Error"
 
 
-async def test_absence_blocks_on_request_and_stops_later_resources(app: App) -> None:
+async def test_absence_blocks_on_request_and_stops_later_resources(app: ComponentHarness) -> None:
     component = (
         frontend()
-        .with_resource(ConfigMap(app.config("users")), read_only(), auxiliary(), block_on_absence())
-        .with_resource(ConfigMap(app.config()))
+        .with_resource(ConfigMap(app.build_config_map("users")), read_only(), auxiliary(), block_on_absence())
+        .with_resource(ConfigMap(app.build_config_map()))
         .build()
     )
 
@@ -372,11 +385,11 @@ async def test_absence_blocks_on_request_and_stops_later_resources(app: App) -> 
     assert await app.find(CONFIG_MAP, "settings") is None
 
 
-async def test_absence_is_ignored_on_request(app: App) -> None:
+async def test_absence_is_ignored_on_request(app: ComponentHarness) -> None:
     component = (
         frontend()
-        .with_resource(ConfigMap(app.config("users"), extract=broken), read_only(), ignore_if_absent())
-        .with_resource(ConfigMap(app.config()))
+        .with_resource(ConfigMap(app.build_config_map("users"), extract=raise_error), read_only(), ignore_if_absent())
+        .with_resource(ConfigMap(app.build_config_map()))
         .build()
     )
 
@@ -389,14 +402,14 @@ async def test_absence_is_ignored_on_request(app: App) -> None:
 # Guards
 
 
-async def test_a_blocked_guard_stops_later_resources_and_deletions_still_run(app: App) -> None:
-    await app.reconcile(frontend().with_resource(ConfigMap(app.config("old"))).build())
+async def test_a_blocked_guard_stops_later_resources_and_deletions_still_run(app: ComponentHarness) -> None:
+    await app.reconcile(frontend().with_resource(ConfigMap(app.build_config_map("old"))).build())
     component = (
         frontend()
-        .with_resource(ConfigMap(app.config("first")))
-        .with_resource(ConfigMap(app.config("second"), guard=lambda _: blocked("not yet")), auxiliary())
-        .with_resource(ConfigMap(app.config("third")))
-        .with_resource(ConfigMap(app.config("old")), delete())
+        .with_resource(ConfigMap(app.build_config_map("first")))
+        .with_resource(ConfigMap(app.build_config_map("second"), guard=lambda _: blocked("not yet")), auxiliary())
+        .with_resource(ConfigMap(app.build_config_map("third")))
+        .with_resource(ConfigMap(app.build_config_map("old")), delete())
         .build()
     )
 
@@ -407,37 +420,37 @@ async def test_a_blocked_guard_stops_later_resources_and_deletions_still_run(app
     assert found == ["first"]
 
 
-async def test_a_cleared_guard_shows_at_once(app: App) -> None:
+async def test_a_cleared_guard_shows_at_once(app: ComponentHarness) -> None:
     verdicts = [blocked("not yet"), UNBLOCKED]
-    component = frontend().with_resource(ConfigMap(app.config(), guard=lambda _: verdicts.pop(0))).build()
+    component = frontend().with_resource(ConfigMap(app.build_config_map(), guard=lambda _: verdicts.pop(0))).build()
 
     before, after = await app.reconcile(component), await app.reconcile(component)
 
     assert (before.reason, after.reason) == ("Blocked", "Healthy")
 
 
-async def test_a_guard_that_raises_is_an_error_that_names_the_resource(app: App) -> None:
+async def test_a_guard_that_raises_is_an_error_that_names_the_resource(app: ComponentHarness) -> None:
     def guard(_: Object) -> GuardResult:
         raise RuntimeError("no idea")
 
     with pytest.raises(
         ReconcileError, match="failed to evaluate guard for resource v1/ConfigMap/.*/settings: .*no idea"
     ):
-        await app.reconcile(frontend().with_resource(ConfigMap(app.config(), guard=guard)).build())
+        await app.reconcile(frontend().with_resource(ConfigMap(app.build_config_map(), guard=guard)).build())
 
     condition = await app.condition("FrontendReady")
     assert (condition.status, condition.reason) == ("False", "Error")
     assert "no idea" in condition.message
 
 
-async def test_a_guard_that_answers_nonsense_is_an_error(app: App) -> None:
-    component = frontend().with_resource(ConfigMap(app.config(), guard=lambda _: True)).build()  # type: ignore[arg-type,return-value]
+async def test_a_guard_that_answers_nonsense_is_an_error(app: ComponentHarness) -> None:
+    component = frontend().with_resource(ConfigMap(app.build_config_map(), guard=lambda _: True)).build()  # type: ignore[arg-type,return-value]
     with pytest.raises(ReconcileError, match="expected a GuardResult .* found True"):
         await app.reconcile(component)
 
 
-async def test_a_secrets_guard_that_answers_a_value_does_not_show_it(app: App) -> None:
-    token = {**app.config("token"), "data": {"token": b"hunter2"}}
+async def test_a_secrets_guard_that_answers_a_value_does_not_show_it(app: ComponentHarness) -> None:
+    token = {**app.build_config_map("token"), "data": {"token": b"hunter2"}}
     component = frontend().with_resource(Secret(token, guard=lambda obj: obj["data"]["token"])).build()
 
     with pytest.raises(ReconcileError, match="expected a GuardResult .* found a str"):
@@ -447,12 +460,12 @@ async def test_a_secrets_guard_that_answers_a_value_does_not_show_it(app: App) -
 # Deleting and orphaning
 
 
-async def test_a_resource_marked_for_deletion_goes(app: App) -> None:
-    await app.reconcile(frontend().with_resource(ConfigMap(app.config())).build())
+async def test_a_resource_marked_for_deletion_goes(app: ComponentHarness) -> None:
+    await app.reconcile(frontend().with_resource(ConfigMap(app.build_config_map())).build())
 
-    condition = await app.reconcile(frontend().with_resource(ConfigMap(app.config()), delete()).build())
+    condition = await app.reconcile(frontend().with_resource(ConfigMap(app.build_config_map()), delete()).build())
 
-    await app.gone(CONFIG_MAP, "settings")
+    await app.wait_until_gone(CONFIG_MAP, "settings")
     assert condition.reason == "Healthy"
     identity = f"v1/ConfigMap/{app.key.namespace}/settings"
     assert app.events.noted[-1] == (
@@ -462,12 +475,12 @@ async def test_a_resource_marked_for_deletion_goes(app: App) -> None:
     )
 
 
-async def test_delete_when_and_gated_by_follow_their_condition(app: App) -> None:
+async def test_delete_when_and_gated_by_follow_their_condition(app: ComponentHarness) -> None:
     def component(enabled: bool) -> Component:
         return (
             frontend()
-            .with_resource(ConfigMap(app.config("conditional")), delete_when(not enabled))
-            .with_resource(ConfigMap(app.config("gated")), gated_by(BooleanGate(enabled)))
+            .with_resource(ConfigMap(app.build_config_map("conditional")), delete_when(not enabled))
+            .with_resource(ConfigMap(app.build_config_map("gated")), gated_by(BooleanGate(enabled)))
             .build()
         )
 
@@ -476,12 +489,12 @@ async def test_delete_when_and_gated_by_follow_their_condition(app: App) -> None
     await app.reconcile(component(False))
 
     assert present == [True, True]
-    await app.gone(CONFIG_MAP, "conditional")
-    await app.gone(CONFIG_MAP, "gated")
+    await app.wait_until_gone(CONFIG_MAP, "conditional")
+    await app.wait_until_gone(CONFIG_MAP, "gated")
 
 
-async def test_deleting_what_is_absent_sends_no_write(app: App) -> None:
-    component = frontend().with_resource(ConfigMap(app.config()), delete()).build()
+async def test_deleting_what_is_absent_sends_no_write(app: ComponentHarness) -> None:
+    component = frontend().with_resource(ConfigMap(app.build_config_map()), delete()).build()
     await app.reconcile(component)
     before = len(app.writes())
 
@@ -491,10 +504,10 @@ async def test_deleting_what_is_absent_sends_no_write(app: App) -> None:
     assert app.events.noted == []
 
 
-async def test_an_orphaned_object_stays_without_our_reference(app: App) -> None:
-    await app.reconcile(frontend().with_resource(ConfigMap(app.config())).build())
+async def test_an_orphaned_object_stays_without_our_reference(app: ComponentHarness) -> None:
+    await app.reconcile(frontend().with_resource(ConfigMap(app.build_config_map())).build())
 
-    component = frontend().with_resource(ConfigMap(app.config()), orphan_when(True)).build()
+    component = frontend().with_resource(ConfigMap(app.build_config_map()), orphan_when(True)).build()
     condition = await app.reconcile(component)
     before = len(app.writes())
     await app.reconcile(component)
@@ -507,11 +520,11 @@ async def test_an_orphaned_object_stays_without_our_reference(app: App) -> None:
     assert app.writes()[before:] == []
 
 
-async def test_an_object_that_is_held_is_deleted_once(app: App) -> None:
-    held = app.config()
+async def test_an_object_that_is_held_is_deleted_once(app: ComponentHarness) -> None:
+    held = app.build_config_map()
     held["metadata"]["finalizers"] = ["konverge.test/hold"]
     await app.reconcile(frontend().with_resource(ConfigMap(held)).build())
-    component = frontend().with_resource(ConfigMap(app.config()), delete()).build()
+    component = frontend().with_resource(ConfigMap(app.build_config_map()), delete()).build()
 
     for _ in range(3):
         await app.reconcile(component)
@@ -528,7 +541,7 @@ async def test_an_object_that_is_held_is_deleted_once(app: App) -> None:
 class Outdated:
     """The app's client, which still shows an object that is another one by now."""
 
-    def __init__(self, app: App, shown: Object) -> None:
+    def __init__(self, app: ComponentHarness, shown: Object) -> None:
         client = app.client
         self.mapping, self.apply, self.update, self.delete = client.mapping, client.apply, client.update, client.delete
         self._get, self._shown = client.get, shown
@@ -539,16 +552,16 @@ class Outdated:
         return await self._get(gvk, key, live=live)
 
 
-async def test_another_object_that_has_taken_the_name_is_not_deleted(app: App) -> None:
-    await app.reconcile(frontend().with_resource(ConfigMap(app.config())).build())
+async def test_another_object_that_has_taken_the_name_is_not_deleted(app: ComponentHarness) -> None:
+    await app.reconcile(frontend().with_resource(ConfigMap(app.build_config_map())).build())
     shown = await app.find(CONFIG_MAP, "settings")
     assert shown is not None
     await app.cluster.client.delete(CONFIG_MAP, ObjectKey.of(shown))
-    await app.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", **app.config(of="another")})
+    await app.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", **app.build_config_map(of="another")})
     ctx = ReconcileContext(client=Outdated(app, shown), owner=await app.owner(), clock=app.cluster.clock)
 
     with pytest.raises(ReconcileError, match="failed to delete resource v1/ConfigMap/.*/settings"):
-        await frontend().with_resource(ConfigMap(app.config()), delete()).build().reconcile(ctx)
+        await frontend().with_resource(ConfigMap(app.build_config_map()), delete()).build().reconcile(ctx)
 
     child = await app.find(CONFIG_MAP, "settings")
     assert child is not None
@@ -559,7 +572,7 @@ async def test_another_object_that_has_taken_the_name_is_not_deleted(app: App) -
 class Overtaken:
     """The app's client, in whose way somebody else changes an object between its read and its update."""
 
-    def __init__(self, app: App, times: int) -> None:
+    def __init__(self, app: ComponentHarness, times: int) -> None:
         self._app, self._times = app, times
         client = app.client
         self.mapping, self.get, self.apply, self.delete = client.mapping, client.get, client.apply, client.delete
@@ -572,9 +585,9 @@ class Overtaken:
         return await self._app.client.update(obj, subresource=subresource)
 
 
-async def test_a_release_is_tried_again_when_somebody_was_faster(app: App) -> None:
-    await app.reconcile(frontend().with_resource(ConfigMap(app.config())).build())
-    component = frontend().with_resource(ConfigMap(app.config()), orphan_when(True)).build()
+async def test_a_release_is_tried_again_when_somebody_was_faster(app: ComponentHarness) -> None:
+    await app.reconcile(frontend().with_resource(ConfigMap(app.build_config_map())).build())
+    component = frontend().with_resource(ConfigMap(app.build_config_map()), orphan_when(True)).build()
     ctx = ReconcileContext(client=Overtaken(app, 2), owner=await app.owner(), clock=app.cluster.clock)
 
     await component.reconcile(ctx)
@@ -585,9 +598,9 @@ async def test_a_release_is_tried_again_when_somebody_was_faster(app: App) -> No
     assert child["data"] == {"tries": "0"}
 
 
-async def test_what_is_left_out_stays_as_it_is(app: App) -> None:
+async def test_what_is_left_out_stays_as_it_is(app: ComponentHarness) -> None:
     def component(included: bool) -> Component:
-        return frontend().include_when(included, lambda: ConfigMap(app.config())).build()
+        return frontend().include_when(included, lambda: ConfigMap(app.build_config_map())).build()
 
     await app.reconcile(component(True))
     before = await app.find(CONFIG_MAP, "settings")
@@ -599,8 +612,8 @@ async def test_what_is_left_out_stays_as_it_is(app: App) -> None:
     assert condition.reason == "Healthy"
 
 
-async def test_releasing_what_is_absent_sends_no_write(app: App) -> None:
-    component = frontend().with_resource(ConfigMap(app.config()), orphan_when(True)).build()
+async def test_releasing_what_is_absent_sends_no_write(app: ComponentHarness) -> None:
+    component = frontend().with_resource(ConfigMap(app.build_config_map()), orphan_when(True)).build()
     await app.reconcile(component)
     before = len(app.writes())
 
@@ -610,12 +623,12 @@ async def test_releasing_what_is_absent_sends_no_write(app: App) -> None:
     assert app.events.noted == []
 
 
-async def test_deletions_do_not_run_after_an_error_in_the_resource_step(app: App) -> None:
-    await app.reconcile(frontend().with_resource(ConfigMap(app.config("old"))).build())
+async def test_deletions_do_not_run_after_an_error_in_the_resource_step(app: ComponentHarness) -> None:
+    await app.reconcile(frontend().with_resource(ConfigMap(app.build_config_map("old"))).build())
     component = (
         frontend()
-        .with_resource(ConfigMap(app.config(), extract=broken))
-        .with_resource(ConfigMap(app.config("old")), delete())
+        .with_resource(ConfigMap(app.build_config_map(), extract=raise_error))
+        .with_resource(ConfigMap(app.build_config_map("old")), delete())
         .build()
     )
 
@@ -628,17 +641,17 @@ async def test_deletions_do_not_run_after_an_error_in_the_resource_step(app: App
 # The feature gate
 
 
-async def test_a_component_switched_off_removes_its_objects_and_says_disabled(app: App) -> None:
-    await app.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", **app.config("users")})
+async def test_a_component_switched_off_removes_its_objects_and_says_disabled(app: ComponentHarness) -> None:
+    await app.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", **app.build_config_map("users")})
 
     def component(enabled: bool) -> Component:
         return (
             frontend()
             .with_feature_gate(BooleanGate(enabled))
             .with_prerequisite(depends_on("NeverThere") if not enabled else None)
-            .with_resource(ConfigMap(app.config("users")), read_only())
-            .with_resource(ConfigMap(app.config()))
-            .with_resource(ConfigMap(app.config("released")), orphan_when(not enabled))
+            .with_resource(ConfigMap(app.build_config_map("users")), read_only())
+            .with_resource(ConfigMap(app.build_config_map()))
+            .with_resource(ConfigMap(app.build_config_map("released")), orphan_when(not enabled))
             .suspend(not enabled)
             .build()
         )
@@ -646,7 +659,7 @@ async def test_a_component_switched_off_removes_its_objects_and_says_disabled(ap
     await app.reconcile(component(True))
     condition = await app.reconcile(component(False))
 
-    await app.gone(CONFIG_MAP, "settings")
+    await app.wait_until_gone(CONFIG_MAP, "settings")
     released = await app.find(CONFIG_MAP, "released")
     assert (condition.status, condition.reason, condition.message) == ("True", "Disabled", "Component is disabled.")
     assert await app.find(CONFIG_MAP, "users") is not None
@@ -655,8 +668,8 @@ async def test_a_component_switched_off_removes_its_objects_and_says_disabled(ap
     assert any(message.endswith("deleted due to disabled feature gate") for _, message, _ in app.events.noted)
 
 
-async def test_a_gate_that_raises_has_a_reason_of_its_own(app: App) -> None:
-    component = frontend().with_feature_gate(BrokenGate()).with_resource(ConfigMap(app.config())).build()
+async def test_a_gate_that_raises_has_a_reason_of_its_own(app: ComponentHarness) -> None:
+    component = frontend().with_feature_gate(BrokenGate()).with_resource(ConfigMap(app.build_config_map())).build()
     with pytest.raises(ReconcileError, match="the licence server is away"):
         await app.reconcile(component)
     condition = await app.condition("FrontendReady")
@@ -667,16 +680,23 @@ async def test_a_gate_that_raises_has_a_reason_of_its_own(app: App) -> None:
 # Prerequisites
 
 
-async def test_a_component_waits_for_another_and_then_goes_its_own_way(app: App) -> None:
+async def test_a_component_waits_for_another_and_then_goes_its_own_way(app: ComponentHarness) -> None:
     backend_is_open = [False]
     backend = (
         ComponentBuilder("backend", condition_type="BackendReady")
         .with_resource(
-            ConfigMap(app.config("backend"), guard=lambda _: UNBLOCKED if backend_is_open[0] else blocked("closed"))
+            ConfigMap(
+                app.build_config_map("backend"), guard=lambda _: UNBLOCKED if backend_is_open[0] else blocked("closed")
+            )
         )
         .build()
     )
-    component = frontend().with_prerequisite(depends_on("BackendReady")).with_resource(ConfigMap(app.config())).build()
+    component = (
+        frontend()
+        .with_prerequisite(depends_on("BackendReady"))
+        .with_resource(ConfigMap(app.build_config_map()))
+        .build()
+    )
 
     waiting = await app.reconcile(backend, component)
     absent = await app.find(CONFIG_MAP, "settings")
@@ -693,12 +713,12 @@ async def test_a_component_waits_for_another_and_then_goes_its_own_way(app: App)
     assert (ready.reason, still_ready.reason) == ("Healthy", "Healthy")
 
 
-async def test_a_condition_that_is_not_there_is_named_with_the_owner(app: App) -> None:
+async def test_a_condition_that_is_not_there_is_named_with_the_owner(app: ComponentHarness) -> None:
     condition = await app.reconcile(frontend().with_prerequisite(depends_on("CacheReady")).build())
     assert condition.message == 'Condition "CacheReady" not found on TestApp/shop'
 
 
-async def test_the_first_unmet_prerequisite_ends_the_check(app: App) -> None:
+async def test_the_first_unmet_prerequisite_ends_the_check(app: ComponentHarness) -> None:
     class Never:
         def check(self, ctx: ReconcileContext) -> PrerequisiteResult:
             raise AssertionError("asked too late")
@@ -712,7 +732,7 @@ async def test_the_first_unmet_prerequisite_ends_the_check(app: App) -> None:
     assert condition.message == "not in the mood"
 
 
-async def test_a_prerequisite_that_raises_is_not_met_and_is_raised(app: App) -> None:
+async def test_a_prerequisite_that_raises_is_not_met_and_is_raised(app: ComponentHarness) -> None:
     class Broken:
         def check(self, ctx: ReconcileContext) -> PrerequisiteResult:
             raise RuntimeError("dns")
@@ -727,9 +747,13 @@ async def test_a_prerequisite_that_raises_is_not_met_and_is_raised(app: App) -> 
     )
 
 
-async def test_suspension_does_nothing_while_a_prerequisite_is_unmet(app: App) -> None:
+async def test_suspension_does_nothing_while_a_prerequisite_is_unmet(app: ComponentHarness) -> None:
     component = (
-        frontend().with_prerequisite(depends_on("X")).with_resource(Deployment(app.deployment())).suspend(True).build()
+        frontend()
+        .with_prerequisite(depends_on("X"))
+        .with_resource(Deployment(app.build_deployment()))
+        .suspend(True)
+        .build()
     )
     condition = await app.reconcile(component)
     assert condition.reason == "PrerequisiteNotMet"
@@ -739,21 +763,21 @@ async def test_suspension_does_nothing_while_a_prerequisite_is_unmet(app: App) -
 # Suspension
 
 
-async def test_a_suspended_component_is_scaled_to_zero_and_resumes(app: App) -> None:
+async def test_a_suspended_component_is_scaled_to_zero_and_resumes(app: ComponentHarness) -> None:
     def component(suspended: bool) -> Component:
         return (
             frontend()
-            .with_resource(ConfigMap(app.config()))
-            .with_resource(Deployment(app.deployment(replicas=2)))
+            .with_resource(ConfigMap(app.build_config_map()))
+            .with_resource(Deployment(app.build_deployment(replicas=2)))
             .suspend(suspended)
             .build()
         )
 
-    await app.until("Healthy", component(False))
-    suspended = await app.until("Suspended", component(True))
+    await app.reconcile_until("Healthy", component(False))
+    suspended = await app.reconcile_until("Suspended", component(True))
     asleep = await app.find(DEPLOYMENT, "web")
-    quiet = await app.writes_at_rest(component(True))
-    await app.until("Healthy", component(False))
+    quiet = await app.list_steady_writes(component(True))
+    await app.reconcile_until("Healthy", component(False))
     awake = await app.find(DEPLOYMENT, "web")
 
     assert (suspended.status, suspended.message) == ("True", "All resources are suspended.")
@@ -764,19 +788,19 @@ async def test_a_suspended_component_is_scaled_to_zero_and_resumes(app: App) -> 
     assert awake["spec"]["replicas"] == 2
 
 
-async def test_absent_resources_are_created_suspended_and_guards_are_not_asked(app: App) -> None:
+async def test_absent_resources_are_created_suspended_and_guards_are_not_asked(app: ComponentHarness) -> None:
     def guard(_: Object) -> GuardResult:
         raise AssertionError("a guard was asked")
 
     component = (
         frontend()
-        .with_resource(ConfigMap(app.config()))
-        .with_resource(Deployment(app.deployment(), guard=guard))
+        .with_resource(ConfigMap(app.build_config_map()))
+        .with_resource(Deployment(app.build_deployment(), guard=guard))
         .suspend(True)
         .build()
     )
 
-    await app.until("Suspended", component)
+    await app.reconcile_until("Suspended", component)
 
     created = await app.find(DEPLOYMENT, "web")
     assert created is not None
@@ -784,36 +808,41 @@ async def test_absent_resources_are_created_suspended_and_guards_are_not_asked(a
     assert await app.find(CONFIG_MAP, "settings") is None
 
 
-async def test_a_resource_deleted_on_suspend_goes_and_is_not_made_again(app: App) -> None:
+async def test_a_resource_deleted_on_suspend_goes_and_is_not_made_again(app: ComponentHarness) -> None:
     def component(suspended: bool) -> Component:
-        return frontend().with_resource(Deployment(app.deployment(), delete_on_suspend=True)).suspend(suspended).build()
+        return (
+            frontend()
+            .with_resource(Deployment(app.build_deployment(), delete_on_suspend=True))
+            .suspend(suspended)
+            .build()
+        )
 
-    await app.until("Healthy", component(False))
-    await app.until("Suspended", component(True))
-    await app.gone(DEPLOYMENT, "web")
-    written = await app.writes_at_rest(component(True))
+    await app.reconcile_until("Healthy", component(False))
+    await app.reconcile_until("Suspended", component(True))
+    await app.wait_until_gone(DEPLOYMENT, "web")
+    written = await app.list_steady_writes(component(True))
 
     assert (await app.condition("FrontendReady")).reason == "Suspended"
     assert written == []
     assert app.events.noted[-1][1].endswith("deleted on suspension")
 
 
-async def test_a_suspended_component_still_removes_what_is_marked(app: App) -> None:
-    await app.reconcile(frontend().with_resource(ConfigMap(app.config("old"))).build())
+async def test_a_suspended_component_still_removes_what_is_marked(app: ComponentHarness) -> None:
+    await app.reconcile(frontend().with_resource(ConfigMap(app.build_config_map("old"))).build())
 
     condition = await app.reconcile(
-        frontend().with_resource(ConfigMap(app.config("old")), delete()).suspend(True).build()
+        frontend().with_resource(ConfigMap(app.build_config_map("old")), delete()).suspend(True).build()
     )
 
-    await app.gone(CONFIG_MAP, "old")
+    await app.wait_until_gone(CONFIG_MAP, "old")
     assert condition.reason == "Suspended"
 
 
-async def test_one_failing_suspension_does_not_hold_the_others(app: App) -> None:
+async def test_one_failing_suspension_does_not_hold_the_others(app: ComponentHarness) -> None:
     component = (
         frontend()
-        .with_resource(Deployment(app.deployment("first"), extract=broken))
-        .with_resource(Deployment(app.deployment("second")))
+        .with_resource(Deployment(app.build_deployment("first"), extract=raise_error))
+        .with_resource(Deployment(app.build_deployment("second")))
         .suspend(True)
         .build()
     )
@@ -828,19 +857,19 @@ async def test_one_failing_suspension_does_not_hold_the_others(app: App) -> None
 # Grace
 
 
-async def test_what_never_becomes_ready_is_down_after_its_grace_and_recovers(app: App) -> None:
+async def test_what_never_becomes_ready_is_down_after_its_grace_and_recovers(app: ComponentHarness) -> None:
     def component(image: str) -> Component:
         return (
             frontend()
-            .with_resource(Deployment(app.deployment(image=image)))
+            .with_resource(Deployment(app.build_deployment(image=image)))
             .with_grace_period(timedelta(seconds=2))
             .build()
         )
 
     early = await app.reconcile(component("konverge.test/never-ready:1"))
     wake_after = app.wake_after
-    late = await app.until("Down", component("konverge.test/never-ready:1"))
-    fixed = await app.until("Healthy", component("konverge.test/app:1"))
+    late = await app.reconcile_until("Down", component("konverge.test/never-ready:1"))
+    fixed = await app.reconcile_until("Healthy", component("konverge.test/app:1"))
 
     assert early.reason == "Creating"
     assert isinstance(wake_after, timedelta)
@@ -849,39 +878,39 @@ async def test_what_never_becomes_ready_is_down_after_its_grace_and_recovers(app
     assert fixed.status == "True"
 
 
-async def test_a_rollout_that_gets_stuck_is_degraded_after_its_grace(app: App) -> None:
+async def test_a_rollout_that_gets_stuck_is_degraded_after_its_grace(app: ComponentHarness) -> None:
     def component(image: str) -> Component:
         return (
             frontend()
-            .with_resource(Deployment(app.deployment(image=image, replicas=2)))
+            .with_resource(Deployment(app.build_deployment(image=image, replicas=2)))
             .with_grace_period(timedelta(seconds=2))
             .build()
         )
 
-    await app.until("Healthy", component("konverge.test/app:1"))
-    condition = await app.until("Degraded", component("konverge.test/never-ready:1"))
+    await app.reconcile_until("Healthy", component("konverge.test/app:1"))
+    condition = await app.reconcile_until("Degraded", component("konverge.test/never-ready:1"))
 
     assert condition.message == "Component is degraded: Waiting for rollout: 1/2 replicas updated"
 
 
-async def test_a_component_blocked_longer_than_its_grace_is_down_with_the_guards_reason(app: App) -> None:
+async def test_a_component_blocked_longer_than_its_grace_is_down_with_the_guards_reason(app: ComponentHarness) -> None:
     component = (
         frontend()
-        .with_resource(ConfigMap(app.config(), guard=lambda _: blocked("waiting for Godot")))
+        .with_resource(ConfigMap(app.build_config_map(), guard=lambda _: blocked("waiting for Godot")))
         .with_grace_period(timedelta(seconds=1))
         .build()
     )
 
-    condition = await app.until("Down", component)
+    condition = await app.reconcile_until("Down", component)
 
     assert condition.message == "Component is down: waiting for Godot"
 
 
-async def test_an_auxiliary_resource_does_not_hold_the_component_back(app: App) -> None:
+async def test_an_auxiliary_resource_does_not_hold_the_component_back(app: ComponentHarness) -> None:
     component = (
         frontend()
-        .with_resource(ConfigMap(app.config()))
-        .with_resource(Deployment(app.deployment(image="konverge.test/never-ready:1")), auxiliary())
+        .with_resource(ConfigMap(app.build_config_map()))
+        .with_resource(Deployment(app.build_deployment(image="konverge.test/never-ready:1")), auxiliary())
         .build()
     )
     condition = await app.reconcile(component)
@@ -891,46 +920,50 @@ async def test_an_auxiliary_resource_does_not_hold_the_component_back(app: App) 
 # Errors of the author's functions
 
 
-async def test_a_mutation_that_raises_is_an_error_that_names_resource_and_mutation(app: App) -> None:
-    component = frontend().with_resource(ConfigMap(app.config(), mutations=[Mutation("colours", broken)])).build()
+async def test_a_mutation_that_raises_is_an_error_that_names_resource_and_mutation(app: ComponentHarness) -> None:
+    component = (
+        frontend()
+        .with_resource(ConfigMap(app.build_config_map(), mutations=[Mutation("colours", raise_error)]))
+        .build()
+    )
     with pytest.raises(ReconcileError, match="failed to mutate resource v1/ConfigMap/.*/settings: .*colours"):
         await app.reconcile(component)
     assert await app.find(CONFIG_MAP, "settings") is None
 
 
-async def test_a_health_function_that_answers_nonsense_is_never_ready(app: App) -> None:
-    desired = Deployment(app.deployment(), converging_status=lambda live, operation: "Healthy")  # type: ignore[arg-type,return-value]
+async def test_a_health_function_that_answers_nonsense_is_never_ready(app: ComponentHarness) -> None:
+    desired = Deployment(app.build_deployment(), converging_status=lambda live, operation: "Healthy")  # type: ignore[arg-type,return-value]
     with pytest.raises(ReconcileError, match="failed to determine converging status of resource apps/v1/Deployment"):
         await app.reconcile(frontend().with_resource(desired).build())
     assert (await app.condition("FrontendReady")).reason == "Error"
 
 
-async def test_a_component_recovers_from_an_error(app: App) -> None:
+async def test_a_component_recovers_from_an_error(app: ComponentHarness) -> None:
     with pytest.raises(ReconcileError):
-        await app.reconcile(frontend().with_resource(ConfigMap(app.config(), extract=broken)).build())
-    condition = await app.reconcile(frontend().with_resource(ConfigMap(app.config())).build())
+        await app.reconcile(frontend().with_resource(ConfigMap(app.build_config_map(), extract=raise_error)).build())
+    condition = await app.reconcile(frontend().with_resource(ConfigMap(app.build_config_map())).build())
     assert condition.reason == "Healthy"
 
 
 # The end of an owner
 
 
-async def test_an_owner_that_is_gone_at_the_flush_is_no_error(app: App) -> None:
+async def test_an_owner_that_is_gone_at_the_flush_is_no_error(app: ComponentHarness) -> None:
     ctx = ReconcileContext(client=app.client, owner=await app.owner(), clock=app.cluster.clock)
     async with ctx.flushing_status():
         await frontend().build().reconcile(ctx)
         await app.cluster.client.delete(APP, app.key)
-        await app.gone(APP, app.key.name)
+        await app.wait_until_gone(APP, app.key.name)
 
     with pytest.raises(NotFoundError):
         await app.owner()
 
 
-async def test_an_error_that_another_try_cannot_help_stays_one(app: App) -> None:
+async def test_an_error_that_another_try_cannot_help_stays_one(app: ComponentHarness) -> None:
     def impossible(_: Object) -> None:
         raise TerminalError("the licence has expired")
 
-    component = frontend().with_resource(ConfigMap(app.config(), extract=impossible)).build()
+    component = frontend().with_resource(ConfigMap(app.build_config_map(), extract=impossible)).build()
     with pytest.raises(TerminalError, match="failed to extract data from resource .* the licence has expired"):
         await app.reconcile(component)
     assert (await app.condition("FrontendReady")).reason == "Error"

@@ -16,7 +16,7 @@ from konverge.client import Client
 from konverge.clock import SeededEntropy, SimulatedClock, SimulatedLoop
 from konverge.component import (
     MET,
-    AppliedMemory,
+    AppliedCache,
     Component,
     ComponentBuilder,
     ReconcileContext,
@@ -48,7 +48,7 @@ from konverge.primitives import (
     blocked,
 )
 from tests.component.app import APP, APP_CRD, CONFIG_MAP
-from tests.component.literal_model import FAILURE, Fact, Model, Reported, Slot, World
+from tests.component.literal_model import FAILURE, ModelCondition, Slot, SpecificationModel, StoredObject, WorldState
 
 NAMESPACE = "default"
 OWNER = ObjectKey(NAMESPACE, "shop")
@@ -128,8 +128,8 @@ def test_every_pass_of_every_life_leaves_what_the_specification_says(first: int)
 
 async def live(life: Life, seed: int) -> None:
     clock = SimulatedClock()
-    model = Model(life.slots, life.grace_seconds, life.has_prerequisite)
-    world = World(
+    model = SpecificationModel(life.slots, life.grace_seconds, life.has_prerequisite)
+    world = WorldState(
         converging={slot.name: CONVERGING[slot.category][1] for slot in life.slots},
         grace=dict.fromkeys((slot.name for slot in life.slots), "Down"),
         suspension=dict.fromkeys((slot.name for slot in life.slots), "Suspended"),
@@ -147,7 +147,7 @@ async def live(life: Life, seed: int) -> None:
             assert (found, reported, facts) == (is_fine, model.reported, model.facts), told
 
 
-async def _take(step: tuple[str, Any], world: World, model: Model, subject: _Subject) -> None:
+async def _take(step: tuple[str, Any], world: WorldState, model: SpecificationModel, subject: _Subject) -> None:
     match step:
         case "gate", state:
             world.gate = state
@@ -158,7 +158,7 @@ async def _take(step: tuple[str, Any], world: World, model: Model, subject: _Sub
         case "pass", seconds:
             await subject.clock.sleep(seconds)
         case "restart", _:
-            subject.memory = AppliedMemory()
+            subject.memory = AppliedCache()
         case "block", (name, True):
             world.blocked.add(name)
         case "block", (name, _):
@@ -172,7 +172,7 @@ async def _take(step: tuple[str, Any], world: World, model: Model, subject: _Sub
             await subject.remove(name)
         case "appear", name:
             if name not in model.facts:
-                model.facts[name] = Fact(is_owned=False, is_applied=False)
+                model.facts[name] = StoredObject(is_owned=False, is_applied=False)
                 await subject.add(name)
         case what, (name, status):
             getattr(world, what)[name] = status
@@ -184,9 +184,9 @@ async def _take(step: tuple[str, Any], world: World, model: Model, subject: _Sub
 class _Subject:
     """The component under test, on the embedded cluster."""
 
-    def __init__(self, cluster: LocalCluster, clock: SimulatedClock, life: Life, world: World) -> None:
+    def __init__(self, cluster: LocalCluster, clock: SimulatedClock, life: Life, world: WorldState) -> None:
         self.clock = clock
-        self.memory = AppliedMemory()
+        self.memory = AppliedCache()
         self._life = life
         self._world = world
         self._client = Client(cluster.transport(), user_agent="subject", clock=clock)
@@ -214,9 +214,9 @@ class _Subject:
         with suppress(NotFoundError):
             await self._client.delete(CONFIG_MAP, ObjectKey(NAMESPACE, name))
 
-    async def reconcile(self, start: Any) -> tuple[bool, Reported | None, dict[str, Fact]]:
+    async def reconcile(self, start: Any) -> tuple[bool, ModelCondition | None, dict[str, StoredObject]]:
         owner = await self._client.get(APP, OWNER)
-        ctx = ReconcileContext(client=self._client, owner=owner, clock=self.clock, memory=self.memory)
+        ctx = ReconcileContext(client=self._client, owner=owner, clock=self.clock, applied_cache=self.memory)
         is_fine = True
         try:
             async with ctx.flushing_status():
@@ -231,16 +231,16 @@ class _Subject:
         def seconds(moment: Any) -> int:
             return int((moment - start).total_seconds())
 
-        reported = Reported(
+        reported = ModelCondition(
             condition.status,
             condition.reason,
             condition.message,
             seconds(condition.last_transition_time),
-            None if ctx.wake_at is None else seconds(ctx.wake_at),
+            None if ctx.requeue_at is None else seconds(ctx.requeue_at),
         )
         return is_fine, reported, await self._facts(stored)
 
-    async def _facts(self, owner: Object) -> dict[str, Fact]:
+    async def _facts(self, owner: Object) -> dict[str, StoredObject]:
         found = {}
         for slot in self._life.slots:
             with suppress(NotFoundError):
@@ -248,7 +248,7 @@ class _Subject:
                 owners = [reference["uid"] for reference in obj["metadata"].get("ownerReferences", ())]
                 managers = [entry["manager"] for entry in obj["metadata"]["managedFields"]]
                 uid = owner["metadata"]["uid"]
-                found[slot.name] = Fact(
+                found[slot.name] = StoredObject(
                     obj["data"]["suspended"] == "yes", uid in owners, f"TestApp/shop/{uid}" in managers
                 )
         return found
@@ -266,7 +266,7 @@ class _Subject:
 
 @dataclass(frozen=True)
 class _Gate:
-    world: World
+    world: WorldState
 
     def enabled(self) -> bool:
         if self.world.gate == FAILURE:
@@ -276,7 +276,7 @@ class _Gate:
 
 @dataclass(frozen=True)
 class _Prerequisite:
-    world: World
+    world: WorldState
 
     def check(self, _: ReconcileContext) -> Any:
         return MET if self.world.is_prerequisite_met else not_met("not yet")
@@ -286,7 +286,7 @@ def _config_map(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": NAMESPACE}, "data": {"suspended": "no"}}
 
 
-def _options(slot: Slot, world: World) -> list[Any]:
+def _options(slot: Slot, world: WorldState) -> list[Any]:
     return [
         auxiliary() if slot.is_auxiliary else None,
         read_only() if slot.read_only else None,
@@ -297,7 +297,7 @@ def _options(slot: Slot, world: World) -> list[Any]:
     ]
 
 
-def _resource(slot: Slot, world: World) -> Primitive[Any]:
+def _resource(slot: Slot, world: WorldState) -> Primitive[Any]:
     def answer(says: str) -> str:
         if says == FAILURE:
             raise RuntimeError(f"{slot.name} is broken")

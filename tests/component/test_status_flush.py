@@ -11,27 +11,27 @@ from konverge.component import Component, ComponentBuilder, ReconcileContext, ag
 from konverge.errors import ConflictError, KonvergeError, ReconcileError, ServerError
 from konverge.kube import Condition, Object, find_condition, set_condition
 from konverge.primitives import ConfigMap
-from konverge.primitives.lifecycle import blocked
-from tests.component.app import APP, App
+from konverge.primitives.resource_protocol import blocked
+from tests.component.app import APP, ComponentHarness
 
 pytestmark = pytest.mark.anyio
 
 
-def component(app: App, name: str, *, is_blocked: bool = False) -> Component:
+def component(app: ComponentHarness, name: str, *, is_blocked: bool = False) -> Component:
     guard = (lambda _: blocked("closed")) if is_blocked else None
     condition_type = f"{name.capitalize()}Ready"
     return (
         ComponentBuilder(name, condition_type=condition_type)
-        .with_resource(ConfigMap(app.config(name), guard=guard))
+        .with_resource(ConfigMap(app.build_config_map(name), guard=guard))
         .build()
     )
 
 
-async def context(app: App) -> ReconcileContext:
+async def context(app: ComponentHarness) -> ReconcileContext:
     return ReconcileContext(client=app.client, owner=await app.owner(), clock=app.cluster.clock)
 
 
-async def other_writer(app: App, **status: object) -> None:
+async def other_writer(app: ComponentHarness, **status: object) -> None:
     """Someone else reports on the same owner."""
     owner = await app.cluster.client.get(APP, app.key)
     set_condition(owner, Condition("Foreign", "True", "TheirReason", "theirs"), app.cluster.clock.now())
@@ -47,20 +47,20 @@ class Metrics:
         self.recorded += [(condition.type, condition.reason) for condition in conditions]
 
 
-async def test_several_components_are_persisted_in_one_write(app: App) -> None:
+async def test_several_components_are_persisted_in_one_write(app: ComponentHarness) -> None:
     await app.reconcile(component(app, "one"), component(app, "two"))
     status_writes = [entry for entry in app.writes() if entry.path.endswith("/status")]
     assert len(status_writes) == 1
 
 
-async def test_an_unchanged_status_is_not_written(app: App) -> None:
+async def test_an_unchanged_status_is_not_written(app: ComponentHarness) -> None:
     await app.reconcile(component(app, "one"))
     ctx = await context(app)
     await component(app, "one").reconcile(ctx)
     assert not await ctx.flush_status()
 
 
-async def test_conditions_and_fields_of_a_faster_writer_survive(app: App) -> None:
+async def test_conditions_and_fields_of_a_faster_writer_survive(app: ComponentHarness) -> None:
     ctx = await context(app)
     async with ctx.flushing_status():
         await component(app, "one").reconcile(ctx)
@@ -76,7 +76,7 @@ async def test_conditions_and_fields_of_a_faster_writer_survive(app: App) -> Non
     assert (owner["status"]["url"], owner["status"]["theirs"]) == ("http://shop", 1)
 
 
-async def test_only_fields_that_the_pass_changed_are_put_on_what_a_faster_writer_left(app: App) -> None:
+async def test_only_fields_that_the_pass_changed_are_put_on_what_a_faster_writer_left(app: ComponentHarness) -> None:
     owner = await app.owner()
     owner["status"] = {"shared": "old", "ours": "old", "gone": "old"}
     await app.cluster.client.update(owner, subresource="status")
@@ -95,7 +95,7 @@ async def test_only_fields_that_the_pass_changed_are_put_on_what_a_faster_writer
 
 
 async def test_what_a_first_conflict_took_over_from_another_writer_is_not_put_back_after_a_second(
-    app: App, monkeypatch: pytest.MonkeyPatch
+    app: ComponentHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ctx = await context(app)
     await component(app, "one").reconcile(ctx)
@@ -115,19 +115,19 @@ async def test_what_a_first_conflict_took_over_from_another_writer_is_not_put_ba
     assert (status["shared"], status["ours"]) == ("second", "new")
 
 
-async def test_an_owner_born_again_under_its_name_gets_nothing_of_its_predecessor(app: App) -> None:
+async def test_an_owner_born_again_under_its_name_gets_nothing_of_its_predecessor(app: ComponentHarness) -> None:
     ctx = await context(app)
     async with ctx.flushing_status():
         await component(app, "one").reconcile(ctx)
         await app.cluster.client.delete(APP, app.key)
-        await app.gone(APP, app.key.name)
+        await app.wait_until_gone(APP, app.key.name)
         metadata = {"name": app.key.name, "namespace": app.key.namespace}
         await app.cluster.client.create({"apiVersion": APP.api_version, "kind": APP.kind, "metadata": metadata})
 
     assert "status" not in await app.owner()
 
 
-async def test_a_second_flush_of_a_pass_meets_no_conflict_of_its_own(app: App) -> None:
+async def test_a_second_flush_of_a_pass_meets_no_conflict_of_its_own(app: ComponentHarness) -> None:
     ctx = await context(app)
     for name in ("one", "two"):
         await component(app, name).reconcile(ctx)
@@ -136,7 +136,7 @@ async def test_a_second_flush_of_a_pass_meets_no_conflict_of_its_own(app: App) -
     assert [entry.code for entry in app.writes() if entry.path.endswith("/status")] == [200, 200]
 
 
-async def test_a_condition_that_another_writer_removed_is_not_resurrected(app: App) -> None:
+async def test_a_condition_that_another_writer_removed_is_not_resurrected(app: ComponentHarness) -> None:
     await other_writer(app)
     ctx = await context(app)
     owner = await app.owner()
@@ -149,7 +149,7 @@ async def test_a_condition_that_another_writer_removed_is_not_resurrected(app: A
     assert find_condition(await app.owner(), "Foreign") is None
 
 
-async def test_the_status_is_written_also_when_the_body_raises(app: App) -> None:
+async def test_the_status_is_written_also_when_the_body_raises(app: ComponentHarness) -> None:
     ctx = await context(app)
 
     async def body() -> None:
@@ -163,7 +163,7 @@ async def test_the_status_is_written_also_when_the_body_raises(app: App) -> None
     assert (await app.condition("OneReady")).reason == "Healthy"
 
 
-async def test_metrics_are_recorded_for_every_condition_after_the_write(app: App) -> None:
+async def test_metrics_are_recorded_for_every_condition_after_the_write(app: ComponentHarness) -> None:
     await other_writer(app)
     ctx = await context(app)
     ctx.metrics = metrics = Metrics()
@@ -177,7 +177,7 @@ async def test_metrics_are_recorded_for_every_condition_after_the_write(app: App
 class Refusing:
     """The app's client, which refuses every write of a status."""
 
-    def __init__(self, app: App, error: KonvergeError) -> None:
+    def __init__(self, app: ComponentHarness, error: KonvergeError) -> None:
         self.mapping, self.get, self.apply = app.client.mapping, app.client.get, app.client.apply
         self.delete = app.client.delete
         self.tries = 0
@@ -196,7 +196,7 @@ class Refusing:
     ],
 )
 async def test_a_status_that_cannot_be_written_is_raised_and_counts_nothing(
-    app: App, error: KonvergeError, tries: int
+    app: ComponentHarness, error: KonvergeError, tries: int
 ) -> None:
     client = Refusing(app, error)
     ctx = ReconcileContext(client=client, owner=await app.owner(), clock=app.cluster.clock)
@@ -210,7 +210,7 @@ async def test_a_status_that_cannot_be_written_is_raised_and_counts_nothing(
     assert metrics.recorded == []
 
 
-async def test_an_error_of_the_pass_wins_over_one_of_the_flush(app: App) -> None:
+async def test_an_error_of_the_pass_wins_over_one_of_the_flush(app: ComponentHarness) -> None:
     client = Refusing(app, ServerError("the disk is full"))
     ctx = ReconcileContext(client=client, owner=await app.owner(), clock=app.cluster.clock)
 
@@ -225,7 +225,7 @@ async def test_an_error_of_the_pass_wins_over_one_of_the_flush(app: App) -> None
     assert raised.value.__notes__ == ["The status could not be written either: the disk is full"]
 
 
-async def test_a_retired_condition_goes_and_foreign_ones_stay(app: App) -> None:
+async def test_a_retired_condition_goes_and_foreign_ones_stay(app: ComponentHarness) -> None:
     await app.reconcile(component(app, "old"), component(app, "one"))
     await other_writer(app)
     ctx = await context(app)
@@ -239,7 +239,7 @@ async def test_a_retired_condition_goes_and_foreign_ones_stay(app: App) -> None:
     assert metrics.recorded == [("OneReady", "Healthy"), ("Foreign", "TheirReason")]
 
 
-async def test_a_retired_condition_does_not_come_back_with_a_faster_writer(app: App) -> None:
+async def test_a_retired_condition_does_not_come_back_with_a_faster_writer(app: ComponentHarness) -> None:
     await app.reconcile(component(app, "old"))
     ctx = await context(app)
     async with ctx.flushing_status():
@@ -251,12 +251,12 @@ async def test_a_retired_condition_does_not_come_back_with_a_faster_writer(app: 
     assert conditions == ["Foreign", "OneReady"]
 
 
-async def test_conditions_carry_the_owners_generation(app: App) -> None:
+async def test_conditions_carry_the_owners_generation(app: ComponentHarness) -> None:
     condition = await app.reconcile(component(app, "one"))
     assert condition.observed_generation == (await app.owner())["metadata"]["generation"]
 
 
-async def test_the_owners_condition_is_true_only_if_all_are(app: App) -> None:
+async def test_the_owners_condition_is_true_only_if_all_are(app: ComponentHarness) -> None:
     ctx = await context(app)
     one, two = component(app, "one"), component(app, "two", is_blocked=True)
     for each in (one, two):
@@ -270,24 +270,24 @@ async def test_the_owners_condition_is_true_only_if_all_are(app: App) -> None:
     assert (none.status, none.reason) == ("False", "Unknown")
 
 
-async def test_a_component_that_was_never_reconciled_makes_the_owner_not_ready(app: App) -> None:
+async def test_a_component_that_was_never_reconciled_makes_the_owner_not_ready(app: ComponentHarness) -> None:
     ready = aggregate("Ready", await app.owner(), [component(app, "one")])
     assert (ready.status, ready.reason) == ("False", "Unknown")
     assert ready.message == "The component one (Unknown: Component has not been reconciled yet) is not ready."
 
 
-async def test_an_error_of_the_pass_reaches_the_stored_condition(app: App) -> None:
+async def test_an_error_of_the_pass_reaches_the_stored_condition(app: ComponentHarness) -> None:
     broken = ComponentBuilder("one", condition_type="OneReady").with_resource(
-        ConfigMap(app.config("one"), extract=lambda _: 1 / 0)
+        ConfigMap(app.build_config_map("one"), extract=lambda _: 1 / 0)
     )
     with pytest.raises(ReconcileError, match="division by zero"):
         await app.reconcile(broken.build())
     assert (await app.condition("OneReady")).reason == "Error"
 
 
-async def test_a_message_longer_than_the_api_takes_is_cut(app: App) -> None:
+async def test_a_message_longer_than_the_api_takes_is_cut(app: ComponentHarness) -> None:
     endless = ComponentBuilder("one", condition_type="OneReady").with_resource(
-        ConfigMap(app.config("one"), guard=lambda _: blocked("x" * 100_000))
+        ConfigMap(app.build_config_map("one"), guard=lambda _: blocked("x" * 100_000))
     )
     condition = await app.reconcile(endless.build())
     assert len(condition.message) == 32768

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from konverge.component import TimeLimit, time_limit
-from konverge.errors import KonvergeError, OverTime
+from konverge.errors import FunctionInterrupt, KonvergeError
 
 LIMIT = timedelta(milliseconds=20)
 
@@ -138,7 +138,7 @@ def test_a_strike_that_is_under_way_when_the_function_ends_hits_nobody_after_it(
     set_async_exc = time_limit._set_async_exc
 
     def slowly(thread: int, error: object) -> None:
-        if error is OverTime:
+        if error is FunctionInterrupt:
             under_way.set()
             threading.Event().wait(0.01)
         set_async_exc(thread, error)

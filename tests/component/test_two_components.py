@@ -10,25 +10,29 @@ from konverge.component import Component, ComponentBuilder, Option, delete, dele
 from konverge.errors import TerminalError
 from konverge.feature import BooleanGate
 from konverge.primitives import ConfigMap
-from tests.component.app import CONFIG_MAP, App
+from tests.component.app import CONFIG_MAP, ComponentHarness
 
 pytestmark = pytest.mark.anyio
 
 
-def component(app: App, name: str, colour: str, *options: Option, type: str = "", **more: Any) -> Component:
+def component(
+    app: ComponentHarness, name: str, colour: str, *options: Option, type: str = "", **more: Any
+) -> Component:
     builder = ComponentBuilder(name, condition_type=type or f"{name.capitalize()}Ready")
     builder.with_feature_gate(more.get("gate"))
-    return builder.with_resource(ConfigMap(app.config(more.get("object", "settings"), colour=colour)), *options).build()
+    return builder.with_resource(
+        ConfigMap(app.build_config_map(more.get("object", "settings"), colour=colour)), *options
+    ).build()
 
 
-async def colour(app: App) -> str:
+async def colour(app: ComponentHarness) -> str:
     found = await app.find(CONFIG_MAP, "settings")
     assert found is not None
     told: str = found["data"]["colour"]
     return told
 
 
-async def test_the_second_writer_of_an_object_names_the_first_and_writes_nothing(app: App) -> None:
+async def test_the_second_writer_of_an_object_names_the_first_and_writes_nothing(app: ComponentHarness) -> None:
     first, second = component(app, "frontend", "blue"), component(app, "backend", "red")
     await app.reconcile(first)
     for _ in range(3):
@@ -48,7 +52,9 @@ async def test_the_second_writer_of_an_object_names_the_first_and_writes_nothing
 @pytest.mark.parametrize(
     ("option", "is_enabled"), [(delete(), True), (orphan_when(True), True), (delete_when(False), False)]
 )
-async def test_what_one_component_applies_no_other_removes(app: App, option: Option, is_enabled: bool) -> None:
+async def test_what_one_component_applies_no_other_removes(
+    app: ComponentHarness, option: Option, is_enabled: bool
+) -> None:
     first = component(app, "frontend", "blue")
     second = component(app, "backend", "red", option, gate=BooleanGate(is_enabled))
     for _ in range(2):
@@ -60,7 +66,9 @@ async def test_what_one_component_applies_no_other_removes(app: App, option: Opt
         await app.reconcile(second, first)
 
 
-async def test_what_one_component_applies_others_may_read_and_what_none_does_all_may_remove(app: App) -> None:
+async def test_what_one_component_applies_others_may_read_and_what_none_does_all_may_remove(
+    app: ComponentHarness,
+) -> None:
     first = component(app, "frontend", "blue")
     assert (await app.reconcile(first, component(app, "reader", "red", read_only()))).reason == "Healthy"
     one, two = (
@@ -70,7 +78,7 @@ async def test_what_one_component_applies_others_may_read_and_what_none_does_all
     assert (await app.reconcile(first, one, two)).reason == "Healthy"
 
 
-async def test_two_components_of_one_name_are_an_error_of_the_second(app: App) -> None:
+async def test_two_components_of_one_name_are_an_error_of_the_second(app: ComponentHarness) -> None:
     first = component(app, "frontend", "blue")
     second = component(app, "frontend", "red", type="OtherReady", object="other")
     with pytest.raises(TerminalError, match='another component of this owner is named "frontend"'):
@@ -80,7 +88,7 @@ async def test_two_components_of_one_name_are_an_error_of_the_second(app: App) -
     assert await app.find(CONFIG_MAP, "other") is None
 
 
-async def test_two_components_of_one_condition_are_an_error(app: App) -> None:
+async def test_two_components_of_one_condition_are_an_error(app: ComponentHarness) -> None:
     first = component(app, "frontend", "blue")
     second = component(app, "backend", "red", type="FrontendReady", object="other")
     with pytest.raises(TerminalError, match='it reports as FrontendReady, and so does component "frontend"'):
@@ -88,6 +96,6 @@ async def test_two_components_of_one_condition_are_an_error(app: App) -> None:
     assert (await app.condition("FrontendReady")).reason == "Error"
 
 
-async def test_a_component_may_be_reconciled_twice_in_a_pass(app: App) -> None:
+async def test_a_component_may_be_reconciled_twice_in_a_pass(app: ComponentHarness) -> None:
     first = component(app, "frontend", "blue")
     assert (await app.reconcile(first, component(app, "frontend", "blue"))).reason == "Healthy"

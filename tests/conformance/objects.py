@@ -38,7 +38,7 @@ def config_map(
     return new(CONFIG_MAP, namespace, name, metadata={"labels": labels} if labels else {}, data=data)
 
 
-def owned_by(owner: Object, *, blocking: bool = False) -> Object:
+def build_owner_metadata(owner: Object, *, blocking: bool = False) -> Object:
     """Metadata that makes an object a dependent of the owner."""
     reference = {
         "apiVersion": owner["apiVersion"],

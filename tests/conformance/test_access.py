@@ -13,7 +13,7 @@ from konverge.kube import Object
 from konverge.testing import Cluster
 from konverge.testing.controlplane import RealCluster
 from tests.conformance.objects import config_map
-from tests.roles import cluster_with_roles
+from tests.rbac_clusters import cluster_with_roles
 
 pytestmark = pytest.mark.anyio
 

@@ -12,8 +12,15 @@ from aiohttp import web
 from konverge.errors import AlreadyExistsError, ApiError, InvalidError, NotFoundError, ServerError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.testing import Cluster
-from tests.conformance.hooks import CONFIG_MAPS, GROUP, MUTATING, VALIDATING, Hooks, registered_hooks
 from tests.conformance.objects import CONFIG_MAP, NAMESPACE, config_map
+from tests.conformance.webhook_registrations import (
+    CONFIG_MAPS,
+    GROUP,
+    MUTATING,
+    VALIDATING,
+    WebhookRegistrations,
+    webhook_registrations,
+)
 from tests.conformance.webhook_servers import ALLOWED, Handler, json_patch, webhook_server
 from tests.conformance.widgets import Widgets
 
@@ -23,16 +30,16 @@ LABELLED: Object = {"metadata": {"labels": {"a": "b"}}}
 
 
 @pytest.fixture
-async def hooks(cluster: Cluster, tmp_path: Path) -> AsyncIterator[Hooks]:
-    async with registered_hooks(cluster, tmp_path) as found:
+async def hooks(cluster: Cluster, tmp_path: Path) -> AsyncIterator[WebhookRegistrations]:
+    async with webhook_registrations(cluster, tmp_path) as found:
         yield found
 
 
-def denied(**status: Any) -> Handler:
+def expect_denial(**status: Any) -> Handler:
     return lambda request: {"allowed": False, "status": status} if status else {"allowed": False}
 
 
-async def refused(cluster: Cluster, name: str = "settings", x: str = "") -> ApiError:
+async def expect_refusal(cluster: Cluster, name: str = "settings", x: str = "") -> ApiError:
     with pytest.raises(ApiError) as error:
         await cluster.client.create(config_map(cluster.namespace, name, x=x))
     return error.value
@@ -52,39 +59,41 @@ async def refused(cluster: Cluster, name: str = "settings", x: str = "") -> ApiE
     ],
 )
 async def test_a_denial_reads_like_this(
-    cluster: Cluster, hooks: Hooks, status: Object, message: str, code: int, reason: str
+    cluster: Cluster, hooks: WebhookRegistrations, status: Object, message: str, code: int, reason: str
 ) -> None:
-    await hooks.add(VALIDATING, "guard", denied(**status))
+    await hooks.add(VALIDATING, "guard", expect_denial(**status))
 
-    error = await refused(cluster)
+    error = await expect_refusal(cluster)
 
     assert error.message == f'admission webhook "guard.konverge.test" {message}'
     assert (error.code, error.reason) == (code, reason)
 
 
-async def test_a_denial_brings_the_causes_that_the_webhook_names(cluster: Cluster, hooks: Hooks) -> None:
+async def test_a_denial_brings_the_causes_that_the_webhook_names(cluster: Cluster, hooks: WebhookRegistrations) -> None:
     cause = {"reason": "FieldValueInvalid", "message": "too large", "field": "spec.size"}
-    await hooks.add(VALIDATING, "guard", denied(message="no", code=422, reason="Invalid", details={"causes": [cause]}))
+    await hooks.add(
+        VALIDATING, "guard", expect_denial(message="no", code=422, reason="Invalid", details={"causes": [cause]})
+    )
 
-    error = await refused(cluster)
+    error = await expect_refusal(cluster)
 
     assert isinstance(error, InvalidError)
     assert [(each.field, each.message) for each in error.causes] == [("spec.size", "too large")]
 
 
-async def test_nothing_is_stored_when_a_webhook_denies(cluster: Cluster, hooks: Hooks) -> None:
-    await hooks.add(VALIDATING, "guard", denied(message="no"))
+async def test_nothing_is_stored_when_a_webhook_denies(cluster: Cluster, hooks: WebhookRegistrations) -> None:
+    await hooks.add(VALIDATING, "guard", expect_denial(message="no"))
 
-    await refused(cluster, "settings")
+    await expect_refusal(cluster, "settings")
 
     with pytest.raises(NotFoundError):
         await cluster.client.get(CONFIG_MAP, ObjectKey(cluster.namespace, "settings"))
 
 
-async def test_a_mutating_webhook_denies_in_the_same_words(cluster: Cluster, hooks: Hooks) -> None:
-    await hooks.add(MUTATING, "changer", denied(message="not mine"))
+async def test_a_mutating_webhook_denies_in_the_same_words(cluster: Cluster, hooks: WebhookRegistrations) -> None:
+    await hooks.add(MUTATING, "changer", expect_denial(message="not mine"))
 
-    error = await refused(cluster)
+    error = await expect_refusal(cluster)
 
     assert error.message == 'admission webhook "changer.konverge.test" denied the request: not mine'
 
@@ -92,12 +101,12 @@ async def test_a_mutating_webhook_denies_in_the_same_words(cluster: Cluster, hoo
 # What a webhook is asked
 
 
-async def test_a_webhook_is_shown_the_request(cluster: Cluster, hooks: Hooks) -> None:
+async def test_a_webhook_is_shown_the_request(cluster: Cluster, hooks: WebhookRegistrations) -> None:
     await hooks.add(VALIDATING, "guard", lambda request: ALLOWED)
 
     await cluster.client.create(config_map(cluster.namespace, a="1"), field_manager="ann")
 
-    (asked,) = hooks.asked
+    (asked,) = hooks.requests
     kind = {"group": "", "version": "v1", "kind": "ConfigMap"}
     resource = {"group": "", "version": "v1", "resource": "configmaps"}
     assert (asked["kind"], asked["resource"]) == (kind, resource)
@@ -113,20 +122,22 @@ async def test_a_webhook_is_shown_the_request(cluster: Cluster, hooks: Hooks) ->
     assert asked["object"]["metadata"]["uid"]
 
 
-async def test_a_mutating_webhook_sees_an_object_that_has_no_identity_yet(cluster: Cluster, hooks: Hooks) -> None:
+async def test_a_mutating_webhook_sees_an_object_that_has_no_identity_yet(
+    cluster: Cluster, hooks: WebhookRegistrations
+) -> None:
     await hooks.add(MUTATING, "changer", lambda request: ALLOWED)
     wanted = config_map(cluster.namespace)
     wanted["metadata"] = {"generateName": "some-", "namespace": cluster.namespace}
 
     await cluster.client.create(wanted)
 
-    (asked,) = hooks.asked
+    (asked,) = hooks.requests
     assert "name" not in asked
     assert not {"uid", "creationTimestamp", "name"} & asked["object"]["metadata"].keys()
     assert asked["object"]["metadata"]["managedFields"]
 
 
-async def test_each_kind_of_write_is_asked_about(cluster: Cluster, hooks: Hooks) -> None:
+async def test_each_kind_of_write_is_asked_about(cluster: Cluster, hooks: WebhookRegistrations) -> None:
     await hooks.add(VALIDATING, "guard", lambda request: ALLOWED)
     created = await cluster.client.create(config_map(cluster.namespace, a="1"))
     key = ObjectKey.of(created)
@@ -137,75 +148,83 @@ async def test_each_kind_of_write_is_asked_about(cluster: Cluster, hooks: Hooks)
     await cluster.client.apply(config_map(cluster.namespace, b="1"), field_manager="ann")
     await cluster.client.delete(CONFIG_MAP, key)
 
-    told = [(asked["operation"], (asked["options"]["kind"])) for asked in hooks.asked]
+    told = [(asked["operation"], (asked["options"]["kind"])) for asked in hooks.requests]
     assert told == [("CREATE", "CreateOptions"), *[("UPDATE", "UpdateOptions")] * 4, ("DELETE", "DeleteOptions")]
-    update, gone = hooks.asked[1], hooks.asked[-1]
+    update, gone = hooks.requests[1], hooks.requests[-1]
     assert (update["oldObject"]["data"], update["object"]["data"]) == ({"a": "1"}, {"a": "2"})
     assert gone["object"] is None
     assert gone["oldObject"]["data"] == {"a": "3", "b": "1"}
 
 
-async def test_a_delete_of_a_collection_asks_about_each_object_without_a_name(cluster: Cluster, hooks: Hooks) -> None:
+async def test_a_delete_of_a_collection_asks_about_each_object_without_a_name(
+    cluster: Cluster, hooks: WebhookRegistrations
+) -> None:
     await hooks.add(VALIDATING, "guard", lambda request: ALLOWED)
     await cluster.client.create(config_map(cluster.namespace, "one", labels={"go": "yes"}))
 
     await cluster.client.delete_collection(CONFIG_MAP, namespace=cluster.namespace, label_selector="go=yes")
 
-    asked = hooks.asked[-1]
+    asked = hooks.requests[-1]
     assert "name" not in asked
     assert (asked["operation"], asked["oldObject"]["metadata"]["name"]) == ("DELETE", "one")
 
 
-async def test_a_dry_run_is_asked_about_as_one(cluster: Cluster, hooks: Hooks) -> None:
+async def test_a_dry_run_is_asked_about_as_one(cluster: Cluster, hooks: WebhookRegistrations) -> None:
     await hooks.add(VALIDATING, "guard", lambda request: ALLOWED)
 
     await cluster.client.create(config_map(cluster.namespace), dry_run=True)
 
-    assert (hooks.asked[0]["dryRun"], hooks.asked[0]["options"]["dryRun"]) == (True, ["All"])
+    assert (hooks.requests[0]["dryRun"], hooks.requests[0]["options"]["dryRun"]) == (True, ["All"])
 
 
 async def test_what_breaks_the_rules_is_refused_before_a_validating_webhook_is_asked(
-    cluster: Cluster, hooks: Hooks
+    cluster: Cluster, hooks: WebhookRegistrations
 ) -> None:
-    await hooks.add(VALIDATING, "guard", denied(message="no"))
+    await hooks.add(VALIDATING, "guard", expect_denial(message="no"))
 
-    error = await refused(cluster, "Bad_Name")
+    error = await expect_refusal(cluster, "Bad_Name")
 
     assert isinstance(error, InvalidError)
-    assert hooks.asked == []
+    assert hooks.requests == []
 
 
-async def test_a_validating_webhook_is_asked_before_a_name_is_found_to_be_taken(cluster: Cluster, hooks: Hooks) -> None:
+async def test_a_validating_webhook_is_asked_before_a_name_is_found_to_be_taken(
+    cluster: Cluster, hooks: WebhookRegistrations
+) -> None:
     await cluster.client.create(config_map(cluster.namespace, "taken"))
     await hooks.add(VALIDATING, "guard", lambda request: ALLOWED)
 
-    assert isinstance(await refused(cluster, "taken"), AlreadyExistsError)
-    assert [asked["name"] for asked in hooks.asked] == ["taken"]
+    assert isinstance(await expect_refusal(cluster, "taken"), AlreadyExistsError)
+    assert [asked["name"] for asked in hooks.requests] == ["taken"]
 
 
 # Which requests
 
 
-async def test_operations_that_no_rule_names_are_not_asked_about(cluster: Cluster, hooks: Hooks) -> None:
+async def test_operations_that_no_rule_names_are_not_asked_about(cluster: Cluster, hooks: WebhookRegistrations) -> None:
     rule = {**CONFIG_MAPS, "operations": ["DELETE"]}
-    await hooks.add(VALIDATING, "guard", denied(message="keep it"), rules=[rule])
+    await hooks.add(VALIDATING, "guard", expect_denial(message="keep it"), rules=[rule])
     await cluster.client.create(config_map(cluster.namespace))
 
     with pytest.raises(ApiError, match="keep it"):
         await cluster.client.delete(CONFIG_MAP, ObjectKey(cluster.namespace, "settings"))
 
 
-async def test_an_object_selector_looks_at_the_labels(cluster: Cluster, hooks: Hooks) -> None:
-    await hooks.add(VALIDATING, "guard", denied(message="no"), objectSelector={"matchLabels": {"guarded": "yes"}})
+async def test_an_object_selector_looks_at_the_labels(cluster: Cluster, hooks: WebhookRegistrations) -> None:
+    await hooks.add(
+        VALIDATING, "guard", expect_denial(message="no"), objectSelector={"matchLabels": {"guarded": "yes"}}
+    )
 
     await cluster.client.create(config_map(cluster.namespace, "free"))
     with pytest.raises(ApiError, match="denied the request: no"):
         await cluster.client.create(config_map(cluster.namespace, "held", labels={"guarded": "yes"}))
 
 
-async def test_a_label_that_an_update_takes_away_still_selects(cluster: Cluster, hooks: Hooks) -> None:
+async def test_a_label_that_an_update_takes_away_still_selects(cluster: Cluster, hooks: WebhookRegistrations) -> None:
     created = await cluster.client.create(config_map(cluster.namespace, labels={"guarded": "yes"}))
-    await hooks.add(VALIDATING, "guard", denied(message="no"), objectSelector={"matchLabels": {"guarded": "yes"}})
+    await hooks.add(
+        VALIDATING, "guard", expect_denial(message="no"), objectSelector={"matchLabels": {"guarded": "yes"}}
+    )
     del created["metadata"]["labels"]
 
     with pytest.raises(ApiError, match="denied the request: no"):
@@ -213,7 +232,7 @@ async def test_a_label_that_an_update_takes_away_still_selects(cluster: Cluster,
 
 
 async def test_a_subresource_is_asked_about_only_where_a_rule_names_it(
-    cluster: Cluster, hooks: Hooks, widgets: Widgets
+    cluster: Cluster, hooks: WebhookRegistrations, widgets: Widgets
 ) -> None:
     rule = {"operations": ["UPDATE"], "apiGroups": [widgets.group], "apiVersions": ["*"]}
     await hooks.add(VALIDATING, "parts", lambda request: ALLOWED, rules=[{**rule, "resources": ["widgets/status"]}])
@@ -222,32 +241,36 @@ async def test_a_subresource_is_asked_about_only_where_a_rule_names_it(
     updated = await cluster.client.update({**created, "spec": {**created["spec"], "size": 2}})
     await cluster.client.update({**updated, "status": {"phase": "Ready"}}, subresource="status")
 
-    (asked,) = hooks.asked
+    (asked,) = hooks.requests
     assert (asked["subResource"], asked["requestSubResource"]) == ("status", "status")
     assert asked["object"]["status"] == {"phase": "Ready"}
 
 
-async def test_a_namespace_is_selected_by_its_own_labels(cluster: Cluster, hooks: Hooks) -> None:
+async def test_a_namespace_is_selected_by_its_own_labels(cluster: Cluster, hooks: WebhookRegistrations) -> None:
     rule = {"operations": ["UPDATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["namespaces"]}
-    await hooks.add(VALIDATING, "guard", denied(message="leave it"), rules=[rule])
+    await hooks.add(VALIDATING, "guard", expect_denial(message="leave it"), rules=[rule])
 
     with pytest.raises(ApiError, match="leave it"):
         await cluster.client.patch(NAMESPACE, ObjectKey("", cluster.namespace), LABELLED, patch_type="merge")
 
 
-async def test_no_webhook_is_asked_about_configurations_of_webhooks(cluster: Cluster, hooks: Hooks) -> None:
+async def test_no_webhook_is_asked_about_configurations_of_webhooks(
+    cluster: Cluster, hooks: WebhookRegistrations
+) -> None:
     rule = {"operations": ["*"], "apiGroups": [GROUP], "apiVersions": ["*"], "resources": ["*/*"]}
-    created = await hooks.add(VALIDATING, "guard", denied(message="for ever"), rules=[rule], namespaceSelector={})
+    created = await hooks.add(
+        VALIDATING, "guard", expect_denial(message="for ever"), rules=[rule], namespaceSelector={}
+    )
 
     await cluster.client.patch(GroupVersionKind.of(created), ObjectKey.of(created), LABELLED, patch_type="merge")
 
-    assert hooks.asked == []
+    assert hooks.requests == []
 
 
 # What a webhook changes
 
 
-async def test_a_patch_changes_what_is_stored(cluster: Cluster, hooks: Hooks) -> None:
+async def test_a_patch_changes_what_is_stored(cluster: Cluster, hooks: WebhookRegistrations) -> None:
     await hooks.add(
         MUTATING, "changer", lambda request: json_patch({"op": "add", "path": "/metadata/labels", "value": {"a": "b"}})
     )
@@ -260,16 +283,16 @@ async def test_a_patch_changes_what_is_stored(cluster: Cluster, hooks: Hooks) ->
     assert (entry["manager"], entry["fieldsV1"]) == ("ann", {"f:data": {".": {}, "f:x": {}}})
 
 
-async def test_what_a_patch_makes_is_held_to_the_rules(cluster: Cluster, hooks: Hooks) -> None:
+async def test_what_a_patch_makes_is_held_to_the_rules(cluster: Cluster, hooks: WebhookRegistrations) -> None:
     await hooks.add(
         MUTATING, "changer", lambda request: json_patch({"op": "add", "path": "/metadata/labels", "value": {"a b": ""}})
     )
 
-    assert isinstance(await refused(cluster), InvalidError)
+    assert isinstance(await expect_refusal(cluster), InvalidError)
 
 
 async def test_a_custom_resource_is_defaulted_pruned_and_validated_again(
-    cluster: Cluster, hooks: Hooks, widgets: Widgets
+    cluster: Cluster, hooks: WebhookRegistrations, widgets: Widgets
 ) -> None:
     rule = {"operations": ["CREATE"], "apiGroups": [widgets.group], "apiVersions": ["*"], "resources": ["widgets"]}
 
@@ -287,7 +310,7 @@ async def test_a_custom_resource_is_defaulted_pruned_and_validated_again(
     assert created["spec"] == {"size": 7, "colour": "blue"}
 
 
-async def test_validating_webhooks_see_what_mutating_ones_made(cluster: Cluster, hooks: Hooks) -> None:
+async def test_validating_webhooks_see_what_mutating_ones_made(cluster: Cluster, hooks: WebhookRegistrations) -> None:
     await hooks.add(VALIDATING, "guard", lambda request: ALLOWED)
     await hooks.add(
         MUTATING, "changer", lambda request: json_patch({"op": "add", "path": "/data", "value": {"made": "yes"}})
@@ -295,12 +318,12 @@ async def test_validating_webhooks_see_what_mutating_ones_made(cluster: Cluster,
 
     await cluster.client.create(config_map(cluster.namespace))
 
-    assert hooks.called == ["changer", "guard"]
-    assert hooks.asked[1]["object"]["data"] == {"made": "yes"}
+    assert hooks.webhook_names == ["changer", "guard"]
+    assert hooks.requests[1]["object"]["data"] == {"made": "yes"}
 
 
 async def test_a_webhook_is_asked_again_when_another_one_changed_the_object_after_it(
-    cluster: Cluster, hooks: Hooks
+    cluster: Cluster, hooks: WebhookRegistrations
 ) -> None:
     def count(request: Object) -> Object:
         seen = request["object"]["data"].get("count", "")
@@ -314,7 +337,7 @@ async def test_a_webhook_is_asked_again_when_another_one_changed_the_object_afte
 
     created = await cluster.client.create(config_map(cluster.namespace, x="1"))
 
-    assert hooks.called == ["a-first", "b-second", "a-first"]
+    assert hooks.webhook_names == ["a-first", "b-second", "a-first"]
     assert created["data"] == {"x": "1", "count": "++", "later": "yes"}
 
 
@@ -333,11 +356,11 @@ async def test_a_webhook_is_asked_again_when_another_one_changed_the_object_afte
     ],
 )
 async def test_a_patch_that_does_not_fit_is_the_servers_error(
-    cluster: Cluster, hooks: Hooks, operation: Object, why: str
+    cluster: Cluster, hooks: WebhookRegistrations, operation: Object, why: str
 ) -> None:
     await hooks.add(MUTATING, "changer", lambda request: json_patch(operation))
 
-    error = await refused(cluster, x="1")
+    error = await expect_refusal(cluster, x="1")
 
     assert (error.code, error.message) == (500, f"Internal error occurred: {why}")
 
@@ -382,11 +405,11 @@ def review(response: Any, **rest: Any) -> Handler:
     ],
 )
 async def test_an_answer_that_is_none_fails_the_request(
-    cluster: Cluster, hooks: Hooks, handler: Handler, why: str
+    cluster: Cluster, hooks: WebhookRegistrations, handler: Handler, why: str
 ) -> None:
     await hooks.add(MUTATING, "changer", handler)
 
-    error = await refused(cluster)
+    error = await expect_refusal(cluster)
 
     message = f'failed calling webhook "changer.konverge.test": {why}'
     assert isinstance(error, ServerError)
@@ -394,12 +417,12 @@ async def test_an_answer_that_is_none_fails_the_request(
     assert [cause.message for cause in error.causes] == [message]
 
 
-async def test_an_answer_to_another_question_fails_the_request(cluster: Cluster, hooks: Hooks) -> None:
+async def test_an_answer_to_another_question_fails_the_request(cluster: Cluster, hooks: WebhookRegistrations) -> None:
     await hooks.add(VALIDATING, "guard", lambda request: {"uid": "other", "allowed": True})
 
-    error = await refused(cluster)
+    error = await expect_refusal(cluster)
 
-    uid = hooks.asked[0]["uid"]
+    uid = hooks.requests[0]["uid"]
     assert error.message.endswith(f'received invalid webhook response: expected response.uid="{uid}", got "other"')
 
 
@@ -417,18 +440,18 @@ async def test_an_answer_to_another_question_fails_the_request(cluster: Cluster,
     ],
 )
 async def test_a_webhook_that_cannot_be_reached_fails_the_request(
-    cluster: Cluster, hooks: Hooks, config: Object, why: str
+    cluster: Cluster, hooks: WebhookRegistrations, config: Object, why: str
 ) -> None:
     await hooks.add(VALIDATING, "guard", lambda request: ALLOWED, clientConfig=config)
 
-    error = await refused(cluster)
+    error = await expect_refusal(cluster)
 
     told = f'failed calling webhook "guard.konverge.test": failed to call webhook: {why}'
     assert error.message == f"Internal error occurred: {told}"
 
 
 async def test_a_certificate_of_another_authority_is_not_trusted(
-    cluster: Cluster, hooks: Hooks, tmp_path: Path
+    cluster: Cluster, hooks: WebhookRegistrations, tmp_path: Path
 ) -> None:
     (tmp_path / "other").mkdir()
     async with webhook_server(tmp_path / "other") as other:
@@ -437,35 +460,35 @@ async def test_a_certificate_of_another_authority_is_not_trusted(
             VALIDATING, "guard", lambda request: ALLOWED, clientConfig={**config, "caBundle": other.authority}
         )
 
-        error = await refused(cluster)
+        error = await expect_refusal(cluster)
 
     assert "tls: failed to verify certificate: x509: certificate signed by unknown authority" in error.message
 
 
-async def test_a_webhook_that_takes_too_long_fails_the_request(cluster: Cluster, hooks: Hooks) -> None:
+async def test_a_webhook_that_takes_too_long_fails_the_request(cluster: Cluster, hooks: WebhookRegistrations) -> None:
     async def dawdle(request: Object) -> Object:
         await cluster.clock.sleep(5)
         return ALLOWED
 
     await hooks.add(VALIDATING, "guard", dawdle, timeoutSeconds=1)
 
-    error = await refused(cluster)
+    error = await expect_refusal(cluster)
 
     assert "?timeout=1s" in error.message
     assert error.message.endswith(": context deadline exceeded")
 
 
-async def test_a_webhook_may_take_its_time(cluster: Cluster, hooks: Hooks) -> None:
+async def test_a_webhook_may_take_its_time(cluster: Cluster, hooks: WebhookRegistrations) -> None:
     async def dawdle(request: Object) -> Object:
         await cluster.clock.sleep(1)
         return {"allowed": False, "status": {"message": "after a while"}}
 
     await hooks.add(VALIDATING, "guard", dawdle)
 
-    assert "after a while" in (await refused(cluster)).message
+    assert "after a while" in (await expect_refusal(cluster)).message
 
 
-async def test_a_failure_can_be_ignored(cluster: Cluster, hooks: Hooks) -> None:
+async def test_a_failure_can_be_ignored(cluster: Cluster, hooks: WebhookRegistrations) -> None:
     config = {"url": "https://127.0.0.1:1/x"}
     for kind, name in ((VALIDATING, "guard"), (MUTATING, "changer")):
         await hooks.add(kind, name, lambda request: ALLOWED, clientConfig=config, failurePolicy="Ignore")
@@ -476,7 +499,7 @@ async def test_a_failure_can_be_ignored(cluster: Cluster, hooks: Hooks) -> None:
 # Warnings and configurations
 
 
-async def test_warnings_reach_the_one_who_asked(cluster: Cluster, hooks: Hooks) -> None:
+async def test_warnings_reach_the_one_who_asked(cluster: Cluster, hooks: WebhookRegistrations) -> None:
     await hooks.add(VALIDATING, "guard", lambda request: {"allowed": True, "warnings": ["careful"]})
     transport = cluster.new_transport()
 
@@ -492,7 +515,7 @@ async def test_warnings_reach_the_one_who_asked(cluster: Cluster, hooks: Hooks) 
     assert '299 - "careful"' in answer.headers["warning"]
 
 
-async def test_a_configuration_gets_its_defaults(cluster: Cluster, hooks: Hooks) -> None:
+async def test_a_configuration_gets_its_defaults(cluster: Cluster, hooks: WebhookRegistrations) -> None:
     plain = hooks.configuration(MUTATING, "plain")
     plain["webhooks"][0]["clientConfig"] = {"service": {"namespace": "default", "name": "nobody"}}
     del plain["webhooks"][0]["namespaceSelector"]
@@ -527,7 +550,7 @@ async def test_a_configuration_gets_its_defaults(cluster: Cluster, hooks: Hooks)
     ],
 )
 async def test_a_configuration_is_held_to_the_rules(
-    cluster: Cluster, hooks: Hooks, wrong: Object, mistakes: set[tuple[str, str]]
+    cluster: Cluster, hooks: WebhookRegistrations, wrong: Object, mistakes: set[tuple[str, str]]
 ) -> None:
     with pytest.raises(InvalidError) as refused:
         await cluster.client.create(hooks.configuration(VALIDATING, "guard", **wrong), dry_run=True)

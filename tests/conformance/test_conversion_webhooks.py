@@ -135,13 +135,13 @@ async def test_lists_and_watches_are_in_the_version_that_was_asked_for(gadgets: 
         [{"size": 1}, {"size": 2}],
         [{"width": 1}, {"width": 2}],
     )
-    lines = await watched(cluster, gadgets.v1, created["metadata"]["resourceVersion"])
+    lines = await watch_objects(cluster, gadgets.v1, created["metadata"]["resourceVersion"])
     assert [(line["type"], line["object"]["spec"]) for line in lines] == [("ADDED", {"size": 2})]
 
 
-async def watched(cluster: Cluster, gvk: GroupVersionKind, after: str) -> list[Object]:
+async def watch_objects(cluster: Cluster, gvk: GroupVersionKind, after: str) -> list[Object]:
     """The events of one second."""
-    path = (await cluster.client.mapping(gvk)).path(namespace=cluster.namespace)
+    path = (await cluster.client.mapping(gvk)).build_path(namespace=cluster.namespace)
     query = {"watch": "1", "resourceVersion": after, "timeoutSeconds": "1"}
     lines: list[Object] = []
     async with cluster.new_transport().stream("GET", path, query=query, connect_timeout_seconds=10) as stream:
@@ -194,7 +194,7 @@ async def test_a_deleted_object_is_told_in_the_version_that_watches(gadgets: Gad
 
     await cluster.client.delete(gadgets.v1, gadgets.key())
 
-    lines = await watched(cluster, gadgets.v1, created["metadata"]["resourceVersion"])
+    lines = await watch_objects(cluster, gadgets.v1, created["metadata"]["resourceVersion"])
     assert [(line["type"], line["object"]["spec"]) for line in lines] == [("DELETED", {"size": 1})]
 
 
@@ -216,7 +216,7 @@ async def test_labels_and_annotations_may_change_and_nothing_else_in_metadata(
     assert "finalizers" not in read["metadata"]
 
 
-def changed(**fields: Any) -> Handler:
+def change_object(**fields: Any) -> Handler:
     """A webhook that changes what it must not."""
 
     def answer(request: Object) -> Object:
@@ -243,9 +243,12 @@ def changed(**fields: Any) -> Handler:
             lambda request: web.Response(status=500, text="boom"),
             'failed: an error on the server ("boom") has prevented the request from succeeding',
         ),
-        (changed(kind="Other"), "returned invalid object at index 0: invalid kind (expected Gadget, received Other)"),
         (
-            changed(metadata={"name": "other"}),
+            change_object(kind="Other"),
+            "returned invalid object at index 0: invalid kind (expected Gadget, received Other)",
+        ),
+        (
+            change_object(metadata={"name": "other"}),
             "returned invalid object: must have the same name: one != other",
         ),
         (

@@ -300,7 +300,7 @@ async def test_the_status_is_validated_on_its_own_path(widgets: Widgets, cluster
 
 async def test_a_body_of_another_kind_is_refused(widgets: Widgets, cluster: Cluster) -> None:
     transport = cluster.new_transport()
-    path = (await cluster.client.mapping(widgets.gvk)).path(namespace=cluster.namespace)
+    path = (await cluster.client.mapping(widgets.gvk)).build_path(namespace=cluster.namespace)
 
     answer = await transport.request(
         "POST",

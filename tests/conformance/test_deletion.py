@@ -8,7 +8,7 @@ from konverge.client import Client
 from konverge.errors import ForbiddenError, InvalidError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.testing import Cluster
-from tests.conformance.objects import CONFIG_MAP, NAMESPACE, config_map, owned_by
+from tests.conformance.objects import CONFIG_MAP, NAMESPACE, build_owner_metadata, config_map
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +28,7 @@ async def until_gone(cluster: Cluster, gvk: GroupVersionKind, obj: Object) -> No
     await cluster.eventually(gone, describe=f"{ObjectKey.of(obj)} is gone")
 
 
-def held(namespace: str, name: str = "held", *finalizers: str) -> Object:
+def build_held(namespace: str, name: str = "held", *finalizers: str) -> Object:
     wanted = config_map(namespace, name)
     wanted["metadata"]["finalizers"] = list(finalizers or ("konverge.test/hold",))
     return wanted
@@ -36,7 +36,7 @@ def held(namespace: str, name: str = "held", *finalizers: str) -> Object:
 
 def dependent(namespace: str, owner: Object, name: str = "child", *, blocking: bool = False) -> Object:
     wanted = config_map(namespace, name)
-    wanted["metadata"] |= owned_by(owner, blocking=blocking)
+    wanted["metadata"] |= build_owner_metadata(owner, blocking=blocking)
     return wanted
 
 
@@ -44,7 +44,7 @@ def dependent(namespace: str, owner: Object, name: str = "child", *, blocking: b
 
 
 async def test_a_finalizer_holds_a_deleted_object(cluster: Cluster) -> None:
-    created = await cluster.client.create(held(cluster.namespace))
+    created = await cluster.client.create(build_held(cluster.namespace))
 
     answer = await cluster.client.delete(CONFIG_MAP, ObjectKey.of(created))
 
@@ -56,7 +56,7 @@ async def test_a_finalizer_holds_a_deleted_object(cluster: Cluster) -> None:
 
 
 async def test_an_object_goes_with_its_last_finalizer(cluster: Cluster) -> None:
-    created = await cluster.client.create(held(cluster.namespace, "held", "konverge.test/a", "konverge.test/b"))
+    created = await cluster.client.create(build_held(cluster.namespace, "held", "konverge.test/a", "konverge.test/b"))
     key = ObjectKey.of(created)
     await cluster.client.delete(CONFIG_MAP, key)
 
@@ -70,7 +70,7 @@ async def test_an_object_goes_with_its_last_finalizer(cluster: Cluster) -> None:
 
 
 async def test_the_first_deletion_s_time_stays(cluster: Cluster) -> None:
-    created = await cluster.client.create(held(cluster.namespace))
+    created = await cluster.client.create(build_held(cluster.namespace))
     key = ObjectKey.of(created)
     first = await cluster.client.delete(CONFIG_MAP, key)
 
@@ -84,7 +84,7 @@ async def test_the_first_deletion_s_time_stays(cluster: Cluster) -> None:
 
 
 async def test_no_finalizer_can_be_added_to_what_is_being_deleted(cluster: Cluster) -> None:
-    created = await cluster.client.create(held(cluster.namespace))
+    created = await cluster.client.create(build_held(cluster.namespace))
     key = ObjectKey.of(created)
     await cluster.client.delete(CONFIG_MAP, key)
 
@@ -100,7 +100,7 @@ async def test_no_finalizer_can_be_added_to_what_is_being_deleted(cluster: Clust
 
 
 async def test_what_is_being_deleted_can_still_be_changed(cluster: Cluster) -> None:
-    created = await cluster.client.create(held(cluster.namespace))
+    created = await cluster.client.create(build_held(cluster.namespace))
     key = ObjectKey.of(created)
     await cluster.client.delete(CONFIG_MAP, key)
 
@@ -183,7 +183,9 @@ async def test_a_dependent_stays_while_one_of_its_owners_does(cluster: Cluster) 
     first = await cluster.client.create(config_map(cluster.namespace, "first"))
     second = await cluster.client.create(config_map(cluster.namespace, "second"))
     child = config_map(cluster.namespace, "child")
-    child["metadata"]["ownerReferences"] = owned_by(first)["ownerReferences"] + owned_by(second)["ownerReferences"]
+    child["metadata"]["ownerReferences"] = (
+        build_owner_metadata(first)["ownerReferences"] + build_owner_metadata(second)["ownerReferences"]
+    )
     created = await cluster.client.create(child)
 
     await cluster.client.delete(CONFIG_MAP, ObjectKey.of(first))
@@ -241,7 +243,7 @@ async def test_a_namespace_takes_everything_in_it_along(cluster: Cluster) -> Non
 async def test_nothing_new_is_let_into_a_namespace_that_is_being_deleted(cluster: Cluster) -> None:
     namespace = f"{cluster.namespace}-other"
     await cluster.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-    inside = await cluster.client.create(held(namespace))
+    inside = await cluster.client.create(build_held(namespace))
     await cluster.client.delete(NAMESPACE, ObjectKey("", namespace))
 
     with pytest.raises(ForbiddenError, match="because it is being terminated"):

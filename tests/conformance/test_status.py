@@ -83,7 +83,7 @@ async def test_status_update_that_changes_nothing_is_not_stored(widgets: Widgets
 async def test_a_kind_without_status_has_no_status_path(cluster: Cluster) -> None:
     created = await cluster.client.create(config_map(cluster.namespace))
 
-    path = (await cluster.client.mapping(CONFIG_MAP)).path(ObjectKey.of(created))
+    path = (await cluster.client.mapping(CONFIG_MAP)).build_path(ObjectKey.of(created))
     answer = await cluster.new_transport().request(
         "PUT",
         f"{path}/status",

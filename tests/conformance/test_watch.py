@@ -33,7 +33,7 @@ async def take(events: AsyncIterator[WatchEvent], count: int) -> list[WatchEvent
     return taken
 
 
-def told(events: list[WatchEvent]) -> list[tuple[str, str]]:
+def read_events(events: list[WatchEvent]) -> list[tuple[str, str]]:
     """(type, name) of each event."""
     return [(event.type, event.object["metadata"]["name"]) for event in events]
 
@@ -54,7 +54,7 @@ async def test_changes_arrive_in_order_with_the_whole_object(cluster: Cluster) -
     ) as events:
         taken = await take(events, 3)
 
-    assert told(taken) == [("ADDED", "one"), ("MODIFIED", "one"), ("DELETED", "one")]
+    assert read_events(taken) == [("ADDED", "one"), ("MODIFIED", "one"), ("DELETED", "one")]
     assert taken[0].object == created
     assert taken[1].object == updated
     assert taken[2].object["data"] == {"a": "2"}
@@ -85,7 +85,7 @@ async def test_changes_arrive_while_the_watch_is_open(cluster: Cluster) -> None:
         await cluster.client.create(config_map(cluster.namespace, "two", labels=LABELLED))
         second = await take(events, 1)
 
-    assert told(first + second) == [("ADDED", "one"), ("ADDED", "two")]
+    assert read_events(first + second) == [("ADDED", "one"), ("ADDED", "two")]
 
 
 async def test_a_watch_goes_on_after_the_last_event_that_was_seen(cluster: Cluster) -> None:
@@ -106,7 +106,7 @@ async def test_a_watch_goes_on_after_the_last_event_that_was_seen(cluster: Clust
         rest = await take(events, 1)
 
     assert seen.object == first
-    assert told(rest) == [("ADDED", "two")]
+    assert read_events(rest) == [("ADDED", "two")]
 
 
 async def test_without_a_resource_version_what_exists_comes_first(cluster: Cluster) -> None:
@@ -118,8 +118,8 @@ async def test_without_a_resource_version_what_exists_comes_first(cluster: Clust
         await cluster.client.create(config_map(cluster.namespace, "three", labels=LABELLED))
         later = await take(events, 1)
 
-    assert sorted(told(existing)) == [("ADDED", "one"), ("ADDED", "two")]
-    assert told(later) == [("ADDED", "three")]
+    assert sorted(read_events(existing)) == [("ADDED", "one"), ("ADDED", "two")]
+    assert read_events(later) == [("ADDED", "three")]
 
 
 async def test_initial_events_end_with_a_marked_bookmark(cluster: Cluster) -> None:
@@ -171,7 +171,7 @@ async def test_an_object_that_leaves_the_selection_is_deleted_for_the_watcher(cl
         back = await cluster.client.patch(CONFIG_MAP, key, {"metadata": {"labels": LABELLED}}, patch_type="merge")
         taken = await take(events, 2)
 
-    assert told(taken) == [("DELETED", "one"), ("ADDED", "one")]
+    assert read_events(taken) == [("DELETED", "one"), ("ADDED", "one")]
     assert taken[0].object["metadata"]["labels"] == LABELLED
     assert taken[0].object["metadata"]["resourceVersion"] == left["metadata"]["resourceVersion"]
     assert taken[1].object == back
@@ -187,7 +187,7 @@ async def test_one_object_can_be_watched_by_its_name(cluster: Cluster) -> None:
     ) as events:
         taken = await take(events, 1)
 
-    assert told(taken) == [("ADDED", "two")]
+    assert read_events(taken) == [("ADDED", "two")]
 
 
 async def test_a_watch_of_a_namespace_does_not_see_others(cluster: Cluster) -> None:
@@ -200,7 +200,7 @@ async def test_a_watch_of_a_namespace_does_not_see_others(cluster: Cluster) -> N
     ) as events:
         taken = await take(events, 1)
 
-    assert told(taken) == [("ADDED", "inside")]
+    assert read_events(taken) == [("ADDED", "inside")]
     await cluster.client.delete(CONFIG_MAP, ObjectKey("default", f"{cluster.namespace}-outside"))
 
 

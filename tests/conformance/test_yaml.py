@@ -85,7 +85,7 @@ NAMES = {
 REFUSED = ("v: .inf", "v: -.INF", "v: .nan", "~: v", "null: v", "[a]: v", "{a: b}: v", "v: !!bool x", "v: !!int x")
 
 
-async def _taken(cluster: Cluster, widgets: Widgets, anything: str) -> Any:
+async def _accept(cluster: Cluster, widgets: Widgets, anything: str) -> Any:
     """What the server makes of a field, and what it answers when it takes nothing."""
     body = f"{{apiVersion: {widgets.gvk.api_version}, kind: Widget, metadata: {{generateName: w-}}, spec: {{size: 1"
     answer = await cluster.new_transport().request(
@@ -105,7 +105,7 @@ async def test_values_are_texts_numbers_and_truths_by_the_servers_own_rules(clus
     expected = {f"k{n}": value for n, value in enumerate([*meant, *NUMBERS.values()])}
     listed = ", ".join(f"k{n}: {text}" for n, text in enumerate(written))
 
-    found = await _taken(cluster, widgets, listed)
+    found = await _accept(cluster, widgets, listed)
 
     assert found == expected
     assert {name: type(value) for name, value in found.items()} == {
@@ -116,7 +116,7 @@ async def test_values_are_texts_numbers_and_truths_by_the_servers_own_rules(clus
 
 async def test_names_of_fields_become_texts(cluster: Cluster, widgets: Widgets) -> None:
     for written, name in NAMES.items():
-        found = await _taken(cluster, widgets, f"{written}: v")
+        found = await _accept(cluster, widgets, f"{written}: v")
 
         assert list(found) == [name], written
         assert yaml.load(f"{written}: v", Loader=ObjectLoader) == found
@@ -124,6 +124,6 @@ async def test_names_of_fields_become_texts(cluster: Cluster, widgets: Widgets) 
 
 @pytest.mark.parametrize("text", REFUSED)
 async def test_what_json_cannot_say_is_refused(cluster: Cluster, widgets: Widgets, text: str) -> None:
-    assert await _taken(cluster, widgets, text) == 400
+    assert await _accept(cluster, widgets, text) == 400
     with pytest.raises(yaml.YAMLError):
         yaml.load(f"{{{text}}}", Loader=ObjectLoader)

@@ -23,7 +23,7 @@ from cryptography.x509.oid import NameOID
 
 from konverge.clock import SystemClock
 from konverge.kube import Object
-from konverge.runtime.serving.connections import Connections, Presence
+from konverge.runtime.observability.connection_limiter import ConnectionLimiter, ConnectionStates
 
 Answer: TypeAlias = Object | web.Response
 Handler: TypeAlias = Callable[[Object], Answer | Awaitable[Answer]]
@@ -99,11 +99,13 @@ async def webhook_server(folder: Path) -> AsyncIterator[WebhookServer]:
     assert runner.server is not None
     # A site of aiohttp's leaves those open at its end that are in their handshake, and an API server may just be.
     log = logging.getLogger(__name__)
-    connections = Connections(runner.server, Presence(), context, SystemClock(), log, most=1000, silent_seconds=100)
+    connections = ConnectionLimiter(
+        runner.server, ConnectionStates(), context, SystemClock(), log, most=1000, silent_seconds=100
+    )
     try:
         with socket.create_server(("127.0.0.1", 0)) as listening:
             server.port = listening.getsockname()[1]
-            async with connections.accepted(listening):
+            async with connections.accept_connections(listening):
                 yield server
     finally:
         await runner.cleanup()

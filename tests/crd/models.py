@@ -12,7 +12,7 @@ from annotated_types import Len
 from msgspec import Meta
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, StringConstraints, field_validator, model_validator
 
-from konverge.crd import Metadata, Rule, custom_resource, immutable, list_map, rules
+from konverge.crd import CelRule, Metadata, custom_resource, immutable, list_map, rules
 from tests.crd.webapps import Port, Tier
 
 
@@ -45,7 +45,7 @@ class WebAppModel(BaseModel):
 
     metadata: Metadata
     spec: Annotated[
-        WebAppModelSpec, rules(Rule("self.replicas < 40 || self.tier == 'paid'", "40 replicas are paid for"))
+        WebAppModelSpec, rules(CelRule("self.replicas < 40 || self.tier == 'paid'", "40 replicas are paid for"))
     ]
 
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from konverge.crd import (
+    CelRule,
     Metadata,
     PrintColumn,
-    Rule,
     Scale,
     atomic,
     class_rules,
@@ -30,7 +30,7 @@ class Route:
 
 
 @class_rules(
-    Rule(
+    CelRule(
         "self.minReplicas <= self.maxReplicas",
         message_expression="self.maxReplicas > 1 ? 'more than several' : 'more than one'",
         reason="FieldValueForbidden",
@@ -94,7 +94,7 @@ class FleetV1Beta1:
         PrintColumn("Tier", "string", ".spec.tier", priority=1),
         PrintColumn("Wanted", "integer", ".spec.replicas"),
     ),
-    rules=(Rule("self.metadata.name != 'armada'", "no fleet is called so"),),
+    rules=(CelRule("self.metadata.name != 'armada'", "no fleet is called so"),),
     scale=Scale(label_selector=".status.selector"),
     selectable_fields=(".spec.tier",),
     also_serves=(FleetV1Beta1,),

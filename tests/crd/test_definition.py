@@ -7,7 +7,7 @@ import pydantic
 import pytest
 from msgspec import Meta
 
-from konverge.crd import Metadata, custom_resource, declared_resource, definition_of, list_map
+from konverge.crd import Metadata, custom_resource, find_definition, list_map, unstructured_resource
 from konverge.errors import BuildError
 from konverge.kube import GroupVersionKind, ObjectKey
 from tests.crd.webapps import Policy, Port, Queue, WebApp, WebAppSpec
@@ -16,33 +16,33 @@ from tests.crd.webapps import Policy, Port, Queue, WebApp, WebAppSpec
 def mistakes_of(declare: Any) -> tuple[str, ...]:
     with pytest.raises(BuildError) as failure:
         declare()
-    return failure.value.mistakes
+    return failure.value.errors
 
 
 def test_kind_and_plural_come_from_the_class() -> None:
-    definition = definition_of(WebApp)
+    definition = find_definition(WebApp)
 
     assert definition.gvk == GroupVersionKind("crd.konverge.test", "v1alpha1", "WebApp")
     assert definition.name == "webapps.crd.konverge.test"
-    assert definition.mapping.path(ObjectKey("default", "web")) == (
+    assert definition.mapping.build_path(ObjectKey("default", "web")) == (
         "/apis/crd.konverge.test/v1alpha1/namespaces/default/webapps/web"
     )
 
 
 def test_a_kind_of_its_own_gets_its_own_plural() -> None:
-    assert definition_of(Policy).gvk.kind == "AccessPolicy"
-    assert definition_of(Policy).plural == "accesspolicies"
+    assert find_definition(Policy).gvk.kind == "AccessPolicy"
+    assert find_definition(Policy).plural == "accesspolicies"
 
 
 def test_cluster_scope_has_no_namespace_in_its_path() -> None:
-    assert definition_of(Queue).mapping.path(ObjectKey("", "q")) == "/apis/crd.konverge.test/v1/queues/q"
+    assert find_definition(Queue).mapping.build_path(ObjectKey("", "q")) == "/apis/crd.konverge.test/v1/queues/q"
 
 
 def test_a_class_without_declaration_is_refused() -> None:
     class Derived(WebApp):
         pass
 
-    assert mistakes_of(lambda: definition_of(Derived)) == ("the class has no @custom_resource(...)",)
+    assert mistakes_of(lambda: find_definition(Derived)) == ("the class has no @custom_resource(...)",)
 
 
 def test_every_mistake_of_the_names_is_reported_at_once() -> None:
@@ -185,6 +185,6 @@ def test_a_default_of_a_pydantic_model_keeps_the_constraints_of_its_field() -> N
 def test_a_default_of_a_plain_schema_keeps_its_constraints() -> None:
     schema = {"type": "object", "properties": {"size": {"type": "integer", "minimum": 1, "default": 0}}}
 
-    assert mistakes_of(lambda: declared_resource(GroupVersionKind("a.b", "v1", "Thing"), {"spec": schema})) == (
+    assert mistakes_of(lambda: unstructured_resource(GroupVersionKind("a.b", "v1", "Thing"), {"spec": schema})) == (
         "spec.size: its default: expected at least 1, found 0",
     )

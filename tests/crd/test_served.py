@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from konverge.crd import Metadata, crd_manifest, decode, definition_of, encode
+from konverge.crd import Metadata, crd_manifest, decode, encode, find_definition
 from konverge.errors import InvalidError, NotFoundError
 from konverge.kube import Object, ObjectKey
 from konverge.testing import Cluster
@@ -19,7 +19,7 @@ async def serve(cluster: Cluster, cls: type) -> None:
 
 
 def web_app(cluster: Cluster, **spec: Any) -> Object:
-    gvk = definition_of(WebApp).gvk
+    gvk = find_definition(WebApp).gvk
     return {
         "apiVersion": gvk.api_version,
         "kind": gvk.kind,
@@ -112,7 +112,7 @@ async def test_what_the_server_accepts_decodes(cluster: Cluster, spec: dict[str,
 
 async def test_a_spec_of_defaults_alone_may_be_left_out(cluster: Cluster) -> None:
     await serve(cluster, Queue)
-    definition = definition_of(Queue)
+    definition = find_definition(Queue)
     obj = {"apiVersion": definition.gvk.api_version, "kind": "Queue", "metadata": {"name": cluster.namespace}}
 
     stored = await cluster.client.create(obj)
@@ -123,7 +123,7 @@ async def test_a_spec_of_defaults_alone_may_be_left_out(cluster: Cluster) -> Non
 
 async def test_a_status_holds_conditions_by_type_beside_the_declared_fields(cluster: Cluster) -> None:
     await serve(cluster, Queue)
-    gvk = definition_of(Queue).gvk
+    gvk = find_definition(Queue).gvk
     name = f"{cluster.namespace}-status"
     stored = await cluster.client.create(
         {"apiVersion": gvk.api_version, "kind": "Queue", "metadata": {"name": name}, "spec": {}}
@@ -152,7 +152,7 @@ async def test_a_kind_with_an_irregular_plural_is_served(cluster: Cluster) -> No
     await serve(cluster, Policy)
 
     with pytest.raises(NotFoundError, match="accesspolicies"):
-        await cluster.client.get(definition_of(Policy).gvk, ObjectKey(cluster.namespace, "none"))
+        await cluster.client.get(find_definition(Policy).gvk, ObjectKey(cluster.namespace, "none"))
 
 
 @pytest.mark.parametrize("cluster_kind", [pytest.param("real", marks=pytest.mark.real)])

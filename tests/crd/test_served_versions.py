@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from konverge.crd import Metadata, crd_manifest, decode, definition_of, encode
+from konverge.crd import Metadata, crd_manifest, decode, encode, find_definition
 from konverge.errors import InvalidError
 from konverge.kube import Object, ObjectKey
 from konverge.testing import Cluster
@@ -27,7 +27,7 @@ async def serve(cluster: Cluster, cls: type) -> None:
 async def kubectl(cluster: Cluster, *arguments: str) -> str:
     process = await asyncio.create_subprocess_exec(
         str(find_binaries() / "kubectl"),
-        f"--kubeconfig={await cluster.kubeconfig()}",
+        f"--kubeconfig={await cluster.write_kubeconfig()}",
         f"--namespace={cluster.namespace}",
         *arguments,
         stdout=asyncio.subprocess.PIPE,
@@ -39,7 +39,7 @@ async def kubectl(cluster: Cluster, *arguments: str) -> str:
 
 
 def fleet(cluster: Cluster, name: str = "home", **spec: Any) -> Object:
-    gvk = definition_of(Fleet).gvk
+    gvk = find_definition(Fleet).gvk
     return {
         "apiVersion": gvk.api_version,
         "kind": gvk.kind,
@@ -52,7 +52,7 @@ async def test_every_version_is_served_and_the_server_changes_the_api_version(cl
     await serve(cluster, Fleet)
     await cluster.client.create(fleet(cluster, tier="paid"))
 
-    old = await cluster.client.get(definition_of(FleetV1Beta1).gvk, ObjectKey(cluster.namespace, "home"))
+    old = await cluster.client.get(find_definition(FleetV1Beta1).gvk, ObjectKey(cluster.namespace, "home"))
 
     assert decode(FleetV1Beta1, old).spec.region == "north"
     assert old["apiVersion"] == "scaling.konverge.test/v1beta1"
@@ -112,7 +112,7 @@ async def test_what_a_model_keeps_beyond_its_fields_the_server_keeps(cluster: Cl
 
 async def test_the_scale_subresource_reads_and_sets_the_declared_fields(cluster: Cluster) -> None:
     await serve(cluster, Fleet)
-    gvk, key = definition_of(Fleet).gvk, ObjectKey(cluster.namespace, "home")
+    gvk, key = find_definition(Fleet).gvk, ObjectKey(cluster.namespace, "home")
     stored = await cluster.client.create(fleet(cluster, replicas=3))
     stored["status"] = {"replicas": 2, "selector": "app=fleet"}
     await cluster.client.update(stored, subresource="status")
@@ -129,7 +129,7 @@ async def test_items_of_a_list_map_have_an_owner_each(cluster: Cluster) -> None:
     for host in ("a", "b"):
         await cluster.client.apply(fleet(cluster, routes=[{"host": host}]), field_manager=f"manager-{host}")
 
-    stored = await cluster.client.get(definition_of(Fleet).gvk, ObjectKey(cluster.namespace, "home"))
+    stored = await cluster.client.get(find_definition(Fleet).gvk, ObjectKey(cluster.namespace, "home"))
 
     assert decode(Fleet, stored).spec.routes == [Route("a"), Route("b")]
 
@@ -140,7 +140,7 @@ async def test_an_atomic_list_is_replaced_as_a_whole(cluster: Cluster) -> None:
         wanted = fleet(cluster, arguments=[argument], labels={argument: "1"})
         await cluster.client.apply(wanted, field_manager=f"manager-{argument}")
 
-    stored = await cluster.client.get(definition_of(Fleet).gvk, ObjectKey(cluster.namespace, "home"))
+    stored = await cluster.client.get(find_definition(Fleet).gvk, ObjectKey(cluster.namespace, "home"))
 
     assert stored["spec"]["arguments"] == ["b"]
     assert stored["spec"]["labels"] == {"b": "1"}
@@ -194,7 +194,7 @@ async def test_a_selectable_field_selects(cluster: Cluster) -> None:
     await cluster.client.create(fleet(cluster, name="paid", tier="paid"))
 
     found = await cluster.client.list(
-        definition_of(Fleet).gvk, namespace=cluster.namespace, field_selector="spec.tier=paid"
+        find_definition(Fleet).gvk, namespace=cluster.namespace, field_selector="spec.tier=paid"
     )
 
     assert [obj["metadata"]["name"] for obj in found.items] == ["paid"]

@@ -12,14 +12,14 @@ from typing import Annotated, Any
 import pytest
 
 from konverge.crd import (
+    CelRule,
     Metadata,
-    Rule,
     Scale,
     crd_manifest,
     custom_resource,
     decode,
-    definition_of,
     encode,
+    find_definition,
     immutable,
     list_map,
     rules,
@@ -31,7 +31,7 @@ from tests.crd.scaling import Fleet, FleetV1Beta1
 def mistakes_of(declare: Any) -> tuple[str, ...]:
     with pytest.raises(BuildError) as failure:
         declare()
-    return failure.value.mistakes
+    return failure.value.errors
 
 
 def test_the_definition_lists_every_version_and_stores_one() -> None:
@@ -63,7 +63,7 @@ def test_each_version_decodes_and_encodes_as_itself() -> None:
     old = decode(FleetV1Beta1, {"metadata": {"name": "f"}, "spec": {"region": "north"}})
 
     assert encode(old)["apiVersion"] == "scaling.konverge.test/v1beta1"
-    assert definition_of(Fleet).versions == (definition_of(Fleet), definition_of(FleetV1Beta1))
+    assert find_definition(Fleet).versions == (find_definition(Fleet), find_definition(FleetV1Beta1))
 
 
 def test_scale_and_selectable_fields_stand_on_the_version() -> None:
@@ -78,7 +78,7 @@ def test_scale_and_selectable_fields_stand_on_the_version() -> None:
         },
     }
     assert version["selectableFields"] == [{"jsonPath": ".spec.tier"}]
-    assert definition_of(Fleet).mapping.subresources == {"status", "scale"}
+    assert find_definition(Fleet).mapping.subresources == {"status", "scale"}
 
 
 def test_rules_stand_on_field_class_and_object() -> None:
@@ -117,7 +117,7 @@ def test_annotations_of_topology_take_the_word_for_their_type() -> None:
 def test_several_annotations_of_rules_add_up() -> None:
     @dataclass
     class Spec:
-        size: Annotated[int, immutable(), rules(Rule("self > 0", "is too small"))] = 1
+        size: Annotated[int, immutable(), rules(CelRule("self > 0", "is too small"))] = 1
 
     @custom_resource(group="a.b", version="v1")
     @dataclass
@@ -125,7 +125,7 @@ def test_several_annotations_of_rules_add_up() -> None:
         metadata: Metadata
         spec: Spec = field(default_factory=Spec)
 
-    schema = definition_of(Thing).schema["properties"]["spec"]["properties"]["size"]
+    schema = find_definition(Thing).schema["properties"]["spec"]["properties"]["size"]
     assert [rule["rule"] for rule in schema["x-kubernetes-validations"]] == ["self == oldSelf", "self > 0"]
 
 
@@ -139,7 +139,7 @@ class Item:
 class BadSpec:
     replicas: str = "1"
     items: Annotated[list[Item], list_map("name", "title", "parts")] = field(default_factory=list)
-    multiline: Annotated[int, rules(Rule("self >\n0"))] = 1
+    multiline: Annotated[int, rules(CelRule("self >\n0"))] = 1
 
 
 def test_every_mistake_of_the_paths_rules_and_keys_is_reported_at_once() -> None:
@@ -151,7 +151,7 @@ def test_every_mistake_of_the_paths_rules_and_keys_is_reported_at_once() -> None
     declare = custom_resource(
         group="a.b",
         version="v1",
-        rules=(Rule(" "),),
+        rules=(CelRule(" "),),
         scale=Scale(label_selector="status.selector"),
         selectable_fields=(".spec.items", ".spec.tier"),
     )
@@ -259,16 +259,16 @@ def test_a_typo_in_a_rule_is_found_where_the_rule_stands() -> None:
     @dataclass
     class Misspelt:
         metadata: Metadata
-        spec: Annotated[Item, rules(Rule("self.title != ''"))] = field(default_factory=Item)
-        status: Annotated[Status, rules(Rule("size(self.conditions) < 9"), Rule("self.raedy == 0"))] | None = None
+        spec: Annotated[Item, rules(CelRule("self.title != ''"))] = field(default_factory=Item)
+        status: Annotated[Status, rules(CelRule("size(self.conditions) < 9"), CelRule("self.raedy == 0"))] | None = None
 
     declare = custom_resource(
         group="a.b",
         version="v1",
         rules=(
-            Rule("self.metadata.name == self.spec.name"),
-            Rule("self.metadata.labels == {}"),
-            Rule("self.spce == 1"),
+            CelRule("self.metadata.name == self.spec.name"),
+            CelRule("self.metadata.labels == {}"),
+            CelRule("self.spce == 1"),
         ),
     )
 

@@ -11,7 +11,7 @@ import attrs
 import msgspec
 from msgspec import Meta
 
-from konverge.crd import Metadata, Rule, custom_resource, list_map, rules
+from konverge.crd import CelRule, Metadata, custom_resource, list_map, rules
 
 
 class Tier(StrEnum):
@@ -57,7 +57,7 @@ class WebApp:
     """A web application."""
 
     metadata: Metadata
-    spec: Annotated[WebAppSpec, rules(Rule("self.replicas < 40 || self.tier == 'paid'", "40 replicas are paid for"))]
+    spec: Annotated[WebAppSpec, rules(CelRule("self.replicas < 40 || self.tier == 'paid'", "40 replicas are paid for"))]
 
 
 @attrs.define

@@ -6,35 +6,35 @@ import re
 import shlex
 from pathlib import Path
 
-from konverge.cli.operator_file import load_operator, parse_reference
+from konverge.cli.operator_file import load_operator, parse_operator_reference
 from konverge.operator import Operator
 
 REPOSITORY = Path(__file__).parents[2]
 
 
-def text_of(page: str) -> str:
+def read_page(page: str) -> str:
     """What a page says."""
     return (REPOSITORY / page).read_text()
 
 
-def blocks(page: str, language: str) -> list[str]:
+def find_code_blocks(page: str, language: str) -> list[str]:
     """The code blocks of that language on a page, in order."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", text_of(page), re.DOTALL | re.MULTILINE)
+    return re.findall(rf"^```{language}\n(.*?)^```$", read_page(page), re.DOTALL | re.MULTILINE)
 
 
-def saved(page: str, folder: Path, name: str = "shown.py") -> Path:
+def save_page_code(page: str, folder: Path, name: str = "shown.py") -> Path:
     """The Python of a page in one file, as its reader would save it."""
     file = folder / name
-    file.write_text("\n\n".join(blocks(page, "python")))
+    file.write_text("\n\n".join(find_code_blocks(page, "python")))
     return file
 
 
-def operator_of(page: str, folder: Path) -> Operator:
+def load_page_operator(page: str, folder: Path) -> Operator:
     """The operator that a page shows."""
-    return load_operator(parse_reference(str(saved(page, folder))))
+    return load_operator(parse_operator_reference(str(save_page_code(page, folder))))
 
 
-def commands(page: str) -> list[list[str]]:
+def find_commands(page: str) -> list[list[str]]:
     """The commands of a page's consoles, word by word."""
-    consoles = "".join(blocks(page, "console")).replace("\\\n", "")
+    consoles = "".join(find_code_blocks(page, "console")).replace("\\\n", "")
     return [shlex.split(line[2:], comments=True) for line in consoles.splitlines() if line.startswith("$ ")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.docs.pages import REPOSITORY, text_of
+from tests.docs.pages import REPOSITORY, read_page
 
 PAGE = "docs/box-parity.md"
 REASONS = ("Differs: ", "Not, because ", "Gap: ")
@@ -18,19 +18,19 @@ PARTS = ["Where that system has two answers", "Known mistakes of that system", "
 
 ROWS = [
     [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:4]]
-    for line in text_of(PAGE).splitlines()
+    for line in read_page(PAGE).splitlines()
     if line.startswith("| ") and line != "| rule | here | shown by |"
 ]
 
 
 def test_every_section_is_there_in_order() -> None:
-    titles = re.findall(r"^##+ (.*)$", text_of(PAGE), re.MULTILINE)
+    titles = re.findall(r"^##+ (.*)$", read_page(PAGE), re.MULTILINE)
 
     assert titles == ["The steps", *STEPS, *PARTS]
 
 
 def test_each_of_the_questions_with_two_answers_has_one() -> None:
-    (part,) = re.findall(rf"^## {PARTS[0]}\n(.*?)(?=^## )", text_of(PAGE), re.DOTALL | re.MULTILINE)
+    (part,) = re.findall(rf"^## {PARTS[0]}\n(.*?)(?=^## )", read_page(PAGE), re.DOTALL | re.MULTILINE)
 
     assert re.findall(r"^\| (\d+)\. ", part, re.MULTILINE) == [str(number) for number in range(1, 18)]
 
@@ -41,7 +41,7 @@ def test_every_rule_has_a_test_or_the_reason_why_it_is_not_kept() -> None:
 
 def test_the_rules_are_counted() -> None:
     told = re.search(
-        r"Of (\d+) rows, (\d+) are kept, (\d+) differ, (\d+) have no counterpart, (\d+) are gaps", text_of(PAGE)
+        r"Of (\d+) rows, (\d+) are kept, (\d+) differ, (\d+) have no counterpart, (\d+) are gaps", read_page(PAGE)
     )
     excepted = [sum(here.startswith(reason) for _, here, _ in ROWS) for reason in REASONS]
 

@@ -7,14 +7,14 @@ import re
 import pytest
 
 from konverge.box.file import load_box
-from konverge.box.providers import ProviderPool, Providers
+from konverge.box.providers import ProviderPool, ProvidersStep
 from konverge.box.providers.aws import Aws
-from konverge.box.providers.dispatch import _PENDING_AGAIN
-from konverge.box.providers.items import MOST_ITEMS
-from konverge.box.providers.pool import ProviderLimits
+from konverge.box.providers.dispatcher import _PENDING_AGAIN
+from konverge.box.providers.items import MAX_ITEMS
 from konverge.box.providers.postgres import Postgres
-from konverge.testing.providers import PROVIDER_CASES
-from tests.docs.pages import blocks, saved, text_of
+from konverge.box.providers.provider_pool import ProviderLimits
+from konverge.testing.provider_conformance import PROVIDER_CASES
+from tests.docs.pages import find_code_blocks, read_page, save_page_code
 
 PAGE = "docs/box-providers.md"
 
@@ -64,20 +64,20 @@ async def wiki_server():
 
 
 def test_the_box_of_the_page_compiles_with_the_providers_of_konverge() -> None:
-    box = load_box(blocks(PAGE, "yaml")[0], file=PAGE)
+    box = load_box(find_code_blocks(PAGE, "yaml")[0], file=PAGE)
 
-    Providers(box.spec.crds["shop"].providers, box.spec.providers, "spec.crds.shop.providers", ProviderPool())
+    ProvidersStep(box.spec.crds["shop"].providers, box.spec.providers, "spec.crds.shop.providers", ProviderPool())
 
 
 def test_the_template_keeps_the_rules_of_providers_in_the_test_that_the_page_shows(pytester: pytest.Pytester) -> None:
-    shown = saved(PAGE, pytester.path, "test_wiki.py")
+    shown = save_page_code(PAGE, pytester.path, "test_wiki.py")
     shown.write_text(shown.read_text() + WIKI_SERVER)
 
     pytester.runpytest_inprocess("-p", "no:cacheprovider").assert_outcomes(passed=len(PROVIDER_CASES))
 
 
 def test_the_fields_and_kinds_of_the_page_are_those_of_the_providers() -> None:
-    rows = re.findall(r"^\| `([A-Z]\w+)` \| (`.*?) \| ", text_of(PAGE), re.MULTILINE)
+    rows = re.findall(r"^\| `([A-Z]\w+)` \| (`.*?) \| ", read_page(PAGE), re.MULTILINE)
     told = {kind: re.findall(r"`(\w+)`", fields) for kind, fields in rows}
 
     kinds = {**Postgres.kinds, **Aws.kinds}
@@ -87,11 +87,11 @@ def test_the_fields_and_kinds_of_the_page_are_those_of_the_providers() -> None:
 
 
 def test_the_limits_of_the_page_are_those_of_the_code() -> None:
-    page, limits = " ".join(text_of(PAGE).split()), ProviderLimits()
+    page, limits = " ".join(read_page(PAGE).split()), ProviderLimits()
 
     assert f"A call takes at most {limits.item_seconds:g} s" in page
     assert f"of a provider {limits.provider_seconds:g} s" in page
-    assert f"at most {MOST_ITEMS} items" in page
+    assert f"at most {MAX_ITEMS} items" in page
     assert f"after {_PENDING_AGAIN.total_seconds():g} s" in page
     assert limits.workers == 4
     assert "Four calls of a provider" in page

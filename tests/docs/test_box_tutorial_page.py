@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 import yaml
 
-from konverge.box.running.checking import find_mistakes
-from konverge.box.simulation import SimulatedCluster, find_simulation_mistakes, load_simulation, simulate
-from konverge.cli.program import run
+from konverge.box.runtime.box_validation import find_box_errors
+from konverge.box.simulation import SimulatedCluster, find_simulation_errors, load_simulation, simulate
+from konverge.cli.main import run_command
 from konverge.clock import SeededEntropy
 from konverge.testing import Cluster
-from tests.docs.pages import REPOSITORY, blocks
+from tests.docs.pages import REPOSITORY, find_code_blocks
 
 PAGE = "docs/box-tutorial.md"
 STEPS = 5
 
 
-def written(folder: Path, step: int) -> Path:
+def write_page_files(folder: Path, step: int) -> Path:
     """The files as the reader has them after that step."""
-    box_text, website, simulation_text, *rest = blocks(PAGE, "yaml")
+    box_text, website, simulation_text, *rest = find_code_blocks(PAGE, "yaml")
     box, simulation = yaml.safe_load(box_text), yaml.safe_load(simulation_text)
     assert len(rest) == 2 * (STEPS - 1)
     for more, steps in zip(rest[: 2 * (step - 1) : 2], rest[1 : 2 * (step - 1) : 2], strict=True):
@@ -44,32 +44,32 @@ def merge(into: dict[str, Any], more: dict[str, Any]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("step", range(1, STEPS + 1))
 def test_each_step_does_what_the_page_says(step: int, tmp_path: Path) -> None:
-    written(tmp_path, step)
+    write_page_files(tmp_path, step)
 
-    assert run(["box", "simulate", str(tmp_path)]) == 0
+    assert run_command(["box", "simulate", str(tmp_path)]) == 0
 
 
 def test_the_report_is_that_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(tmp_path, 1)
-    shown = blocks(PAGE, "console")[0].splitlines()[2:]
+    write_page_files(tmp_path, 1)
+    shown = find_code_blocks(PAGE, "console")[0].splitlines()[2:]
 
-    run(["box", "simulate", str(tmp_path)])
+    run_command(["box", "simulate", str(tmp_path)])
 
     assert capsys.readouterr().out.splitlines()[1:] == shown
 
 
 def test_the_box_can_be_linted_and_rendered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(tmp_path, STEPS)
+    write_page_files(tmp_path, STEPS)
     box, website = str(tmp_path / "box.yaml"), str(tmp_path / "website.yaml")
 
-    assert run(["box", "lint", box]) == 0
-    assert run(["box", "render", box, "--object", website]) == 0
+    assert run_command(["box", "lint", box]) == 0
+    assert run_command(["box", "render", box, "--object", website]) == 0
     assert "apps/v1/Deployment/default/hello" in capsys.readouterr().out
 
 
 @pytest.mark.anyio
 async def test_the_whole_does_the_same_on_both_clusters(cluster: Cluster, tmp_path: Path) -> None:
-    loaded = load_simulation(written(tmp_path, STEPS), namespace=cluster.namespace)
+    loaded = load_simulation(write_page_files(tmp_path, STEPS), namespace=cluster.namespace)
     where = SimulatedCluster(
         client=cluster.client,
         transport=cluster.new_transport(),
@@ -87,15 +87,15 @@ async def test_the_whole_does_the_same_on_both_clusters(cluster: Cluster, tmp_pa
 def test_the_simulation_of_the_other_page_loads(tmp_path: Path) -> None:
     for file in (REPOSITORY / "examples" / "boxes" / "config-from-http").glob("*.yaml"):
         (tmp_path / file.name).write_text(file.read_text())
-    (tmp_path / "simulate.yaml").write_text(blocks("docs/box-simulations.md", "yaml")[0])
+    (tmp_path / "simulate.yaml").write_text(find_code_blocks("docs/box-simulations.md", "yaml")[0])
 
-    assert find_simulation_mistakes(tmp_path / "simulate.yaml") == ()
-    assert run(["box", "simulate", str(tmp_path)]) == 0
+    assert find_simulation_errors(tmp_path / "simulate.yaml") == ()
+    assert run_command(["box", "simulate", str(tmp_path)]) == 0
 
 
 def test_the_box_of_the_readme_is_one_and_comes_to_rest(tmp_path: Path) -> None:
-    (shown,) = [block for block in blocks("README.md", "yaml") if "OperatorBox" in block]
+    (shown,) = [block for block in find_code_blocks("README.md", "yaml") if "OperatorBox" in block]
     (tmp_path / "sites.yaml").write_text(shown)
 
-    assert find_mistakes(shown) == ()
-    assert run(["box", "simulate", str(tmp_path / "sites.yaml")]) == 0
+    assert find_box_errors(shown) == ()
+    assert run_command(["box", "simulate", str(tmp_path / "sites.yaml")]) == 0

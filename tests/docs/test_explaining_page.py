@@ -9,14 +9,14 @@ from pathlib import Path
 import click
 import pytest
 
-from konverge.cli.diff_text import change_lines
-from konverge.cli.program import konverge as program
+from konverge.cli.diff_text import format_change
+from konverge.cli.main import konverge as program
 from konverge.component import ComponentBuilder
-from konverge.component.rehearsal import Change
+from konverge.component.dry_run import ObjectChange
 from konverge.kube import Object
 from konverge.primitives import ConfigMap
 from konverge.testing import Cluster
-from tests.docs.pages import commands, saved, text_of
+from tests.docs.pages import find_commands, read_page, save_page_code
 
 PAGE = "docs/explaining.md"
 
@@ -28,19 +28,19 @@ async def test_the_snippet_tells_the_fields_that_would_change(cluster: Cluster, 
     wanted: Object = {"metadata": {"name": "shown", "namespace": cluster.namespace}, "data": {"colour": "blue"}}
     component = ComponentBuilder("shown", condition_type="ShownReady").with_resource(ConfigMap(wanted)).build()
 
-    changed_fields = runpy.run_path(str(saved(PAGE, tmp_path)))["changed_fields"]
+    changed_fields = runpy.run_path(str(save_page_code(PAGE, tmp_path)))["changed_fields"]
 
     assert await changed_fields(component, cluster.client, owner) == [".metadata.ownerReferences", ".data.colour"]
 
 
 def test_its_commands_and_those_of_its_table_exist() -> None:
-    named = [word for _, word, *_ in commands(PAGE)] + re.findall(r"`konverge (\w+)", text_of(PAGE))
+    named = [word for _, word, *_ in find_commands(PAGE)] + re.findall(r"`konverge (\w+)", read_page(PAGE))
 
     assert {"preview", "diff", "explain"} <= set(named) <= set(program.list_commands(None))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("action", ["create", "update", "delete", "release"])
 def test_its_signs_are_those_of_the_command(action: str) -> None:
-    line = click.unstyle(next(change_lines(Change(action, "v1/ConfigMap/wing/east"))))  # type: ignore[arg-type]
+    line = click.unstyle(next(format_change(ObjectChange(action, "v1/ConfigMap/wing/east"))))  # type: ignore[arg-type]
 
-    assert f"`{line[0]}` {'is ' if action == 'create' else ''}{action}d" in " ".join(text_of(PAGE).split())
+    assert f"`{line[0]}` {'is ' if action == 'create' else ''}{action}d" in " ".join(read_page(PAGE).split())

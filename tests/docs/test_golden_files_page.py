@@ -7,8 +7,8 @@ import runpy
 import pytest
 
 from konverge.testing import load_matrix
-from konverge.testing.golden.run import GoldenRun, RunningTest
-from tests.docs.pages import blocks, text_of
+from konverge.testing.golden.golden_run import GoldenRun, RunningTest
+from tests.docs.pages import find_code_blocks, read_page
 
 PAGE = "docs/golden-files.md"
 
@@ -16,7 +16,7 @@ PAGE = "docs/golden-files.md"
 @pytest.fixture
 def shown(pytester: pytest.Pytester) -> pytest.Pytester:
     """The page's files, as its reader would save them."""
-    web, conftest, test_web, test_matrix = blocks(PAGE, "python")
+    web, conftest, test_web, test_matrix = find_code_blocks(PAGE, "python")
     pytester.makepyfile(web=web, conftest=conftest, test_web=test_web, test_matrix=test_matrix)
     return pytester
 
@@ -28,10 +28,10 @@ def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
 def test_update_writes_the_files_that_the_page_shows(shown: pytest.Pytester) -> None:
     run(shown, "--update-golden").assert_outcomes(passed=11)
 
-    (matrix,) = [block for block in blocks(PAGE, "text") if "manifest" in block]
+    (matrix,) = [block for block in find_code_blocks(PAGE, "text") if "manifest" in block]
     written = sorted(str(path.relative_to(shown.path)) for path in shown.path.rglob("*.yaml"))
     assert written == [*matrix.split(), "golden/test_web/test_defaults.yaml"]
-    assert (shown.path / "golden/test_web/test_defaults.yaml").read_text() == blocks(PAGE, "yaml")[0]
+    assert (shown.path / "golden/test_web/test_defaults.yaml").read_text() == find_code_blocks(PAGE, "yaml")[0]
     run(shown, "--stale-golden").assert_outcomes(passed=11)
 
 
@@ -42,7 +42,7 @@ def test_a_version_that_leaves_its_regime_is_explained_as_the_page_shows(shown: 
 
     result = run(shown, "-k", "small-8.4.1")
 
-    after = text_of(PAGE).partition("`<8.4.1`:\n\n  ```text\n")[2]
+    after = read_page(PAGE).partition("`<8.4.1`:\n\n  ```text\n")[2]
     message = [line.strip() for line in after.partition("  ```")[0].splitlines()]
     assert len(message) == 2
     result.stdout.fnmatch_lines([f"E*{line}" for line in message])
@@ -51,11 +51,11 @@ def test_a_version_that_leaves_its_regime_is_explained_as_the_page_shows(shown: 
 def test_the_file_that_the_page_shows_is_its_matrix(shown: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     run(shown, "--update-golden")
     web = runpy.run_path(str(shown.path / "web.py"))
-    (shown.path / "matrix.yaml").write_text(blocks(PAGE, "yaml")[1])
+    (shown.path / "matrix.yaml").write_text(find_code_blocks(PAGE, "yaml")[1])
 
     matrix = load_matrix(shown.path / "matrix.yaml", lambda version, spec: web["web"](version, web["Spec"](**spec)))
 
     matrix.assert_complete()
-    with GoldenRun().running(RunningTest(shown.path / "test_matrix.py", "test")):
+    with GoldenRun().run_test(RunningTest(shown.path / "test_matrix.py", "test")):
         for case in matrix.cases():
             case.check()

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from konverge import Metadata
-from konverge.crd import definition_of
+from konverge.crd import find_definition
 from konverge.errors import NotFoundError, TerminalError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.testing import Cluster
-from tests.docs.pages import operator_of, saved
+from tests.docs.pages import load_page_operator, save_page_code
 
 PAGE = "docs/guidelines.md"
 CLUSTER_ROLE = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")
@@ -22,7 +22,7 @@ CLUSTER_ROLE = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole"
 @pytest.fixture
 def shown(tmp_path: Path) -> dict[str, Any]:
     """The variables of the page's file."""
-    return runpy.run_path(str(saved(PAGE, tmp_path)))
+    return runpy.run_path(str(save_page_code(PAGE, tmp_path)))
 
 
 def pages(shown: dict[str, Any], **spec: Any) -> Any:
@@ -60,8 +60,8 @@ def test_the_annotation_changes_with_the_settings_and_only_then(shown: dict[str,
 
 @pytest.mark.anyio
 async def test_the_shop_becomes_ready_and_takes_its_cluster_role_with_it(cluster: Cluster, tmp_path: Path) -> None:
-    operator = operator_of(PAGE, tmp_path)
-    shop = definition_of(operator.custom_resources[0]).gvk
+    operator = load_page_operator(PAGE, tmp_path)
+    shop = find_definition(operator.custom_resources[0]).gvk
     key, role = ObjectKey(cluster.namespace, "home"), ObjectKey("", f"{cluster.namespace}-home-shop")
     metadata = {"name": key.name, "namespace": key.namespace}
 
@@ -72,12 +72,12 @@ async def test_the_shop_becomes_ready_and_takes_its_cluster_role_with_it(cluster
             return True
         return False
 
-    async with cluster.running(operator):
+    async with cluster.run_operator(operator):
         await cluster.client.create(
             {"apiVersion": shop.api_version, "kind": shop.kind, "metadata": metadata, "spec": {}}
         )
-        await cluster.until_condition(shop, "home", type="AccessReady")
-        await cluster.until_condition(shop, "home", reason="Healthy")
+        await cluster.wait_for_condition(shop, "home", type="AccessReady")
+        await cluster.wait_for_condition(shop, "home", reason="Healthy")
         service = await cluster.client.get(
             GroupVersionKind("", "v1", "Service"), ObjectKey(key.namespace, "home-store")
         )

@@ -12,11 +12,11 @@ import pytest
 import konverge
 import konverge.mutation
 import konverge.primitives
-from konverge.crd import definition_of
+from konverge.crd import find_definition
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.testing import Cluster
-from tests.docs.names import is_known, known_names
-from tests.docs.pages import operator_of, text_of
+from tests.docs.known_names import is_known, list_known_names
+from tests.docs.pages import load_page_operator, read_page
 
 GO, KOPF = "docs/from-the-go-framework.md", "docs/from-kopf.md"
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
@@ -114,9 +114,9 @@ GO_MUTATORS = {
 }
 
 
-def told_here(page: str, headings: str) -> list[str]:
+def find_told_names(page: str, headings: str) -> list[str]:
     """The code in the last column of a page's tables with these headings."""
-    tables = re.findall(rf"^\| {headings} \|\n\|[-|]+\|\n((?:\|.*\n)+)", text_of(page), re.MULTILINE)
+    tables = re.findall(rf"^\| {headings} \|\n\|[-|]+\|\n((?:\|.*\n)+)", read_page(page), re.MULTILINE)
     lines = [line for table in tables for line in table.splitlines()]
     return [code for line in lines for code in re.findall(r"`([^`]+)`", line.rpartition(" | ")[2])]
 
@@ -130,8 +130,8 @@ FOREIGN = {
 
 @pytest.mark.slow
 def test_every_name_of_konverge_that_the_page_for_go_has_exists() -> None:
-    names = known_names()
-    told = told_here(GO, r"in Go \| here")
+    names = list_known_names()
+    told = find_told_names(GO, r"in Go \| here")
 
     assert len(told) > 150
     assert {code for code in told if not is_known(code, names)} == FOREIGN
@@ -139,15 +139,15 @@ def test_every_name_of_konverge_that_the_page_for_go_has_exists() -> None:
 
 @pytest.mark.slow
 def test_every_name_of_konverge_that_the_page_for_kopf_has_exists() -> None:
-    names = known_names()
-    told = told_here(KOPF, r"kopf \| here")
+    names = list_known_names()
+    told = find_told_names(KOPF, r"kopf \| here")
 
     assert len(told) > 30
     assert {code for code in told if not is_known(code, names)} == set()
 
 
 def test_every_name_of_kopf_on_its_page_exists() -> None:
-    told = set(re.findall(r"kopf((?:\.\w+)+)", "\n".join(re.findall(r"^\| (.*?) \| ", text_of(KOPF), re.MULTILINE))))
+    told = set(re.findall(r"kopf((?:\.\w+)+)", "\n".join(re.findall(r"^\| (.*?) \| ", read_page(KOPF), re.MULTILINE))))
 
     assert len(told) > 20
     assert [name for name in sorted(told) if not is_of_kopf(name)] == []
@@ -164,8 +164,8 @@ def is_of_kopf(name: str) -> bool:
 async def test_the_function_of_the_page_for_kopf_follows_its_source_and_repairs_its_copy(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    operator = operator_of(KOPF, tmp_path)
-    copy, client = definition_of(operator.custom_resources[0]).gvk, cluster.client
+    operator = load_page_operator(KOPF, tmp_path)
+    copy, client = find_definition(operator.custom_resources[0]).gvk, cluster.client
     target, source = ObjectKey(cluster.namespace, "home"), ObjectKey(cluster.namespace, "origin")
 
     def named(key: ObjectKey, gvk: GroupVersionKind, **fields: object) -> Object:
@@ -175,16 +175,16 @@ async def test_the_function_of_the_page_for_kopf_follows_its_source_and_repairs_
     async def holds(text: str) -> bool:
         return bool((await client.get(CONFIG_MAP, target))["data"] == {"text": text})
 
-    async with cluster.running(operator):
+    async with cluster.run_operator(operator):
         await client.create(named(target, copy, spec={"source": "origin"}))
-        await cluster.until_condition(copy, "home", status="False", reason="NoSource")
+        await cluster.wait_for_condition(copy, "home", status="False", reason="NoSource")
         await client.create(named(source, CONFIG_MAP, data={"text": "one"}))
         await cluster.eventually(lambda: holds("one"), describe="the copy is there")
         await client.apply(named(source, CONFIG_MAP, data={"text": "two"}), field_manager="docs")
         await cluster.eventually(lambda: holds("two"), describe="the copy follows")
         await client.patch(CONFIG_MAP, target, {"data": {"text": "by hand"}}, patch_type="merge")
         await cluster.eventually(lambda: holds("two"), describe="the copy is repaired")
-        await cluster.until_condition(copy, "home", reason="Healthy")
+        await cluster.wait_for_condition(copy, "home", reason="Healthy")
 
 
 @pytest.mark.parametrize("editor", GO_EDITORS)

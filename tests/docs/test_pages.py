@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-from konverge.cli.operator_file import load_operator, parse_reference
-from konverge.crd import crd_manifest, decode, definition_of
+from konverge.cli.operator_file import load_operator, parse_operator_reference
+from konverge.crd import crd_manifest, decode, find_definition
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.operator import Operator, RunOptions
 from konverge.testing import Cluster
-from tests.docs.pages import REPOSITORY, blocks, operator_of
+from tests.docs.pages import REPOSITORY, find_code_blocks, load_page_operator
 
 SOURCE = REPOSITORY / "src" / "konverge"
 PAGES = [*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md"), *REPOSITORY.glob("examples/**/*.md")]
@@ -34,8 +34,8 @@ async def install(cluster: Cluster, operator: Operator) -> None:
 async def test_the_operator_that_a_page_shows_makes_the_object_that_it_shows_ready(
     page: str, cluster: Cluster, tmp_path: Path
 ) -> None:
-    operator = operator_of(page, tmp_path)
-    shown: Object = yaml.safe_load(blocks(page, "yaml")[0])
+    operator = load_page_operator(page, tmp_path)
+    shown: Object = yaml.safe_load(find_code_blocks(page, "yaml")[0])
     shown["metadata"]["namespace"] = cluster.namespace
     gvk, key = GroupVersionKind.of(shown), ObjectKey.of(shown)
 
@@ -114,11 +114,11 @@ operator.manages(WebApp, frontend, traced, certificate, storage)
 @pytest.mark.anyio
 async def test_the_components_that_the_components_page_shows_do_what_it_says(cluster: Cluster, tmp_path: Path) -> None:
     file = tmp_path / "shown.py"
-    file.write_text(COMPONENTS_FRAME.format(blocks="\n\n".join(blocks("docs/components.md", "python"))))
-    operator = load_operator(parse_reference(str(file)))
+    file.write_text(COMPONENTS_FRAME.format(blocks="\n\n".join(find_code_blocks("docs/components.md", "python"))))
+    operator = load_operator(parse_operator_reference(str(file)))
     key = ObjectKey(cluster.namespace, "shop")
     metadata = {"name": key.name, "namespace": key.namespace}
-    gvk = definition_of(operator.custom_resources[0]).gvk
+    gvk = find_definition(operator.custom_resources[0]).gvk
     secret: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
 
     async def says(condition_type: str, message: str) -> None:
@@ -156,8 +156,8 @@ async def test_the_components_that_the_components_page_shows_do_what_it_says(clu
 @pytest.fixture
 def sites(pytester: pytest.Pytester) -> pytest.Pytester:
     """The README's operator with the tests that the testing page shows for it, saved as their reader would."""
-    conftest, tests = blocks("docs/testing.md", "python")
-    pytester.makepyfile(sites=blocks("README.md", "python")[0], conftest=conftest, test_sites=tests)
+    conftest, tests = find_code_blocks("docs/testing.md", "python")
+    pytester.makepyfile(sites=find_code_blocks("README.md", "python")[0], conftest=conftest, test_sites=tests)
     return pytester
 
 
@@ -184,7 +184,7 @@ def test_links_to_files_lead_to_files(page: Path) -> None:
 
 
 def test_the_command_line_page_has_every_command() -> None:
-    from konverge.cli.program import konverge as program
+    from konverge.cli.main import konverge as program
 
     page = (REPOSITORY / "docs" / "command-line.md").read_text()
 

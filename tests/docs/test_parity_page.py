@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.docs.names import is_known, known_names
-from tests.docs.pages import REPOSITORY, text_of
+from tests.docs.known_names import is_known, list_known_names
+from tests.docs.pages import REPOSITORY, read_page
 
 PAGE = "docs/component-parity.md"
 REASONS = ("Differs", "Not, because ", "Gap: ")
@@ -48,16 +48,16 @@ def rows(page: str) -> list[Row]:
 
 
 def section(title: str) -> list[Row]:
-    (found,) = re.findall(rf"^##+ {re.escape(title)}\n(.*?)(?=^##|\Z)", text_of(PAGE), re.DOTALL | re.MULTILINE)
+    (found,) = re.findall(rf"^##+ {re.escape(title)}\n(.*?)(?=^##|\Z)", read_page(PAGE), re.DOTALL | re.MULTILINE)
     return rows(found)
 
 
-ROWS = rows(text_of(PAGE))
+ROWS = rows(read_page(PAGE))
 TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 
 
 def test_every_section_is_there_in_order() -> None:
-    titles = re.findall(r"^##+ (.*)$", text_of(PAGE), re.MULTILINE)
+    titles = re.findall(r"^##+ (.*)$", read_page(PAGE), re.MULTILINE)
 
     parts = ["The component specification", *SPECIFICATION, "The features of the Go framework", *FRAMEWORK, DECISIONS]
     assert titles == parts
@@ -76,7 +76,7 @@ def test_every_rule_has_a_test_or_the_reason_why_it_is_not_kept() -> None:
 
 def test_the_rules_are_counted() -> None:
     told = re.search(
-        r"(\d+) are kept as they stand, (\d+) differ, (\d+) have no counterpart, (\d+) is a gap", text_of(PAGE)
+        r"(\d+) are kept as they stand, (\d+) differ, (\d+) have no counterpart, (\d+) is a gap", read_page(PAGE)
     )
     excepted = [sum(row.where.startswith(reason) for row in ROWS) for reason in REASONS]
 
@@ -93,7 +93,7 @@ def test_every_test_of_the_page_exists() -> None:
 
 
 def test_every_name_of_the_page_exists() -> None:
-    names, source = known_names(), REPOSITORY / "src" / "konverge"
+    names, source = list_known_names(), REPOSITORY / "src" / "konverge"
     told = {code for row in ROWS for code in re.findall(r"`([^`]+)`", row.where)}
     modules = {code for code in told if "/" in code}
 

@@ -18,7 +18,7 @@ import konverge.primitives
 from konverge.kube import Object
 from konverge.mutation import Editor, ListEditor
 from konverge.primitives import IntegrationKind, Operation, Primitive, StaticKind, TaskKind, WorkloadKind
-from tests.docs.pages import REPOSITORY, saved, text_of
+from tests.docs.pages import REPOSITORY, read_page, save_page_code
 
 PAGES = sorted(str(path.relative_to(REPOSITORY)) for path in REPOSITORY.glob("docs/primitives/*.md"))
 OVERVIEW, EDITORS = "docs/primitives.md", "docs/primitives/editors.md"
@@ -51,7 +51,7 @@ class Row(NamedTuple):
 
 def sections(page: str) -> Iterator[tuple[str, str]]:
     """The heading and the text of each section."""
-    for section in re.split(r"^## ", text_of(page), flags=re.MULTILINE)[1:]:
+    for section in re.split(r"^## ", read_page(page), flags=re.MULTILINE)[1:]:
         heading, _, text = section.partition("\n")
         yield heading, text
 
@@ -88,7 +88,7 @@ def live_object(cell: str) -> Object:
     return found
 
 
-def shown(row: Row) -> str:
+def find_shown_code(row: Row) -> str:
     return f"{row.kind}: {row.cells[0]}"
 
 
@@ -101,7 +101,7 @@ def names_in(cell: str) -> set[str]:
 
 
 def test_every_primitive_has_a_section_and_is_in_the_overview() -> None:
-    listed = [kind.strip() for cells in rows(text_of(OVERVIEW), "page", "kinds")[:-1] for kind in cells[1].split(",")]
+    listed = [kind.strip() for cells in rows(read_page(OVERVIEW), "page", "kinds")[:-1] for kind in cells[1].split(",")]
 
     assert sorted(SECTIONS) == sorted(KINDS)
     assert sorted(listed) == sorted(KINDS)
@@ -117,7 +117,7 @@ def test_the_table_of_a_kind_has_its_category_and_whether_suspension_deletes_it(
     assert all(told.values())
 
 
-@pytest.mark.parametrize("row", STATUSES, ids=shown)
+@pytest.mark.parametrize("row", STATUSES, ids=find_shown_code)
 def test_a_live_object_is_what_the_page_says(row: Row) -> None:
     cls: Any = KINDS[row.kind]
     reported, told, graded = row.cells
@@ -130,7 +130,7 @@ def test_a_live_object_is_what_the_page_says(row: Row) -> None:
     assert (f"`{cls.default_grace_status(live).status}`" if grades else "not graded") == graded
 
 
-@pytest.mark.parametrize("row", SUSPENDED, ids=shown)
+@pytest.mark.parametrize("row", SUSPENDED, ids=find_shown_code)
 def test_a_suspended_object_is_what_the_page_says(row: Row) -> None:
     cls: Any = KINDS[row.kind]
     reported, told = row.cells
@@ -158,7 +158,7 @@ def test_the_methods_of_a_kinds_mutator_are_those_of_its_table(kind: str) -> Non
     shared, own = told & SHARED.keys(), {name for name in told if name not in SHARED and name not in EDITOR_CLASSES}
     inherited = set().union(*(methods_of(SHARED[name]) for name in {"Mutator", *shared}))
 
-    mutator = instance_of(kind).new_mutator()
+    mutator = instance_of(kind).create_mutator()
 
     assert own | inherited == methods_of(type(mutator))
     assert told & EDITOR_CLASSES.keys() == {name for name in told if name.endswith("Editor")}
@@ -173,7 +173,7 @@ def instance_of(kind: str) -> Primitive[Any]:
 @pytest.mark.parametrize("name", SHARED)
 def test_a_mutator_that_kinds_share_has_the_methods_of_its_row(name: str) -> None:
     table = {
-        re.findall(r"\w+", cells[0])[0]: names_in(cells[1]) for cells in rows(text_of(EDITORS), "mutator", "methods")
+        re.findall(r"\w+", cells[0])[0]: names_in(cells[1]) for cells in rows(read_page(EDITORS), "mutator", "methods")
     }
 
     told = {method for method in table[name] if method not in SHARED and method not in EDITOR_CLASSES}
@@ -184,7 +184,7 @@ def test_a_mutator_that_kinds_share_has_the_methods_of_its_row(name: str) -> Non
 
 
 def test_the_editors_have_the_methods_of_their_table() -> None:
-    table = rows(text_of(EDITORS), "editor", "methods", "keys")
+    table = rows(read_page(EDITORS), "editor", "methods", "keys")
 
     told = {cells[0].strip("`"): names_in(cells[1]) for cells in table}
 
@@ -192,7 +192,7 @@ def test_the_editors_have_the_methods_of_their_table() -> None:
 
 
 def test_the_selectors_are_those_of_their_table() -> None:
-    table = rows(text_of(EDITORS), "selector", "the containers")
+    table = rows(read_page(EDITORS), "selector", "the containers")
 
     told = {name for cells in table for name in re.findall(r"`(\w+)\(", cells[0])}
 
@@ -200,7 +200,7 @@ def test_the_selectors_are_those_of_their_table() -> None:
 
 
 def test_the_python_of_the_overview_is_a_file_that_runs(tmp_path: Path) -> None:
-    file = saved(OVERVIEW, tmp_path)
+    file = save_page_code(OVERVIEW, tmp_path)
 
     ended = subprocess.run([sys.executable, "-W", "error", str(file)], check=False, capture_output=True, text=True)
 

@@ -9,16 +9,16 @@ import yaml
 
 from konverge.resolution import Parameter, Reason, Setting
 from konverge.resolution.policy import Policy, SourcePrefix
-from konverge.resolution.requests.policies import read_policy
+from konverge.resolution.requests.policy_parsing import parse_policy
+from konverge.resolution.resolver_settings import parse_settings
 from konverge.resolution.resolvers.bundles import INDEX_DIGEST, BundlesResolver
-from konverge.resolution.resolvers.bundles.attached import MAX_SIGNATURES
-from konverge.resolution.resolvers.bundles.images import name_place
-from konverge.resolution.resolvers.bundles.layouts import API_VERSION, KIND, MAX_LAYERS, NAME, TITLE
-from konverge.resolution.settings import parse_settings
-from konverge.resolution.signatures import BUNDLE, SIGNATURE, objects
-from konverge.resolution.signatures.attached import SIGSTORE_BUNDLE, SIMPLE_SIGNING
+from konverge.resolution.resolvers.bundles.attached_signatures import MAX_SIGNATURES
+from konverge.resolution.resolvers.bundles.image_reference import name_source
+from konverge.resolution.resolvers.bundles.layer_selection import API_VERSION, KIND, MAX_LAYERS, NAME, TITLE
+from konverge.resolution.signatures import BUNDLE, SIGNATURE, object_signatures
+from konverge.resolution.signatures.cosign_signatures import SIGSTORE_BUNDLE, SIMPLE_SIGNING
 from konverge.resolution.signatures.keys import PublicKey
-from tests.docs.pages import blocks, text_of
+from tests.docs.pages import find_code_blocks, read_page
 from tests.resolution.signatures.signers import RIGHT
 
 PAGE = "docs/resolution/bundles.md"
@@ -39,36 +39,36 @@ def setting_row(name: str, setting: Setting) -> str:
 
 def first_column(page: str, head: str) -> list[str]:
     """What stands in the first column of the table with that head, in backquotes."""
-    table = text_of(page).partition(f"{head}\n")[2].partition("\n\n")[0]
+    table = read_page(page).partition(f"{head}\n")[2].partition("\n\n")[0]
     return [name for line in table.splitlines()[1:] for name in re.findall(r"`([^`]+)`", line.split("|")[1])]
 
 
 def test_the_page_has_every_parameter_and_setting_as_the_code_has_them() -> None:
     rows = [f"| `{name}` | {each.description} | {default_of(each)} |" for name, each in RESOLVER.parameters.items()]
-    assert "| parameter | what it says | default |\n|---|---|---|\n" + "\n".join(rows) + "\n\n" in text_of(PAGE)
+    assert "| parameter | what it says | default |\n|---|---|---|\n" + "\n".join(rows) + "\n\n" in read_page(PAGE)
     rows = [setting_row(name, each) for name, each in RESOLVER.settings.items()]
     head = "| setting | type | what it does | default |\n|---|---|---|---|\n"
-    assert head + "\n".join(rows) + "\n\n" in text_of(PAGE)
+    assert head + "\n".join(rows) + "\n\n" in read_page(PAGE)
 
 
 def test_the_reference_that_the_page_shows_is_valid_and_comes_from_where_it_says() -> None:
-    settings = parse_settings({}, RESOLVER.settings)[0].chosen()
-    shown = yaml.safe_load(blocks(PAGE, "yaml")[0])
+    settings = parse_settings({}, RESOLVER.settings)[0].select()
+    shown = yaml.safe_load(find_code_blocks(PAGE, "yaml")[0])
     uri = RESOLVER.source_uri(RESOLVER.validate(shown["params"], settings), settings)
-    assert f"the source is\n`{uri}`" in text_of(PAGE)
+    assert f"the source is\n`{uri}`" in read_page(PAGE)
 
 
 def test_the_policy_that_the_page_shows_names_all_that_docker_hub_needs() -> None:
-    spec = yaml.safe_load(blocks(PAGE, "yaml")[1])["spec"]
+    spec = yaml.safe_load(find_code_blocks(PAGE, "yaml")[1])["spec"]
     sources = [SourcePrefix.parse(source) for source in spec["sources"]]
     (realm,) = [each.partition("=")[2] for each in RESOLVER.settings["token-realms"].default.split(", ")
                 if each.startswith("registry-1.docker.io=")]  # fmt: skip
     needed = [
         RESOLVER.source_uri({"bundle": "alpine"}, {}),
-        name_place("https://registry-1.docker.io/v2/library/alpine/manifests/latest"),
+        name_source("https://registry-1.docker.io/v2/library/alpine/manifests/latest"),
         f"https://{realm}/token",
     ]
-    assert [any(source.covers(place) for source in sources) for place in needed] == [True] * 3
+    assert [any(source.matches(place) for source in sources) for place in needed] == [True] * 3
     assert spec["resolvers"] == [RESOLVER.name]
 
 
@@ -79,18 +79,18 @@ def test_the_reasons_of_the_page_are_reasons() -> None:
 
 
 def test_the_annotations_and_limits_of_the_pages_are_those_of_the_code() -> None:
-    text = text_of(PAGE)
+    text = read_page(PAGE)
     assert all(f"`{name}`" in text for name in (NAME, KIND, API_VERSION, TITLE, INDEX_DIGEST))
     assert f"at most {MAX_LAYERS} layers" in text
     assert first_column(SIGNATURES, "| annotation | what it is |") == [SIGNATURE, BUNDLE]
-    told = text_of(SIGNATURES)
-    assert f"up to {objects.MAX_SIGNATURES} between commas" in told
+    told = read_page(SIGNATURES)
+    assert f"up to {object_signatures.MAX_SIGNATURES} between commas" in told
     assert f"Up to {MAX_SIGNATURES} are looked at" in told
-    assert all(f"`{name}" in told for name in (SIMPLE_SIGNING, SIGSTORE_BUNDLE, objects.TEKTON))
+    assert all(f"`{name}" in told for name in (SIMPLE_SIGNING, SIGSTORE_BUNDLE, object_signatures.TEKTON))
 
 
 def test_the_policy_that_the_page_shows_is_one() -> None:
-    policy = read_policy(yaml.safe_load(blocks(SIGNATURES, "yaml")[0]))
+    policy = parse_policy(yaml.safe_load(find_code_blocks(SIGNATURES, "yaml")[0]))
     assert isinstance(policy, Policy)
     assert policy.signature is not None
     (key,) = policy.signature.keys
@@ -100,5 +100,5 @@ def test_the_policy_that_the_page_shows_is_one() -> None:
 
 def test_what_the_page_signs_is_signed() -> None:
     shown: dict[str, Any] = {"definition": {"apiVersion": "v1", "kind": "A"}, "private_key_pem": RIGHT.private}
-    exec(blocks(SIGNATURES, "python")[0], shown)
+    exec(find_code_blocks(SIGNATURES, "python")[0], shown)
     assert SIGNATURE in shown["signed"]["metadata"]["annotations"]

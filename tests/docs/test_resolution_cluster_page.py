@@ -13,20 +13,20 @@ from click.testing import CliRunner
 from konverge.cli.resolve import resolve
 from konverge.kube import Object
 from konverge.resolution import Reference
+from konverge.resolution.cluster_services import ClusterServices
 from konverge.resolution.engine import Requester
 from konverge.resolution.policy import Policy
-from konverge.resolution.requests.policies import read_policy
+from konverge.resolution.requests.policy_parsing import parse_policy
+from konverge.resolution.resolver_settings import parse_settings
 from konverge.resolution.resolvers.cluster import ClusterResolver
-from konverge.resolution.services import ClusterServices
-from konverge.resolution.settings import parse_settings
 from konverge.testing import Cluster
-from tests.docs.pages import blocks, commands
+from tests.docs.pages import find_code_blocks, find_commands
 from tests.resolution.test_cluster_resolver import TASK_DEFINITION, engine_of
 
 pytestmark = pytest.mark.anyio
 
 PAGE = "docs/resolution/cluster.md"
-REFERENCE, SETTINGS, POLICY, RECORD = (yaml.safe_load(block) for block in blocks(PAGE, "yaml"))
+REFERENCE, SETTINGS, POLICY, RECORD = (yaml.safe_load(block) for block in find_code_blocks(PAGE, "yaml"))
 in_simulated_time = pytest.mark.parametrize("cluster_kind", [pytest.param("embedded", marks=pytest.mark.embedded)])
 
 
@@ -40,14 +40,14 @@ async def in_the_catalogue(cluster: Cluster, obj: Object) -> None:
 def test_the_settings_of_the_page_let_its_reference_through() -> None:
     settings, mistakes = parse_settings(SETTINGS, ClusterResolver.settings)
     assert mistakes == ()
-    assert ClusterResolver().validate(REFERENCE["params"], settings.chosen()) == REFERENCE["params"]
+    assert ClusterResolver().validate(REFERENCE["params"], settings.select()) == REFERENCE["params"]
 
 
 @in_simulated_time
 async def test_the_record_of_the_page_is_that_of_its_reference_under_its_policy(cluster: Cluster) -> None:
     await cluster.install(TASK_DEFINITION)
     await in_the_catalogue(cluster, {"apiVersion": "tekton.dev/v1", "kind": "Task", "metadata": {"name": "build"}})
-    policy = read_policy(POLICY)
+    policy = parse_policy(POLICY)
     assert isinstance(policy, Policy)
 
     services = ClusterServices(cluster.client, clock=cluster.clock)
@@ -67,8 +67,8 @@ async def test_the_record_of_the_page_is_that_of_its_reference_under_its_policy(
 async def test_the_command_of_the_page_prints_the_object(cluster: Cluster) -> None:
     home = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "home"}, "data": {"a": "b"}}
     await in_the_catalogue(cluster, home)
-    kubeconfig: Path = await cluster.kubeconfig()
-    ((_, _, *arguments),) = commands(PAGE)
+    kubeconfig: Path = await cluster.write_kubeconfig()
+    ((_, _, *arguments),) = find_commands(PAGE)
 
     def run() -> str:
         done = CliRunner().invoke(resolve, [*arguments, "--kubeconfig", str(kubeconfig)], catch_exceptions=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import yaml
 
 from konverge.resolution import Parameter, Reason, Setting
+from konverge.resolution.resolver_settings import parse_settings
 from konverge.resolution.resolvers.git import GitResolver
-from konverge.resolution.settings import parse_settings
-from tests.docs.pages import blocks, text_of
+from tests.docs.pages import find_code_blocks, read_page
 
 PAGE = "docs/resolution/git.md"
 RESOLVER = GitResolver()
@@ -28,24 +28,24 @@ def setting_row(name: str, setting: Setting) -> str:
 
 def test_the_page_has_every_parameter_as_the_code_has_it() -> None:
     rows = [f"| `{name}` | {each.description} | {default_of(each)} |" for name, each in RESOLVER.parameters.items()]
-    assert "| parameter | what it says | default |\n|---|---|---|\n" + "\n".join(rows) + "\n\n" in text_of(PAGE)
+    assert "| parameter | what it says | default |\n|---|---|---|\n" + "\n".join(rows) + "\n\n" in read_page(PAGE)
 
 
 def test_the_page_has_every_setting_as_the_code_has_it() -> None:
     rows = [setting_row(name, each) for name, each in RESOLVER.settings.items()]
     head = "| setting | type | what it does | default |\n|---|---|---|---|\n"
-    assert head + "\n".join(rows) + "\n\n" in text_of(PAGE)
+    assert head + "\n".join(rows) + "\n\n" in read_page(PAGE)
 
 
 def test_the_parameters_that_the_page_shows_are_valid() -> None:
     settings, _ = parse_settings({}, RESOLVER.settings)
-    shown = [found for block in blocks(PAGE, "yaml") if "params" in (found := yaml.safe_load(block))]
+    shown = [found for block in find_code_blocks(PAGE, "yaml") if "params" in (found := yaml.safe_load(block))]
     assert len(shown) == 3
-    assert all(RESOLVER.validate(each["params"], settings.chosen()) for each in shown)
+    assert all(RESOLVER.validate(each["params"], settings.select()) for each in shown)
 
 
 def test_the_reasons_of_the_page_are_reasons() -> None:
-    table = text_of(PAGE).partition("## What can go wrong")[2].partition("\n\nA server")[0]
+    table = read_page(PAGE).partition("## What can go wrong")[2].partition("\n\nA server")[0]
     named = [word.strip("`,") for line in table.splitlines()[4:] for word in line.split("|")[1].split()]
     assert set(named) <= {reason.value for reason in Reason}
     assert len(named) == 8

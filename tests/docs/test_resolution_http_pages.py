@@ -7,11 +7,11 @@ import yaml
 
 from konverge.feature import VersionRange
 from konverge.resolution import Reason, Resolver
+from konverge.resolution.resolver_settings import parse_settings
 from konverge.resolution.resolvers.cluster import ClusterResolver
 from konverge.resolution.resolvers.http import HttpResolver
 from konverge.resolution.resolvers.hub import HubResolver
-from konverge.resolution.settings import parse_settings
-from tests.docs.pages import blocks, text_of
+from tests.docs.pages import find_code_blocks, read_page
 from tests.docs.test_resolution_git_page import default_of, setting_row
 
 PAGES: dict[str, Resolver] = {
@@ -27,7 +27,7 @@ def test_a_page_has_every_parameter_and_setting_as_the_code_has_it(page: str, re
         f"| `{name}` | {each.description} | {default_of(each)} |" for name, each in resolver.parameters.items()
     ]
     settings = [setting_row(name, each) for name, each in resolver.settings.items()]
-    text = text_of(page)
+    text = read_page(page)
     assert "| parameter | what it says | default |\n|---|---|---|\n" + "\n".join(parameters) + "\n\n" in text
     head = "| setting | type | what it does | default |\n|---|---|---|---|\n"
     assert head + "\n".join(settings) + "\n\n" in text
@@ -35,26 +35,26 @@ def test_a_page_has_every_parameter_and_setting_as_the_code_has_it(page: str, re
 
 @pytest.mark.parametrize(("page", "count"), [("docs/resolution/http.md", 4), ("docs/resolution/hub.md", 2)])
 def test_what_a_page_shows_is_valid(page: str, count: int) -> None:
-    shown = [yaml.safe_load(block) for block in blocks(page, "yaml")]
+    shown = [yaml.safe_load(block) for block in find_code_blocks(page, "yaml")]
     resolver = PAGES[page]
     settings, mistakes = parse_settings(
         {name: value for each in shown if "params" not in each for name, value in each.items()}, resolver.settings
     )
     assert (len(shown), mistakes) == (count, ())
     for each in shown:
-        assert resolver.validate(each.get("params", shown[0]["params"]), settings.chosen())
+        assert resolver.validate(each.get("params", shown[0]["params"]), settings.select())
 
 
 @pytest.mark.parametrize(("page", "count"), list(zip(PAGES, [6, 9, 9], strict=True)))
 def test_the_reasons_of_a_page_are_reasons(page: str, count: int) -> None:
-    table = text_of(page).partition("## What can go wrong")[2].partition("\n\n")[2].partition("\n\n")[0]
+    table = read_page(page).partition("## What can go wrong")[2].partition("\n\n")[2].partition("\n\n")[0]
     named = [word.strip("`,") for line in table.strip().splitlines()[2:] for word in line.split("|")[1].split()]
     assert set(named) <= {reason.value for reason in Reason}
     assert len(named) == count
 
 
 def test_the_ranges_of_the_page_are_ranges() -> None:
-    table = text_of("docs/resolution/hub.md").partition("| range | means |")[2].partition("\n\n")[0]
+    table = read_page("docs/resolution/hub.md").partition("| range | means |")[2].partition("\n\n")[0]
     cells = [line.replace("\\|", "OR").split("|")[1] for line in table.splitlines()[2:]]
     ranges = [part.replace("OR", "|") for cell in cells for part in cell.split("`")[1::2]]
     assert len(ranges) == 8

@@ -26,14 +26,14 @@ import asyncio, json, sys
 from konverge.clock import SeededEntropy
 from konverge.resolution import Reference
 from konverge.resolution.engine import Requester
-from konverge.resolution.local import LocalSetup, local_engine
-from konverge.resolution.resolvers import standard_resolvers
-from tests.network.stands import Seen, site
+from konverge.resolution.local_engine import LocalSetup, local_engine
+from konverge.resolution.resolvers import load_resolvers
+from tests.network.http_servers import RecordingHandler, serve_site
 
 async def main():
-    async with site(Seen(b"apiVersion: v1\\nkind: ConfigMap\\n")) as url:
+    async with serve_site(RecordingHandler(b"apiVersion: v1\\nkind: ConfigMap\\n")) as url:
         setup = LocalSetup(settings={"bucket": {"server-url": url}}, networks=("127.0.0.0/8",))
-        async with local_engine(standard_resolvers(), setup) as engine:
+        async with local_engine(load_resolvers(), setup) as engine:
             reference = Reference("bucket", {"bucket": "boxes", "key": "box.yaml"})
             outcome = await engine.resolve(reference, Requester("web"))
             print(json.dumps([outcome.resolver, outcome.object["kind"], engine.registry.names]))

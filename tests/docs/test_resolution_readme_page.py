@@ -14,14 +14,14 @@ import yaml
 from konverge.crd import crd_manifest
 from konverge.kube import Object, ObjectKey, find_condition
 from konverge.operator import RunOptions
-from konverge.resolution import FACTS, Reason
+from konverge.resolution import REASON_TRAITS, Reason
 from konverge.resolution.policy import Policy
-from konverge.resolution.requests.policies import read_policy
+from konverge.resolution.reference_parsing import parse_reference
+from konverge.resolution.requests.policy_parsing import parse_policy
 from konverge.resolution.resolvers.cluster import ClusterResolver
-from konverge.resolution.written import read_reference
 from konverge.testing import Cluster
-from tests.resolution.requests.desk import a_desk
-from tests.resolution.shelf import BOX, Shelf
+from tests.resolution.fake_resolver import BOX, FakeResolver
+from tests.resolution.requests.request_namespace import create_request_namespace
 
 pytestmark = pytest.mark.anyio
 
@@ -36,31 +36,31 @@ def blocks(text: str, language: str) -> list[str]:
 
 def test_the_references_of_the_page_are_some() -> None:
     reference, box = (yaml.safe_load(block) for block in blocks(PAGE, "yaml"))
-    assert [each.resolver for each in read_reference(reference).choices] == ["git", "hub"]
-    assert [read_reference(each).choices[0].resolver for each in box["spec"]["imports"]] == ["git"]
+    assert [each.resolver for each in parse_reference(reference).choices] == ["git", "hub"]
+    assert [parse_reference(each).choices[0].resolver for each in box["spec"]["imports"]] == ["git"]
 
 
 def test_the_reasons_of_the_page_are_those_of_the_code() -> None:
     assert f"one of {'fourteen' if len(Reason) == 14 else len(Reason)} reasons" in PAGE
     named = PAGE.partition("reasons. ")[2].partition(" let the next")[0]
-    assert re.findall(r"`(\w+)`", named) == [str(reason) for reason in Reason if FACTS[reason].falls_through]
+    assert re.findall(r"`(\w+)`", named) == [str(reason) for reason in Reason if REASON_TRAITS[reason].allows_failover]
 
 
 DEFINITION, REQUEST, POLICY = map(yaml.safe_load, blocks((FOLDER / "replacing-tekton.md").read_text(), "yaml"))
 
 
 def test_the_policy_for_those_who_switch_is_one() -> None:
-    assert isinstance(read_policy(POLICY), Policy)
+    assert isinstance(parse_policy(POLICY), Policy)
 
 
 @in_simulated_time
 async def test_what_is_to_be_tried_without_tekton_works(cluster: Cluster) -> None:
-    desk = await a_desk(cluster)
+    desk = await create_request_namespace(cluster)
     await cluster.install(DEFINITION)
     home = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "home", "namespace": "default"}}
     await cluster.client.create({**home, "data": {"greeting": "hello"}})
     of_all = RunOptions(namespaces=())
-    async with desk.served_by(ClusterResolver(), options=of_all, serves_tekton=True, services_for=None):
+    async with desk.running_resolvers(ClusterResolver(), options=of_all, serves_tekton=True, services_for=None):
         made = await cluster.client.create(REQUEST)
 
         async def has_succeeded() -> bool:
@@ -78,7 +78,7 @@ async def test_the_operator_of_the_page_gets_its_definition(cluster: Cluster) ->
     (block,) = blocks(PAGE, "python")
     found: dict[str, Any] = {"__name__": "page"}
     exec(compile(block, "README.md", "exec", dont_inherit=True), found)
-    desk = await a_desk(cluster)
+    desk = await create_request_namespace(cluster)
     await cluster.install(crd_manifest(found["Page"]))
     page = {
         "apiVersion": "example.com/v1alpha1",
@@ -86,7 +86,7 @@ async def test_the_operator_of_the_page_gets_its_definition(cluster: Cluster) ->
         "metadata": {"name": "a", "namespace": cluster.namespace},
         "spec": {"url": "https://a.example/boxes", "path": "a.yaml"},
     }
-    async with cluster.running(found["operator"]):
+    async with cluster.run_operator(found["operator"]):
         made = await cluster.client.create(page)
 
         async def says(type: str, words: str) -> bool:
@@ -97,7 +97,7 @@ async def test_the_operator_of_the_page_gets_its_definition(cluster: Cluster) ->
         await cluster.eventually(
             lambda: says("DefinitionsResolved", "nobody has begun it yet"), describe="it says that nobody fetches"
         )
-        async with desk.served_by(Shelf(name="git")):
+        async with desk.running_resolvers(FakeResolver(name="git")):
             # What kubectl shows without being told of this kind's conditions.
             await cluster.eventually(lambda: says("Ready", "Healthy"), describe="the page is ready")
         config_map = await cluster.client.get(_gvk({"apiVersion": "v1", "kind": "ConfigMap"}), desk.key("a"))

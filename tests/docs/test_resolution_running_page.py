@@ -9,14 +9,14 @@ from click.testing import CliRunner
 
 from konverge.cli.resolvers import resolvers
 from konverge.resolution.policy import Policy
-from konverge.resolution.requests.configuration import GENERAL_SETTINGS
-from konverge.resolution.requests.figures import RequestFigures
-from konverge.resolution.requests.packaging import ResolverPackaging, package_resolvers
-from konverge.resolution.requests.policies import read_policy
+from konverge.resolution.requests.metrics import RequestMetrics
+from konverge.resolution.requests.policy_parsing import parse_policy
+from konverge.resolution.requests.resolution_config import GENERAL_SETTINGS
+from konverge.resolution.requests.resolver_packaging import ResolverPackaging, package_resolvers
 from konverge.resolution.requests.tekton_settings import IGNORED
-from konverge.resolution.resolvers import STANDARD, standard_resolvers
-from konverge.runtime.serving import Metrics
-from tests.docs.pages import blocks, text_of
+from konverge.resolution.resolvers import STANDARD, load_resolvers
+from konverge.runtime.observability import Metrics
+from tests.docs.pages import find_code_blocks, read_page
 
 PAGE = "docs/resolution/running.md"
 
@@ -27,17 +27,17 @@ def test_the_settings_for_all_are_those_of_the_code() -> None:
         f"| `{key}` | {each.type} | {each.description} | {f'`{each.default}`' if each.default else ''} |\n"
         for key, each in GENERAL_SETTINGS.items()
     ]
-    assert head + "".join(rows) + "\n" in text_of(PAGE)
+    assert head + "".join(rows) + "\n" in read_page(PAGE)
 
 
 def test_the_policy_of_the_page_is_one() -> None:
-    assert isinstance(read_policy(yaml.safe_load(blocks(PAGE, "yaml")[0])), Policy)
+    assert isinstance(parse_policy(yaml.safe_load(find_code_blocks(PAGE, "yaml")[0])), Policy)
 
 
 def test_the_commands_of_the_page_have_these_options() -> None:
     known = {option for command in resolvers.commands.values() for each in command.params for option in each.opts}
     known |= {"--no-lifecycle", "--server-side"}
-    assert set(re.findall(r"(?<!-)--[a-z][a-z-]+", text_of(PAGE))) - known == {"--depth"}
+    assert set(re.findall(r"(?<!-)--[a-z][a-z-]+", read_page(PAGE))) - known == {"--depth"}
     answer = CliRunner().invoke(resolvers, ["package", "--only", "git,http"])
     assert answer.exit_code == 0
     assert "konverge-resolver-http" in answer.output
@@ -46,7 +46,7 @@ def test_the_commands_of_the_page_have_these_options() -> None:
 def test_the_rights_of_each_resolver_are_those_of_its_role() -> None:
     common = rights()
     for name in STANDARD:
-        (row,) = re.findall(rf"^\| `{name}` \|(.*)\|(.*)\|$", text_of(PAGE), re.MULTILINE)
+        (row,) = re.findall(rf"^\| `{name}` \|(.*)\|(.*)\|$", read_page(PAGE), re.MULTILINE)
         told = " ".join(row).lower()
         found = rights(name) - common
         assert {word for word in ("secrets", "serviceaccounts", "subjectaccessreviews") if word in told} == found
@@ -54,7 +54,7 @@ def test_the_rights_of_each_resolver_are_those_of_its_role() -> None:
 
 def rights(*names: str) -> set[str]:
     """The resources of the rules about which the table speaks."""
-    found = package_resolvers(standard_resolvers(names), ResolverPackaging("image", credentials_in=("*",)))
+    found = package_resolvers(load_resolvers(names), ResolverPackaging("image", credentials_in=("*",)))
     rules = [rule for each in found if each["kind"] == "ClusterRole" for rule in each["rules"]]
     # Who reads metrics is asked for in any case.
     every = {resource for rule in rules for resource in rule["resources"]} & {"secrets", "serviceaccounts"}
@@ -63,18 +63,18 @@ def rights(*names: str) -> set[str]:
 
 def test_the_metrics_and_volumes_of_the_page_are_there() -> None:
     metrics = Metrics()
-    RequestFigures(metrics)
+    RequestMetrics(metrics)
     there = {each.name for each in metrics.registry.collect()}
-    assert {name.removesuffix("_total") for name in re.findall(r"`(konverge_resolution_\w+)`", text_of(PAGE))} == {
+    assert {name.removesuffix("_total") for name in re.findall(r"`(konverge_resolution_\w+)`", read_page(PAGE))} == {
         name for name in there if name.startswith("konverge_resolution")
     }
-    packaged = str(package_resolvers(standard_resolvers(STANDARD), ResolverPackaging("image", credentials_in=("*",))))
+    packaged = str(package_resolvers(load_resolvers(STANDARD), ResolverPackaging("image", credentials_in=("*",))))
     for name in ("konverge-resolver-git-tokens", "konverge-resolution-trusted-root", "/tokens"):
         assert name in packaged
-        assert name in text_of(PAGE)
+        assert name in read_page(PAGE)
 
 
 def test_the_keys_that_change_nothing_are_those_of_the_code() -> None:
     rows = [f"| {name} | `{key}` | {why} |\n" for name, keys in IGNORED.items() for key, why in keys.items()]
     head = "| resolver | changes nothing | why |\n|---|---|---|\n"
-    assert head + "".join(rows) + "\n" in text_of("docs/resolution/replacing-tekton.md")
+    assert head + "".join(rows) + "\n" in read_page("docs/resolution/replacing-tekton.md")

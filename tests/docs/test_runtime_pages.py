@@ -11,22 +11,22 @@ import click
 import pytest
 import yaml
 
-from konverge.cli.program import konverge as program
+from konverge.cli.main import konverge as program
 from konverge.cli.rbac import rbac
 from konverge.cli.run import run
 from konverge.cli.run_options import RunFlags
 from konverge.cli.webhooks import webhooks
 from konverge.client import Client
-from konverge.crd import definition_of
+from konverge.crd import find_definition
 from konverge.errors import ForbiddenError, InvalidError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator import RunOptions
-from konverge.operator.permissions import permissions_of
+from konverge.operator.permission_derivation import derive_permissions
 from konverge.runtime.election import LeaderElection
-from konverge.runtime.serving import families
+from konverge.runtime.observability import metric_families
 from konverge.runtime.webhooks import ServiceReference, WebhookOptions
 from konverge.testing import Cluster
-from tests.docs.pages import REPOSITORY, blocks, commands, operator_of, saved, text_of
+from tests.docs.pages import REPOSITORY, find_code_blocks, find_commands, load_page_operator, read_page, save_page_code
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
@@ -38,18 +38,18 @@ PAGES = [
     "docs/permissions.md",
     "docs/observability.md",
 ]
-FAMILIES = [found for found in vars(families).values() if isinstance(found, families.Family)]
+FAMILIES = [found for found in vars(metric_families).values() if isinstance(found, metric_families.MetricFamily)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_the_python_of_a_page_is_a_file_that_runs(page: str, tmp_path: Path) -> None:
-    file = saved(page, tmp_path)
+    file = save_page_code(page, tmp_path)
 
-    assert printed([sys.executable, "-W", "error", str(file)], tmp_path) == ""
+    assert run_command([sys.executable, "-W", "error", str(file)], tmp_path) == ""
 
 
-def printed(command: list[str], folder: Path) -> str:
+def run_command(command: list[str], folder: Path) -> str:
     """What a command prints that ends well and complains of nothing."""
     ended = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -68,8 +68,8 @@ async def text_of_config_map(client: Client, key: ObjectKey) -> Object | None:
 async def test_the_function_of_the_reconciling_page_copies_repairs_and_cleans_up(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    operator = operator_of("docs/reconciling.md", tmp_path)
-    mirror = definition_of(operator.custom_resources[0]).gvk
+    operator = load_page_operator("docs/reconciling.md", tmp_path)
+    mirror = find_definition(operator.custom_resources[0]).gvk
     client, copy = cluster.client, ObjectKey(cluster.namespace, "home")
     source = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "origin", "namespace": cluster.namespace}}
     labels = {"example.com/subscription": "yes"}
@@ -80,17 +80,17 @@ async def test_the_function_of_the_reconciling_page_copies_repairs_and_cleans_up
     def applies() -> list[str]:
         return [
             request.path
-            for request in cluster.requests(operator.name)
+            for request in cluster.list_requests(operator.name)
             if request.path.partition("?")[0].endswith("/configmaps/home")
         ]
 
-    async with cluster.running(operator):
+    async with cluster.run_operator(operator):
         metadata = {"name": "home", "namespace": cluster.namespace}
         spec = {"source": "origin", "prefix": "a.", "subscription": "ours"}
         await client.create({"apiVersion": mirror.api_version, "kind": mirror.kind, "metadata": metadata, "spec": spec})
-        await cluster.until_condition(mirror, "home", status="False", reason="NoSource")
+        await cluster.wait_for_condition(mirror, "home", status="False", reason="NoSource")
         await client.create({**source, "data": {"text": "one"}})
-        await cluster.until_condition(mirror, "home")
+        await cluster.wait_for_condition(mirror, "home")
         await cluster.eventually(lambda: holds("one"), describe="the copy is there")
         await client.apply({**source, "data": {"text": "two"}}, field_manager="docs")
         await cluster.eventually(lambda: holds("two"), describe="the copy follows")
@@ -119,17 +119,17 @@ async def test_the_function_of_the_reconciling_page_copies_repairs_and_cleans_up
 
 @pytest.mark.anyio
 async def test_the_custom_resource_of_its_page_is_served_with_its_rules(cluster: Cluster, tmp_path: Path) -> None:
-    operator = operator_of("docs/custom-resources.md", tmp_path)
-    fleet = definition_of(operator.custom_resources[0]).gvk
+    operator = load_page_operator("docs/custom-resources.md", tmp_path)
+    fleet = find_definition(operator.custom_resources[0]).gvk
     shown: Object = {"apiVersion": fleet.api_version, "kind": fleet.kind, "spec": {"region": "north"}}
 
     def named(name: str, **spec: object) -> Object:
         metadata = {"name": name, "namespace": cluster.namespace}
         return {**shown, "metadata": metadata, "spec": {**shown["spec"], **spec}}
 
-    async with cluster.running(operator):
+    async with cluster.run_operator(operator):
         await cluster.client.create(named("home"))
-        await cluster.until_condition(fleet, "home")
+        await cluster.wait_for_condition(fleet, "home")
         with pytest.raises(InvalidError, match="a fleet does not move"):
             await cluster.client.apply(named("home", region="south"), field_manager="docs")
         with pytest.raises(InvalidError, match="the minimum is above the maximum"):
@@ -146,8 +146,8 @@ async def test_the_custom_resource_of_its_page_is_served_with_its_rules(cluster:
 @pytest.mark.anyio
 @pytest.mark.real_time
 async def test_the_webhooks_of_their_page_refuse_complete_and_convert(cluster: Cluster, tmp_path: Path) -> None:
-    operator = operator_of("docs/webhooks.md", tmp_path)
-    definition = definition_of(operator.custom_resources[0])
+    operator = load_page_operator("docs/webhooks.md", tmp_path)
+    definition = find_definition(operator.custom_resources[0])
     old = GroupVersionKind("example.com", "v1beta1", "Gallery")
     client = cluster.client
 
@@ -164,7 +164,7 @@ async def test_the_webhooks_of_their_page_refuse_complete_and_convert(cluster: C
 
     in_namespace = RunOptions(namespaces=(cluster.namespace,), webhooks=WebhookOptions(port=0), registers_webhooks=True)
     try:
-        async with cluster.running(operator, in_namespace):
+        async with cluster.run_operator(operator, in_namespace):
             await cluster.eventually(is_asked, describe="the webhook is asked")
             made = await client.create(gallery("home", "example.com/v1", locked=True))
             await client.create(gallery("old", old.api_version, deployment="3 x nginx"))
@@ -181,12 +181,12 @@ async def test_the_webhooks_of_their_page_refuse_complete_and_convert(cluster: C
 
 
 def test_the_manifests_of_the_webhooks_page_fit_its_command() -> None:
-    service, _, certificate = yaml.safe_load_all(blocks("docs/webhooks.md", "yaml")[0])
-    (command,) = [found for found in commands("docs/webhooks.md") if "--webhook-service" in found]
+    service, _, certificate = yaml.safe_load_all(find_code_blocks("docs/webhooks.md", "yaml")[0])
+    (command,) = [found for found in find_commands("docs/webhooks.md") if "--webhook-service" in found]
 
     with run.make_context("run", command[2:]) as context:
         flags = {name: value for name, value in context.params.items() if name not in _OWN}
-    options = RunFlags(**flags).options("galleries")
+    options = RunFlags(**flags).build_options("galleries")
 
     assert options.webhooks is not None
     reference = ServiceReference(service["metadata"]["namespace"], service["metadata"]["name"])
@@ -202,17 +202,17 @@ _OWN = {"file", "kubeconfig_file", "context", "local", "install_crds", "log_form
 @pytest.mark.slow
 @pytest.mark.parametrize("page", ["docs/permissions.md", "docs/custom-resources.md"])
 def test_the_commands_of_a_page_do_what_they_should(page: str, tmp_path: Path) -> None:
-    (tmp_path / "operator.py").write_text(text_of("examples/webapp/operator.py"))
-    saved("docs/custom-resources.md", tmp_path, "fleets.py")
+    (tmp_path / "operator.py").write_text(read_page("examples/webapp/operator.py"))
+    save_page_code("docs/custom-resources.md", tmp_path, "fleets.py")
 
-    for _, *arguments in commands(page):
-        assert list(yaml.safe_load_all(printed([KONVERGE, *arguments], tmp_path)))
+    for _, *arguments in find_commands(page):
+        assert list(yaml.safe_load_all(run_command([KONVERGE, *arguments], tmp_path)))
 
 
 def test_what_the_permissions_page_declares_is_granted(tmp_path: Path) -> None:
-    operator = operator_of("docs/permissions.md", tmp_path)
+    operator = load_page_operator("docs/permissions.md", tmp_path)
 
-    found = permissions_of(operator.registered.declaration)
+    found = derive_permissions(operator.registered.declaration)
 
     granted = {resource: set(rule.verbs) for rule in found.rules for resource in rule.resources}
     assert granted["configmaps"] == {"get", "list", "watch", "create", "patch"}
@@ -222,7 +222,7 @@ def test_what_the_permissions_page_declares_is_granted(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 async def test_the_deployment_of_the_page_on_replicas_is_accepted(cluster: Cluster) -> None:
-    (shown,) = blocks("docs/high-availability.md", "yaml")
+    (shown,) = find_code_blocks("docs/high-availability.md", "yaml")
     deployment: Object = yaml.safe_load(shown)
     deployment["metadata"]["namespace"] = cluster.namespace
 
@@ -230,10 +230,10 @@ async def test_the_deployment_of_the_page_on_replicas_is_accepted(cluster: Clust
 
 
 def test_the_arguments_of_that_deployment_are_options_that_leave_time_to_stop() -> None:
-    pod = yaml.safe_load(blocks("docs/high-availability.md", "yaml")[0])["spec"]["template"]["spec"]
+    pod = yaml.safe_load(find_code_blocks("docs/high-availability.md", "yaml")[0])["spec"]["template"]["spec"]
     with run.make_context("run", ["operator.py", *pod["containers"][0]["args"]]) as context:
         flags = {name: value for name, value in context.params.items() if name not in _OWN}
-    options = RunFlags(**flags).options("webapp")
+    options = RunFlags(**flags).build_options("webapp")
 
     assert isinstance(options.leases, LeaderElection)
     giving_up = 2 * options.leases.renew_deadline
@@ -242,35 +242,35 @@ def test_the_arguments_of_that_deployment_are_options_that_leave_time_to_stop() 
 
 @pytest.mark.anyio
 async def test_the_role_of_the_observability_page_is_accepted(cluster: Cluster) -> None:
-    (shown,) = blocks("docs/observability.md", "yaml")
+    (shown,) = find_code_blocks("docs/observability.md", "yaml")
 
     await cluster.client.apply(yaml.safe_load(shown), field_manager="docs", dry_run=True)
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_the_observability_page_has_every_family_with_its_labels(family: families.Family) -> None:
+def test_the_observability_page_has_every_family_with_its_labels(family: metric_families.MetricFamily) -> None:
     labels = ", ".join(f"`{label}`" for label in family.labels)
 
-    assert f"| `{family.name}` | {family.kind} | {labels} |" in text_of("docs/observability.md")
+    assert f"| `{family.name}` | {family.kind} | {labels} |" in read_page("docs/observability.md")
 
 
 def test_every_test_that_a_page_names_exists() -> None:
     tests = "\n".join(file.read_text() for file in (REPOSITORY / "tests").glob("**/test_*.py"))
-    named = set(re.findall(r"`(test_\w+)`", text_of("docs/from-controller-runtime.md")))
+    named = set(re.findall(r"`(test_\w+)`", read_page("docs/from-controller-runtime.md")))
 
     assert named
     assert sorted(name for name in named if f"def {name}(" not in tests) == []
 
 
 def test_every_file_that_the_page_for_migrants_names_exists() -> None:
-    named = set(re.findall(r"`((?:tests|bench)/[\w/]+\.py)`", text_of("docs/from-controller-runtime.md")))
+    named = set(re.findall(r"`((?:tests|bench)/[\w/]+\.py)`", read_page("docs/from-controller-runtime.md")))
 
     assert named
     assert sorted(name for name in named if not (REPOSITORY / name).exists()) == []
 
 
 def test_the_page_for_migrants_has_every_fault_once() -> None:
-    listed = re.findall(r"^\| (F\d\d) \|", text_of("docs/from-controller-runtime.md"), re.MULTILINE)
+    listed = re.findall(r"^\| (F\d\d) \|", read_page("docs/from-controller-runtime.md"), re.MULTILINE)
 
     assert listed == [f"F{number:02}" for number in range(1, 51)]
 
@@ -278,7 +278,7 @@ def test_the_page_for_migrants_has_every_fault_once() -> None:
 @pytest.mark.parametrize("command", [run, rbac, webhooks], ids=["run", "rbac", "webhooks"])
 def test_the_command_line_page_has_every_option(command: click.Command) -> None:
     assert command.name is not None
-    section = text_of("docs/command-line.md").partition(f"## `konverge {command.name} ")[2].partition("\n## ")[0]
+    section = read_page("docs/command-line.md").partition(f"## `konverge {command.name} ")[2].partition("\n## ")[0]
     options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
     common = {option.name for option in program.params}
 

@@ -12,7 +12,7 @@ import pytest
 from konverge.crd import crd_manifest
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.testing import Cluster
-from tests.docs.pages import REPOSITORY, operator_of
+from tests.docs.pages import REPOSITORY, load_page_operator
 
 SCRIPT = REPOSITORY / "examples" / "in_a_script" / "reconcile_once.py"
 USER_AGENT = "reconcile-once"
@@ -23,7 +23,7 @@ DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 async def run_once(cluster: Cluster) -> str:
     """What the script prints."""
     running = await asyncio.create_subprocess_exec(
-        sys.executable, "-W", "error", str(SCRIPT), str(await cluster.kubeconfig()), f"{cluster.namespace}/home",
+        sys.executable, "-W", "error", str(SCRIPT), str(await cluster.write_kubeconfig()), f"{cluster.namespace}/home",
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
     printed, _ = await running.communicate()
@@ -41,7 +41,7 @@ def test_without_arguments_it_says_how_it_is_used() -> None:
 @pytest.mark.anyio
 @pytest.mark.real_time
 async def test_a_script_makes_an_owner_ready_and_then_has_nothing_to_write(cluster: Cluster, tmp_path: Path) -> None:
-    (site,) = operator_of("README.md", tmp_path).custom_resources
+    (site,) = load_page_operator("README.md", tmp_path).custom_resources
     await cluster.client.apply(crd_manifest(site), field_manager="examples")
     await cluster.eventually(lambda: cluster.client.mapping(SITE), describe="the definition is served")
     metadata = {"name": "home", "namespace": cluster.namespace}
@@ -54,13 +54,13 @@ async def test_a_script_makes_an_owner_ready_and_then_has_nothing_to_write(clust
 
     first = await run_once(cluster)
     last = await cluster.eventually(is_ready, describe="the site is ready")
-    asked = len(cluster.requests(USER_AGENT))
+    asked = len(cluster.list_requests(USER_AGENT))
     again = await run_once(cluster)
 
     assert first.startswith("WebReady is False (Creating): ")
     assert {first, last} <= {*(SCRIPT.parent / "README.md").read_text().splitlines()}
     assert last == again == "WebReady is True (Healthy): Component is healthy."
-    assert {request.verb for request in cluster.requests(USER_AGENT)[asked:]} == {"get"}
+    assert {request.verb for request in cluster.list_requests(USER_AGENT)[asked:]} == {"get"}
     deployment = await cluster.client.get(DEPLOYMENT, ObjectKey(cluster.namespace, "home"))
     assert deployment["spec"]["replicas"] == 2
     assert find_condition(await cluster.client.get(SITE, ObjectKey(cluster.namespace, "home")), "WebReady")

@@ -86,12 +86,12 @@ async def test_killed_when(moment: Moment, cluster: Cluster, tmp_path: Path) -> 
         running.kill()
         await running.wait()
     async with operator(cluster, cluster.namespace, tmp_path):
-        after_a_crash = await settled(cluster, cluster.namespace, moment)
+        after_a_crash = await read_final_state(cluster, cluster.namespace, moment)
     made = creations(cluster)
 
     async with other_namespace(cluster) as twin, operator(cluster, twin, tmp_path):
         await change(cluster, twin, moment)
-        without_a_crash = await settled(cluster, twin, moment)
+        without_a_crash = await read_final_state(cluster, twin, moment)
 
     assert after_a_crash == without_a_crash
     assert len(made) >= len(after_a_crash) - CONDITIONS
@@ -110,7 +110,7 @@ async def change(cluster: Cluster, namespace: str, moment: Moment) -> None:
         await cluster.client.apply(webapp | {"spec": webapp["spec"] | moment.spec}, field_manager=USER)
 
 
-async def settled(cluster: Cluster, namespace: str, moment: Moment) -> dict[str, Any]:
+async def read_final_state(cluster: Cluster, namespace: str, moment: Moment) -> dict[str, Any]:
     """Wait for the end; everything that the operator answers for, without what differs between any two runs."""
     webapp = await ready(cluster, namespace, moment.reason)
     conditions = webapp["status"]["conditions"]
@@ -134,7 +134,7 @@ async def other_namespace(cluster: Cluster) -> AsyncIterator[str]:
 @asynccontextmanager
 async def operator(cluster: Cluster, namespace: str, folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
     """``konverge run`` in a process of its own; killed at the end, which the tests are about anyway."""
-    command = ["run", str(EXAMPLE / "operator.py"), "--kubeconfig", str(await cluster.kubeconfig())]
+    command = ["run", str(EXAMPLE / "operator.py"), "--kubeconfig", str(await cluster.write_kubeconfig())]
     with (folder / "operator.log").open("ab") as log:
         running = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "konverge", *command, "--install-crds", "--namespace", namespace,
@@ -192,5 +192,5 @@ def essence(obj: Object) -> Object:
 
 def creations(cluster: Cluster) -> Counter[str]:
     """How often the operator has made each object, by the server's own record; events and reviews are none."""
-    made = (request.path for request in cluster.requests(OPERATOR) if request.code == 201)
+    made = (request.path for request in cluster.list_requests(OPERATOR) if request.code == 201)
     return Counter(path for path in made if "/events.k8s.io/" not in path and "/authorization.k8s.io/" not in path)

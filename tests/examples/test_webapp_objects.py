@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from konverge.cli.demo import example_folder
-from konverge.cli.operator_file import load_operator, parse_reference
+from konverge.cli.demo import find_example_folder
+from konverge.cli.operator_file import load_operator, parse_operator_reference
 from konverge.component import Component
 from konverge.crd import decode
 from konverge.errors import DecodeError
 from konverge.kube import Object
 
-OPERATOR = example_folder() / "operator.py"
+OPERATOR = find_example_folder() / "operator.py"
 
 
 @pytest.fixture
 def example() -> dict[str, Any]:
     """The variables of the operator file."""
-    (cls,) = load_operator(parse_reference(str(OPERATOR))).custom_resources
+    (cls,) = load_operator(parse_operator_reference(str(OPERATOR))).custom_resources
     return vars(sys.modules[cls.__module__])
 
 

@@ -18,7 +18,7 @@ from examples.with_kopf.webapp import USER_AGENT, WEBAPP, as_kopf_error
 from konverge.errors import DecodeError, KonvergeError, NotFoundError, TerminalError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.testing import Cluster
-from konverge.testing.requests import Request
+from konverge.testing.audit_requests import AuditedRequest
 from tests.docs.pages import REPOSITORY
 
 EXAMPLE = REPOSITORY / "examples" / "with_kopf" / "webapp.py"
@@ -31,7 +31,7 @@ READING = {"get", "list", "watch"}
 @asynccontextmanager
 async def kopf_running(cluster: Cluster, folder: Path, interval_seconds: int) -> AsyncIterator[None]:
     """``kopf run`` in a process of its own, once the definition is there."""
-    own = {"KUBECONFIG": str(await cluster.kubeconfig()), "WEBAPP_INTERVAL_SECONDS": str(interval_seconds)}
+    own = {"KUBECONFIG": str(await cluster.write_kubeconfig()), "WEBAPP_INTERVAL_SECONDS": str(interval_seconds)}
     with (folder / "kopf.log").open("wb") as log:
         running = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "kopf", "run", str(EXAMPLE), "--standalone", "--namespace", cluster.namespace,
@@ -71,10 +71,10 @@ async def test_kopf_reconciles_repairs_and_suspends_components_and_is_quiet_when
         return False
 
     def passes() -> int:
-        return sum(request.path.endswith("/webapps/shop") for request in cluster.requests(USER_AGENT))
+        return sum(request.path.endswith("/webapps/shop") for request in cluster.list_requests(USER_AGENT))
 
-    def writes() -> list[Request]:
-        asked = cluster.requests(USER_AGENT) + cluster.requests(KOPF)
+    def writes() -> list[AuditedRequest]:
+        asked = cluster.list_requests(USER_AGENT) + cluster.list_requests(KOPF)
         return [request for request in asked if request.verb not in READING]
 
     async def three_idle_passes() -> bool:
@@ -84,18 +84,18 @@ async def test_kopf_reconciles_repairs_and_suspends_components_and_is_quiet_when
 
     async with kopf_running(cluster, tmp_path, interval_seconds=1):
         await client.create(webapp(cluster))
-        await cluster.until_condition(WEBAPP, "shop", reason="Healthy")
+        await cluster.wait_for_condition(WEBAPP, "shop", reason="Healthy")
 
         first = await client.get(DEPLOYMENT, front)
         await client.delete(DEPLOYMENT, front)
         await cluster.eventually(lambda: client.get(DEPLOYMENT, front), describe="the Deployment comes back")
-        await cluster.until_condition(WEBAPP, "shop", reason="Healthy")
+        await cluster.wait_for_condition(WEBAPP, "shop", reason="Healthy")
 
         await cluster.eventually(three_idle_passes, timeout_seconds=60, describe="three passes with nothing to do")
         settled = await client.get(WEBAPP, shop)
 
         await client.apply(webapp(cluster, suspended=True), field_manager="examples")
-        await cluster.until_condition(WEBAPP, "shop", reason="Suspended")
+        await cluster.wait_for_condition(WEBAPP, "shop", reason="Suspended")
         suspended = await client.get(STATEFUL_SET, ObjectKey(cluster.namespace, "shop-backend"))
 
         await client.delete(WEBAPP, shop)
@@ -114,7 +114,7 @@ async def test_kopf_wakes_a_component_when_its_grace_is_over(cluster: Cluster, t
     async with kopf_running(cluster, tmp_path, interval_seconds=600):
         await cluster.client.create(webapp(cluster, store="konverge.test/never-ready:1", grace="2s"))
 
-        await cluster.until_condition(WEBAPP, "shop", status="False", type="BackendReady", reason="Down")
+        await cluster.wait_for_condition(WEBAPP, "shop", status="False", type="BackendReady", reason="Down")
 
 
 @pytest.mark.parametrize(

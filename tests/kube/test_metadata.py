@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge.kube.metadata import ObjectMeta, OwnerReference, decode_metadata, revision_of
+from konverge.kube.metadata import ObjectMeta, OwnerReference, decode_metadata, parse_revision
 
 FULL: dict[str, Any] = {
     "name": "web",
@@ -93,4 +93,4 @@ def test_what_is_no_object_is_told(text: bytes) -> None:
     ("text", "revision"), [("12", 12), ("", 0), ("abc", 0), ("-1", 0), ("1.5", 0), ("9" * 5000, 0)]
 )
 def test_a_resource_version_is_a_number_or_counts_as_none(text: str, revision: int) -> None:
-    assert revision_of(text) == revision
+    assert parse_revision(text) == revision

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from konverge.kube.quantities import canonical_quantity
+from konverge.kube.quantities import canonicalize_quantity
 
 
 # What kube-apiserver 1.36 answered for an emptyDir's sizeLimit.
@@ -44,12 +44,12 @@ from konverge.kube.quantities import canonical_quantity
     ],
 )
 def test_quantity_is_spelled_as_the_server_stores_it(written: str, stored: str) -> None:
-    assert canonical_quantity(written) == stored
+    assert canonicalize_quantity(written) == stored
 
 
 @pytest.mark.parametrize("written", ["1.896M", "+5", "1.", "3e0", "37.570611e6", "007m", "1e21", "10E"])
 def test_text_that_looks_canonical_is_kept(written: str) -> None:
-    assert canonical_quantity(written) == written
+    assert canonicalize_quantity(written) == written
 
 
 @pytest.mark.parametrize(
@@ -57,23 +57,23 @@ def test_text_that_looks_canonical_is_kept(written: str) -> None:
     [("1u", "1m"), ("0.242n", "1m"), ("37.33m", "38m"), ("0.32976Gi", "354077103883m"), ("1000m", "1")],
 )
 def test_resource_lists_round_up_to_thousandths(written: str, stored: str) -> None:
-    assert canonical_quantity(written, milli=True) == stored
+    assert canonicalize_quantity(written, milli=True) == stored
 
 
 @pytest.mark.parametrize(("written", "stored"), [(1, "1"), (0.5, "500m"), (2000, "2k"), (2.0, "2"), (0, "0")])
 def test_bare_numbers_are_quantities(written: float, stored: str) -> None:
-    assert canonical_quantity(written) == stored
+    assert canonicalize_quantity(written) == stored
 
 
 @pytest.mark.parametrize("written", ["", " ", "m", "1 Gi", "1gi", "1Kii", "--1", "1e", "0x10", "½", "1" * 300, "NaN"])
 def test_anything_else_is_no_quantity(written: str) -> None:
     with pytest.raises(ValueError, match=r"a quantity is a number with a suffix"):
-        canonical_quantity(written)
+        canonicalize_quantity(written)
 
 
 def test_booleans_are_no_quantities() -> None:
     with pytest.raises(ValueError, match=r"found a boolean"):
-        canonical_quantity(True)
+        canonicalize_quantity(True)
 
 
 UNITS = {"n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "": 1} | {
@@ -102,16 +102,16 @@ _quantities = st.builds(
 
 @pytest.mark.parametrize(("written", "stored"), [("1078.125Ki", "1104k"), ("1.953125Ki", "2k"), ("1.5Ki", "1536")])
 def test_a_binary_number_without_a_binary_suffix_is_stored_as_a_decimal_one(written: str, stored: str) -> None:
-    assert canonical_quantity(written) == stored
+    assert canonicalize_quantity(written) == stored
 
 
 @given(_quantities)
 def test_the_stored_spelling_is_stored_as_it_is(written: str) -> None:
-    stored = canonical_quantity(written)
-    assert canonical_quantity(stored) == stored
+    stored = canonicalize_quantity(written)
+    assert canonicalize_quantity(stored) == stored
 
 
 @given(_quantities)
 def test_the_stored_spelling_means_the_same_number(written: str) -> None:
     assume(number(written) < 2**63)  # where the server cuts off binary ones
-    assert number(written) <= number(canonical_quantity(written)) <= number(written) + Fraction(1, 10**9)
+    assert number(written) <= number(canonicalize_quantity(written)) <= number(written) + Fraction(1, 10**9)

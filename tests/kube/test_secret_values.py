@@ -32,7 +32,7 @@ def knowing(*values: str) -> SecretValues:
     return found
 
 
-def escaped_by_go(text: str) -> str:
+def escape_as_go(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
@@ -42,7 +42,7 @@ WRITTEN: dict[str, Callable[[str], str]] = {
     "in base64 for URLs, without padding": lambda text: base64.urlsafe_b64encode(text.encode()).decode().rstrip("="),
     "as JSON": json.dumps,
     "as JSON in JSON": lambda text: json.dumps(json.dumps({"found": text})),
-    "as Go quotes": escaped_by_go,
+    "as Go quotes": escape_as_go,
     "as Python quotes": repr,
     "in a URL": lambda text: quote(text, safe=""),
     "in a form": quote_plus,
@@ -156,8 +156,8 @@ def test_of_a_text_that_nobody_reads_the_beginning_is_shown() -> None:
     shown = knowing(TOKEN).hide("x y " * 100_000 + TOKEN)
 
     assert len(shown) == 65_537
-    assert knowing(TOKEN).are_in("x y " * 100_000 + TOKEN)
-    assert not knowing(TOKEN).are_in("x y " * 100_000)
+    assert knowing(TOKEN).is_in("x y " * 100_000 + TOKEN)
+    assert not knowing(TOKEN).is_in("x y " * 100_000)
 
 
 def test_a_value_of_backslashes_is_found_without_trying_endlessly_many_ways() -> None:

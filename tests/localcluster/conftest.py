@@ -7,19 +7,19 @@ import pytest
 from konverge.clock import SeededEntropy
 from konverge.kube import Object
 from konverge.localcluster.apiserver import ApiServer
-from konverge.localcluster.audit import AuditLog
-from konverge.localcluster.requests import RequestHandler
-from tests.localcluster.asking import Asker
+from konverge.localcluster.audit_log import AuditLog
+from konverge.localcluster.request_handler import RequestHandler
 from tests.localcluster.objects import DEFINITION, webapp_definition
+from tests.localcluster.request_client import RequestClient
 
 
-class StandingClock:
+class ManualClock:
     """A clock that moves when it is told to."""
 
     def __init__(self) -> None:
         self._seconds = 0.0
 
-    def pass_seconds(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         self._seconds += seconds
 
     def now(self) -> datetime:
@@ -33,12 +33,12 @@ class StandingClock:
 
 
 @pytest.fixture
-def clock() -> StandingClock:
-    return StandingClock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-def api(clock: StandingClock) -> ApiServer:
+def api(clock: ManualClock) -> ApiServer:
     return ApiServer(clock=clock, entropy=SeededEntropy())
 
 
@@ -54,6 +54,6 @@ def audit() -> AuditLog:
 
 
 @pytest.fixture
-def ask(api: ApiServer, clock: StandingClock, audit: AuditLog) -> Asker:
+def ask(api: ApiServer, clock: ManualClock, audit: AuditLog) -> RequestClient:
     """Asks the server as an HTTP client does, without HTTP."""
-    return Asker(RequestHandler(api, clock=clock, entropy=SeededEntropy(), audit=audit), api)
+    return RequestClient(RequestHandler(api, clock=clock, entropy=SeededEntropy(), audit=audit), api)

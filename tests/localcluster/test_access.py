@@ -10,7 +10,7 @@ import pytest
 
 from konverge.clock import SeededEntropy, SystemClock
 from konverge.localcluster import LocalCluster, User
-from tests.localcluster.conftest import StandingClock
+from tests.localcluster.conftest import ManualClock
 
 pytestmark = pytest.mark.anyio
 
@@ -21,7 +21,7 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 async def guarded() -> AsyncIterator[LocalCluster]:
     tokens = {"open-sesame": User("ali", ("system:masters",)), "knock": User("visitor")}
     async with LocalCluster(
-        clock=SystemClock(), entropy=SeededEntropy(), players=False, authorization="rbac", tokens=tokens
+        clock=SystemClock(), entropy=SeededEntropy(), controllers=False, authorization="rbac", tokens=tokens
     ) as running:
         yield running
 
@@ -77,12 +77,12 @@ async def test_a_token_ends_with_its_service_account(guarded: LocalCluster) -> N
 
 
 async def test_a_token_ends_with_its_time() -> None:
-    clock = StandingClock()
-    async with LocalCluster(clock=clock, entropy=SeededEntropy(), players=False, authorization="rbac") as running:
+    clock = ManualClock()
+    async with LocalCluster(clock=clock, entropy=SeededEntropy(), controllers=False, authorization="rbac") as running:
         token = await token_of(running, "bot")
         headers = {"authorization": f"Bearer {token}"}
         early = await running.transport().request("GET", CONFIG_MAPS, headers=headers, timeout_seconds=1)
-        clock.pass_seconds(3601)
+        clock.advance(3601)
         late = await running.transport().request("GET", CONFIG_MAPS, headers=headers, timeout_seconds=1)
 
     assert (early.status, late.status) == (403, 401)

@@ -13,8 +13,8 @@ from konverge.errors import (
 )
 from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.localcluster.apiserver import ApiServer
-from konverge.localcluster.storage import Change
-from tests.localcluster.conftest import StandingClock
+from konverge.localcluster.storage import StorageChange
+from tests.localcluster.conftest import ManualClock
 from tests.localcluster.objects import (
     CONFIG_MAP,
     CORE_EVENT,
@@ -156,11 +156,11 @@ def test_an_update_of_another_object_of_the_name_conflicts(api: ApiServer) -> No
         api.update(CONFIG_MAP, body)
 
 
-def test_a_write_that_changes_nothing_keeps_the_resource_version(api: ApiServer, clock: StandingClock) -> None:
+def test_a_write_that_changes_nothing_keeps_the_resource_version(api: ApiServer, clock: ManualClock) -> None:
     created = api.create(CONFIG_MAP, config_map(a="1"), manager="me")
-    heard: list[Change] = []
+    heard: list[StorageChange] = []
     api.subscribe(heard.append)
-    clock.pass_seconds(60)
+    clock.advance(60)
 
     updated = api.update(CONFIG_MAP, config_map(a="1"), manager="me")
     patched = api.patch(CONFIG_MAP, key("settings"), {"data": {"a": "1"}}, manager="me")
@@ -255,7 +255,7 @@ def test_a_dry_run_answers_and_stores_nothing(api: ApiServer) -> None:
 def test_scaling_goes_through_one_form_for_all_kinds(api: ApiServer) -> None:
     api.create(DEPLOYMENT, deployment(replicas=1))
 
-    scale = api.scale(DEPLOYMENT, key("web"))
+    scale = api.get_scale(DEPLOYMENT, key("web"))
     scaled = api.update(DEPLOYMENT, {**scale, "spec": {"replicas": 4}}, subresource="scale", manager="me")
 
     assert (scale["kind"], scale["spec"], scale["status"]) == (
@@ -305,10 +305,10 @@ def test_apply_creates_then_merges_and_takes_back_what_is_no_longer_applied(api:
     assert merged["data"] == {"a": "9", "c": "3"}
 
 
-def test_apply_that_changes_nothing_stores_nothing(api: ApiServer, clock: StandingClock) -> None:
+def test_apply_that_changes_nothing_stores_nothing(api: ApiServer, clock: ManualClock) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", **config_map(a="1")}
     created = api.apply(CONFIG_MAP, body, manager="me")
-    clock.pass_seconds(60)
+    clock.advance(60)
 
     assert api.apply(CONFIG_MAP, body, manager="me") == created
 

@@ -18,7 +18,7 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 @pytest.fixture
 async def embedded() -> AsyncIterator[LocalCluster]:
-    async with LocalCluster(clock=SimulatedClock(), entropy=SeededEntropy(), players=False) as running:
+    async with LocalCluster(clock=SimulatedClock(), entropy=SeededEntropy(), controllers=False) as running:
         yield running
 
 
@@ -92,7 +92,7 @@ async def test_a_cluster_serves_only_while_it_runs() -> None:
 
 
 async def test_leaving_a_cluster_ends_its_watches() -> None:
-    async with LocalCluster(clock=SimulatedClock(), entropy=SeededEntropy(), players=False) as cluster:
+    async with LocalCluster(clock=SimulatedClock(), entropy=SeededEntropy(), controllers=False) as cluster:
         opened = cluster.transport().stream("GET", CONFIG_MAPS, query={"watch": "1"}, connect_timeout_seconds=1)
         stream = await opened.__aenter__()
 
@@ -122,7 +122,7 @@ async def test_two_clusters_with_one_seed_are_the_same() -> None:
         async with LocalCluster(clock=clock, entropy=SeededEntropy(7)) as cluster:
             cluster.api.create(DEPLOYMENT, deployment(replicas=2))
             await clock.sleep(30)
-            return [repr(change.new) for change in cluster.api.changes(0)]
+            return [repr(change.new) for change in cluster.api.list_changes(0)]
 
     first, second = await story(), await story()
 

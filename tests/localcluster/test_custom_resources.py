@@ -7,7 +7,7 @@ import pytest
 from konverge.errors import ApiError, BadRequestError, Cause, InvalidError, KindNotServedError
 from konverge.kube import Object, ObjectKey, find_condition
 from konverge.localcluster.apiserver import ApiServer
-from konverge.localcluster.incoming import FieldValidation
+from konverge.localcluster.object_decoding import FieldValidation
 from tests.localcluster.objects import (
     CONFIG_MAP,
     DEFINITION,
@@ -56,7 +56,7 @@ def test_names_that_are_taken_are_not_accepted(api: ApiServer, webapps: Object) 
     assert (accepted.status, accepted.reason) == ("False", "ListKindConflict")
     assert established is not None
     assert established.status == "False"
-    assert api.resources.at("demo.konverge.dev", "v1", "others") is None
+    assert api.resources.find_by_path("demo.konverge.dev", "v1", "others") is None
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_unknown_fields_are_told_or_refused_when_asked(api: ApiServer, webapps: 
 
     api.create(WEBAPP, body, fields=told, dry_run=True)
 
-    assert told.told == ['unknown field "spec.ports[0].extra"', 'unknown field "spec.unknown"']
+    assert told.warnings == ['unknown field "spec.ports[0].extra"', 'unknown field "spec.unknown"']
     with pytest.raises(BadRequestError, match=r'strict decoding error: unknown field "spec\.ports\[0\]\.extra"'):
         api.create(WEBAPP, body, fields=FieldValidation("Strict"))
 
@@ -259,7 +259,7 @@ def test_a_custom_resource_scales_where_its_definition_says(api: ApiServer, weba
     api.create(WEBAPP, webapp(replicas=2))
     api.patch(WEBAPP, key("shop"), {"status": {"replicas": 1, "selector": "app=shop"}}, subresource="status")
 
-    scale = api.scale(WEBAPP, key("shop"))
+    scale = api.get_scale(WEBAPP, key("shop"))
     api.patch(WEBAPP, key("shop"), {"spec": {"replicas": 4}}, subresource="scale")
 
     assert (scale["spec"], scale["status"]) == ({"replicas": 2}, {"replicas": 1, "selector": "app=shop"})
@@ -297,7 +297,7 @@ def test_versions_show_the_same_object(api: ApiServer) -> None:
 
     assert api.get(WEBAPP_BETA, key("shop"))["apiVersion"] == "demo.konverge.dev/v1beta1"
     assert api.get(WEBAPP, key("shop"))["apiVersion"] == "demo.konverge.dev/v1"
-    assert api.changes(0)[-1].new["apiVersion"] == "demo.konverge.dev/v1"
+    assert api.list_changes(0)[-1].new["apiVersion"] == "demo.konverge.dev/v1"
 
 
 def test_a_version_that_is_no_longer_served_is_gone(api: ApiServer, webapps: Object) -> None:

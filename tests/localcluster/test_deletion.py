@@ -5,9 +5,9 @@ import pytest
 from konverge.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from konverge.kube import ObjectKey
 from konverge.localcluster.apiserver import ApiServer
-from konverge.localcluster.deletion import propagation_of
-from konverge.localcluster.storage import Change
-from tests.localcluster.conftest import StandingClock
+from konverge.localcluster.deletion import parse_propagation
+from konverge.localcluster.storage import StorageChange
+from tests.localcluster.conftest import ManualClock
 from tests.localcluster.objects import (
     CONFIG_MAP,
     DEPLOYMENT,
@@ -23,7 +23,7 @@ from tests.localcluster.objects import (
 
 def test_an_object_that_nothing_holds_goes_at_once(api: ApiServer) -> None:
     api.create(CONFIG_MAP, config_map())
-    heard: list[Change] = []
+    heard: list[StorageChange] = []
     api.subscribe(heard.append)
 
     api.delete(CONFIG_MAP, key("settings"))
@@ -78,7 +78,7 @@ def test_a_propagation_that_needs_the_garbage_collector_waits_for_it(
 ) -> None:
     api.create(DEPLOYMENT, deployment())
 
-    marked = api.delete(DEPLOYMENT, key("web"), propagation=propagation_of(propagation))
+    marked = api.delete(DEPLOYMENT, key("web"), propagation=parse_propagation(propagation))
 
     assert marked["metadata"]["finalizers"] == [finalizer]
     assert api.find(DEPLOYMENT, key("web")) == marked
@@ -104,7 +104,7 @@ def test_a_job_leaves_its_pods_unless_told_otherwise(api: ApiServer) -> None:
 
 def test_an_unknown_propagation_is_refused() -> None:
     with pytest.raises(InvalidError, match='Unsupported value: "Later"'):
-        propagation_of("Later")
+        parse_propagation("Later")
 
 
 def test_a_pod_on_no_node_goes_at_once(api: ApiServer) -> None:
@@ -116,11 +116,11 @@ def test_a_pod_on_no_node_goes_at_once(api: ApiServer) -> None:
     assert api.find(POD, key("web")) is None
 
 
-def test_a_pod_on_a_node_has_its_grace(api: ApiServer, clock: StandingClock) -> None:
+def test_a_pod_on_a_node_has_its_grace(api: ApiServer, clock: ManualClock) -> None:
     bound = api.create(POD, pod(terminationGracePeriodSeconds=20, nodeName="node-0"))
 
     marked = api.delete(POD, key("web"))
-    clock.pass_seconds(5)
+    clock.advance(5)
     longer = api.delete(POD, key("web"), grace_seconds=30)
     shorter = api.delete(POD, key("web"), grace_seconds=2)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from konverge.errors import ExpiredError
 from konverge.kube import Object, ObjectKey
-from konverge.localcluster.storage import Change, Storage
+from konverge.localcluster.storage import Storage, StorageChange
 
 PODS, SERVICES = "pods", "services"
 
@@ -27,32 +27,32 @@ def storage() -> Storage:
 
 
 def test_each_change_takes_the_next_revision_as_resource_version(storage: Storage) -> None:
-    first, second = storage.put(PODS, thing("a")), storage.put(SERVICES, thing("a"))
+    first, second = storage.store(PODS, thing("a")), storage.store(SERVICES, thing("a"))
 
     assert (first.revision, second.revision) == (1, 2)
     assert second.object["metadata"]["resourceVersion"] == "2"
 
 
 def test_a_removed_object_is_told_with_the_revision_of_its_removal(storage: Storage) -> None:
-    storage.put(PODS, thing("a", value=7))
+    storage.store(PODS, thing("a", value=7))
 
     gone = storage.remove(PODS, key("a"))
 
     assert storage.get(PODS, key("a")) is None
     assert gone.object == {**thing("a", value=7), "metadata": {**thing("a")["metadata"], "resourceVersion": "2"}}
-    assert [change.type for change in storage.changes(1)] == ["DELETED"]
+    assert [change.type for change in storage.list_changes(1)] == ["DELETED"]
 
 
 def test_items_come_in_the_order_of_their_keys(storage: Storage) -> None:
     for name in ("c", "a", "b"):
-        storage.put(PODS, thing(name))
+        storage.store(PODS, thing(name))
 
-    assert [stored.key.name for stored in storage.items(PODS, "default")] == ["a", "b", "c"]
-    assert storage.items(PODS, "other") == []
+    assert [stored.key.name for stored in storage.list_objects(PODS, "default")] == ["a", "b", "c"]
+    assert storage.list_objects(PODS, "other") == []
 
 
 def test_what_a_reader_changes_in_its_copy_stays_out_of_the_store(storage: Storage) -> None:
-    stored = storage.put(PODS, thing("a", value=1))
+    stored = storage.store(PODS, thing("a", value=1))
 
     stored.copy()["value"] = 2
 
@@ -63,24 +63,24 @@ def test_subscribers_hear_of_changes_in_order_until_they_end(storage: Storage) -
     heard: list[tuple[str, str]] = []
     end = storage.subscribe(lambda change: heard.append((change.type, change.key.name)))
 
-    storage.put(PODS, thing("a"))
-    storage.put(PODS, thing("a", value=1))
+    storage.store(PODS, thing("a"))
+    storage.store(PODS, thing("a", value=1))
     storage.remove(PODS, key("a"))
     end()
-    storage.put(PODS, thing("b"))
+    storage.store(PODS, thing("b"))
 
     assert heard == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
 
 
 def test_changes_before_a_compaction_are_expired(storage: Storage) -> None:
     for value in range(4):
-        storage.put(PODS, thing("a", value))
+        storage.store(PODS, thing("a", value))
 
     storage.compact(2)
 
-    assert [change.revision for change in storage.changes(2)] == [3, 4]
+    assert [change.revision for change in storage.list_changes(2)] == [3, 4]
     with pytest.raises(ExpiredError) as caught:
-        storage.changes(1)
+        storage.list_changes(1)
     assert caught.value.code == 410
 
 
@@ -88,10 +88,10 @@ def test_the_log_forgets_by_itself_what_is_older_than_its_history() -> None:
     storage = Storage(history=8)
 
     for value in range(100):
-        storage.put(PODS, thing("a", value))
+        storage.store(PODS, thing("a", value))
 
     assert 100 - 8 - 2 <= storage.oldest_revision <= 100 - 8
-    assert len(storage.changes(storage.oldest_revision)) == 100 - storage.oldest_revision
+    assert len(storage.list_changes(storage.oldest_revision)) == 100 - storage.oldest_revision
 
 
 def test_a_history_of_nothing_is_refused() -> None:
@@ -106,12 +106,12 @@ WRITES = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([PODS, SERVI
 def write_all(storage: Storage, writes: list[tuple[str, str, bool]]) -> None:
     for value, (name, resource, goes) in enumerate(writes):
         if not goes:
-            storage.put(resource, thing(name, value))
+            storage.store(resource, thing(name, value))
         elif storage.get(resource, key(name)) is not None:
             storage.remove(resource, key(name))
 
 
-def replayed(state: dict[ObjectKey, Any], changes: list[Change]) -> dict[ObjectKey, Any]:
+def replay_changes(state: dict[ObjectKey, Any], changes: list[StorageChange]) -> dict[ObjectKey, Any]:
     for change in changes:
         if change.type == "DELETED":
             del state[change.key]
@@ -121,7 +121,7 @@ def replayed(state: dict[ObjectKey, Any], changes: list[Change]) -> dict[ObjectK
 
 
 def state_of(storage: Storage, revision: int | None = None) -> dict[ObjectKey, Any]:
-    found = storage.items(PODS) if revision is None else storage.items_at(PODS, revision)
+    found = storage.list_objects(PODS) if revision is None else storage.list_objects_at(PODS, revision)
     return {stored.key: stored.object for stored in found}
 
 
@@ -134,9 +134,9 @@ def test_replaying_a_watch_from_any_revision_gives_the_present_state(
     start, revision = state_of(storage), storage.revision
     write_all(storage, after)
 
-    changes = [change for change in storage.changes(revision) if change.resource == PODS]
+    changes = [change for change in storage.list_changes(revision) if change.resource == PODS]
 
-    assert replayed(start, changes) == state_of(storage)
+    assert replay_changes(start, changes) == state_of(storage)
 
 
 @given(before=WRITES, after=WRITES)

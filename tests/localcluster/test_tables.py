@@ -7,15 +7,15 @@ import pytest
 
 from konverge.kube import GroupVersionKind, Object, format_time
 from konverge.localcluster.apiserver import ApiServer
-from konverge.localcluster.builtin import builtin_resources
-from konverge.localcluster.tables import columns_of, row_of
-from konverge.localcluster.tables.jsonpath import find
-from konverge.localcluster.tables.printing import human_duration
-from tests.localcluster.asking import TABLE, Asker
+from konverge.localcluster.builtin_resources import list_builtin_resources
+from konverge.localcluster.tables import build_row, list_columns
+from konverge.localcluster.tables.jsonpath import find_value
+from konverge.localcluster.tables.printers import format_duration
 from tests.localcluster.objects import DEFINITION, WEBAPP, config_map, webapp, webapp_definition
+from tests.localcluster.request_client import TABLE, RequestClient
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-RESOURCES = {each.gvk: each for each in builtin_resources()}
+RESOURCES = {each.gvk: each for each in list_builtin_resources()}
 
 
 def ago(**units: float) -> str:
@@ -26,8 +26,8 @@ def cells(group: str, kind: str, version: str = "v1", **fields: Any) -> dict[str
     """What an object shows, by column."""
     resource = RESOURCES[GroupVersionKind(group, version, kind)]
     metadata = {"name": "thing", "creationTimestamp": ago(minutes=5), **fields.pop("metadata", {})}
-    row = row_of(resource, {"metadata": metadata, **fields}, NOW)
-    return {column["name"]: cell for column, cell in zip(columns_of(resource), row, strict=True)}
+    row = build_row(resource, {"metadata": metadata, **fields}, NOW)
+    return {column["name"]: cell for column, cell in zip(list_columns(resource), row, strict=True)}
 
 
 @pytest.mark.parametrize(
@@ -53,14 +53,14 @@ def cells(group: str, kind: str, version: str = "v1", **fields: Any) -> dict[str
     ],
 )
 def test_a_length_of_time_is_told_roughly(length: timedelta, text: str) -> None:
-    assert human_duration(length) == text
+    assert format_duration(length) == text
 
 
-@pytest.mark.parametrize("resource", builtin_resources(), ids=lambda resource: str(resource.gvk))
+@pytest.mark.parametrize("resource", list_builtin_resources(), ids=lambda resource: str(resource.gvk))
 def test_an_empty_object_of_every_kind_has_a_cell_for_each_column(resource: Any) -> None:
-    row = row_of(resource, {"metadata": {"name": "thing"}}, NOW)
+    row = build_row(resource, {"metadata": {"name": "thing"}}, NOW)
 
-    assert len(row) == len(columns_of(resource))
+    assert len(row) == len(list_columns(resource))
 
 
 def running(name: str = "app", **status: Any) -> Object:
@@ -71,7 +71,7 @@ def waiting(reason: str) -> Object:
     return {"name": "app", "ready": False, "restartCount": 0, "state": {"waiting": {"reason": reason}}}
 
 
-def ended(code: int, **more: Any) -> Object:
+def build_terminated_status(code: int, **more: Any) -> Object:
     return {"name": "app", "ready": False, "restartCount": 0, "state": {"terminated": {"exitCode": code, **more}}}
 
 
@@ -81,10 +81,14 @@ def ended(code: int, **more: Any) -> Object:
         ({"phase": "Pending"}, "0/1", "Pending"),
         ({"phase": "Running", "containerStatuses": [running()]}, "1/1", "Running"),
         ({"phase": "Pending", "containerStatuses": [waiting("ImagePullBackOff")]}, "0/1", "ImagePullBackOff"),
-        ({"phase": "Succeeded", "containerStatuses": [ended(0, reason="Completed")]}, "0/1", "Completed"),
-        ({"phase": "Failed", "containerStatuses": [ended(1, reason="Error")]}, "0/1", "Error"),
-        ({"phase": "Failed", "containerStatuses": [ended(3)]}, "0/1", "ExitCode:3"),
-        ({"phase": "Failed", "containerStatuses": [ended(3, signal=9)]}, "0/1", "Signal:9"),
+        (
+            {"phase": "Succeeded", "containerStatuses": [build_terminated_status(0, reason="Completed")]},
+            "0/1",
+            "Completed",
+        ),
+        ({"phase": "Failed", "containerStatuses": [build_terminated_status(1, reason="Error")]}, "0/1", "Error"),
+        ({"phase": "Failed", "containerStatuses": [build_terminated_status(3)]}, "0/1", "ExitCode:3"),
+        ({"phase": "Failed", "containerStatuses": [build_terminated_status(3, signal=9)]}, "0/1", "Signal:9"),
         ({"phase": "Failed", "reason": "Evicted"}, "0/1", "Evicted"),
         (
             {"phase": "Pending", "conditions": [{"type": "PodScheduled", "reason": "SchedulingGated"}]},
@@ -93,7 +97,7 @@ def ended(code: int, **more: Any) -> Object:
         ),
         ({"phase": "Pending", "initContainerStatuses": [waiting("PodInitializing")]}, "0/1", "Init:0/0"),
         ({"phase": "Pending", "initContainerStatuses": [waiting("ErrImagePull")]}, "0/1", "Init:ErrImagePull"),
-        ({"phase": "Pending", "initContainerStatuses": [ended(2)]}, "0/1", "Init:ExitCode:2"),
+        ({"phase": "Pending", "initContainerStatuses": [build_terminated_status(2)]}, "0/1", "Init:ExitCode:2"),
     ],
 )
 def test_the_status_of_a_pod_is_the_most_telling_word(status: Object, ready: str, word: str) -> None:
@@ -314,17 +318,20 @@ DOCUMENT = {
     ],
 )
 def test_a_json_path_finds_its_first_value(path: str, value: Any) -> None:
-    assert find(DOCUMENT, path) == value
+    assert find_value(DOCUMENT, path) == value
 
 
 def test_a_custom_resource_shows_what_its_definition_says(api: ApiServer, webapps: Object) -> None:
     created = api.create(WEBAPP, webapp(replicas=3))
-    resource = api.resources.of_kind(WEBAPP)
+    resource = api.resources.get_by_kind(WEBAPP)
     ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
 
-    fresh, later = row_of(resource, created, NOW), row_of(resource, {**created, **ready}, NOW + timedelta(minutes=2))
+    fresh, later = (
+        build_row(resource, created, NOW),
+        build_row(resource, {**created, **ready}, NOW + timedelta(minutes=2)),
+    )
 
-    assert [column["name"] for column in columns_of(resource)] == ["Name", "Ready", "Replicas", "Image", "Age"]
+    assert [column["name"] for column in list_columns(resource)] == ["Name", "Ready", "Replicas", "Image", "Age"]
     assert fresh == ["shop", None, 3, "shop:1", "0s"]
     assert later == ["shop", "True", 3, "shop:1", "2m"]
 
@@ -347,12 +354,12 @@ def test_a_value_of_another_type_than_its_column(api: ApiServer, kind: str, valu
     column = {"name": "Value", "type": kind, "jsonPath": ".status.value"}
     api.create(DEFINITION, webapp_definition(additionalPrinterColumns=[column]))
 
-    row = row_of(api.resources.of_kind(WEBAPP), {"metadata": {"name": "x"}, "status": {"value": value}}, NOW)
+    row = build_row(api.resources.get_by_kind(WEBAPP), {"metadata": {"name": "x"}, "status": {"value": value}}, NOW)
 
     assert row == ["x", cell]
 
 
-def test_a_table_carries_as_much_of_each_object_as_is_wanted(ask: Asker) -> None:
+def test_a_table_carries_as_much_of_each_object_as_is_wanted(ask: RequestClient) -> None:
     path = "/api/v1/namespaces/default/configmaps"
     ask("POST", path, config_map(a="1"))
 
@@ -366,7 +373,7 @@ def test_a_table_carries_as_much_of_each_object_as_is_wanted(ask: Asker) -> None
     assert rows["Object"]["data"] == {"a": "1"}
 
 
-def test_a_table_says_where_the_list_stands(ask: Asker, api: ApiServer) -> None:
+def test_a_table_says_where_the_list_stands(ask: RequestClient, api: ApiServer) -> None:
     path = "/api/v1/namespaces/default/configmaps"
     for name in "ab":
         ask("POST", path, config_map(name))

@@ -30,14 +30,14 @@ BATCH, POLICY, RBAC = "batch", "policy", "rbac.authorization.k8s.io"
 IMMUTABLE = "field is immutable"
 
 
-def refused(api: ApiServer, gvk: GroupVersionKind, body: Object) -> set[tuple[str, str]]:
+def find_create_errors(api: ApiServer, gvk: GroupVersionKind, body: Object) -> set[tuple[str, str]]:
     """The fields and the sentences with which a new object is refused."""
     with pytest.raises(InvalidError) as caught:
         api.create(gvk, body)
     return {(cause.field, cause.message) for cause in caught.value.causes}
 
 
-def refused_change(api: ApiServer, gvk: GroupVersionKind, name: str, patch: Object) -> set[tuple[str, str]]:
+def find_patch_errors(api: ApiServer, gvk: GroupVersionKind, name: str, patch: Object) -> set[tuple[str, str]]:
     """The same for a merge patch."""
     with pytest.raises(InvalidError) as caught:
         api.patch(gvk, key(name), patch)
@@ -82,7 +82,7 @@ def test_all_mistakes_are_told_in_one_message(api: ApiServer) -> None:
     ],
 )
 def test_metadata_is_held_to_its_rules(api: ApiServer, metadata: Object, field: str, begin: str) -> None:
-    told = refused(api, CONFIG_MAP, {"metadata": {"namespace": "default", **metadata}})
+    told = find_create_errors(api, CONFIG_MAP, {"metadata": {"namespace": "default", **metadata}})
 
     assert any(where == field and message.startswith(begin) for where, message in told)
 
@@ -99,7 +99,7 @@ def test_an_object_has_one_controller(api: ApiServer) -> None:
 
 
 def test_a_cluster_wide_object_has_no_namespace(api: ApiServer) -> None:
-    told = refused(api, NAMESPACE, {"metadata": {"name": "team", "namespace": "default"}})
+    told = find_create_errors(api, NAMESPACE, {"metadata": {"name": "team", "namespace": "default"}})
 
     assert ("metadata.namespace", "Forbidden: not allowed on this type") in told
 
@@ -166,7 +166,7 @@ def test_a_container_is_held_to_its_rules(api: ApiServer, container: Object, fie
     spec = {"containers": [complete], "volumes": [{"name": "data", "emptyDir": {}}]}
     template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
 
-    told = refused(api, DEPLOYMENT, deployment(template=template))
+    told = find_create_errors(api, DEPLOYMENT, deployment(template=template))
 
     assert (f"spec.template.spec.containers[0].{field}", message) in told
 
@@ -201,7 +201,7 @@ def test_a_container_is_held_to_its_rules(api: ApiServer, container: Object, fie
     ],
 )
 def test_a_pod_is_held_to_its_rules(api: ApiServer, spec: Object, field: str, message: str) -> None:
-    assert (f"spec.{field}", message) in refused(api, POD, pod(**spec))
+    assert (f"spec.{field}", message) in find_create_errors(api, POD, pod(**spec))
 
 
 def test_of_a_pod_only_little_changes(api: ApiServer) -> None:
@@ -209,7 +209,7 @@ def test_of_a_pod_only_little_changes(api: ApiServer) -> None:
 
     image = [{"op": "replace", "path": "/spec/containers/0/image", "value": "konverge.test/app:2"}]
     changed = api.patch(POD, key("web"), image, patch_type="json")
-    ((field, message),) = refused_change(api, POD, "web", {"spec": {"restartPolicy": "Never"}})
+    ((field, message),) = find_patch_errors(api, POD, "web", {"spec": {"restartPolicy": "Never"}})
 
     assert changed["metadata"]["generation"] == 2
     assert field == "spec"
@@ -255,7 +255,7 @@ def test_of_a_pod_only_little_changes(api: ApiServer) -> None:
     ],
 )
 def test_a_deployment_is_held_to_its_rules(api: ApiServer, spec: Object, field: str, message: str) -> None:
-    told = refused(api, DEPLOYMENT, deployment(**spec))
+    told = find_create_errors(api, DEPLOYMENT, deployment(**spec))
 
     assert any(where == field and sentence.startswith(message) for where, sentence in told)
 
@@ -265,7 +265,7 @@ def test_the_selector_of_a_deployment_stays(api: ApiServer) -> None:
     body["spec"]["template"]["metadata"]["labels"] = {"app": "web", "tier": "front"}
     api.create(DEPLOYMENT, body)
 
-    told = refused_change(api, DEPLOYMENT, "web", {"spec": {"selector": {"matchLabels": {"tier": "front"}}}})
+    told = find_patch_errors(api, DEPLOYMENT, "web", {"spec": {"selector": {"matchLabels": {"tier": "front"}}}})
 
     assert told == {("spec.selector", f'Invalid value: {{"matchLabels":{{"app":"web","tier":"front"}}}}: {IMMUTABLE}')}
 
@@ -274,7 +274,7 @@ def test_most_of_a_stateful_set_stays(api: ApiServer) -> None:
     api.create(STATEFUL_SET, thing(spec=workload(serviceName="web")))
 
     scaled = api.patch(STATEFUL_SET, key("thing"), {"spec": {"replicas": 3}})
-    ((field, message),) = refused_change(api, STATEFUL_SET, "thing", {"spec": {"serviceName": "other"}})
+    ((field, message),) = find_patch_errors(api, STATEFUL_SET, "thing", {"spec": {"serviceName": "other"}})
 
     assert scaled["spec"]["replicas"] == 3
     assert field == "spec"
@@ -290,7 +290,7 @@ def test_the_claims_of_a_stateful_set_can_be_mounted(api: ApiServer) -> None:
 
     api.create(STATEFUL_SET, body)
 
-    assert ("spec.volumeClaimTemplates[0].spec.resources[storage]", "Required value") in refused(
+    assert ("spec.volumeClaimTemplates[0].spec.resources[storage]", "Required value") in find_create_errors(
         api, STATEFUL_SET, thing(spec=workload(serviceName="web", volumeClaimTemplates=[{"spec": {}}]))
     )
 
@@ -299,7 +299,7 @@ def test_what_a_job_runs_stays(api: ApiServer) -> None:
     run = {"restartPolicy": "Never", "containers": [{"name": "app", "image": "konverge.test/app:1"}]}
     api.create(JOB, thing(spec={"template": {"spec": run}}))
 
-    told = refused_change(api, JOB, "thing", {"spec": {"completions": 4}})
+    told = find_patch_errors(api, JOB, "thing", {"spec": {"completions": 4}})
 
     assert told == {("spec.completions", f"Invalid value: 4: {IMMUTABLE}")}
 
@@ -307,7 +307,7 @@ def test_what_a_job_runs_stays(api: ApiServer) -> None:
 def test_the_pods_of_a_job_end(api: ApiServer) -> None:
     run = {"restartPolicy": "Always", "containers": [{"name": "app", "image": "konverge.test/app:1"}]}
 
-    told = refused(api, JOB, thing(spec={"template": {"spec": run}}))
+    told = find_create_errors(api, JOB, thing(spec={"template": {"spec": run}}))
 
     assert ("spec.template.spec.restartPolicy", 'Required value: valid values: "OnFailure", "Never"') in told
 
@@ -342,17 +342,17 @@ def test_the_pods_of_a_job_end(api: ApiServer) -> None:
     ],
 )
 def test_a_service_is_held_to_its_rules(api: ApiServer, spec: Object, field: str, message: str) -> None:
-    assert (field, message) in refused(api, SERVICE, service(**spec))
+    assert (field, message) in find_create_errors(api, SERVICE, service(**spec))
 
 
 def test_keys_of_configuration_are_file_names(api: ApiServer) -> None:
-    told = refused(api, CONFIG_MAP, config_map(**{"bad key": "", "..": ""}))
+    told = find_create_errors(api, CONFIG_MAP, config_map(**{"bad key": "", "..": ""}))
 
     assert {field for field, _ in told} == {"data[bad key]", "data[..]"}
 
 
 def test_a_key_has_one_value(api: ApiServer) -> None:
-    told = refused(api, CONFIG_MAP, {**config_map(a="x"), "binaryData": {"a": "eA=="}})
+    told = find_create_errors(api, CONFIG_MAP, {**config_map(a="x"), "binaryData": {"a": "eA=="}})
 
     assert told == {("data[a]", 'Invalid value: "a": duplicate of key present in binaryData')}
 
@@ -361,7 +361,7 @@ def test_a_key_has_one_value(api: ApiServer) -> None:
 def test_immutable_configuration_stays(api: ApiServer, gvk: GroupVersionKind) -> None:
     api.create(gvk, thing(data={"a": "eA=="}, immutable=True))
 
-    told = refused_change(api, gvk, "thing", {"data": {"a": "eQ=="}, "immutable": None})
+    told = find_patch_errors(api, gvk, "thing", {"data": {"a": "eQ=="}, "immutable": None})
     labelled = api.patch(gvk, key("thing"), {"metadata": {"labels": {"still": "fine"}}})
 
     frozen = "Forbidden: field is immutable when `immutable` is set"
@@ -380,7 +380,7 @@ def test_immutable_configuration_stays(api: ApiServer, gvk: GroupVersionKind) ->
     ],
 )
 def test_a_typed_secret_has_what_its_type_needs(api: ApiServer, kind: str, data: Object, missing: set[str]) -> None:
-    told = refused(api, SECRET, thing(type=kind, data=data))
+    told = find_create_errors(api, SECRET, thing(type=kind, data=data))
 
     assert {field for field, _ in told} == missing
 
@@ -388,7 +388,7 @@ def test_a_typed_secret_has_what_its_type_needs(api: ApiServer, kind: str, data:
 def test_no_refusal_shows_the_value_of_a_secret(api: ApiServer) -> None:
     body = thing(type="kubernetes.io/dockerconfigjson", data={".dockerconfigjson": "aHVudGVyMg=="})
 
-    told = refused(api, SECRET, body)
+    told = find_create_errors(api, SECRET, body)
 
     assert told == {("data[.dockerconfigjson]", 'Invalid value: "<secret contents redacted>": the value is not JSON')}
 
@@ -401,7 +401,9 @@ def test_the_data_of_a_secret_is_base64(api: ApiServer) -> None:
 def test_the_type_of_a_secret_stays(api: ApiServer) -> None:
     api.create(SECRET, thing(data={"a": "eA=="}))
 
-    assert refused_change(api, SECRET, "thing", {"type": "other"}) == {("type", f'Invalid value: "other": {IMMUTABLE}')}
+    assert find_patch_errors(api, SECRET, "thing", {"type": "other"}) == {
+        ("type", f'Invalid value: "other": {IMMUTABLE}')
+    }
 
 
 @pytest.mark.parametrize(
@@ -473,7 +475,7 @@ def test_the_type_of_a_secret_stays(api: ApiServer) -> None:
 def test_the_smaller_kinds_are_held_to_their_rules(
     api: ApiServer, gvk: GroupVersionKind, body: Object, field: str, message: str
 ) -> None:
-    assert (field, message) in refused(api, gvk, thing(**body))
+    assert (field, message) in find_create_errors(api, gvk, thing(**body))
 
 
 @pytest.mark.parametrize(

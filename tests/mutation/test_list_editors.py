@@ -9,16 +9,16 @@ import pytest
 
 from konverge.kube import Object
 from konverge.mutation import BindingSubjectsEditor, ListEditor, PolicyRulesEditor
-from konverge.mutation.fields import json_copy
+from konverge.mutation.field_editing import copy_json
 
 
 def case(name: str, before: Object, edit: Callable[[Any], None], after: Object) -> Any:
     return pytest.param(before, edit, after, id=name)
 
 
-def edited(editor: Callable[[Object], ListEditor], before: Object, edit: Callable[[Any], None]) -> Object:
+def edit_list(editor: Callable[[Object], ListEditor], before: Object, edit: Callable[[Any], None]) -> Object:
     """What is there afterwards; the cases share their objects, so each gets a copy."""
-    fields: Object = json_copy(before)
+    fields: Object = copy_json(before)
     edit(editor(fields))
     return fields
 
@@ -49,7 +49,7 @@ WRITE = {"apiGroups": [""], "resources": ["pods"], "verbs": ["update"]}
     ],
 )
 def test_policy_rules(before: Object, edit: Callable[[PolicyRulesEditor], None], after: Object) -> None:
-    assert edited(PolicyRulesEditor, before, edit) == after
+    assert edit_list(PolicyRulesEditor, before, edit) == after
 
 
 ADA = {"kind": "User", "name": "ada"}
@@ -110,7 +110,7 @@ WEB_ELSEWHERE = {"kind": "ServiceAccount", "name": "web", "namespace": "b"}
     ],
 )
 def test_binding_subjects(before: Object, edit: Callable[[BindingSubjectsEditor], None], after: Object) -> None:
-    assert edited(BindingSubjectsEditor, before, edit) == after
+    assert edit_list(BindingSubjectsEditor, before, edit) == after
 
 
 def test_a_subject_without_a_name_is_refused() -> None:

@@ -7,7 +7,7 @@ from konverge.kube import Object
 from konverge.mutation import ConfigMapDataEditor
 
 
-def merged(text: str | None, patch: str) -> str:
+def merge_text(text: str | None, patch: str) -> str:
     obj: Object = {"data": {} if text is None else {"app.yaml": text}}
     ConfigMapDataEditor(obj).merge_yaml("app.yaml", patch)
     found: str = obj["data"]["app.yaml"]
@@ -35,7 +35,7 @@ def merged(text: str | None, patch: str) -> str:
     ],
 )
 def test_yaml_merges(text: str | None, patch: str, expected: str) -> None:
-    assert merged(text, patch) == expected
+    assert merge_text(text, patch) == expected
 
 
 @pytest.mark.parametrize(
@@ -48,16 +48,16 @@ def test_yaml_merges(text: str | None, patch: str, expected: str) -> None:
 )
 def test_what_is_no_yaml_is_named(text: str, patch: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        merged(text, patch)
+        merge_text(text, patch)
 
 
 @pytest.mark.timeout(10)
 def test_aliases_that_stand_for_billions_of_nodes_merge_at_once() -> None:
     levels = "".join(f"l{n}: &l{n} {{a: *l{n - 1}, b: *l{n - 1}}}\n" for n in range(1, 40))
     bomb = f"l0: &l0 {{a: 1}}\n{levels}"
-    assert len(merged(bomb, bomb.replace("a: 1", "a: 2"))) < 10 * len(bomb)
+    assert len(merge_text(bomb, bomb.replace("a: 1", "a: 2"))) < 10 * len(bomb)
 
 
 def test_an_anchor_of_the_entry_still_means_the_same() -> None:
     text = "base: &base {size: 1}\nuses: *base\n"
-    assert yaml.safe_load(merged(text, "more: 1\n")) == {"base": {"size": 1}, "uses": {"size": 1}, "more": 1}
+    assert yaml.safe_load(merge_text(text, "more: 1\n")) == {"base": {"size": 1}, "uses": {"size": 1}, "more": 1}

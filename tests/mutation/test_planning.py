@@ -182,7 +182,7 @@ class BrokenGate:
         raise RuntimeError("registry unreachable")
 
 
-def broken_edit(spec: PodSpecEditor) -> None:
+def fail_edit(spec: PodSpecEditor) -> None:
     raise LookupError("no such volume")
 
 
@@ -202,7 +202,7 @@ def broken_edit(spec: PodSpecEditor) -> None:
             id="callback",
         ),
         pytest.param(
-            Mutation[WorkloadMutator]("tracing", lambda m: m.edit_pod_spec(broken_edit)),
+            Mutation[WorkloadMutator]("tracing", lambda m: m.edit_pod_spec(fail_edit)),
             f"failed to mutate resource {WEB}: failed to apply planned mutations of tracing: "
             "LookupError: no such volume",
             id="edit",

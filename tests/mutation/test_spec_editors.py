@@ -17,16 +17,16 @@ from konverge.mutation import (
     PersistentVolumeSpecEditor,
     PodDisruptionBudgetSpecEditor,
 )
-from konverge.mutation.fields import json_copy
+from konverge.mutation.field_editing import copy_json
 
 
 def case(name: str, before: Object, edit: Callable[[Any], None], after: Object) -> Any:
     return pytest.param(before, edit, after, id=name)
 
 
-def edited(editor: Callable[[Object], Editor], before: Object, edit: Callable[[Any], None]) -> Object:
+def edit_spec(editor: Callable[[Object], Editor], before: Object, edit: Callable[[Any], None]) -> Object:
     """What is there afterwards; the cases share their objects, so each gets a copy."""
-    fields: Object = json_copy(before)
+    fields: Object = copy_json(before)
     edit(editor(fields))
     return fields
 
@@ -89,7 +89,7 @@ DOCS_TLS = {"hosts": ["docs.test"], "secretName": "docs"}
     ],
 )
 def test_ingress_spec(before: Object, edit: Callable[[IngressSpecEditor], None], after: Object) -> None:
-    assert edited(IngressSpecEditor, before, edit) == after
+    assert edit_spec(IngressSpecEditor, before, edit) == after
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_ingress_spec(before: Object, edit: Callable[[IngressSpecEditor], None],
 def test_persistent_volume_claim_spec(
     before: Object, edit: Callable[[PersistentVolumeClaimSpecEditor], None], after: Object
 ) -> None:
-    assert edited(PersistentVolumeClaimSpecEditor, before, edit) == after
+    assert edit_spec(PersistentVolumeClaimSpecEditor, before, edit) == after
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_persistent_volume_claim_spec(
 def test_persistent_volume_spec(
     before: Object, edit: Callable[[PersistentVolumeSpecEditor], None], after: Object
 ) -> None:
-    assert edited(PersistentVolumeSpecEditor, before, edit) == after
+    assert edit_spec(PersistentVolumeSpecEditor, before, edit) == after
 
 
 def metric(metric_type: str, *, target: int = 1, **source: Any) -> Object:
@@ -161,7 +161,7 @@ def metric(metric_type: str, *, target: int = 1, **source: Any) -> Object:
     return {"type": metric_type, metric_type[:1].lower() + metric_type[1:]: {**source, "target": {"value": target}}}
 
 
-def named_metric(metric_type: str, *, target: int = 1, selector: Object | None = None, **source: Any) -> Object:
+def build_named_metric(metric_type: str, *, target: int = 1, selector: Object | None = None, **source: Any) -> Object:
     """A metric by name, and by selector if there is one."""
     name = {"name": "load"} if selector is None else {"name": "load", "selector": selector}
     return metric(metric_type, target=target, metric=name, **source)
@@ -178,12 +178,16 @@ ALIKE = [
         metric("ContainerResource", name="cpu", container="a", target=2),
         id="container",
     ),
-    pytest.param(named_metric("Pods"), named_metric("Pods", target=2), id="pods"),
-    pytest.param(named_metric("Pods", selector=A), named_metric("Pods", selector=A_REORDERED, target=2), id="selector"),
-    pytest.param(named_metric("External"), named_metric("External", target=2), id="external"),
+    pytest.param(build_named_metric("Pods"), build_named_metric("Pods", target=2), id="pods"),
     pytest.param(
-        named_metric("Object", describedObject=DEPLOYMENT),
-        named_metric("Object", describedObject=dict(reversed(DEPLOYMENT.items())), target=2),
+        build_named_metric("Pods", selector=A),
+        build_named_metric("Pods", selector=A_REORDERED, target=2),
+        id="selector",
+    ),
+    pytest.param(build_named_metric("External"), build_named_metric("External", target=2), id="external"),
+    pytest.param(
+        build_named_metric("Object", describedObject=DEPLOYMENT),
+        build_named_metric("Object", describedObject=dict(reversed(DEPLOYMENT.items())), target=2),
         id="object",
     ),
 ]
@@ -195,18 +199,18 @@ DIFFERENT = [
         metric("ContainerResource", name="cpu", container="b"),
         id="container",
     ),
-    pytest.param(named_metric("Pods"), named_metric("Pods", selector=A), id="a selector and none"),
-    pytest.param(named_metric("Pods", selector=A), named_metric("Pods", selector=B), id="selector"),
-    pytest.param(named_metric("External", selector=A), named_metric("External", selector=B), id="external"),
-    pytest.param(named_metric("External"), named_metric("Pods"), id="type of a named metric"),
+    pytest.param(build_named_metric("Pods"), build_named_metric("Pods", selector=A), id="a selector and none"),
+    pytest.param(build_named_metric("Pods", selector=A), build_named_metric("Pods", selector=B), id="selector"),
+    pytest.param(build_named_metric("External", selector=A), build_named_metric("External", selector=B), id="external"),
+    pytest.param(build_named_metric("External"), build_named_metric("Pods"), id="type of a named metric"),
     pytest.param(
-        named_metric("Object", describedObject=DEPLOYMENT),
-        named_metric("Object", describedObject={**DEPLOYMENT, "name": "api"}),
+        build_named_metric("Object", describedObject=DEPLOYMENT),
+        build_named_metric("Object", describedObject={**DEPLOYMENT, "name": "api"}),
         id="described object",
     ),
     pytest.param(
-        named_metric("Object", describedObject=DEPLOYMENT, selector=A),
-        named_metric("Object", describedObject=DEPLOYMENT, selector=B),
+        build_named_metric("Object", describedObject=DEPLOYMENT, selector=A),
+        build_named_metric("Object", describedObject=DEPLOYMENT, selector=B),
         id="selector of an object's",
     ),
 ]
@@ -215,13 +219,15 @@ DIFFERENT = [
 @pytest.mark.parametrize(("there", "ensured"), ALIKE)
 def test_the_same_metric_is_replaced_in_its_place(there: Object, ensured: Object) -> None:
     other = metric("Resource", name="other")
-    after = edited(HorizontalPodAutoscalerSpecEditor, {"metrics": [there, other]}, lambda e: e.ensure_metric(ensured))
+    after = edit_spec(
+        HorizontalPodAutoscalerSpecEditor, {"metrics": [there, other]}, lambda e: e.ensure_metric(ensured)
+    )
     assert after == {"metrics": [ensured, other]}
 
 
 @pytest.mark.parametrize(("there", "ensured"), DIFFERENT)
 def test_a_metric_that_differs_in_any_part_of_its_identity_is_appended(there: Object, ensured: Object) -> None:
-    after = edited(HorizontalPodAutoscalerSpecEditor, {"metrics": [there]}, lambda e: e.ensure_metric(ensured))
+    after = edit_spec(HorizontalPodAutoscalerSpecEditor, {"metrics": [there]}, lambda e: e.ensure_metric(ensured))
     assert after == {"metrics": [there, ensured]}
 
 
@@ -249,7 +255,7 @@ def test_odd_metrics_that_are_there_are_left_alone() -> None:
         e.ensure_metric(cpu)
         e.remove_metric("Resource", "memory")
 
-    assert edited(HorizontalPodAutoscalerSpecEditor, {"metrics": odd}, edit) == {"metrics": [*odd, cpu]}
+    assert edit_spec(HorizontalPodAutoscalerSpecEditor, {"metrics": odd}, edit) == {"metrics": [*odd, cpu]}
 
 
 @pytest.mark.parametrize(
@@ -260,9 +266,15 @@ def test_odd_metrics_that_are_there_are_left_alone() -> None:
         case("most", {"maxReplicas": 3}, lambda e: e.set_max_replicas(9), {"maxReplicas": 9}),
         case(
             "metrics removed, whatever their selector",
-            {"metrics": [named_metric("Pods"), named_metric("Pods", selector=A), named_metric("External")]},
+            {
+                "metrics": [
+                    build_named_metric("Pods"),
+                    build_named_metric("Pods", selector=A),
+                    build_named_metric("External"),
+                ]
+            },
             lambda e: e.remove_metric("Pods", "load"),
-            {"metrics": [named_metric("External")]},
+            {"metrics": [build_named_metric("External")]},
         ),
         case(
             "last metric removed",
@@ -283,7 +295,7 @@ def test_odd_metrics_that_are_there_are_left_alone() -> None:
 def test_horizontal_pod_autoscaler_spec(
     before: Object, edit: Callable[[HorizontalPodAutoscalerSpecEditor], None], after: Object
 ) -> None:
-    assert edited(HorizontalPodAutoscalerSpecEditor, before, edit) == after
+    assert edit_spec(HorizontalPodAutoscalerSpecEditor, before, edit) == after
 
 
 WEB = {"ports": [{"port": 80}]}
@@ -313,7 +325,7 @@ WEB = {"ports": [{"port": 80}]}
     ],
 )
 def test_network_policy_spec(before: Object, edit: Callable[[NetworkPolicySpecEditor], None], after: Object) -> None:
-    assert edited(NetworkPolicySpecEditor, before, edit) == after
+    assert edit_spec(NetworkPolicySpecEditor, before, edit) == after
 
 
 @pytest.mark.parametrize(
@@ -348,7 +360,7 @@ def test_network_policy_spec(before: Object, edit: Callable[[NetworkPolicySpecEd
 def test_pod_disruption_budget_spec(
     before: Object, edit: Callable[[PodDisruptionBudgetSpecEditor], None], after: Object
 ) -> None:
-    assert edited(PodDisruptionBudgetSpecEditor, before, edit) == after
+    assert edit_spec(PodDisruptionBudgetSpecEditor, before, edit) == after
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from konverge.mutation import (
     container_named,
 )
 from konverge.primitives import CronJob, DaemonSet, Deployment, Job, Pod, ReplicaSet, StatefulSet
-from tests.primitives.objects import named
+from tests.primitives.objects import build_named
 
 
 def pod_after(pod: Object, callback: Callable[[WorkloadMutator], None]) -> Object:
@@ -141,37 +141,37 @@ TRACED: Object = {"containers": [{"name": "tracer"}]}
 def test_a_mutation_of_workloads_serves_deployments_stateful_sets_and_daemon_sets() -> None:
     tracing = Mutation[WorkloadMutator]("tracing", trace)
     workloads = (
-        Deployment(named(), mutations=tracing),
-        StatefulSet(named(), mutations=tracing),
-        DaemonSet(named(), mutations=tracing),
+        Deployment(build_named(), mutations=tracing),
+        StatefulSet(build_named(), mutations=tracing),
+        DaemonSet(build_named(), mutations=tracing),
     )
-    assert [workload.desired()["spec"]["template"]["spec"] for workload in workloads] == [TRACED] * 3
+    assert [workload.render()["spec"]["template"]["spec"] for workload in workloads] == [TRACED] * 3
 
 
 def test_a_mutation_of_workloads_is_refused_elsewhere_by_the_type_checker() -> None:
     """A type checker that finds nothing here complains of the comment."""
     tracing = Mutation[WorkloadMutator]("tracing", trace)
-    ReplicaSet(named(), mutations=tracing)  # type: ignore[arg-type]
-    Pod(named(), mutations=tracing)  # type: ignore[arg-type]
-    Job(named(), mutations=tracing)  # type: ignore[arg-type]
-    CronJob(named(), mutations=tracing)  # type: ignore[arg-type]
+    ReplicaSet(build_named(), mutations=tracing)  # type: ignore[arg-type]
+    Pod(build_named(), mutations=tracing)  # type: ignore[arg-type]
+    Job(build_named(), mutations=tracing)  # type: ignore[arg-type]
+    CronJob(build_named(), mutations=tracing)  # type: ignore[arg-type]
 
 
 def test_a_mutation_of_pod_templates_serves_all_kinds_that_make_pods() -> None:
     tracing = Mutation[PodTemplateMutator]("tracing", trace)
     makers = (
-        Deployment(named(), mutations=tracing),
-        StatefulSet(named(), mutations=tracing),
-        DaemonSet(named(), mutations=tracing),
-        ReplicaSet(named(), mutations=tracing),
-        Job(named(), mutations=tracing),
+        Deployment(build_named(), mutations=tracing),
+        StatefulSet(build_named(), mutations=tracing),
+        DaemonSet(build_named(), mutations=tracing),
+        ReplicaSet(build_named(), mutations=tracing),
+        Job(build_named(), mutations=tracing),
     )
-    assert [maker.desired()["spec"]["template"]["spec"] for maker in makers] == [TRACED] * 5
-    of_jobs = CronJob(named(), mutations=tracing).desired()["spec"]["jobTemplate"]["spec"]
+    assert [maker.render()["spec"]["template"]["spec"] for maker in makers] == [TRACED] * 5
+    of_jobs = CronJob(build_named(), mutations=tracing).render()["spec"]["jobTemplate"]["spec"]
     assert of_jobs["template"]["spec"] == TRACED
 
 
 def test_a_mutation_of_pod_specs_serves_pods_too() -> None:
     tracing = Mutation("tracing", trace)
-    assert Pod(named(), mutations=tracing).desired()["spec"] == TRACED
-    assert Job(named(), mutations=tracing).desired()["spec"]["template"]["spec"] == TRACED
+    assert Pod(build_named(), mutations=tracing).render()["spec"] == TRACED
+    assert Job(build_named(), mutations=tracing).render()["spec"]["template"]["spec"] == TRACED

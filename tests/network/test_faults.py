@@ -16,17 +16,27 @@ from aiohttp import web
 
 from konverge.clock import SystemClock
 from konverge.network import (
+    AllowedNetworks,
     BrokenConnectionError,
-    HttpAnswer,
-    MalformedAnswerError,
+    HostUnreachableError,
+    HttpResponse,
+    MalformedResponseError,
     NetworkError,
-    Networks,
-    TooLargeError,
-    UnreachableError,
-    permitted,
+    ResponseTooLargeError,
+    resolve_permitted,
 )
-from konverge.network import Names as MachineNames
-from tests.network.stands import HangingNames, Names, Talk, certificate, guarded, saying, server, silent, site
+from konverge.network import DnsResolver as MachineNames
+from tests.network.http_servers import (
+    ConnectionHandler,
+    FakeDns,
+    HangingDns,
+    build_guarded_http,
+    certificate,
+    never_respond,
+    respond_with_bytes,
+    serve_connections,
+    serve_site,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -35,8 +45,8 @@ OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
-async def got(port: int, *, path: str = "/secret-path", max_bytes: int = MANY) -> HttpAnswer:
-    return await guarded().get(f"http://127.0.0.1:{port}{path}", max_bytes=max_bytes)
+async def get_response(port: int, *, path: str = "/secret-path", max_bytes: int = MANY) -> HttpResponse:
+    return await build_guarded_http().get(f"http://127.0.0.1:{port}{path}", max_bytes=max_bytes)
 
 
 async def resets(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -44,7 +54,7 @@ async def resets(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     writer.transport.abort()
 
 
-def forever(head: bytes, piece: bytes) -> Talk:
+def forever(head: bytes, piece: bytes) -> ConnectionHandler:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(head)
@@ -55,38 +65,62 @@ def forever(head: bytes, piece: bytes) -> Talk:
     return talk
 
 
-def packed(coding: str, body: bytes) -> Talk:
-    return saying(OK + f"Content-Encoding: {coding}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+def respond_with_encoding(coding: str, body: bytes) -> ConnectionHandler:
+    return respond_with_bytes(OK + f"Content-Encoding: {coding}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
 
 
 GZIP = gzip.compress(b"content")
-FAULTS: dict[str, tuple[Talk, type[NetworkError], str]] = {
+FAULTS: dict[str, tuple[ConnectionHandler, type[NetworkError], str]] = {
     "resets": (resets, BrokenConnectionError, "hung up without an answer"),
-    "says nothing": (saying(b""), BrokenConnectionError, "hung up without an answer"),
-    "breaks off": (saying(OK + b"Content-Length: 100\r\n\r\n{"), BrokenConnectionError, "in the middle"),
-    "breaks off in chunks": (saying(CHUNKED + b"5\r\n{"), BrokenConnectionError, "in the middle"),
-    "floods": (forever(CHUNKED, b"10000\r\n" + b"x" * 65536 + b"\r\n"), TooLargeError, "sends more than 1048576"),
-    "floods without a length": (forever(OK + b"\r\n", b"x" * 65536), TooLargeError, "sends more than 1048576"),
-    "floods in small chunks": (forever(CHUNKED, b"4\r\nxxxx\r\n" * 9999), TooLargeError, "sends more than 1048576"),
-    "announces too much": (saying(OK + b"Content-Length: 999999999999\r\n\r\n"), TooLargeError, "sends more than"),
-    "bombs": (packed("gzip", gzip.compress(b"0" * (20 << 20))), TooLargeError, "sends more than 1048576"),
+    "says nothing": (respond_with_bytes(b""), BrokenConnectionError, "hung up without an answer"),
+    "breaks off": (respond_with_bytes(OK + b"Content-Length: 100\r\n\r\n{"), BrokenConnectionError, "in the middle"),
+    "breaks off in chunks": (respond_with_bytes(CHUNKED + b"5\r\n{"), BrokenConnectionError, "in the middle"),
+    "floods": (
+        forever(CHUNKED, b"10000\r\n" + b"x" * 65536 + b"\r\n"),
+        ResponseTooLargeError,
+        "sends more than 1048576",
+    ),
+    "floods without a length": (forever(OK + b"\r\n", b"x" * 65536), ResponseTooLargeError, "sends more than 1048576"),
+    "floods in small chunks": (
+        forever(CHUNKED, b"4\r\nxxxx\r\n" * 9999),
+        ResponseTooLargeError,
+        "sends more than 1048576",
+    ),
+    "announces too much": (
+        respond_with_bytes(OK + b"Content-Length: 999999999999\r\n\r\n"),
+        ResponseTooLargeError,
+        "sends more than",
+    ),
+    "bombs": (
+        respond_with_encoding("gzip", gzip.compress(b"0" * (20 << 20))),
+        ResponseTooLargeError,
+        "sends more than 1048576",
+    ),
     "packs nothing for ever": (
         # Empty blocks of deflate: bytes that never become any content.
         forever(OK + b"Content-Encoding: deflate\r\n\r\n" + b"\x78\x9c", b"\x00\x00\x00\xff\xff" * 9999),
-        TooLargeError,
+        ResponseTooLargeError,
         "sends more than 1048576",
     ),
-    "packs in another way": (packed("br", b"abc"), MalformedAnswerError, "an encoding that was not asked for"),
-    "does not pack at all": (packed("gzip", b"plain"), MalformedAnswerError, "cannot be unpacked"),
-    "ends in the middle": (packed("gzip", GZIP[:-9]), MalformedAnswerError, "ends in the middle"),
-    "goes on after the end": (packed("gzip", GZIP + GZIP), MalformedAnswerError, "after the end"),
-    "speaks another language": (saying(b"SSH-2.0-OpenSSH_9.9\r\n\r\n"), MalformedAnswerError, "no HTTP"),
-    "has an endless header": (forever(OK + b"X: ", b"x" * 65536), MalformedAnswerError, "no HTTP"),
-    "has headers without end": (forever(OK, b"X-Header: value\r\n" * 1000), MalformedAnswerError, "no HTTP"),
-    "has a negative length": (saying(OK + b"Content-Length: -5\r\n\r\n{}"), MalformedAnswerError, "no HTTP"),
+    "packs in another way": (
+        respond_with_encoding("br", b"abc"),
+        MalformedResponseError,
+        "an encoding that was not asked for",
+    ),
+    "does not pack at all": (respond_with_encoding("gzip", b"plain"), MalformedResponseError, "cannot be unpacked"),
+    "ends in the middle": (respond_with_encoding("gzip", GZIP[:-9]), MalformedResponseError, "ends in the middle"),
+    "goes on after the end": (respond_with_encoding("gzip", GZIP + GZIP), MalformedResponseError, "after the end"),
+    "speaks another language": (respond_with_bytes(b"SSH-2.0-OpenSSH_9.9\r\n\r\n"), MalformedResponseError, "no HTTP"),
+    "has an endless header": (forever(OK + b"X: ", b"x" * 65536), MalformedResponseError, "no HTTP"),
+    "has headers without end": (forever(OK, b"X-Header: value\r\n" * 1000), MalformedResponseError, "no HTTP"),
+    "has a negative length": (
+        respond_with_bytes(OK + b"Content-Length: -5\r\n\r\n{}"),
+        MalformedResponseError,
+        "no HTTP",
+    ),
     "has two lengths": (
-        saying(OK + b"Content-Length: 2\r\nContent-Length: 20\r\n\r\n{}"),
-        MalformedAnswerError,
+        respond_with_bytes(OK + b"Content-Length: 2\r\nContent-Length: 20\r\n\r\n{}"),
+        MalformedResponseError,
         "no HTTP",
     ),
 }
@@ -94,11 +128,11 @@ FAULTS: dict[str, tuple[Talk, type[NetworkError], str]] = {
 
 @pytest.mark.parametrize(("talk", "failure", "problem"), FAULTS.values(), ids=FAULTS)
 async def test_a_server_with_a_fault_is_an_error_that_shows_no_path_and_leaves_no_connection(
-    talk: Talk, failure: type[NetworkError], problem: str
+    talk: ConnectionHandler, failure: type[NetworkError], problem: str
 ) -> None:
-    async with server(talk) as port:
+    async with serve_connections(talk) as port:
         with pytest.raises(failure) as raised:
-            await asyncio.wait_for(got(port), 5)
+            await asyncio.wait_for(get_response(port), 5)
     assert problem in str(raised.value)
     assert f"127.0.0.1:{port}" in str(raised.value)
     assert "secret-path" not in str(raised.value)
@@ -108,15 +142,15 @@ async def test_a_length_that_is_too_short_does_not_spoil_the_next_answer() -> No
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(OK + b"Content-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
-        await silent(reader, writer)
+        await never_respond(reader, writer)
 
-    async with server(talk) as port, guarded().session() as session:
+    async with serve_connections(talk) as port, build_guarded_http().session() as session:
         for _ in range(2):
             # What came too much is refused, or thrown away with its connection; it is the answer to nothing.
             assert await _body(session.get(f"http://127.0.0.1:{port}", max_bytes=MANY)) != b"evil"
 
 
-async def _body(asked: Awaitable[HttpAnswer]) -> bytes:
+async def _body(asked: Awaitable[HttpResponse]) -> bytes:
     try:
         return (await asked).body
     except NetworkError as error:
@@ -134,11 +168,11 @@ LIMITS = {
 
 @pytest.mark.parametrize("made", LIMITS.values(), ids=LIMITS)
 async def test_as_much_as_is_allowed_is_read_and_one_byte_more_is_refused(made: Callable[[bytes], bytes]) -> None:
-    async with server(saying(made(b"x" * MANY))) as port:
-        assert len((await got(port)).body) == MANY
-    async with server(saying(made(b"x" * (MANY + 1)))) as port:
-        with pytest.raises(TooLargeError):
-            await got(port)
+    async with serve_connections(respond_with_bytes(made(b"x" * MANY))) as port:
+        assert len((await get_response(port)).body) == MANY
+    async with serve_connections(respond_with_bytes(made(b"x" * (MANY + 1)))) as port:
+        with pytest.raises(ResponseTooLargeError):
+            await get_response(port)
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells it in this way")
@@ -155,13 +189,13 @@ async def test_a_huge_body_takes_no_memory_whether_it_is_refused_or_read_in_piec
             pass
         return answer
 
-    async with site(huge) as url:
+    async with serve_site(huge) as url:
         before = most = resident_bytes()
-        with pytest.raises(TooLargeError):
-            await guarded().get(url, max_bytes=MANY)
+        with pytest.raises(ResponseTooLargeError):
+            await build_guarded_http().get(url, max_bytes=MANY)
         read = 0
-        async with guarded().stream(url, max_bytes=size) as found:
-            async for piece in found.chunks():
+        async with build_guarded_http().stream(url, max_bytes=size) as found:
+            async for piece in found.iter_chunks():
                 read += len(piece)
                 most = max(most, resident_bytes()) if read % 16 == 0 else most
     assert read == size
@@ -182,18 +216,18 @@ async def test_a_deadline_of_the_caller_ends_a_server_that_hangs_or_drips(reads:
             writer.write(b"x")
             await writer.drain()
             await SystemClock().sleep(0.02)
-        await silent(reader, writer)
+        await never_respond(reader, writer)
 
     before = asyncio.all_tasks()
-    async with server(talk) as port:
+    async with serve_connections(talk) as port:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2):
-                await got(port)
+                await get_response(port)
     assert asyncio.all_tasks() == before
 
 
 async def test_the_resolution_of_a_name_ends_with_the_deadline() -> None:
-    class Never(Names):
+    class Never(FakeDns):
         async def __call__(self, host: str, port: int) -> list[str]:
             await asyncio.Event().wait()
             return []
@@ -201,32 +235,32 @@ async def test_the_resolution_of_a_name_ends_with_the_deadline() -> None:
     before = asyncio.all_tasks()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05):
-            await guarded(Never()).get("http://slow.example/", max_bytes=MANY)
+            await build_guarded_http(Never()).get("http://slow.example/", max_bytes=MANY)
     assert asyncio.all_tasks() == before
 
 
 async def test_names_that_nobody_answers_for_hold_up_only_who_asks_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = HangingNames("192.0.2.1")
-    monkeypatch.setattr("konverge.network.connecting._addresses", machine)
+    machine = HangingDns("192.0.2.1")
+    monkeypatch.setattr("konverge.network.dialer._query_addresses", machine)
     names = MachineNames()
-    greedy = [asyncio.ensure_future(names.of("greedy")(f"hangs-{number}", 80)) for number in range(100)]
+    greedy = [asyncio.ensure_future(names.lookup_for("greedy")(f"hangs-{number}", 80)) for number in range(100)]
     try:
-        await machine.until_hanging(8)
+        await machine.wait_for_lookups(8)
         for task in greedy[:50]:
             task.cancel()  # which ends no thread
         async with asyncio.timeout(5):
-            assert await names.of("modest")("answers", 80) == ["192.0.2.1"]
-            machine.answer()
+            assert await names.lookup_for("modest")("answers", 80) == ["192.0.2.1"]
+            machine.release()
             assert await asyncio.gather(*greedy[50:]) == [["192.0.2.1"]] * 50
     finally:
-        machine.answer()
+        machine.release()
         await asyncio.wait(greedy)
         names.close()
 
 
 async def test_no_more_names_are_waited_for_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     answered = threading.Event()
-    monkeypatch.setattr("konverge.network.connecting._addresses", lambda host, port: [str(answered.wait(10))])
+    monkeypatch.setattr("konverge.network.dialer._query_addresses", lambda host, port: [str(answered.wait(10))])
     names = MachineNames()
     waiting = [asyncio.ensure_future(names(f"hangs-{number}", 80)) for number in range(1024)]
     try:
@@ -241,8 +275,8 @@ async def test_no_more_names_are_waited_for_than_there_is_room_for(monkeypatch: 
 
 
 async def test_of_a_name_with_endless_addresses_some_are_tried() -> None:
-    endless = Names({"a.example": [[f"8.8.{number}.8" for number in range(200)]]})
-    assert len(await permitted("a.example", 80, endless, Networks())) == 32
+    endless = FakeDns({"a.example": [[f"8.8.{number}.8" for number in range(200)]]})
+    assert len(await resolve_permitted("a.example", 80, endless, AllowedNetworks())) == 32
 
 
 async def test_a_request_is_sent_once_even_when_its_kept_connection_breaks() -> None:
@@ -257,7 +291,7 @@ async def test_a_request_is_sent_once_even_when_its_kept_connection_breaks() -> 
                 return
             writer.write(OK + b"Content-Length: 2\r\n\r\n{}")
 
-    async with server(talk) as port, guarded().session() as session:
+    async with serve_connections(talk) as port, build_guarded_http().session() as session:
         await session.get(f"http://127.0.0.1:{port}", max_bytes=MANY)
         with pytest.raises(BrokenConnectionError, match="hung up"):
             await session.get(f"http://127.0.0.1:{port}", max_bytes=MANY)
@@ -265,12 +299,12 @@ async def test_a_request_is_sent_once_even_when_its_kept_connection_breaks() -> 
 
 
 async def test_an_address_where_nobody_listens_is_passed_over_for_the_next() -> None:
-    names = Names({"two.example": [["127.0.0.2", "127.0.0.1"]]})
-    async with server(saying(OK + b"Content-Length: 2\r\n\r\n{}")) as port:
-        answer = await guarded(names).get(f"http://two.example:{port}/", max_bytes=MANY)
+    names = FakeDns({"two.example": [["127.0.0.2", "127.0.0.1"]]})
+    async with serve_connections(respond_with_bytes(OK + b"Content-Length: 2\r\n\r\n{}")) as port:
+        answer = await build_guarded_http(names).get(f"http://two.example:{port}/", max_bytes=MANY)
     assert answer.body == b"{}"
-    with pytest.raises(UnreachableError, match="cannot be connected to: ") as failure:
-        await guarded(names).get(f"http://two.example:{port}/", max_bytes=MANY)
+    with pytest.raises(HostUnreachableError, match="cannot be connected to: ") as failure:
+        await build_guarded_http(names).get(f"http://two.example:{port}/", max_bytes=MANY)
     assert "127.0.0" not in str(failure.value)
 
 
@@ -295,5 +329,5 @@ async def test_a_tls_connection_that_is_given_up_is_closed_without_waiting_for_t
         url = f"https://127.0.0.1:{made.sockets[0].getsockname()[1]}/"
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.3):
-                await guarded(authorities=authority).get(url, max_bytes=MANY)
+                await build_guarded_http(authorities=authority).get(url, max_bytes=MANY)
         await asyncio.wait_for(gone.wait(), 3)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from konverge.network import Credential, RefusedRedirectError
-from konverge.network.redirects import Hop, redirected
-from konverge.network.urls import parsed_url
+from konverge.network import OriginCredential, RefusedRedirectError
+from konverge.network.redirects import RequestHop, follow_redirect
+from konverge.network.url_parsing import parse_url
 
 HEADERS = {"Accept": "a", "Content-Type": "b", "X-Key": "c"}
 
 
-def hop(method: str = "GET", body: bytes | None = None) -> Hop:
+def hop(method: str = "GET", body: bytes | None = None) -> RequestHop:
     url = "https://here.example/a/b"
-    return Hop(method, parsed_url(url), HEADERS, body, Credential("Bearer hunter2", url))
+    return RequestHop(method, parse_url(url), HEADERS, body, OriginCredential("Bearer hunter2", url))
 
 
 @pytest.mark.parametrize(
@@ -32,11 +32,11 @@ def hop(method: str = "GET", body: bytes | None = None) -> Hop:
     ],
 )
 def test_a_redirect_changes_the_method_as_http_has_it(method: str, status: int, following: str) -> None:
-    assert redirected(hop(method), status, "/c").method == following
+    assert follow_redirect(hop(method), status, "/c").method == following
 
 
 def test_the_type_of_a_body_goes_with_the_body() -> None:
-    stays, goes = (redirected(hop("POST", b"body"), status, "c") for status in (307, 303))
+    stays, goes = (follow_redirect(hop("POST", b"body"), status, "c") for status in (307, 303))
     assert (stays.body, dict(stays.headers)) == (b"body", HEADERS)
     assert (goes.body, set(goes.headers)) == (None, {"Accept", "X-Key"})
     assert str(goes.url) == "https://here.example/a/c"
@@ -44,10 +44,10 @@ def test_the_type_of_a_body_goes_with_the_body() -> None:
 
 def test_another_origin_gets_no_body() -> None:
     with pytest.raises(RefusedRedirectError, match="a request with a body to another server"):
-        redirected(hop("POST", b"body"), 307, "https://there.example/")
-    assert redirected(hop("POST", b"body"), 303, "https://there.example/").credential is None
+        follow_redirect(hop("POST", b"body"), 307, "https://there.example/")
+    assert follow_redirect(hop("POST", b"body"), 303, "https://there.example/").credential is None
 
 
 def test_a_credential_takes_the_place_of_a_header_of_its_name_in_any_case() -> None:
-    credential = Credential("Bearer hunter2", "https://here.example")
-    assert credential.among({"authorization": "mine", "A": "b"}) == {"A": "b", "Authorization": "Bearer hunter2"}
+    credential = OriginCredential("Bearer hunter2", "https://here.example")
+    assert credential.add_to({"authorization": "mine", "A": "b"}) == {"A": "b", "Authorization": "Bearer hunter2"}

@@ -1,9 +1,9 @@
 import pytest
 
 from konverge.testing import Cluster
-from tests.operator.shops import Town, a_town
+from tests.operator.sample_operator import OperatorHarness, start_harness
 
 
 @pytest.fixture
-async def town(cluster: Cluster) -> Town:
-    return await a_town(cluster)
+async def town(cluster: Cluster) -> OperatorHarness:
+    return await start_harness(cluster)

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from bench.failover import Garden
+from bench.failover import FailoverBench
 from bench.replica import Replica
 from bench.soak import install
 
-from konverge.cache import Informers
+from konverge.cache import InformerFactory
 from konverge.kube import GroupVersionKind
 from konverge.operator import Operator, RunOptions
-from konverge.runtime.serving import ServingOptions
+from konverge.runtime.observability import ObservabilityOptions
 from konverge.testing import Cluster
+from konverge.testing.cluster_servers import RealServer
 from konverge.testing.controlplane import RealCluster
-from konverge.testing.servers import RealServer
-from tests.operator.shops import CONFIG_MAP, Shop, a_town, free_address, settings
+from tests.operator.sample_operator import CONFIG_MAP, Shop, find_free_address, settings, start_harness
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
@@ -50,23 +50,23 @@ async def test_an_operator_outlives_an_outage_and_nothing_is_lost(control_plane:
     operator = Operator("shops")
     operator.manages(Shop, settings)
     async with Cluster(RealServer(control_plane), "outage") as cluster:
-        town = await a_town(cluster)
+        town = await start_harness(cluster)
         client = cluster.new_client("shop-operator")
         running = asyncio.create_task(operator.run(client))
         before = [f"before-{number}" for number in range(20)]
         for name in before:
-            await town.open(name)
-        await town.until_ready(*before)
+            await town.create_shop(name)
+        await town.wait_until_ready(*before)
 
         async with outage(control_plane):
             await cluster.clock.sleep(3.0)
 
         await town.change("before-7", greeting="Still here")
         await town.client.delete(CONFIG_MAP, town.key("before-8-settings"))
-        await town.open("after")
-        await town.until_ready("after", *before)
-        await town.until_data("before-7-settings", greeting="Still here")
-        await town.until_data("before-8-settings", greeting="Hello")
+        await town.create_shop("after")
+        await town.wait_until_ready("after", *before)
+        await town.wait_for_data("before-7-settings", greeting="Still here")
+        await town.wait_for_data("before-8-settings", greeting="Hello")
         assert not running.done()
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -77,15 +77,15 @@ async def test_an_operator_that_starts_before_its_server_works_as_soon_as_that_d
     operator = Operator("shops")
     operator.manages(Shop, settings)
     async with Cluster(RealServer(control_plane), "early-start") as cluster:
-        town = await a_town(cluster)
-        await town.open("corner")
+        town = await start_harness(cluster)
+        await town.create_shop("corner")
         async with outage(control_plane):
             options = RunOptions((cluster.namespace,), checks_permissions=True)
             running = asyncio.create_task(operator.run(cluster.new_client("shop-operator"), options))
             await cluster.clock.sleep(3.0)
             assert not running.done()
 
-        await town.until_ready("corner")
+        await town.wait_until_ready("corner")
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
@@ -102,15 +102,15 @@ async def test_after_an_outage_one_watch_that_is_open_again_brings_back_all(cont
     ]  # fmt: skip
     async with (
         Cluster(RealServer(control_plane), "flapping") as cluster,
-        Informers(cluster.new_client("informers")) as informers,
+        InformerFactory(cluster.new_client("informers")) as informers,
     ):
-        followed = [await informers.started(gvk) for gvk in kinds]
+        followed = [await informers.get_informer(gvk) for gvk in kinds]
         async with outage(control_plane):
             await cluster.clock.sleep(25.0)
 
-        await cluster.eventually(lambda: any(each.problem is None for each in followed), 60, "one is open again")
+        await cluster.eventually(lambda: any(each.last_error is None for each in followed), 60, "one is open again")
         first = cluster.clock.monotonic()
-        await cluster.eventually(lambda: all(each.problem is None for each in followed), 60, "all are open again")
+        await cluster.eventually(lambda: all(each.last_error is None for each in followed), 60, "all are open again")
 
         assert cluster.clock.monotonic() - first <= 6.0
 
@@ -118,8 +118,8 @@ async def test_after_an_outage_one_watch_that_is_open_again_brings_back_all(cont
 async def test_readyz_says_no_while_the_server_is_away_and_yes_when_it_is_back(control_plane: RealCluster) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings)
-    probes = free_address()
-    serving = ServingOptions("0", probes, freshness=timedelta(seconds=5))
+    probes = find_free_address()
+    serving = ObservabilityOptions("0", probes, freshness=timedelta(seconds=5))
     async with Cluster(RealServer(control_plane), "readiness") as cluster, aiohttp.ClientSession() as session:
 
         async def readiness() -> str:
@@ -136,9 +136,9 @@ async def test_readyz_says_no_while_the_server_is_away_and_yes_when_it_is_back(c
         async def is_stale() -> bool:
             return "[-]informers-fresh failed: older than 5 s" in await readiness()
 
-        async with cluster.running(operator, RunOptions((cluster.namespace,), serving=serving)):
-            town = await a_town(cluster)
-            await town.open("corner")
+        async with cluster.run_operator(operator, RunOptions((cluster.namespace,), observability=serving)):
+            town = await start_harness(cluster)
+            await town.create_shop("corner")
             await cluster.eventually(is_ready, describe="the operator is ready")
 
             async with outage(control_plane):
@@ -153,20 +153,20 @@ async def test_a_process_neither_ends_nor_dies_in_a_long_outage_and_catches_up_a
     names = [f"bed-{number:02}" for number in range(40)]
     async with Cluster(RealServer(control_plane), "long-outage") as cluster:
         await install(cluster.client)
-        garden = Garden(control_plane, cluster.client, cluster.namespace, tmp_path)
+        garden = FailoverBench(control_plane, cluster.client, cluster.namespace, tmp_path)
         replica = Replica(control_plane.kubeconfig, cluster.namespace, tmp_path / "log")
         async with replica:
-            await garden.plant(names)
+            await garden.create_owners(names)
             await cluster.eventually(lambda: garden.writes(replica), describe="the operator is in the middle of it")
 
             async with outage(control_plane):
                 for _ in range(12):
                     await cluster.clock.sleep(1.0)
-                    replica.must_live()
+                    replica.check_alive()
                     assert await replica.is_live()
 
             await garden.change(names[:10], "rose")
-            assert await garden.until_ready(names) == []
+            assert await garden.wait_until_ready(names) == []
             assert await replica.is_ready()
         assert replica.process.returncode == 0
         assert replica.failures() == []

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from bench.failover import Garden, freeze_leader, kill_leader, kill_one_of_three, stop_leader
+from bench.failover import FailoverBench, freeze_leader, kill_leader, kill_one_of_three, stop_leader
 
 from konverge.clock import SystemEntropy
 from konverge.testing import Cluster
+from konverge.testing.cluster_servers import RealServer
 from konverge.testing.controlplane import RealCluster
-from konverge.testing.servers import RealServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real, pytest.mark.timeout(400)]
 
@@ -29,14 +29,14 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-async def garden(real_control_plane: RealCluster, tmp_path: Path) -> AsyncIterator[Garden]:
+async def garden(real_control_plane: RealCluster, tmp_path: Path) -> AsyncIterator[FailoverBench]:
     namespace = f"garden-{SystemEntropy().name_suffix(8)}"
     async with Cluster(RealServer(real_control_plane), namespace) as cluster:
-        yield Garden(real_control_plane, cluster.client, namespace, tmp_path, LEASE_SECONDS)
+        yield FailoverBench(real_control_plane, cluster.client, namespace, tmp_path, LEASE_SECONDS)
 
 
 async def test_a_leader_that_is_killed_in_the_middle_of_200_creations_leaves_nothing_undone_or_done_twice(
-    garden: Garden,
+    garden: FailoverBench,
 ) -> None:
     found = await kill_leader(garden, 200)
 
@@ -50,7 +50,7 @@ async def test_a_leader_that_is_killed_in_the_middle_of_200_creations_leaves_not
     assert found.late_writes == []
 
 
-async def test_a_leader_that_is_told_to_stop_hands_over_at_once(garden: Garden) -> None:
+async def test_a_leader_that_is_told_to_stop_hands_over_at_once(garden: FailoverBench) -> None:
     found = await stop_leader(garden)
 
     assert found.not_ready == []
@@ -61,7 +61,7 @@ async def test_a_leader_that_is_told_to_stop_hands_over_at_once(garden: Garden) 
 
 
 async def test_a_leader_that_stood_still_for_longer_than_its_lease_writes_nothing_when_it_wakes(
-    garden: Garden,
+    garden: FailoverBench,
 ) -> None:
     found = await freeze_leader(garden)
 
@@ -73,7 +73,9 @@ async def test_a_leader_that_stood_still_for_longer_than_its_lease_writes_nothin
     assert found.needless == []
 
 
-async def test_three_replicas_divide_the_owners_and_two_take_over_those_of_one_that_is_killed(garden: Garden) -> None:
+async def test_three_replicas_divide_the_owners_and_two_take_over_those_of_one_that_is_killed(
+    garden: FailoverBench,
+) -> None:
     found = await kill_one_of_three(garden)
 
     assert found.not_ready == []

@@ -8,8 +8,8 @@ import pytest
 from konverge.errors import BuildError
 from konverge.kube import Condition, GroupVersionKind, Object
 from konverge.operator import Operator, OwnerContext, Result, RunOptions
-from konverge.runtime.serving import ServingOptions
-from tests.operator.shops import SHOP, LooseShop, Shop, Town, free_address, pages, settings
+from konverge.runtime.observability import ObservabilityOptions
+from tests.operator.sample_operator import SHOP, LooseShop, OperatorHarness, Shop, find_free_address, pages, settings
 
 pytestmark = pytest.mark.anyio
 
@@ -17,12 +17,12 @@ EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
 FINALIZER = "operator.konverge.test/shops"
 
 
-async def finalizers(town: Town, name: str) -> list[str]:
+async def finalizers(town: OperatorHarness, name: str) -> list[str]:
     found: list[str] = (await town.client.get(SHOP, town.key(name)))["metadata"].get("finalizers", [])
     return found
 
 
-async def test_an_owner_has_the_finalizer_before_anything_exists_for_it(town: Town) -> None:
+async def test_an_owner_has_the_finalizer_before_anything_exists_for_it(town: OperatorHarness) -> None:
     operator = Operator("shops")
     seen = []
 
@@ -34,14 +34,14 @@ async def test_an_owner_has_the_finalizer_before_anything_exists_for_it(town: To
     async def close(shop: Shop, ctx: OwnerContext) -> None:
         seen.append(["closed"])
 
-    async with town.looked_after_by(operator):
-        await town.open("corner")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
         await town.cluster.eventually(lambda: seen, describe="the first pass")
 
     assert seen[0] == [FINALIZER]
 
 
-async def test_a_deleted_owner_stays_until_all_is_done(town: Town) -> None:
+async def test_a_deleted_owner_stays_until_all_is_done(town: OperatorHarness) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings)
     calls = []
@@ -51,9 +51,9 @@ async def test_a_deleted_owner_stays_until_all_is_done(town: Town) -> None:
         calls.append(shop.metadata.name)
         return Result(requeue_after=timedelta(seconds=0.5)) if len(calls) < 3 else None
 
-    async with town.looked_after_by(operator):
-        await town.open("corner")
-        await town.until_ready("corner")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         await town.client.delete(SHOP, town.key("corner"))
 
         await town.cluster.eventually(lambda: _is_gone(town), describe="the shop is gone")
@@ -61,7 +61,7 @@ async def test_a_deleted_owner_stays_until_all_is_done(town: Town) -> None:
     assert len(calls) >= 3
 
 
-async def test_a_result_without_a_time_is_not_done_either(town: Town) -> None:
+async def test_a_result_without_a_time_is_not_done_either(town: OperatorHarness) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings)
     calls = []
@@ -71,17 +71,17 @@ async def test_a_result_without_a_time_is_not_done_either(town: Town) -> None:
         calls.append(shop.metadata.name)
         return Result()
 
-    async with town.looked_after_by(operator):
-        await town.open("corner")
-        await town.until_ready("corner")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         await town.client.delete(SHOP, town.key("corner"))
         await town.cluster.eventually(lambda: calls, describe="the clean-up is called")
-        await town.quiet()
+        await town.wait_until_quiet()
 
         assert await finalizers(town, "corner") == ["example.com/till"]
 
 
-async def test_a_status_can_be_reported_while_an_owner_is_finalized(town: Town) -> None:
+async def test_a_status_can_be_reported_while_an_owner_is_finalized(town: OperatorHarness) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings)
     open_tills = ["one"]
@@ -92,17 +92,17 @@ async def test_a_status_can_be_reported_while_an_owner_is_finalized(town: Town) 
             ctx.stage(Condition("Closed", "False" if open_tills else "True", "Counting", "money"))
         return Result(requeue_after=timedelta(seconds=0.2)) if open_tills else None
 
-    async with town.looked_after_by(operator):
-        await town.open("corner")
-        await town.until_ready("corner")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         await town.client.delete(SHOP, town.key("corner"))
-        await town.until("corner", "Counting", "Closed")
+        await town.wait_for_condition("corner", "Counting", "Closed")
         open_tills.clear()
 
         await town.cluster.eventually(lambda: _is_gone(town), describe="the shop is gone")
 
 
-async def test_the_finalizers_of_others_stay(town: Town) -> None:
+async def test_the_finalizers_of_others_stay(town: OperatorHarness) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings)
 
@@ -110,9 +110,9 @@ async def test_the_finalizers_of_others_stay(town: Town) -> None:
     async def close(shop: Shop, ctx: OwnerContext) -> None:
         return
 
-    async with town.looked_after_by(operator):
-        await town.open("corner")
-        await town.until_ready("corner")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         body = {"metadata": {"finalizers": [FINALIZER, "example.com/bailiff"]}}
         await town.client.patch(SHOP, town.key("corner"), body, patch_type="merge")
         await town.client.delete(SHOP, town.key("corner"))
@@ -124,7 +124,7 @@ async def test_the_finalizers_of_others_stay(town: Town) -> None:
         await town.client.patch(SHOP, town.key("corner"), {"metadata": {"finalizers": None}}, patch_type="merge")
 
 
-async def test_a_failure_of_the_clean_up_is_tried_again(town: Town) -> None:
+async def test_a_failure_of_the_clean_up_is_tried_again(town: OperatorHarness) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings)
     calls = []
@@ -135,9 +135,9 @@ async def test_a_failure_of_the_clean_up_is_tried_again(town: Town) -> None:
         if len(calls) < 3:
             raise OSError("the till is stuck")
 
-    async with town.looked_after_by(operator):
-        await town.open("corner")
-        await town.until_ready("corner")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         await town.client.delete(SHOP, town.key("corner"))
 
         await town.cluster.eventually(lambda: _is_gone(town), describe="the shop is gone")
@@ -145,7 +145,7 @@ async def test_a_failure_of_the_clean_up_is_tried_again(town: Town) -> None:
     assert len(calls) == 3
 
 
-async def test_an_owner_that_is_gone_before_its_first_pass_gets_no_finalizer(town: Town) -> None:
+async def test_an_owner_that_is_gone_before_its_first_pass_gets_no_finalizer(town: OperatorHarness) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings, pages)
     closed = []
@@ -154,11 +154,11 @@ async def test_an_owner_that_is_gone_before_its_first_pass_gets_no_finalizer(tow
     async def close(shop: Shop, ctx: OwnerContext) -> None:
         closed.append(shop.metadata.name)
 
-    await town.open("early", greeting="x")
+    await town.create_shop("early", greeting="x")
     await town.client.delete(SHOP, town.key("early"))
-    async with town.looked_after_by(operator):
-        await town.open("late")
-        await town.until_ready("late")
+    async with town.running_operator(operator):
+        await town.create_shop("late")
+        await town.wait_until_ready("late")
 
     assert closed == []
 
@@ -176,7 +176,7 @@ def test_mistakes_are_told_together() -> None:
         operator.finalizes(Shop, name="bucket")(close)  # type: ignore[arg-type]
 
 
-async def test_a_finalizer_for_a_class_that_nothing_reconciles_is_refused(town: Town) -> None:
+async def test_a_finalizer_for_a_class_that_nothing_reconciles_is_refused(town: OperatorHarness) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings)
 
@@ -188,36 +188,38 @@ async def test_a_finalizer_for_a_class_that_nothing_reconciles_is_refused(town: 
         await operator.run(town.client, clock=town.clock)
 
 
-async def _is_gone(town: Town) -> bool:
+async def _is_gone(town: OperatorHarness) -> bool:
     return not await town.exists(SHOP, "corner")
 
 
-async def test_a_component_that_asks_to_be_woken_does_not_hold_an_owner_that_is_finalized(town: Town) -> None:
+async def test_a_component_that_asks_to_be_woken_does_not_hold_an_owner_that_is_finalized(
+    town: OperatorHarness,
+) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings)
 
     @operator.finalizes(Shop)
     async def close(shop: Shop, ctx: OwnerContext) -> None:
-        ctx.request_wake(ctx.clock.now() + timedelta(hours=1))
+        ctx.request_requeue(ctx.clock.now() + timedelta(hours=1))
 
-    async with town.looked_after_by(operator):
-        await town.open("corner")
-        await town.until_ready("corner")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         await town.client.delete(SHOP, town.key("corner"))
 
         await town.cluster.eventually(lambda: _is_gone(town), describe="the shop is gone")
 
 
-async def events_of(town: Town, reason: str) -> list[Object]:
+async def events_of(town: OperatorHarness, reason: str) -> list[Object]:
     found = await town.client.list(EVENT, namespace=town.namespace)
     return [event for event in found.items if event["reason"] == reason]
 
 
-def status_writes(town: Town) -> int:
+def status_writes(town: OperatorHarness) -> int:
     return sum(request.path.endswith("/status") for request in town.writes())
 
 
-async def test_an_owner_that_waits_for_its_finalizer_is_not_ready_and_says_so_once(town: Town) -> None:
+async def test_an_owner_that_waits_for_its_finalizer_is_not_ready_and_says_so_once(town: OperatorHarness) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings)
     calls = []
@@ -227,12 +229,12 @@ async def test_an_owner_that_waits_for_its_finalizer_is_not_ready_and_says_so_on
         calls.append(shop.metadata.name)
         return Result(requeue_after=timedelta(seconds=0.2))
 
-    async with town.looked_after_by(operator):
-        await town.open("corner")
-        await town.until_ready("corner")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         before = status_writes(town)
         await town.client.delete(SHOP, town.key("corner"))
-        ready = await town.until("corner", "Deleting")
+        ready = await town.wait_for_condition("corner", "Deleting")
         await town.cluster.eventually(lambda: len(calls) >= 5, describe="some passes more")
         (event,) = await town.cluster.eventually(lambda: events_of(town, "Deleting"), describe="the event")
 
@@ -245,7 +247,7 @@ async def test_an_owner_that_waits_for_its_finalizer_is_not_ready_and_says_so_on
     assert "series" not in event
 
 
-async def test_a_finalizer_that_fails_is_the_error_of_its_owner(town: Town) -> None:
+async def test_a_finalizer_that_fails_is_the_error_of_its_owner(town: OperatorHarness) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings)
     stuck = ["the till"]
@@ -255,11 +257,11 @@ async def test_a_finalizer_that_fails_is_the_error_of_its_owner(town: Town) -> N
         if stuck:
             raise OSError(f"{stuck[0]} is stuck")
 
-    async with town.looked_after_by(operator):
-        await town.open("corner")
-        await town.until_ready("corner")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         await town.client.delete(SHOP, town.key("corner"))
-        ready = await town.until("corner", "Error")
+        ready = await town.wait_for_condition("corner", "Error")
         (event,) = await town.cluster.eventually(lambda: events_of(town, "DeletionFailed"), describe="the event")
         stuck.clear()
         await town.cluster.eventually(lambda: _is_gone(town), describe="the shop is gone")
@@ -268,7 +270,7 @@ async def test_a_finalizer_that_fails_is_the_error_of_its_owner(town: Town) -> N
     assert (event["type"], event["action"], event["note"]) == ("Warning", "Delete", "OSError: the till is stuck")
 
 
-async def test_a_finalizer_that_hangs_is_the_error_of_its_owner(town: Town) -> None:
+async def test_a_finalizer_that_hangs_is_the_error_of_its_owner(town: OperatorHarness) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings, timeout=timedelta(seconds=2))
 
@@ -276,30 +278,30 @@ async def test_a_finalizer_that_hangs_is_the_error_of_its_owner(town: Town) -> N
     async def close(shop: Shop, ctx: OwnerContext) -> None:
         await ctx.clock.sleep(3600.0)
 
-    async with town.looked_after_by(operator):
-        await town.open("corner")
-        await town.until_ready("corner")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         await town.client.delete(SHOP, town.key("corner"))
-        ready = await town.until("corner", "Error")
+        ready = await town.wait_for_condition("corner", "Error")
         await town.cluster.eventually(lambda: events_of(town, "DeletionFailed"), describe="the event")
         await town.client.patch(SHOP, town.key("corner"), {"metadata": {"finalizers": None}}, patch_type="merge")
 
     assert ready.message == f"The object cannot be deleted: the finalizer {FINALIZER} did not end within 1.8 s"
 
 
-async def test_an_owner_that_others_hold_says_so_once(town: Town) -> None:
+async def test_an_owner_that_others_hold_says_so_once(town: OperatorHarness) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings)
-    async with town.looked_after_by(operator):
-        await town.open("corner")
-        await town.until_ready("corner")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         body = {"metadata": {"finalizers": ["example.com/bailiff"]}}
         await town.client.patch(SHOP, town.key("corner"), body, patch_type="merge")
-        await town.quiet()
+        await town.wait_until_quiet()
         before = len(town.writes())
         await town.client.delete(SHOP, town.key("corner"))
-        ready = await town.until("corner", "Deleting")
-        await town.quiet()
+        ready = await town.wait_for_condition("corner", "Deleting")
+        await town.wait_until_quiet()
         (event,) = await events_of(town, "Deleting")
 
         assert [request.path.rsplit("/", 1)[-1] for request in town.writes()[before:]] == ["status", "events"]
@@ -311,7 +313,7 @@ async def test_an_owner_that_others_hold_says_so_once(town: Town) -> None:
 
 
 @pytest.mark.parametrize("cluster_kind", ["embedded"], indirect=False)
-async def test_an_owner_that_is_still_there_after_five_minutes_is_a_warning(town: Town) -> None:
+async def test_an_owner_that_is_still_there_after_five_minutes_is_a_warning(town: OperatorHarness) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings)
 
@@ -319,11 +321,11 @@ async def test_an_owner_that_is_still_there_after_five_minutes_is_a_warning(town
     async def close(shop: Shop, ctx: OwnerContext) -> Result:
         return Result()
 
-    async with town.looked_after_by(operator):
-        await town.open("corner")
-        await town.until_ready("corner")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         await town.client.delete(SHOP, town.key("corner"))
-        await town.until("corner", "Deleting")
+        await town.wait_for_condition("corner", "Deleting")
         await town.clock.sleep(290.0)
         assert await events_of(town, "DeletionStuck") == []
         await town.clock.sleep(20.0)
@@ -333,7 +335,7 @@ async def test_an_owner_that_is_still_there_after_five_minutes_is_a_warning(town
 
 
 @pytest.mark.real_time
-async def test_owners_that_are_being_deleted_are_counted(town: Town) -> None:
+async def test_owners_that_are_being_deleted_are_counted(town: OperatorHarness) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings)
 
@@ -341,19 +343,19 @@ async def test_owners_that_are_being_deleted_are_counted(town: Town) -> None:
     async def close(shop: Shop, ctx: OwnerContext) -> Result:
         return Result()
 
-    address = free_address()
-    options = RunOptions((town.namespace,), serving=ServingOptions(address, "0"))
-    async with town.looked_after_by(operator, options), aiohttp.ClientSession() as session:
+    address = find_free_address()
+    options = RunOptions((town.namespace,), observability=ObservabilityOptions(address, "0"))
+    async with town.running_operator(operator, options), aiohttp.ClientSession() as session:
 
         async def exposed() -> list[str]:
             async with session.get(f"http://{address}/metrics") as answer:
                 return (await answer.text()).splitlines()
 
-        await town.open("corner")
-        await town.until_ready("corner")
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         assert 'konverge_deleting_owners{controller="shop"} 0.0' in await exposed()
         await town.client.delete(SHOP, town.key("corner"))
-        await town.until("corner", "Deleting")
+        await town.wait_for_condition("corner", "Deleting")
         lines = await exposed()
         assert 'konverge_deleting_owners{controller="shop"} 1.0' in lines
         assert any(line.startswith('konverge_oldest_deletion_seconds{controller="shop"} ') for line in lines)

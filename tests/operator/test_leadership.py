@@ -11,10 +11,10 @@ import pytest
 from konverge.clock import SystemEntropy
 from konverge.kube import GroupVersionKind
 from konverge.operator import Operator, RunOptions
-from konverge.operator.running import new_process
+from konverge.operator.process_builder import build_process
 from konverge.runtime import Process
 from konverge.runtime.election import LeaderElection, Sharding
-from tests.operator.shops import CONFIG_MAP, SHOP, Shop, Town, pages, settings
+from tests.operator.sample_operator import CONFIG_MAP, SHOP, OperatorHarness, Shop, pages, settings
 
 pytestmark = pytest.mark.anyio
 
@@ -24,7 +24,7 @@ LEASE = timedelta(seconds=4)
 class Replica:
     """One process of the operator, as far as a test can have one: a client and a run of its own."""
 
-    def __init__(self, town: Town, name: str, process: Process) -> None:
+    def __init__(self, town: OperatorHarness, name: str, process: Process) -> None:
         self._town = town
         self.name = name
         self.process = process
@@ -33,13 +33,13 @@ class Replica:
     def held(self, gvk: GroupVersionKind) -> set[str]:
         """The names of the objects of a kind that it holds in memory."""
         informer = self.process.informers.running.get(gvk)
-        return set() if informer is None else {meta.name for meta in informer.store.all_metadata()}
+        return set() if informer is None else {meta.name for meta in informer.store.iter_metadata()}
 
     def writes(self) -> list[str]:
         """The paths that it has written to; Leases and events aside, and what the server did not do."""
         return [
             request.path.partition("?")[0]
-            for request in self._town.cluster.requests(self.name)
+            for request in self._town.cluster.list_requests(self.name)
             if request.verb not in {"get", "list", "watch"}
             and request.code in {200, 201}
             and "/leases" not in request.path
@@ -49,7 +49,7 @@ class Replica:
     def lists(self) -> list[str]:
         return [
             request.path.partition("?")[0]
-            for request in self._town.cluster.requests(self.name)
+            for request in self._town.cluster.list_requests(self.name)
             if request.verb in {"list", "watch"} and "/leases" not in request.path
         ]
 
@@ -60,12 +60,12 @@ class Replica:
 
 
 @asynccontextmanager
-async def replica(town: Town, name: str, leases: LeaderElection | Sharding) -> AsyncIterator[Replica]:
+async def replica(town: OperatorHarness, name: str, leases: LeaderElection | Sharding) -> AsyncIterator[Replica]:
     operator = Operator("shops")
     operator.manages(Shop, settings, pages)
     client = town.cluster.new_client(name)
     options = RunOptions((town.namespace,), leases=leases)
-    process = new_process(operator.registered, client, options, clock=town.clock, entropy=SystemEntropy())
+    process = build_process(operator.registered, client, options, clock=town.clock, entropy=SystemEntropy())
     running = Replica(town, name, process)
     try:
         yield running
@@ -73,7 +73,7 @@ async def replica(town: Town, name: str, leases: LeaderElection | Sharding) -> A
         await running.stop()
 
 
-def election(town: Town, identity: str) -> LeaderElection:
+def election(town: OperatorHarness, identity: str) -> LeaderElection:
     return LeaderElection(
         "shops",
         town.namespace,
@@ -84,7 +84,7 @@ def election(town: Town, identity: str) -> LeaderElection:
     )
 
 
-def shards(town: Town, identity: str) -> Sharding:
+def shards(town: OperatorHarness, identity: str) -> Sharding:
     return Sharding(
         "shops",
         town.namespace,
@@ -96,37 +96,37 @@ def shards(town: Town, identity: str) -> Sharding:
     )
 
 
-async def test_a_stand_by_writes_nothing_and_takes_over_without_a_list(town: Town) -> None:
+async def test_a_stand_by_writes_nothing_and_takes_over_without_a_list(town: OperatorHarness) -> None:
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(replica(town, "replica-1", election(town, "one")))
-        await town.open("corner")
-        await town.until_ready("corner")
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         second = await stack.enter_async_context(replica(town, "replica-2", election(town, "two")))
         await town.cluster.eventually(lambda: len(set(second.lists())) >= 3, describe="the stand-by has warmed up")
         assert second.writes() == []
 
         await first.stop()
         listed = set(second.lists())
-        await town.open("market")
-        await town.until_ready("market")
+        await town.create_shop("market")
+        await town.wait_until_ready("market")
 
         assert set(second.lists()) == listed, "of no kind that the stand-by did not hold already"
         assert second.writes() != []
         assert not set(first.writes()) & set(second.writes())
 
 
-async def test_no_object_is_written_by_both_when_the_leader_ends_in_the_middle(town: Town) -> None:
+async def test_no_object_is_written_by_both_when_the_leader_ends_in_the_middle(town: OperatorHarness) -> None:
     names = [f"shop-{number:02}" for number in range(60)]
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(replica(town, "replica-1", election(town, "one")))
-        await town.open("warm-up")
-        await town.until_ready("warm-up")
+        await town.create_shop("warm-up")
+        await town.wait_until_ready("warm-up")
         second = await stack.enter_async_context(replica(town, "replica-2", election(town, "two")))
         for name in names:
-            await town.open(name, replicas=0)
+            await town.create_shop(name, replicas=0)
         await town.cluster.eventually(lambda: len(first.writes()) >= 40, describe="the leader is in the middle of it")
         await first.stop()
-        await town.until_ready(*names)
+        await town.wait_until_ready(*names)
 
         children: dict[str, set[str]] = defaultdict(set)
         for running in (first, second):
@@ -136,12 +136,16 @@ async def test_no_object_is_written_by_both_when_the_leader_ends_in_the_middle(t
         assert second.writes()
         assert len(children) >= 2 * len(names)
         twice = {path for path, writers in children.items() if len(writers) > 1}
-        shown = [request for request in town.cluster.requests("replica-1") if request.path.partition("?")[0] in twice]
-        shown += [request for request in town.cluster.requests("replica-2") if request.path.partition("?")[0] in twice]
+        shown = [
+            request for request in town.cluster.list_requests("replica-1") if request.path.partition("?")[0] in twice
+        ]
+        shown += [
+            request for request in town.cluster.list_requests("replica-2") if request.path.partition("?")[0] in twice
+        ]
         assert twice == set(), shown
 
 
-async def test_shards_share_the_owners_out_and_hold_only_their_own(town: Town) -> None:
+async def test_shards_share_the_owners_out_and_hold_only_their_own(town: OperatorHarness) -> None:
     names = [f"shop-{number:02}" for number in range(16)]
     async with AsyncExitStack() as stack:
         replicas = [
@@ -149,8 +153,8 @@ async def test_shards_share_the_owners_out_and_hold_only_their_own(town: Town) -
             for number in (1, 2)
         ]
         for name in names:
-            await town.open(name, replicas=0)
-        await town.until_ready(*names)
+            await town.create_shop(name, replicas=0)
+        await town.wait_until_ready(*names)
         one, other = replicas
 
         def is_shared_out() -> bool:
@@ -163,24 +167,24 @@ async def test_shards_share_the_owners_out_and_hold_only_their_own(town: Town) -
         for name in names:
             await town.change(name, greeting="Ahoy")
         for name in names:
-            await town.until_data(f"{name}-settings", greeting="Ahoy")
+            await town.wait_for_data(f"{name}-settings", greeting="Ahoy")
 
         await replicas[0].stop()
         await town.client.delete(CONFIG_MAP, town.key(f"{names[0]}-settings"))
         await town.client.delete(CONFIG_MAP, town.key(f"{names[1]}-settings"))
         for name in names:
-            await town.until_data(f"{name}-settings", greeting="Ahoy")
+            await town.wait_for_data(f"{name}-settings", greeting="Ahoy")
 
     assert all(running.writes() for running in replicas)
 
 
-async def test_a_stand_by_that_was_there_before_any_owner_is_warm_too(town: Town) -> None:
+async def test_a_stand_by_that_was_there_before_any_owner_is_warm_too(town: OperatorHarness) -> None:
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(replica(town, "replica-1", election(town, "one")))
         await town.cluster.eventually(lambda: first.process.controllers, describe="the first one works")
         second = await stack.enter_async_context(replica(town, "replica-2", election(town, "two")))
-        await town.open("corner")
-        await town.until_ready("corner")
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
 
         await town.cluster.eventually(
             lambda: second.held(CONFIG_MAP) >= {"corner-settings"}, describe="the stand-by holds what belongs to it"

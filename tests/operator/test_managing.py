@@ -11,20 +11,20 @@ from konverge.errors import BuildError
 from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.operator import ComponentFactory, Operator, RunOptions
 from konverge.primitives import ConfigMap, GuardResult
-from tests.operator.shops import (
+from tests.operator.sample_operator import (
     CONFIG_MAP,
     DEPLOYMENT,
     SECRET,
     SHOP,
+    OperatorHarness,
     Shop,
     ShopSpec,
-    Town,
     broken,
+    build_licensed,
+    build_refused,
     follower,
     hopeless,
-    licensed,
     pages,
-    refused,
     settings,
 )
 
@@ -44,10 +44,10 @@ def rival(shop: Shop) -> Component:
     return ComponentBuilder("rival", condition_type="RivalReady").with_resource(ConfigMap(obj)).build()
 
 
-async def test_an_owner_becomes_ready_with_its_objects(town: Town) -> None:
-    async with town.looked_after_by(managing(settings, pages)):
-        await town.open("corner", greeting="Welcome")
-        await town.until_ready("corner")
+async def test_an_owner_becomes_ready_with_its_objects(town: OperatorHarness) -> None:
+    async with town.running_operator(managing(settings, pages)):
+        await town.create_shop("corner", greeting="Welcome")
+        await town.wait_until_ready("corner")
 
     assert await town.data("corner-settings") == {"greeting": "Welcome"}
     ready = await town.condition("corner")
@@ -55,21 +55,23 @@ async def test_an_owner_becomes_ready_with_its_objects(town: Town) -> None:
     assert (ready.reason, ready.observed_generation) == ("Healthy", 1)
 
 
-async def test_owners_that_were_there_before_are_looked_after(town: Town) -> None:
-    await town.open("corner")
+async def test_owners_that_were_there_before_are_looked_after(town: OperatorHarness) -> None:
+    await town.create_shop("corner")
 
-    async with town.looked_after_by(managing(settings)):
-        await town.until_ready("corner")
+    async with town.running_operator(managing(settings)):
+        await town.wait_until_ready("corner")
 
 
-async def test_the_condition_of_a_component_that_is_no_more_is_taken_away_after_a_restart(town: Town) -> None:
-    async with town.looked_after_by(managing(settings, pages)):
-        await town.open("corner")
-        await town.until_ready("corner")
+async def test_the_condition_of_a_component_that_is_no_more_is_taken_away_after_a_restart(
+    town: OperatorHarness,
+) -> None:
+    async with town.running_operator(managing(settings, pages)):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
     operator = Operator("shops")
     operator.manages(Shop, settings, retired=["PagesReady"])
 
-    async with town.looked_after_by(operator):
+    async with town.running_operator(operator):
 
         async def is_gone() -> bool:
             return await town.condition("corner", "PagesReady") is None
@@ -81,7 +83,7 @@ async def test_the_condition_of_a_component_that_is_no_more_is_taken_away_after_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["factory", "guard"])
-async def test_a_function_that_never_returns_holds_up_no_other_owner(town: Town, place: str) -> None:
+async def test_a_function_that_never_returns_holds_up_no_other_owner(town: OperatorHarness, place: str) -> None:
     def loops(*_: object) -> GuardResult:
         while True:
             pass
@@ -95,10 +97,10 @@ async def test_a_function_that_never_returns_holds_up_no_other_owner(town: Town,
         return ComponentBuilder("stuck", condition_type="StuckReady").with_resource(config).build()
 
     options = RunOptions((town.namespace,), function_limit=timedelta(milliseconds=200))
-    async with town.looked_after_by(managing(settings, stuck), options):
-        await town.open("market")
-        await town.open("corner")
-        await town.until_ready("corner")
+    async with town.running_operator(managing(settings, stuck), options):
+        await town.create_shop("market")
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
 
         async def is_told() -> bool:
             ready = await town.condition("market")
@@ -121,14 +123,14 @@ async def test_a_function_is_given_once() -> None:
         Operator("shops").manages(Shop, settings, pages, settings)
 
 
-async def test_a_second_writer_of_an_object_settles_with_the_first_ones_name(town: Town) -> None:
-    async with town.looked_after_by(managing(settings, rival)):
-        await town.open("corner")
-        told = await town.until("corner", "Error", "RivalReady")
-        await town.quiet()
+async def test_a_second_writer_of_an_object_settles_with_the_first_ones_name(town: OperatorHarness) -> None:
+    async with town.running_operator(managing(settings, rival)):
+        await town.create_shop("corner")
+        told = await town.wait_for_condition("corner", "Error", "RivalReady")
+        await town.wait_until_quiet()
         settled = len(town.requests())
         await town.change("corner", replicas=2)
-        await town.quiet()
+        await town.wait_until_quiet()
         later = [request for request in town.requests()[settled:] if "/configmaps/" in request.path]
 
     assert 'corner-settings belongs to component "settings" already' in told.message
@@ -136,19 +138,19 @@ async def test_a_second_writer_of_an_object_settles_with_the_first_ones_name(tow
     assert await town.data("corner-settings") == {"greeting": "Hello"}
 
 
-async def test_a_change_of_the_owner_reaches_its_objects(town: Town) -> None:
-    async with town.looked_after_by(managing(settings)):
-        await town.open("corner")
-        await town.until_ready("corner")
+async def test_a_change_of_the_owner_reaches_its_objects(town: OperatorHarness) -> None:
+    async with town.running_operator(managing(settings)):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         await town.change("corner", greeting="Servus")
 
-        await town.until_data("corner-settings", greeting="Servus")
+        await town.wait_for_data("corner-settings", greeting="Servus")
 
 
-async def test_a_child_deleted_by_hand_comes_back(town: Town) -> None:
-    async with town.looked_after_by(managing(settings, pages)):
-        await town.open("corner")
-        await town.until_ready("corner")
+async def test_a_child_deleted_by_hand_comes_back(town: OperatorHarness) -> None:
+    async with town.running_operator(managing(settings, pages)):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         deployment = await town.client.get(DEPLOYMENT, town.key("corner-pages"))
         await town.client.delete(DEPLOYMENT, town.key("corner-pages"))
 
@@ -157,37 +159,37 @@ async def test_a_child_deleted_by_hand_comes_back(town: Town) -> None:
             return bool(found["metadata"]["uid"] != deployment["metadata"]["uid"])
 
         await town.cluster.eventually(came_back, describe="the Deployment comes back")
-        await town.until_ready("corner")
+        await town.wait_until_ready("corner")
 
 
-async def test_a_child_changed_by_hand_is_repaired(town: Town) -> None:
-    async with town.looked_after_by(managing(settings)):
-        await town.open("corner", greeting="Hello")
-        await town.until_ready("corner")
+async def test_a_child_changed_by_hand_is_repaired(town: OperatorHarness) -> None:
+    async with town.running_operator(managing(settings)):
+        await town.create_shop("corner", greeting="Hello")
+        await town.wait_until_ready("corner")
         await town.client.patch(
             CONFIG_MAP, town.key("corner-settings"), {"data": {"greeting": "Buy!"}}, patch_type="merge"
         )
 
-        await town.until_data("corner-settings", greeting="Hello")
+        await town.wait_for_data("corner-settings", greeting="Hello")
 
 
-async def test_what_others_add_to_a_child_is_left_alone(town: Town) -> None:
-    async with town.looked_after_by(managing(settings)):
-        await town.open("corner")
-        await town.until_ready("corner")
+async def test_what_others_add_to_a_child_is_left_alone(town: OperatorHarness) -> None:
+    async with town.running_operator(managing(settings)):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         await town.client.patch(CONFIG_MAP, town.key("corner-settings"), {"data": {"note": "x"}}, patch_type="merge")
-        await town.quiet()
+        await town.wait_until_quiet()
 
         assert await town.data("corner-settings") == {"greeting": "Hello", "note": "x"}
 
 
-async def test_settled_owners_cost_no_request(town: Town) -> None:
+async def test_settled_owners_cost_no_request(town: OperatorHarness) -> None:
     names = [f"shop-{number}" for number in range(50)]
-    async with town.looked_after_by(managing(settings)):
+    async with town.running_operator(managing(settings)):
         for name in names:
-            await town.open(name)
-        await town.until_ready(*names)
-        await town.quiet()
+            await town.create_shop(name)
+        await town.wait_until_ready(*names)
+        await town.wait_until_quiet()
         settled = len(town.requests())
         await town.client.patch(SHOP, town.key("shop-7"), {"metadata": {"labels": {"a": "b"}}}, patch_type="merge")
         await town.clock.sleep(5.0)
@@ -195,112 +197,112 @@ async def test_settled_owners_cost_no_request(town: Town) -> None:
         assert town.requests()[settled:] == []
 
 
-async def test_creating_costs_what_it_must(town: Town) -> None:
+async def test_creating_costs_what_it_must(town: OperatorHarness) -> None:
     silent = RunOptions(namespaces=(town.namespace,), records_events=False)
-    async with town.looked_after_by(managing(settings), silent):
-        await town.open("warm-up")  # the first owner starts the informers
-        await town.until_ready("warm-up")
-        await town.quiet()
+    async with town.running_operator(managing(settings), silent):
+        await town.create_shop("warm-up")  # the first owner starts the informers
+        await town.wait_until_ready("warm-up")
+        await town.wait_until_quiet()
         before = len(town.requests())
-        await town.open("corner")
-        await town.until_ready("corner")
-        await town.quiet()
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
+        await town.wait_until_quiet()
 
     assert [request.verb for request in town.requests()[before:]] == ["patch", "update"]
 
 
-async def test_a_restart_over_settled_owners_writes_nothing(town: Town) -> None:
-    async with town.looked_after_by(managing(settings, pages)):
-        await town.open("corner")
-        await town.until_ready("corner")
-        await town.quiet()
+async def test_a_restart_over_settled_owners_writes_nothing(town: OperatorHarness) -> None:
+    async with town.running_operator(managing(settings, pages)):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
+        await town.wait_until_quiet()
     before = len(town.writes())
 
-    async with town.looked_after_by(managing(settings, pages)):
+    async with town.running_operator(managing(settings, pages)):
         await town.clock.sleep(3.0)
-        await town.quiet()
+        await town.wait_until_quiet()
         assert town.writes()[before:] == []
         await town.change("corner", greeting="Moin")
-        await town.until_data("corner-settings", greeting="Moin")
+        await town.wait_for_data("corner-settings", greeting="Moin")
 
 
-async def test_a_read_only_object_wakes_its_reader_when_it_comes_and_when_it_changes(town: Town) -> None:
+async def test_a_read_only_object_wakes_its_reader_when_it_comes_and_when_it_changes(town: OperatorHarness) -> None:
     license = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "trade", "namespace": town.namespace}}
-    async with town.looked_after_by(managing(licensed)):
-        await town.open("corner", license="trade")
-        await town.until("corner", "Blocked")
+    async with town.running_operator(managing(build_licensed)):
+        await town.create_shop("corner", license="trade")
+        await town.wait_for_condition("corner", "Blocked")
         await town.client.create(license | {"data": {"text": "Zmlyc3Q="}})
-        await town.until_data("corner-license", license="Zmlyc3Q=")
+        await town.wait_for_data("corner-license", license="Zmlyc3Q=")
 
         await town.client.patch(SECRET, town.key("trade"), {"data": {"text": "bmV4dA=="}}, patch_type="merge")
 
-        await town.until_data("corner-license", license="bmV4dA==")
+        await town.wait_for_data("corner-license", license="bmV4dA==")
 
 
-async def test_a_component_that_stands_before_its_prerequisite_goes_on(town: Town) -> None:
-    async with town.looked_after_by(managing(pages, settings)):
-        await town.open("corner")
+async def test_a_component_that_stands_before_its_prerequisite_goes_on(town: OperatorHarness) -> None:
+    async with town.running_operator(managing(pages, settings)):
+        await town.create_shop("corner")
 
-        await town.until_ready("corner")
-
-
-async def test_a_component_that_read_before_another_wrote_goes_on(town: Town) -> None:
-    async with town.looked_after_by(managing(follower, settings)):
-        await town.open("corner")
-
-        await town.until_ready("corner")
+        await town.wait_until_ready("corner")
 
 
-async def test_the_end_of_a_grace_period_wakes_the_owner(town: Town) -> None:
-    async with town.looked_after_by(managing(hopeless)):
-        await town.open("corner")
+async def test_a_component_that_read_before_another_wrote_goes_on(town: OperatorHarness) -> None:
+    async with town.running_operator(managing(follower, settings)):
+        await town.create_shop("corner")
 
-        await town.until("corner", "Down")
-
-
-async def test_a_component_that_failed_for_good_keeps_no_other_waiting(town: Town) -> None:
-    async with town.looked_after_by(managing(pages, settings, hopeless, refused)):
-        await town.open("corner")
-
-        await town.until("corner", "Healthy", "PagesReady")
-        await town.until("corner", "Down", "HopelessReady")
-        await town.quiet()
+        await town.wait_until_ready("corner")
 
 
-async def test_an_operator_of_one_namespace_leaves_the_others_alone(town: Town) -> None:
+async def test_the_end_of_a_grace_period_wakes_the_owner(town: OperatorHarness) -> None:
+    async with town.running_operator(managing(hopeless)):
+        await town.create_shop("corner")
+
+        await town.wait_for_condition("corner", "Down")
+
+
+async def test_a_component_that_failed_for_good_keeps_no_other_waiting(town: OperatorHarness) -> None:
+    async with town.running_operator(managing(pages, settings, hopeless, build_refused)):
+        await town.create_shop("corner")
+
+        await town.wait_for_condition("corner", "Healthy", "PagesReady")
+        await town.wait_for_condition("corner", "Down", "HopelessReady")
+        await town.wait_until_quiet()
+
+
+async def test_an_operator_of_one_namespace_leaves_the_others_alone(town: OperatorHarness) -> None:
     elsewhere = f"{town.namespace}-elsewhere"
     await town.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": elsewhere}})
     foreign = Shop(metadata=Metadata(name="foreign", namespace=elsewhere), spec=ShopSpec())
     await town.client.create(encode(foreign))
-    async with town.looked_after_by(managing(settings)):
-        await town.open("corner")
-        await town.until_ready("corner")
-        await town.quiet()
+    async with town.running_operator(managing(settings)):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
+        await town.wait_until_quiet()
 
     untouched = await town.client.get(SHOP, ObjectKey(elsewhere, "foreign"))
     await town.client.delete(GroupVersionKind("", "v1", "Namespace"), ObjectKey("", elsewhere))
     assert "status" not in untouched
 
 
-async def test_a_component_that_cannot_be_built_stops_no_other(town: Town) -> None:
-    async with town.looked_after_by(managing(broken, settings)):
-        await town.open("corner", greeting="rude")
-        ready = await town.until("corner", "Error")
-        await town.until("corner", "Healthy", "SettingsReady")
+async def test_a_component_that_cannot_be_built_stops_no_other(town: OperatorHarness) -> None:
+    async with town.running_operator(managing(broken, settings)):
+        await town.create_shop("corner", greeting="rude")
+        ready = await town.wait_for_condition("corner", "Error")
+        await town.wait_for_condition("corner", "Healthy", "SettingsReady")
         assert ready.message == "broken: ValueError: no shop greets like that"
 
         await town.change("corner", greeting="polite")
 
-        await town.until_ready("corner")
+        await town.wait_until_ready("corner")
 
 
-async def test_a_component_that_cannot_be_built_any_more_does_not_stay_ready(town: Town) -> None:
-    async with town.looked_after_by(managing(broken, settings)):
-        await town.open("corner", greeting="polite")
-        await town.until("corner", "Healthy", "MannersReady")
+async def test_a_component_that_cannot_be_built_any_more_does_not_stay_ready(town: OperatorHarness) -> None:
+    async with town.running_operator(managing(broken, settings)):
+        await town.create_shop("corner", greeting="polite")
+        await town.wait_for_condition("corner", "Healthy", "MannersReady")
         await town.change("corner", greeting="rude")
 
-        condition = await town.until("corner", "Error", "MannersReady")
+        condition = await town.wait_for_condition("corner", "Error", "MannersReady")
 
     assert (condition.status, condition.message) == ("False", "ValueError: no shop greets like that")
 
@@ -329,36 +331,36 @@ def forgetful(shop: Shop) -> Component:
     ],
 )
 async def test_a_component_that_cannot_be_taken_is_an_error(
-    town: Town, factory: ComponentFactory[Shop], told: str
+    town: OperatorHarness, factory: ComponentFactory[Shop], told: str
 ) -> None:
-    async with town.looked_after_by(managing(settings, factory)):
-        await town.open("corner")
-        ready = await town.until("corner", "Error")
+    async with town.running_operator(managing(settings, factory)):
+        await town.create_shop("corner")
+        ready = await town.wait_for_condition("corner", "Error")
 
     assert told in ready.message
 
 
-async def test_an_owner_that_fails_backs_off_while_others_proceed(town: Town) -> None:
-    async with town.looked_after_by(managing(broken, settings)):
-        await town.open("rude", greeting="rude")
-        await town.until("rude", "Error")
-        await town.open("nice")
-        await town.until_ready("nice")
-        await town.quiet()
+async def test_an_owner_that_fails_backs_off_while_others_proceed(town: OperatorHarness) -> None:
+    async with town.running_operator(managing(broken, settings)):
+        await town.create_shop("rude", greeting="rude")
+        await town.wait_for_condition("rude", "Error")
+        await town.create_shop("nice")
+        await town.wait_until_ready("nice")
+        await town.wait_until_quiet()
         settled = len(town.requests())
         await town.clock.sleep(3.0)
 
         assert town.requests()[settled:] == [], "what fails in the same way each time has nothing to write"
 
 
-async def test_an_owner_on_its_way_out_is_left_alone(town: Town) -> None:
+async def test_an_owner_on_its_way_out_is_left_alone(town: OperatorHarness) -> None:
     finalizer: dict[str, Any] = {"metadata": {"finalizers": ["konverge.test/hold"]}}
-    async with town.looked_after_by(managing(settings)):
-        await town.open("corner")
-        await town.until_ready("corner")
+    async with town.running_operator(managing(settings)):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         await town.client.patch(SHOP, town.key("corner"), finalizer, patch_type="merge")
         await town.client.delete(SHOP, town.key("corner"))
-        await town.quiet()
+        await town.wait_until_quiet()
         await town.client.delete(CONFIG_MAP, town.key("corner-settings"))
         await town.clock.sleep(2.0)
 
@@ -366,13 +368,13 @@ async def test_an_owner_on_its_way_out_is_left_alone(town: Town) -> None:
         await town.client.patch(SHOP, town.key("corner"), {"metadata": {"finalizers": []}}, patch_type="merge")
 
 
-async def test_an_owner_born_again_under_its_name_gets_objects_of_its_own(town: Town) -> None:
-    async with town.looked_after_by(managing(settings)):
-        await town.open("corner", greeting="first")
-        await town.until_ready("corner")
+async def test_an_owner_born_again_under_its_name_gets_objects_of_its_own(town: OperatorHarness) -> None:
+    async with town.running_operator(managing(settings)):
+        await town.create_shop("corner", greeting="first")
+        await town.wait_until_ready("corner")
         await town.client.delete(SHOP, town.key("corner"))
-        second = await town.open("corner", greeting="second")
-        await town.until_ready("corner")
+        second = await town.create_shop("corner", greeting="second")
+        await town.wait_until_ready("corner")
 
         async def belongs_to_the_second() -> bool:
             found = await town.client.get(CONFIG_MAP, town.key("corner-settings"))
@@ -380,4 +382,4 @@ async def test_an_owner_born_again_under_its_name_gets_objects_of_its_own(town: 
             return bool(owner["uid"] == second.metadata.uid)
 
         await town.cluster.eventually(belongs_to_the_second, describe="the ConfigMap is the second one's")
-        await town.until_data("corner-settings", greeting="second")
+        await town.wait_for_data("corner-settings", greeting="second")

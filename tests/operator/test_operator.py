@@ -5,11 +5,11 @@ from konverge.crd import Metadata
 from konverge.errors import BuildError, ConfigurationError
 from konverge.operator import Operator
 from konverge.testing import Cluster
-from tests.operator.shops import LooseShop, Shop, pages, settings
+from tests.operator.sample_operator import LooseShop, Shop, pages, settings
 
 
 def mistakes_of(failure: pytest.ExceptionInfo[BuildError]) -> tuple[str, ...]:
-    return failure.value.mistakes
+    return failure.value.errors
 
 
 def test_the_custom_resources_are_listed_in_order() -> None:

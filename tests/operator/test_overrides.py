@@ -8,9 +8,9 @@ import pytest
 
 from konverge.kube import GroupVersionKind, Object
 from konverge.operator import Operator
-from tests.conformance.hooks import MUTATING, registered_hooks
+from tests.conformance.webhook_registrations import MUTATING, webhook_registrations
 from tests.conformance.webhook_servers import ALLOWED, json_patch
-from tests.operator.shops import Shop, Town, settings
+from tests.operator.sample_operator import OperatorHarness, Shop, settings
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +25,7 @@ def rude(request: Object) -> Object:
 
 
 async def test_an_overridden_field_is_said_by_an_event_and_heals_after_the_webhook_has_gone(
-    town: Town, tmp_path: Path
+    town: OperatorHarness, tmp_path: Path
 ) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings)
@@ -34,15 +34,15 @@ async def test_an_overridden_field_is_said_by_an_event_and_heals_after_the_webho
         listed = await town.client.list(EVENT, namespace=town.namespace)
         return [event["note"] for event in listed.items if event["reason"] == "ResourceOverridden"]
 
-    async with registered_hooks(town.cluster, tmp_path) as hooks:
+    async with webhook_registrations(town.cluster, tmp_path) as hooks:
         await hooks.add(MUTATING, "rude", rude)
-        async with town.looked_after_by(operator):
-            await town.open("corner")
-            await town.until_ready("corner")
+        async with town.running_operator(operator):
+            await town.create_shop("corner")
+            await town.wait_until_ready("corner")
             assert await town.data("corner-settings") == {"greeting": "Go away"}
             (told,) = await town.cluster.eventually(warnings, describe="an event says so")
             assert "ConfigMap 'corner-settings' is stored with other values" in told
-            await town.quiet()
+            await town.wait_until_quiet()
 
             await hooks.remove_all()
 
@@ -50,5 +50,5 @@ async def test_an_overridden_field_is_said_by_an_event_and_heals_after_the_webho
                 return await town.data("corner-settings") == {"greeting": "Hello"}
 
             await town.cluster.eventually(is_healed, timeout_seconds=100, describe="the field has our value")
-            await town.quiet()
+            await town.wait_until_quiet()
             assert len(await warnings()) == 1

@@ -13,16 +13,16 @@ from konverge.component import Component, ComponentBuilder
 from konverge.errors import ConflictError, ConnectionFailedError, KonvergeError, ReconcileError
 from konverge.kube import GroupVersionKind, Object
 from konverge.operator import Operator, OwnerContext
-from konverge.operator.reporting import OwnerEvents
+from konverge.operator.owner_events import OwnerEventReporter
 from konverge.primitives import ConfigMap, Deployment
-from tests.operator.shops import Shop, Town, broken, settings
+from tests.operator.sample_operator import OperatorHarness, Shop, broken, settings
 
 pytestmark = pytest.mark.anyio
 
 EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
 
 
-async def events_of(town: Town, name: str, *reasons: str) -> list[Object]:
+async def events_of(town: OperatorHarness, name: str, *reasons: str) -> list[Object]:
     """The events about a shop that have one of the reasons."""
     found = await town.client.list(EVENT, namespace=town.namespace)
     return [each for each in found.items if each["regarding"]["name"] == name and each["reason"] in reasons]
@@ -44,7 +44,7 @@ def oven(shop: Shop) -> Component:
     )
 
 
-async def test_failing_reconciles_are_one_series_and_the_recovery_is_told_once(town: Town) -> None:
+async def test_failing_reconciles_are_one_series_and_the_recovery_is_told_once(town: OperatorHarness) -> None:
     operator = Operator("shops")
     failures: list[int] = []
     enough = 1_000 if town.cluster.name == "embedded" else 40
@@ -58,8 +58,8 @@ async def test_failing_reconciles_are_one_series_and_the_recovery_is_told_once(t
     def has_failed_for(number: int) -> bool:
         return failures[-1:] == [number]
 
-    async with town.looked_after_by(operator):
-        await town.open("corner", greeting="rude", replicas=0)
+    async with town.running_operator(operator):
+        await town.create_shop("corner", greeting="rude", replicas=0)
         for number in range(1, enough):
             await town.change("corner", replicas=number)
             await town.cluster.eventually(partial(has_failed_for, number), describe="the next failure")
@@ -73,7 +73,7 @@ async def test_failing_reconciles_are_one_series_and_the_recovery_is_told_once(t
             lambda: events_of(town, "corner", "Recovered"), describe="the recovery is told"
         )
         await town.change("corner", replicas=enough)
-        await town.quiet()
+        await town.wait_until_quiet()
         (failed,) = await events_of(town, "corner", "ReconcileFailed")
         assert len(await events_of(town, "corner", "Recovered")) == 1
 
@@ -85,11 +85,11 @@ async def test_failing_reconciles_are_one_series_and_the_recovery_is_told_once(t
     assert len([each for each in town.writes() if "events" in each.path]) <= 10
 
 
-async def test_a_component_that_fails_to_build_is_told(town: Town) -> None:
+async def test_a_component_that_fails_to_build_is_told(town: OperatorHarness) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings, broken)
-    async with town.looked_after_by(operator):
-        await town.open("corner", greeting="rude")
+    async with town.running_operator(operator):
+        await town.create_shop("corner", greeting="rude")
         (event,) = await town.cluster.eventually(
             lambda: events_of(town, "corner", "ReconcileFailed"), describe="the failure is told"
         )
@@ -97,23 +97,23 @@ async def test_a_component_that_fails_to_build_is_told(town: Town) -> None:
     assert (event["type"], event["note"]) == ("Warning", "ValueError: no shop greets like that")
 
 
-async def test_down_and_the_recovery_from_it_are_told_once_each(town: Town) -> None:
+async def test_down_and_the_recovery_from_it_are_told_once_each(town: OperatorHarness) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings, oven)
-    async with town.looked_after_by(operator):
-        await town.open("corner", greeting="cold")
-        await town.until("corner", "Down", "OvenReady")
+    async with town.running_operator(operator):
+        await town.create_shop("corner", greeting="cold")
+        await town.wait_for_condition("corner", "Down", "OvenReady")
         await town.cluster.eventually(lambda: events_of(town, "corner", "Down"), describe="Down is told")
-        await town.quiet()
+        await town.wait_until_quiet()
         (down,) = await events_of(town, "corner", "Down", "Degraded")
         await town.change("corner", greeting="warm")
-        await town.until_ready("corner")
+        await town.wait_until_ready("corner")
 
         async def is_over() -> bool:
             return bool(await events_of(town, "corner", "Recovered", "Recovering"))
 
         await town.cluster.eventually(is_over, describe="the recovery is told")
-        await town.quiet()
+        await town.wait_until_quiet()
         (over,) = await events_of(town, "corner", "Recovered", "Recovering")
 
     assert (down["type"], down["note"][:27]) == ("Warning", "OvenReady is Down: Componen")
@@ -121,7 +121,7 @@ async def test_down_and_the_recovery_from_it_are_told_once_each(town: Town) -> N
     assert (over["type"], over["note"][:26]) == ("Normal", "OvenReady was Down and is ")
 
 
-async def test_an_error_that_a_function_keeps_to_itself_is_told(town: Town) -> None:
+async def test_an_error_that_a_function_keeps_to_itself_is_told(town: OperatorHarness) -> None:
     operator = Operator("shops")
 
     @operator.reconciles(Shop)
@@ -134,8 +134,8 @@ async def test_an_error_that_a_function_keeps_to_itself_is_told(town: Town) -> N
             except ReconcileError:
                 return
 
-    async with town.looked_after_by(operator):
-        await town.open("corner")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
         (event,) = await town.cluster.eventually(lambda: events_of(town, "corner", "Error"), describe="it is told")
 
     assert event["type"] == "Warning"
@@ -174,5 +174,8 @@ def test_a_server_that_is_away_and_a_conflict_that_passes_are_no_events(
 ) -> None:
     recorder: Any = Recorder()
 
-    assert OwnerEvents(recorder).failed({"kind": "Shop", "metadata": {"name": "corner"}}, error, times) is is_told
+    assert (
+        OwnerEventReporter(recorder).report_failure({"kind": "Shop", "metadata": {"name": "corner"}}, error, times)
+        is is_told
+    )
     assert len(recorder.noted) == is_told

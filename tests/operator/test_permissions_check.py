@@ -8,33 +8,38 @@ from typing import Any
 import pytest
 
 from konverge.client import Client
-from konverge.client.cluster import ClusterConfig
-from konverge.client.credentials import Token
-from konverge.client.http import HttpTransport
+from konverge.client.config import ClusterConfig
+from konverge.client.credentials import BearerToken
+from konverge.client.http_transport import HttpTransport
 from konverge.clock import SeededEntropy, SystemClock
 from konverge.errors import ServerError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.localcluster import LocalCluster, User
-from konverge.operator.permission_check import missing_permissions
-from konverge.operator.permissions import Declaration, Facilities, Permissions, permissions_of
-from konverge.operator.policy_rules import READ, Use
-from konverge.operator.roles import manifests
-from tests.cancelling import turn
+from konverge.operator.permission_check import find_missing_permissions
+from konverge.operator.permission_derivation import (
+    OperatorDeclaration,
+    RequiredPermissions,
+    RuntimeFeatures,
+    derive_permissions,
+)
+from konverge.operator.rbac_rules import READ, ResourceAccess
+from konverge.operator.role_manifests import build_role_manifests
+from tests.cancellation_leaks import run_loop_turns
 
 pytestmark = pytest.mark.anyio
 
 HOME = "default"
 ACCOUNT = User(f"system:serviceaccount:{HOME}:shop", ("system:serviceaccounts", "system:authenticated"))
 ADMIN = User("ann", ("system:masters", "system:authenticated"))
-DECLARATION = Declaration(
+DECLARATION = OperatorDeclaration(
     "shop",
     uses=(
-        Use.of(GroupVersionKind("", "v1", "ConfigMap"), READ),
-        Use.of(GroupVersionKind("", "v1", "Node"), READ),
-        Use.of(GroupVersionKind("apps", "v1", "Deployment"), ("patch",), subresource="scale"),
+        ResourceAccess.of(GroupVersionKind("", "v1", "ConfigMap"), READ),
+        ResourceAccess.of(GroupVersionKind("", "v1", "Node"), READ),
+        ResourceAccess.of(GroupVersionKind("apps", "v1", "Deployment"), ("patch",), subresource="scale"),
     ),
 )
-NEEDED = permissions_of(DECLARATION, Facilities(records_events=False, elects_leader=True))
+NEEDED = derive_permissions(DECLARATION, RuntimeFeatures(records_events=False, elects_leader=True))
 
 
 @pytest.fixture
@@ -42,7 +47,7 @@ async def guarded() -> AsyncIterator[LocalCluster]:
     async with LocalCluster(
         clock=SystemClock(),
         entropy=SeededEntropy(),
-        players=False,
+        controllers=False,
         authorization="rbac",
         tokens={"account": ACCOUNT, "admin": ADMIN},
     ) as running:
@@ -51,19 +56,19 @@ async def guarded() -> AsyncIterator[LocalCluster]:
 
 @pytest.fixture
 async def account(guarded: LocalCluster) -> AsyncIterator[Client]:
-    config = ClusterConfig(await guarded.serve(), "test", credentials=Token("account"))
+    config = ClusterConfig(await guarded.serve(), "test", credentials=BearerToken("account"))
     async with Client(HttpTransport(config)) as client:
         yield client
 
 
-async def grant(guarded: LocalCluster, permissions: Permissions, *namespaces: str) -> None:
+async def grant(guarded: LocalCluster, permissions: RequiredPermissions, *namespaces: str) -> None:
     async with Client(guarded.transport()) as admin:
-        for obj in manifests(permissions, ObjectKey(HOME, "shop"), namespaces):
+        for obj in build_role_manifests(permissions, ObjectKey(HOME, "shop"), namespaces):
             await admin.apply(obj, field_manager="tests")
 
 
 async def missing(client: Any, *namespaces: str) -> list[str]:
-    found = await missing_permissions(client, NEEDED, role="shop", home=HOME, namespaces=namespaces)
+    found = await find_missing_permissions(client, NEEDED, role="shop", home=HOME, namespaces=namespaces)
     return [str(each) for each in found]
 
 
@@ -108,7 +113,7 @@ class Reviews:
     async def create(self, obj: Object, *, field_manager: str = "") -> Object:
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
-        await turn()  # the others start
+        await run_loop_turns()  # the others start
         self.at_once -= 1
         answer = self.answers[obj["kind"]]
         if isinstance(answer, Exception):

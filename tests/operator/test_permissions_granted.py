@@ -11,18 +11,24 @@ from typing import Any
 import pytest
 
 from konverge.client import Client
-from konverge.client.http import HttpTransport
+from konverge.client.http_transport import HttpTransport
 from konverge.client.kubeconfig import load_kubeconfig
 from konverge.component import ReconcileContext
-from konverge.crd import Metadata, crd_manifest, decode, definition_of, encode
+from konverge.crd import Metadata, crd_manifest, decode, encode, find_definition
 from konverge.errors import ForbiddenError, KonvergeError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.operator.permission_check import missing_permissions
-from konverge.operator.permissions import Declaration, DeclaredOwner, Facilities, Permissions, permissions_of
-from konverge.operator.policy_rules import READ, PolicyRule, Use, rules_of
-from konverge.operator.roles import manifests
+from konverge.operator.permission_check import find_missing_permissions
+from konverge.operator.permission_derivation import (
+    DeclaredOwner,
+    OperatorDeclaration,
+    RequiredPermissions,
+    RuntimeFeatures,
+    derive_permissions,
+)
+from konverge.operator.rbac_rules import READ, PolicyRule, ResourceAccess, build_rules
+from konverge.operator.role_manifests import build_role_manifests
 from konverge.testing import Cluster
-from tests.operator.test_permissions import Bakery, BakerySpec, Counter, Oven, delivery, kitchen, shop
+from tests.operator.test_permission_derivation import Bakery, BakerySpec, Counter, Oven, delivery, kitchen, shop
 
 pytestmark = [
     pytest.mark.anyio,
@@ -30,15 +36,15 @@ pytestmark = [
 ]
 
 ACCOUNT = "bakery"
-BAKERY = Declaration("bakery", (DeclaredOwner(Bakery, (kitchen, shop, delivery)),))
-BAKERIES = definition_of(Bakery).gvk
+BAKERY = OperatorDeclaration("bakery", (DeclaredOwner(Bakery, (kitchen, shop, delivery)),))
+BAKERIES = find_definition(Bakery).gvk
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 
 
 @asynccontextmanager
 async def acting_as(cluster: Cluster, account: str) -> AsyncIterator[Client]:
     """A client with the rights of a ServiceAccount of the test's namespace."""
-    config = load_kubeconfig(await cluster.kubeconfig(), env={})
+    config = load_kubeconfig(await cluster.write_kubeconfig(), env={})
     user = f"system:serviceaccount:{cluster.namespace}:{account}"
     transport = HttpTransport(replace(config, impersonation=(("Impersonate-User", user),)))
     async with Client(transport, user_agent="restricted") as client:
@@ -46,9 +52,11 @@ async def acting_as(cluster: Cluster, account: str) -> AsyncIterator[Client]:
 
 
 @asynccontextmanager
-async def granted(cluster: Cluster, permissions: Permissions, *namespaces: str) -> AsyncIterator[None]:
+async def granting_permissions(
+    cluster: Cluster, permissions: RequiredPermissions, *namespaces: str
+) -> AsyncIterator[None]:
     """Apply the manifests; what is not in a namespace goes at the end."""
-    found = manifests(permissions, ObjectKey(cluster.namespace, ACCOUNT), namespaces)
+    found = build_role_manifests(permissions, ObjectKey(cluster.namespace, ACCOUNT), namespaces)
     # Two tests at once must not share a ClusterRole.
     for obj in found:
         if "namespace" not in obj["metadata"]:
@@ -69,7 +77,7 @@ async def serve(cluster: Cluster) -> None:
     await cluster.install(crd_manifest(Bakery))
 
 
-async def takes_effect(cluster: Cluster, client: Client, permissions: Permissions, *namespaces: str) -> None:
+async def takes_effect(cluster: Cluster, client: Client, permissions: RequiredPermissions, *namespaces: str) -> None:
     """Wait until the server's authorizer has read the new roles."""
 
     async def is_granted() -> bool:
@@ -78,8 +86,10 @@ async def takes_effect(cluster: Cluster, client: Client, permissions: Permission
     await cluster.eventually(is_granted, describe="the roles are in effect")
 
 
-async def missing(client: Client, permissions: Permissions, cluster: Cluster, *namespaces: str) -> list[str]:
-    found = await missing_permissions(client, permissions, role=ACCOUNT, home=cluster.namespace, namespaces=namespaces)
+async def missing(client: Client, permissions: RequiredPermissions, cluster: Cluster, *namespaces: str) -> list[str]:
+    found = await find_missing_permissions(
+        client, permissions, role=ACCOUNT, home=cluster.namespace, namespaces=namespaces
+    )
     return [str(each).replace(cluster.namespace, "home") for each in found]
 
 
@@ -104,7 +114,7 @@ async def a_life(cluster: Cluster, client: Client) -> None:
         async with ctx.flushing_status():
             for factory in (kitchen, shop, delivery):
                 await factory(decode(Bakery, owner)).reconcile(ctx)
-    for rule in permissions_of(BAKERY, Facilities(records_events=False)).rules:
+    for rule in derive_permissions(BAKERY, RuntimeFeatures(records_events=False)).rules:
         for resource in rule.resources:
             if "/" not in resource:
                 kind = next(
@@ -120,20 +130,20 @@ async def a_life(cluster: Cluster, client: Client) -> None:
 
 async def test_what_is_derived_is_enough_for_everything_that_the_engine_does(cluster: Cluster) -> None:
     await serve(cluster)
-    permissions = permissions_of(BAKERY)
-    async with granted(cluster, permissions), acting_as(cluster, ACCOUNT) as client:
+    permissions = derive_permissions(BAKERY)
+    async with granting_permissions(cluster, permissions), acting_as(cluster, ACCOUNT) as client:
         await takes_effect(cluster, client, permissions)
 
         await a_life(cluster, client)
 
-    refused = [request for request in cluster.requests("restricted") if request.code == 403]
+    refused = [request for request in cluster.list_requests("restricted") if request.code == 403]
     assert refused == []
 
 
 async def test_roles_of_namespaces_are_enough_within_them(cluster: Cluster) -> None:
     await serve(cluster)
-    permissions = permissions_of(BAKERY)
-    async with granted(cluster, permissions, cluster.namespace), acting_as(cluster, ACCOUNT) as client:
+    permissions = derive_permissions(BAKERY)
+    async with granting_permissions(cluster, permissions, cluster.namespace), acting_as(cluster, ACCOUNT) as client:
         await takes_effect(cluster, client, permissions, cluster.namespace)
 
         await a_life(cluster, client)
@@ -144,8 +154,10 @@ async def test_roles_of_namespaces_are_enough_within_them(cluster: Cluster) -> N
 
 @pytest.mark.parametrize("verb", ["create", "patch"])
 async def test_server_side_apply_of_a_new_object_takes_create_and_patch(cluster: Cluster, verb: str) -> None:
-    both = permissions_of(
-        Declaration("bakery", uses=(Use.of(GroupVersionKind("", "v1", "ConfigMap"), ("create", "patch")),))
+    both = derive_permissions(
+        OperatorDeclaration(
+            "bakery", uses=(ResourceAccess.of(GroupVersionKind("", "v1", "ConfigMap"), ("create", "patch")),)
+        )
     )
     one = replace(both, rules=(PolicyRule(("",), ("configmaps",), (verb,)),))
     obj: Object = {
@@ -154,26 +166,28 @@ async def test_server_side_apply_of_a_new_object_takes_create_and_patch(cluster:
         "metadata": {"name": "new", "namespace": cluster.namespace},
     }
     async with acting_as(cluster, ACCOUNT) as client:
-        async with granted(cluster, one):
+        async with granting_permissions(cluster, one):
             await takes_effect(cluster, client, one)
             with pytest.raises(ForbiddenError):
                 await client.apply(obj, field_manager="x")
-        async with granted(cluster, both):
+        async with granting_permissions(cluster, both):
             await takes_effect(cluster, client, both)
             applied = await client.apply(obj, field_manager="x")
 
     assert applied.created
 
 
-def without(permissions: Permissions, group: str, resource: str, verb: str) -> Permissions:
+def without(permissions: RequiredPermissions, group: str, resource: str, verb: str) -> RequiredPermissions:
     """All permissions but one."""
     uses = [
-        Use(rule.api_groups[0], each, tuple(found for found in rule.verbs if (each, found) != (resource, verb)))
+        ResourceAccess(
+            rule.api_groups[0], each, tuple(found for found in rule.verbs if (each, found) != (resource, verb))
+        )
         for rule in permissions.rules
         for each in rule.resources
         if rule.api_groups[0] == group or each != resource
     ]
-    return replace(permissions, rules=rules_of(use for use in uses if use.verbs))
+    return replace(permissions, rules=build_rules(use for use in uses if use.verbs))
 
 
 @pytest.mark.parametrize(
@@ -193,9 +207,9 @@ def without(permissions: Permissions, group: str, resource: str, verb: str) -> P
 async def test_nothing_derived_is_too_much(cluster: Cluster, group: str, resource: str, verb: str) -> None:
     """Take away one verb, and the same life ends in a refusal, which the check has foretold in one line."""
     await serve(cluster)
-    permissions = permissions_of(BAKERY)
+    permissions = derive_permissions(BAKERY)
     fewer = without(permissions, group, resource, verb)
-    async with granted(cluster, fewer), acting_as(cluster, ACCOUNT) as client:
+    async with granting_permissions(cluster, fewer), acting_as(cluster, ACCOUNT) as client:
         await takes_effect(cluster, client, fewer)
 
         found = await missing(client, permissions, cluster)
@@ -207,12 +221,12 @@ async def test_nothing_derived_is_too_much(cluster: Cluster, group: str, resourc
         f"missing permission: add to ClusterRole bakery: "
         f"{{apiGroups: [{group_text}], resources: [{resource}], verbs: [{verb}]}}"
     ]
-    refused = [request for request in cluster.requests("restricted") if request.code == 403]
+    refused = [request for request in cluster.list_requests("restricted") if request.code == 403]
     assert refused, "nothing of the sort was asked for"
 
 
 async def test_an_account_without_roles_lacks_everything_rule_by_rule(cluster: Cluster) -> None:
-    permissions = permissions_of(BAKERY, Facilities(elects_leader=True))
+    permissions = derive_permissions(BAKERY, RuntimeFeatures(elects_leader=True))
 
     async with acting_as(cluster, "nobody") as client:
         everywhere = await missing(client, permissions, cluster)
@@ -230,11 +244,12 @@ async def test_an_account_without_roles_lacks_everything_rule_by_rule(cluster: C
 
 
 async def test_a_rule_in_one_namespace_is_not_taken_for_one_in_all(cluster: Cluster) -> None:
-    permissions = permissions_of(
-        Declaration("bakery", uses=(Use.of(GroupVersionKind("", "v1", "ConfigMap"), READ),)), Facilities(False)
+    permissions = derive_permissions(
+        OperatorDeclaration("bakery", uses=(ResourceAccess.of(GroupVersionKind("", "v1", "ConfigMap"), READ),)),
+        RuntimeFeatures(False),
     )
 
-    async with granted(cluster, permissions, cluster.namespace), acting_as(cluster, ACCOUNT) as client:
+    async with granting_permissions(cluster, permissions, cluster.namespace), acting_as(cluster, ACCOUNT) as client:
         await takes_effect(cluster, client, permissions, cluster.namespace)
 
         assert await missing(client, permissions, cluster) == [
@@ -246,17 +261,17 @@ async def test_a_rule_in_one_namespace_is_not_taken_for_one_in_all(cluster: Clus
 async def test_an_administrator_lacks_nothing_and_is_asked_once(cluster: Cluster) -> None:
     client = cluster.new_client("admin-check")
 
-    assert await missing(client, permissions_of(BAKERY), cluster) == []
+    assert await missing(client, derive_permissions(BAKERY), cluster) == []
 
-    reviews = [request.path for request in cluster.requests("admin-check") if "reviews" in request.path]
+    reviews = [request.path for request in cluster.list_requests("admin-check") if "reviews" in request.path]
     assert [re.sub(r".*/", "", path) for path in reviews] == ["selfsubjectrulesreviews"]
 
 
 async def test_names_of_objects_are_part_of_the_question(cluster: Cluster) -> None:
-    def named(*names: str) -> Permissions:
-        return Permissions((PolicyRule(("",), ("configmaps",), ("get",), names),))
+    def named(*names: str) -> RequiredPermissions:
+        return RequiredPermissions((PolicyRule(("",), ("configmaps",), ("get",), names),))
 
-    async with granted(cluster, named("a")), acting_as(cluster, ACCOUNT) as client:
+    async with granting_permissions(cluster, named("a")), acting_as(cluster, ACCOUNT) as client:
         await takes_effect(cluster, client, named("a"))
 
         assert await missing(client, named("a", "b"), cluster) == [

@@ -10,8 +10,8 @@ import pytest
 
 from konverge.kube import GroupVersionKind
 from konverge.operator import Operator
-from tests.operator.faulty import FaultyTransport, Refusal, refusal
-from tests.operator.shops import CONFIG_MAP, SHOP, Shop, Town, settings
+from tests.operator.faulty_transport import ErrorResponse, FaultyTransport, build_error_response
+from tests.operator.sample_operator import CONFIG_MAP, SHOP, OperatorHarness, Shop, settings
 
 pytestmark = pytest.mark.anyio
 
@@ -25,12 +25,12 @@ class Quota:
 
     is_lifted = False
 
-    def __call__(self, method: str, path: str) -> Refusal | None:
+    def __call__(self, method: str, path: str) -> ErrorResponse | None:
         refuses = method == "PATCH" and "/configmaps/" in path and not self.is_lifted
-        return refusal(403, EXCEEDED, "Forbidden") if refuses else None
+        return build_error_response(403, EXCEEDED, "Forbidden") if refuses else None
 
 
-async def fail_by_events(town: Town, name: str, tries: Callable[[], int]) -> None:
+async def fail_by_events(town: OperatorHarness, name: str, tries: Callable[[], int]) -> None:
     """Bring on 22 failures by changes of the owner that mean nothing."""
     for number in range(22):
         has_more = partial(lambda before: tries() > before, tries())
@@ -39,19 +39,19 @@ async def fail_by_events(town: Town, name: str, tries: Callable[[], int]) -> Non
         await town.cluster.eventually(has_more, describe="another try")
 
 
-async def seconds_until_settings(town: Town, name: str) -> float:
+async def seconds_until_settings(town: OperatorHarness, name: str) -> float:
     """How long it takes from now until the owner's ConfigMap is there."""
     lifted = town.clock.monotonic()
     await town.cluster.eventually(lambda: town.exists(CONFIG_MAP, f"{name}-settings"), 90, "the owner is tried again")
     return town.clock.monotonic() - lifted
 
 
-async def test_failures_that_events_bring_on_do_not_make_an_owner_wait_for_minutes(town: Town) -> None:
+async def test_failures_that_events_bring_on_do_not_make_an_owner_wait_for_minutes(town: OperatorHarness) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings)
     transport = FaultyTransport(town.cluster.new_transport(), quota := Quota())
-    async with town.looked_after_by(operator, transport=transport):
-        await town.open("corner")
+    async with town.running_operator(operator, transport=transport):
+        await town.create_shop("corner")
         await fail_by_events(town, "corner", lambda: len(transport.refused))
         quota.is_lifted = True
 
@@ -60,7 +60,7 @@ async def test_failures_that_events_bring_on_do_not_make_an_owner_wait_for_minut
 
 # The embedded cluster enforces no quotas.
 @pytest.mark.parametrize("cluster_kind", [pytest.param("real", marks=pytest.mark.real)])
-async def test_an_owner_is_tried_again_within_half_a_minute_after_its_quota_was_lifted(town: Town) -> None:
+async def test_an_owner_is_tried_again_within_half_a_minute_after_its_quota_was_lifted(town: OperatorHarness) -> None:
     key = town.key("small")
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {"count/configmaps": "1"}}}
     await town.client.create({**quota, "metadata": {"name": key.name, "namespace": key.namespace}})
@@ -72,8 +72,8 @@ async def test_an_owner_is_tried_again_within_half_a_minute_after_its_quota_was_
     await town.cluster.eventually(is_full, 120, describe="the quota counts kube-root-ca.crt, and is used up")
     operator = Operator("shops")
     operator.manages(Shop, settings)
-    async with town.looked_after_by(operator):
-        await town.open("corner")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
         await fail_by_events(town, "corner", lambda: len(town.writes()))
         condition = await town.condition("corner", "SettingsReady")
         await town.client.delete(RESOURCE_QUOTA, key)

@@ -19,12 +19,22 @@ from konverge.crd import Metadata, crd_manifest, custom_resource
 from konverge.errors import ConfigurationError, InvalidError, NotFoundError, ServerError, StartError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator import Operator, OwnerContext, RunOptions
-from konverge.operator.webhooks import AdmissionRequest
-from konverge.runtime.events import ClusterEvents
-from konverge.runtime.serving import ServingOptions
+from konverge.operator.webhook_registry import AdmissionRequest
+from konverge.runtime.event_recorder import ClusterEventRecorder
+from konverge.runtime.observability import ObservabilityOptions
 from konverge.runtime.webhooks import ServiceReference, WebhookOptions
-from tests.cancelling import cancel_again
-from tests.operator.shops import LOOSE_SHOP, SECRET, SHOP, LooseShop, Shop, ShopSpec, Town, free_address, settings
+from tests.cancellation_leaks import cancel_again
+from tests.operator.sample_operator import (
+    LOOSE_SHOP,
+    SECRET,
+    SHOP,
+    LooseShop,
+    OperatorHarness,
+    Shop,
+    ShopSpec,
+    find_free_address,
+    settings,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -48,41 +58,41 @@ def an_operator() -> Operator:
     return operator
 
 
-async def events_about(town: Town, name: str) -> list[Object]:
+async def events_about(town: OperatorHarness, name: str) -> list[Object]:
     found = await town.client.list(EVENT, namespace=town.namespace)
     return [event for event in found.items if event["regarding"]["name"] == name]
 
 
-async def test_what_happens_to_an_owners_objects_is_told_by_events(town: Town) -> None:
-    async with town.looked_after_by(an_operator()):
-        await town.open("corner")
-        await town.until_ready("corner")
+async def test_what_happens_to_an_owners_objects_is_told_by_events(town: OperatorHarness) -> None:
+    async with town.running_operator(an_operator()):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         (event,) = await town.cluster.eventually(lambda: events_about(town, "corner"), describe="an event")
 
     assert (event["type"], event["action"], event["reportingController"]) == ("Normal", "Create", "shops")
     assert event["related"]["name"] == "corner-settings"
 
 
-async def test_events_can_be_switched_off(town: Town) -> None:
-    async with town.looked_after_by(an_operator(), RunOptions((town.namespace,), records_events=False)):
-        await town.open("corner")
-        await town.until_ready("corner")
-        await town.quiet()
+async def test_events_can_be_switched_off(town: OperatorHarness) -> None:
+    async with town.running_operator(an_operator(), RunOptions((town.namespace,), records_events=False)):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
+        await town.wait_until_quiet()
 
     assert await events_about(town, "corner") == []
 
 
 @pytest.mark.real_time
-async def test_metrics_and_probes_tell_of_the_operator_at_work(town: Town) -> None:
+async def test_metrics_and_probes_tell_of_the_operator_at_work(town: OperatorHarness) -> None:
     found: list[str] = []
-    metrics, probes = free_address(), free_address()
-    serving = ServingOptions(metrics, probes)
+    metrics, probes = find_free_address(), find_free_address()
+    serving = ObservabilityOptions(metrics, probes)
     async with (
-        town.looked_after_by(an_operator(), RunOptions((town.namespace,), serving=serving)),
+        town.running_operator(an_operator(), RunOptions((town.namespace,), observability=serving)),
         aiohttp.ClientSession() as session,
     ):
-        await town.open("corner")
-        await town.until_ready("corner")
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
 
         async def is_ready() -> bool:
             with suppress(aiohttp.ClientError):
@@ -105,8 +115,10 @@ async def test_metrics_and_probes_tell_of_the_operator_at_work(town: Town) -> No
 
 @pytest.mark.real
 @pytest.mark.parametrize("cluster_kind", ["real"], indirect=False)
-async def test_missing_permissions_are_told_with_the_rule_to_add(town: Town, caplog: pytest.LogCaptureFixture) -> None:
-    config = load_kubeconfig(await town.cluster.kubeconfig(), env={})
+async def test_missing_permissions_are_told_with_the_rule_to_add(
+    town: OperatorHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = load_kubeconfig(await town.cluster.write_kubeconfig(), env={})
     nobody = HttpTransport(replace(config, impersonation=(("Impersonate-User", "nobody"),)))
     async with Client(nobody, user_agent="nobody", clock=town.clock) as client:
         options = RunOptions((town.namespace,), checks_permissions=True, start_timeout=timedelta())
@@ -119,56 +131,56 @@ async def test_missing_permissions_are_told_with_the_rule_to_add(town: Town, cap
     ) in caplog.messages
 
 
-async def test_handlers_without_an_address_are_told(town: Town, caplog: pytest.LogCaptureFixture) -> None:
+async def test_handlers_without_an_address_are_told(town: OperatorHarness, caplog: pytest.LogCaptureFixture) -> None:
     operator = an_operator()
     operator.validates(Shop)(lambda shop, request: None)
 
     with caplog.at_level(logging.WARNING):
-        async with town.looked_after_by(operator):
-            await town.open("corner")
-            await town.until_ready("corner")
+        async with town.running_operator(operator):
+            await town.create_shop("corner")
+            await town.wait_until_ready("corner")
 
     assert "the handlers of webhooks are not served: this run has no address for them" in caplog.text
 
 
-async def test_handlers_that_convert_are_told_too(town: Town, caplog: pytest.LogCaptureFixture) -> None:
+async def test_handlers_that_convert_are_told_too(town: OperatorHarness, caplog: pytest.LogCaptureFixture) -> None:
     operator = an_operator()
     operator.converts(Shop, OldShop)(lambda shop: OldShop(shop.metadata, shop.spec))
     operator.converts(OldShop, Shop)(lambda shop: Shop(shop.metadata, shop.spec))
 
     with caplog.at_level(logging.WARNING):
-        async with town.looked_after_by(operator):
-            await town.open("corner")
-            await town.until_ready("corner")
+        async with town.running_operator(operator):
+            await town.create_shop("corner")
+            await town.wait_until_ready("corner")
 
     assert "the handlers of webhooks are not served: this run has no address for them" in caplog.text
 
 
 @pytest.mark.real_time
-async def test_a_certificate_in_a_secret_is_made_when_the_operator_starts(town: Town) -> None:
+async def test_a_certificate_in_a_secret_is_made_when_the_operator_starts(town: OperatorHarness) -> None:
     operator = an_operator()
     operator.validates(Shop)(lambda shop, request: None)
     key = ObjectKey(town.namespace, "shops-webhooks")
     webhooks = WebhookOptions(port=0, certificate_secret=key)
 
-    async with town.looked_after_by(operator, RunOptions((town.namespace,), webhooks=webhooks)):
-        await town.open("corner")
-        await town.until_ready("corner")
+    async with town.running_operator(operator, RunOptions((town.namespace,), webhooks=webhooks)):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         secret = await town.client.get(SECRET, key)
 
     assert {"ca.crt", "tls.crt", "tls.key"} <= set(secret["data"])
 
 
 @pytest.mark.real_time
-async def test_each_owners_conditions_are_exported_where_that_is_asked_for(town: Town) -> None:
-    metrics = free_address()
-    serving = ServingOptions(metrics, "0", per_owner_conditions=True)
+async def test_each_owners_conditions_are_exported_where_that_is_asked_for(town: OperatorHarness) -> None:
+    metrics = find_free_address()
+    serving = ObservabilityOptions(metrics, "0", per_owner_conditions=True)
     async with (
-        town.looked_after_by(an_operator(), RunOptions((town.namespace,), serving=serving)),
+        town.running_operator(an_operator(), RunOptions((town.namespace,), observability=serving)),
         aiohttp.ClientSession() as session,
     ):
-        await town.open("corner")
-        await town.until_ready("corner")
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
 
         async def exported() -> bool:
             async with session.get(f"http://{metrics}/metrics") as answer:
@@ -182,36 +194,36 @@ async def test_each_owners_conditions_are_exported_where_that_is_asked_for(town:
 
 
 @pytest.mark.real_time
-async def test_probes_alone_need_no_library(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_probes_alone_need_no_library(town: OperatorHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    probes = free_address()
-    serving = ServingOptions("0", probes)
+    probes = find_free_address()
+    serving = ObservabilityOptions("0", probes)
     async with (
-        town.looked_after_by(an_operator(), RunOptions((town.namespace,), serving=serving)),
+        town.running_operator(an_operator(), RunOptions((town.namespace,), observability=serving)),
         aiohttp.ClientSession() as session,
     ):
-        await town.open("corner")
-        await town.until_ready("corner")
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         async with session.get(f"http://{probes}/livez") as answer:
             assert answer.status == 200
 
 
 @pytest.mark.real_time
 async def test_an_operator_whose_events_are_sent_no_longer_is_not_live(
-    town: Town, monkeypatch: pytest.MonkeyPatch
+    town: OperatorHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(events: ClusterEvents) -> None:
+    async def broken(events: ClusterEventRecorder) -> None:
         raise RuntimeError("a mistake that nobody foresaw")
 
-    monkeypatch.setattr(ClusterEvents, "run", broken)
-    probes = free_address()
-    serving = ServingOptions("0", probes)
+    monkeypatch.setattr(ClusterEventRecorder, "run", broken)
+    probes = find_free_address()
+    serving = ObservabilityOptions("0", probes)
     async with (
-        town.looked_after_by(an_operator(), RunOptions((town.namespace,), serving=serving)),
+        town.running_operator(an_operator(), RunOptions((town.namespace,), observability=serving)),
         aiohttp.ClientSession() as session,
     ):
-        await town.open("corner")
-        await town.until_ready("corner")
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         async with session.get(f"http://{probes}/livez") as answer:
             assert answer.status == 500
             assert "[-]tasks failed: ended, and nobody asked for it: events" in await answer.text()
@@ -243,11 +255,11 @@ def test_options_that_cannot_be_are_refused_before_anything_runs(given: dict[str
 
 def test_an_address_that_is_none_is_refused() -> None:
     with pytest.raises(ConfigurationError):
-        ServingOptions("nowhere")
+        ObservabilityOptions("nowhere")
 
 
 @pytest.mark.real_time
-async def test_webhooks_are_served_registered_and_taken_back(town: Town) -> None:
+async def test_webhooks_are_served_registered_and_taken_back(town: OperatorHarness) -> None:
     operator = an_operator()
 
     @operator.validates(Shop)
@@ -255,23 +267,23 @@ async def test_webhooks_are_served_registered_and_taken_back(town: Town) -> None
         return ["no shop greets like that"] if shop.spec.greeting == "rude" else []
 
     options = RunOptions((town.namespace,), webhooks=WebhookOptions(port=0), registers_webhooks=True)
-    async with town.looked_after_by(operator, options):
+    async with town.running_operator(operator, options):
 
         async def is_refused() -> bool:
             try:
-                await town.open("corner", greeting="rude")
+                await town.create_shop("corner", greeting="rude")
             except InvalidError as error:
                 return "no shop greets like that" in str(error)
             await town.client.delete(SHOP, town.key("corner"))
             return False
 
         await town.cluster.eventually(is_refused, describe="the webhook is asked")
-        await town.open("corner", greeting="Ahoy")
-        await town.until_ready("corner")
+        await town.create_shop("corner", greeting="Ahoy")
+        await town.wait_until_ready("corner")
 
     async def is_asked_no_more() -> bool:
         try:
-            await town.open("market", greeting="rude")
+            await town.create_shop("market", greeting="rude")
         except (InvalidError, ServerError):
             return False
         return True
@@ -296,7 +308,9 @@ class HeldTransport:
 
 
 @pytest.mark.real_time
-async def test_webhooks_are_taken_back_by_who_is_cancelled_while_registering_and_again_then(town: Town) -> None:
+async def test_webhooks_are_taken_back_by_who_is_cancelled_while_registering_and_again_then(
+    town: OperatorHarness,
+) -> None:
     operator = an_operator()
     operator.validates(Shop)(lambda shop, request: None)
     operator.defaults(Shop)(lambda shop, request: None)
@@ -315,7 +329,7 @@ async def test_webhooks_are_taken_back_by_who_is_cancelled_while_registering_and
         await town.client.get(DEFAULTING, ObjectKey("", "shops"))
 
 
-async def test_a_flood_of_one_kind_does_not_delay_another(town: Town) -> None:
+async def test_a_flood_of_one_kind_does_not_delay_another(town: OperatorHarness) -> None:
     await town.cluster.install(crd_manifest(LooseShop))
     operator = Operator("shops")
     greeted: list[str] = []
@@ -328,9 +342,9 @@ async def test_a_flood_of_one_kind_does_not_delay_another(town: Town) -> None:
     async def at_once(shop: LooseShop, ctx: OwnerContext) -> None:
         greeted.append(shop.metadata.name)
 
-    async with town.looked_after_by(operator):
+    async with town.running_operator(operator):
         for number in range(20):
-            await town.open(f"shop-{number}")
+            await town.create_shop(f"shop-{number}")
         loose = {"apiVersion": LOOSE_SHOP.api_version, "kind": "LooseShop", "spec": {}}
         await town.client.create(loose | {"metadata": {"name": "quick", "namespace": town.namespace}})
 
@@ -338,14 +352,14 @@ async def test_a_flood_of_one_kind_does_not_delay_another(town: Town) -> None:
 
 
 @pytest.mark.real_time
-async def test_a_process_that_ends_leaves_the_webhooks_that_lead_to_another(town: Town) -> None:
+async def test_a_process_that_ends_leaves_the_webhooks_that_lead_to_another(town: OperatorHarness) -> None:
     options = RunOptions((town.namespace,), webhooks=WebhookOptions(port=0), registers_webhooks=True)
     operator = an_operator()
     operator.validates(Shop)(lambda shop, request: ["never"] if shop.spec.greeting == "rude" else [])
 
     async def is_refused() -> bool:
         try:
-            await town.open("rude", greeting="rude")
+            await town.create_shop("rude", greeting="rude")
         except (InvalidError, ServerError) as error:
             return "never" in str(error)
         await town.client.delete(SHOP, town.key("rude"))
@@ -356,10 +370,10 @@ async def test_a_process_that_ends_leaves_the_webhooks_that_lead_to_another(town
         return str(found["webhooks"][0]["clientConfig"]["url"])
 
     async with AsyncExitStack() as second:
-        async with town.looked_after_by(operator, options):
+        async with town.running_operator(operator, options):
             await town.cluster.eventually(is_refused, describe="the first one is asked")
             first = await url()
-            await second.enter_async_context(town.looked_after_by(operator, options))
+            await second.enter_async_context(town.running_operator(operator, options))
 
             async def has_changed() -> bool:
                 return await url() != first
@@ -371,7 +385,7 @@ async def test_a_process_that_ends_leaves_the_webhooks_that_lead_to_another(town
 
 @pytest.mark.real_time
 async def test_a_handler_that_never_returns_refuses_its_request_and_no_other(
-    town: Town, caplog: pytest.LogCaptureFixture
+    town: OperatorHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
     operator = an_operator()
 
@@ -389,24 +403,26 @@ async def test_a_handler_that_never_returns_refuses_its_request_and_no_other(
 
     async def is_refused() -> bool:
         try:
-            await town.open("corner", greeting="endless")
+            await town.create_shop("corner", greeting="endless")
         except ServerError as error:
             return "endless did not return in time; the operator's log says where it was" in str(error)
         await town.client.delete(SHOP, town.key("corner"))
         return False
 
-    async with town.looked_after_by(operator, options):
+    async with town.running_operator(operator, options):
         await town.cluster.eventually(is_refused, describe="the request is refused")
-        await town.open("market")
-        await town.until_ready("market")
+        await town.create_shop("market")
+        await town.wait_until_ready("market")
 
     assert any("it was in endless (test_run_options.py, line " in message for message in caplog.messages)
 
 
 @pytest.mark.real_time
-async def test_what_blocks_the_event_loop_is_named_while_it_does(town: Town, caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_blocks_the_event_loop_is_named_while_it_does(
+    town: OperatorHarness, caplog: pytest.LogCaptureFixture
+) -> None:
     operator = Operator("shops")
-    probes = free_address()
+    probes = find_free_address()
     answers: list[str] = []
 
     def is_named() -> bool:
@@ -429,10 +445,10 @@ async def test_what_blocks_the_event_loop_is_named_while_it_does(town: Town, cap
         asking.join()
 
     options = RunOptions(
-        (town.namespace,), function_limit=timedelta(milliseconds=300), serving=ServingOptions("0", probes)
+        (town.namespace,), function_limit=timedelta(milliseconds=300), observability=ObservabilityOptions("0", probes)
     )
-    async with town.looked_after_by(operator, options):
-        await town.open("corner")
+    async with town.running_operator(operator, options):
+        await town.create_shop("corner")
         await town.cluster.eventually(lambda: answers, describe="the loop was blocked")
 
         async def is_over() -> bool:

@@ -8,21 +8,21 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from bench.faults import FaultProxy, Faults
-from bench.garden import BED, DEPLOYMENT, new_bed
+from bench.fault_proxy import FaultProxy, FaultRates
 from bench.replica import Replica
+from bench.sample_operator import BED, DEPLOYMENT, new_bed
 from bench.soak import Soak, install
 
 from konverge.clock import SystemEntropy
 from konverge.errors import NotFoundError
 from konverge.kube import ObjectKey
 from konverge.testing import Cluster
+from konverge.testing.cluster_servers import RealServer
 from konverge.testing.controlplane import RealCluster
-from konverge.testing.servers import RealServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
-FAULTS = Faults(drop_watches_seconds=1.0, expire_watches_seconds=3.0, busy_every=25, cut_every=10)
+FAULTS = FaultRates(drop_watches_seconds=1.0, expire_watches_seconds=3.0, busy_every=25, cut_every=10)
 
 
 @pytest.fixture
@@ -71,8 +71,8 @@ async def test_an_owner_that_has_gone_is_given_up_before_a_late_watch_says_so(
         replica = Replica(kubeconfig, namespace, tmp_path / "log", operator=namespace)
         async with replica:
             await cluster.client.create(new_bed("fernery", namespace))
-            await cluster.until_condition(BED, "fernery")
-            proxy.faults = Faults(delay_events_seconds=30.0, delay_events_of="beds")
+            await cluster.wait_for_condition(BED, "fernery")
+            proxy.faults = FaultRates(delay_events_seconds=30.0, delay_events_of="beds")
             await cluster.client.delete(BED, key)
             for _ in range(3):  # as the garbage collector does
                 with suppress(NotFoundError):
@@ -81,6 +81,6 @@ async def test_an_owner_that_has_gone_is_given_up_before_a_late_watch_says_so(
             with pytest.raises(NotFoundError):
                 await cluster.client.get(DEPLOYMENT, key)
 
-        asked = cluster.requests(f"konverge/{version('konverge')} ({namespace})")
+        asked = cluster.list_requests(f"konverge/{version('konverge')} ({namespace})")
         refused = [request.verb for request in asked if request.path.endswith("/status") and request.code == 404]
         assert refused == ["update"]

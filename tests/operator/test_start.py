@@ -11,9 +11,9 @@ import pytest
 from konverge.client import Client
 from konverge.errors import NotConnectedError, StartError, UnauthorizedError
 from konverge.operator import Operator, RunOptions
-from konverge.runtime.serving import ServingOptions
-from tests.operator.faulty import FaultyTransport, Refusal, refusal
-from tests.operator.shops import AGENT, SHOP, Shop, Town, free_address, settings
+from konverge.runtime.observability import ObservabilityOptions
+from tests.operator.faulty_transport import ErrorResponse, FaultyTransport, build_error_response
+from tests.operator.sample_operator import AGENT, SHOP, OperatorHarness, Shop, find_free_address, settings
 
 pytestmark = pytest.mark.anyio
 
@@ -24,12 +24,12 @@ NO_RESOURCE = "the server could not find the requested resource"
 class Fault:
     """Answers the first requests that have this in their path."""
 
-    def __init__(self, words: str, answer: Refusal | Exception, times: int = 3) -> None:
+    def __init__(self, words: str, answer: ErrorResponse | Exception, times: int = 3) -> None:
         self.words = words
         self.answer = answer
         self.times = times
 
-    def __call__(self, method: str, path: str) -> Refusal | Exception | None:
+    def __call__(self, method: str, path: str) -> ErrorResponse | Exception | None:
         if self.times == 0 or not path.endswith(self.words):
             return None
         self.times -= 1
@@ -45,23 +45,29 @@ def an_operator() -> Operator:
 @pytest.mark.parametrize(
     ("fault", "step"),
     [
-        pytest.param(("/api", refusal(500)), "discovery of", id="500 on /api"),
-        pytest.param(("/apis", refusal(500)), "discovery of", id="500 on /apis"),
-        pytest.param(("/apis", refusal(503, "starting", "ServiceUnavailable")), "discovery of", id="503 on /apis"),
+        pytest.param(("/api", build_error_response(500)), "discovery of", id="500 on /api"),
+        pytest.param(("/apis", build_error_response(500)), "discovery of", id="500 on /apis"),
+        pytest.param(
+            ("/apis", build_error_response(503, "starting", "ServiceUnavailable")), "discovery of", id="503 on /apis"
+        ),
         pytest.param(("", UnauthorizedError("Unauthorized")), "discovery of", id="401 on everything"),
         pytest.param(("", NotConnectedError("connection refused")), "discovery of", id="connection refused"),
-        pytest.param(("/shops", refusal(403, FORBIDDEN, "Forbidden")), "listing", id="403 on the first list"),
-        pytest.param(("/shops", refusal(404, NO_RESOURCE, "NotFound")), "listing", id="404 on the first list"),
+        pytest.param(
+            ("/shops", build_error_response(403, FORBIDDEN, "Forbidden")), "listing", id="403 on the first list"
+        ),
+        pytest.param(
+            ("/shops", build_error_response(404, NO_RESOURCE, "NotFound")), "listing", id="404 on the first list"
+        ),
     ],
 )
 async def test_an_operator_starts_as_soon_as_the_server_lets_it(
-    town: Town, fault: tuple[str, Refusal | Exception], step: str, caplog: pytest.LogCaptureFixture
+    town: OperatorHarness, fault: tuple[str, ErrorResponse | Exception], step: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     # A client tries some requests four times by itself.
     transport = FaultyTransport(town.cluster.new_transport(), Fault(*fault, times=5))
-    async with town.looked_after_by(an_operator(), transport=transport):
-        await town.open("corner")
-        await town.until_ready("corner")
+    async with town.running_operator(an_operator(), transport=transport):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
 
     assert len(transport.refused) == 5
     told = [record.getMessage() for record in caplog.records if record.name == "konverge.runtime"]
@@ -69,26 +75,26 @@ async def test_an_operator_starts_as_soon_as_the_server_lets_it(
 
 
 async def test_a_first_list_that_fails_for_a_while_is_said_with_its_request(
-    town: Town, caplog: pytest.LogCaptureFixture
+    town: OperatorHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
-    transport = FaultyTransport(town.cluster.new_transport(), Fault("/shops", refusal(500), times=2))
-    async with town.looked_after_by(an_operator(), transport=transport):
-        await town.open("corner")
-        await town.until_ready("corner")
+    transport = FaultyTransport(town.cluster.new_transport(), Fault("/shops", build_error_response(500), times=2))
+    async with town.running_operator(an_operator(), transport=transport):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
 
     assert f"{SHOP}: its changes do not arrive now: GET " in caplog.text
     assert "/shops was answered with HTTP 500: Internal Server Error" in caplog.text
 
 
 async def test_a_permission_review_that_is_not_served_holds_nothing_up(
-    town: Town, caplog: pytest.LogCaptureFixture
+    town: OperatorHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
-    fault = Fault("/selfsubjectrulesreviews", refusal(404, NO_RESOURCE, "NotFound"), times=2)
+    fault = Fault("/selfsubjectrulesreviews", build_error_response(404, NO_RESOURCE, "NotFound"), times=2)
     transport = FaultyTransport(town.cluster.new_transport(), fault)
     options = RunOptions((town.namespace,), checks_permissions=True)
-    async with town.looked_after_by(an_operator(), options, transport=transport):
-        await town.open("corner")
-        await town.until_ready("corner")
+    async with town.running_operator(an_operator(), options, transport=transport):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
         await town.cluster.eventually(lambda: fault.times == 0, describe="the review is tried again")
 
     assert "checking the permissions failed: POST " in caplog.text
@@ -96,10 +102,10 @@ async def test_a_permission_review_that_is_not_served_holds_nothing_up(
 
 
 async def test_a_permission_that_stays_missing_is_said_and_ends_the_start_at_its_limit(
-    town: Town, caplog: pytest.LogCaptureFixture
+    town: OperatorHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
     transport = FaultyTransport(
-        town.cluster.new_transport(), Fault("/shops", refusal(403, FORBIDDEN, "Forbidden"), times=-1)
+        town.cluster.new_transport(), Fault("/shops", build_error_response(403, FORBIDDEN, "Forbidden"), times=-1)
     )
     client = Client(transport, user_agent=AGENT, clock=town.clock)
     begun = town.clock.monotonic()
@@ -116,12 +122,12 @@ async def test_a_permission_that_stays_missing_is_said_and_ends_the_start_at_its
 
 
 @pytest.mark.real_time
-async def test_readyz_names_the_step_that_is_tried_again(town: Town) -> None:
-    fault = Fault("/shops", refusal(403, FORBIDDEN, "Forbidden"), times=-1)
+async def test_readyz_names_the_step_that_is_tried_again(town: OperatorHarness) -> None:
+    fault = Fault("/shops", build_error_response(403, FORBIDDEN, "Forbidden"), times=-1)
     transport = FaultyTransport(town.cluster.new_transport(), fault)
-    probes = free_address()
-    options = RunOptions((town.namespace,), serving=ServingOptions("0", probes))
-    async with aiohttp.ClientSession() as session, town.looked_after_by(an_operator(), options, transport=transport):
+    probes = find_free_address()
+    options = RunOptions((town.namespace,), observability=ObservabilityOptions("0", probes))
+    async with aiohttp.ClientSession() as session, town.running_operator(an_operator(), options, transport=transport):
 
         async def readiness() -> str:
             try:
@@ -143,7 +149,7 @@ async def test_readyz_names_the_step_that_is_tried_again(town: Town) -> None:
         await town.cluster.eventually(is_ready, describe="the operator is ready")
 
 
-async def test_an_operator_that_waits_for_the_server_can_be_cancelled(town: Town) -> None:
+async def test_an_operator_that_waits_for_the_server_can_be_cancelled(town: OperatorHarness) -> None:
     fault = Fault("", NotConnectedError("connection refused"), times=-1)
     client = Client(FaultyTransport(town.cluster.new_transport(), fault), user_agent=AGENT, clock=town.clock)
     running = asyncio.create_task(an_operator().run(client, clock=town.clock))

@@ -12,7 +12,7 @@ import pytest
 from konverge.component import ReconcileContext
 from konverge.errors import StartError
 from konverge.operator import Operator, RunOptions
-from tests.operator.shops import AGENT, Shop, Town, Unknown
+from tests.operator.sample_operator import AGENT, OperatorHarness, Shop, Unknown
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +37,7 @@ class SlowOperator(Operator):
 
 
 @asynccontextmanager
-async def running(town: Town, operator: SlowOperator, grace: timedelta) -> AsyncIterator[asyncio.Task[None]]:
+async def running(town: OperatorHarness, operator: SlowOperator, grace: timedelta) -> AsyncIterator[asyncio.Task[None]]:
     client = town.cluster.new_client(AGENT)
     options = RunOptions(namespaces=(town.namespace,), grace=grace)
     run = operator.run(client, options, clock=town.clock, stops_on_signals=True)
@@ -49,10 +49,10 @@ async def running(town: Town, operator: SlowOperator, grace: timedelta) -> Async
         task.cancel()
 
 
-async def test_the_first_signal_lets_passes_under_way_end_and_starts_no_other(town: Town) -> None:
+async def test_the_first_signal_lets_passes_under_way_end_and_starts_no_other(town: OperatorHarness) -> None:
     operator = SlowOperator(1.0)
-    await town.open("one")
-    await town.open("two")
+    await town.create_shop("one")
+    await town.create_shop("two")
 
     async with running(town, operator, grace=timedelta(seconds=20)) as task:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -62,9 +62,9 @@ async def test_the_first_signal_lets_passes_under_way_end_and_starts_no_other(to
     assert operator.begun == operator.ended
 
 
-async def test_after_the_grace_period_passes_are_cancelled(town: Town) -> None:
+async def test_after_the_grace_period_passes_are_cancelled(town: OperatorHarness) -> None:
     operator = SlowOperator(1000.0)
-    await town.open("one")
+    await town.create_shop("one")
 
     async with running(town, operator, grace=timedelta(seconds=1)) as task:
         before = town.clock.monotonic()
@@ -76,9 +76,9 @@ async def test_after_the_grace_period_passes_are_cancelled(town: Town) -> None:
     assert 1.0 <= town.clock.monotonic() - before < 60.0
 
 
-async def test_a_second_signal_ends_it_at_once(town: Town) -> None:
+async def test_a_second_signal_ends_it_at_once(town: OperatorHarness) -> None:
     operator = SlowOperator(1000.0)
-    await town.open("one")
+    await town.create_shop("one")
 
     async with running(town, operator, grace=timedelta(seconds=900)) as task:
         before = town.clock.monotonic()
@@ -93,10 +93,10 @@ async def test_a_second_signal_ends_it_at_once(town: Town) -> None:
     assert town.clock.monotonic() - before < 60.0
 
 
-async def test_signals_are_handled_as_before_when_it_has_ended(town: Town) -> None:
+async def test_signals_are_handled_as_before_when_it_has_ended(town: OperatorHarness) -> None:
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     operator = SlowOperator(0.0)
-    await town.open("one")
+    await town.create_shop("one")
 
     async with running(town, operator, grace=timedelta(seconds=1)) as task:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -105,9 +105,9 @@ async def test_signals_are_handled_as_before_when_it_has_ended(town: Town) -> No
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
 
 
-async def test_cancelling_the_run_cancels_its_passes(town: Town) -> None:
+async def test_cancelling_the_run_cancels_its_passes(town: OperatorHarness) -> None:
     operator = SlowOperator(1000.0)
-    await town.open("one")
+    await town.create_shop("one")
 
     async with running(town, operator, grace=timedelta(seconds=900)) as task:
         task.cancel()
@@ -117,7 +117,7 @@ async def test_cancelling_the_run_cancels_its_passes(town: Town) -> None:
     assert operator.let_go == ["one"]
 
 
-async def test_a_kind_that_the_cluster_does_not_know_ends_the_run_with_its_name(town: Town) -> None:
+async def test_a_kind_that_the_cluster_does_not_know_ends_the_run_with_its_name(town: OperatorHarness) -> None:
     operator = Operator("unknown")
 
     @operator.reconciles(Unknown)

@@ -15,8 +15,8 @@ from konverge.errors import ForbiddenError, KonvergeError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.operator import Operator, OwnerContext, RunOptions
 from konverge.primitives import ConfigMap
-from konverge.testing.requests import Request
-from tests.operator.shops import CONFIG_MAP, SHOP, Shop, ShopSpec, Town, settings
+from konverge.testing.audit_requests import AuditedRequest
+from tests.operator.sample_operator import CONFIG_MAP, SHOP, OperatorHarness, Shop, ShopSpec, settings
 
 pytestmark = pytest.mark.anyio
 
@@ -33,10 +33,10 @@ def shelves(shop: Shop) -> Component:
     return builder.build()
 
 
-class Doomed:
+class TerminatingNamespace:
     """A namespace that is to be deleted, and a Pod in it without whose end nothing else of it goes."""
 
-    def __init__(self, town: Town, name: str) -> None:
+    def __init__(self, town: OperatorHarness, name: str) -> None:
         self.town = town
         self.name = name
 
@@ -58,12 +58,12 @@ class Doomed:
 
         An event of what was created before is sent in the background: late, it would be one more refused write.
         """
-        await self.town.quiet()
+        await self.town.wait_until_quiet()
         await self.town.client.delete(NAMESPACE, ObjectKey("", self.name))
 
         async def refuses() -> bool:
             try:
-                await self.town.client.create(named("late", self.name))
+                await self.town.client.create(build_object("late", self.name))
             except ForbiddenError:
                 return True
             return False
@@ -88,22 +88,22 @@ class Doomed:
 
         await self.town.cluster.eventually(gone, timeout_seconds=60, describe=f"namespace {self.name} is gone")
 
-    def refusals(self) -> list[Request]:
+    def refusals(self) -> list[AuditedRequest]:
         return [request for request in self.town.writes() if request.code == 403 and self.name in request.path]
 
 
-def named(name: str, namespace: str, kind: str = "ConfigMap", **more: Any) -> Object:
+def build_object(name: str, namespace: str, kind: str = "ConfigMap", **more: Any) -> Object:
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace, **more}}
 
 
 @asynccontextmanager
-async def doomed(town: Town) -> AsyncIterator[Doomed]:
+async def terminating_namespace(town: OperatorHarness) -> AsyncIterator[TerminatingNamespace]:
     """A namespace of which nothing goes by itself while the block runs."""
     name = f"{town.namespace}-doomed"
     await town.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    holder = named("holder", name, "Pod", finalizers=["operator.konverge.test/hold"])
+    holder = build_object("holder", name, "Pod", finalizers=["operator.konverge.test/hold"])
     await town.client.create({**holder, "spec": {"containers": [{"name": "main", "image": "konverge.test/app:1"}]}})
-    namespace = Doomed(town, name)
+    namespace = TerminatingNamespace(town, name)
     try:
         yield namespace
     finally:
@@ -115,27 +115,30 @@ async def doomed(town: Town) -> AsyncIterator[Doomed]:
             await namespace.finish()
 
 
-async def test_one_write_is_refused_before_an_owner_rests(town: Town) -> None:
+async def test_one_write_is_refused_before_an_owner_rests(town: OperatorHarness) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings, shelves)
 
-    async with doomed(town) as namespace, town.looked_after_by(operator, RunOptions(namespaces=(namespace.name,))):
+    async with (
+        terminating_namespace(town) as namespace,
+        town.running_operator(operator, RunOptions(namespaces=(namespace.name,))),
+    ):
         await namespace.open("corner")
         await namespace.reports("corner", "Ready", "Healthy")
         await namespace.delete()
         await namespace.remove("corner-settings", "corner-left", "corner-right")
         await namespace.reports("corner", "SettingsReady", "Error")
         await namespace.reports("corner", "ShelvesReady", "Error")
-        await town.quiet()
+        await town.wait_until_quiet()
         assert len(namespace.refusals()) == 1
 
         spec = {"spec": {"replicas": 2}}
         await town.client.patch(SHOP, namespace.key("corner"), spec, patch_type="merge")
-        await town.quiet()
+        await town.wait_until_quiet()
         assert len(namespace.refusals()) == 1
 
 
-async def test_what_an_authors_own_function_creates_is_refused_once_too(town: Town) -> None:
+async def test_what_an_authors_own_function_creates_is_refused_once_too(town: OperatorHarness) -> None:
     operator = Operator("shops")
     passes = []
 
@@ -147,25 +150,28 @@ async def test_what_an_authors_own_function_creates_is_refused_once_too(town: To
             try:
                 await ctx.cluster.get(CONFIG_MAP, ObjectKey(shop.metadata.namespace, name))
             except NotFoundError:
-                await ctx.cluster.create(named(name, shop.metadata.namespace))
+                await ctx.cluster.create(build_object(name, shop.metadata.namespace))
 
-    async with doomed(town) as namespace, town.looked_after_by(operator, RunOptions(namespaces=(namespace.name,))):
+    async with (
+        terminating_namespace(town) as namespace,
+        town.running_operator(operator, RunOptions(namespaces=(namespace.name,))),
+    ):
         await namespace.open("corner")
-        await town.quiet()
+        await town.wait_until_quiet()
         await namespace.delete()
         await namespace.remove("corner-left", "corner-right")
         await town.cluster.eventually(namespace.refusals, describe="a write is refused")
-        await town.quiet()
+        await town.wait_until_quiet()
         count = len(passes)
         await town.client.patch(SHOP, namespace.key("corner"), {"spec": {"replicas": 7}}, patch_type="merge")
         await town.cluster.eventually(lambda: 7 in passes, describe="a pass over the changed owner")
-        await town.quiet()
+        await town.wait_until_quiet()
 
         assert len(namespace.refusals()) == 1
         assert len(passes) <= count + 2  # the change, and at most one more
 
 
-async def test_an_owner_that_goes_with_its_namespace_is_finalized(town: Town) -> None:
+async def test_an_owner_that_goes_with_its_namespace_is_finalized(town: OperatorHarness) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings)
     closed = []
@@ -176,7 +182,10 @@ async def test_an_owner_that_goes_with_its_namespace_is_finalized(town: Town) ->
         if len(closed) == 1:
             raise KonvergeError("the till does not open")
 
-    async with doomed(town) as namespace, town.looked_after_by(operator, RunOptions(namespaces=(namespace.name,))):
+    async with (
+        terminating_namespace(town) as namespace,
+        town.running_operator(operator, RunOptions(namespaces=(namespace.name,))),
+    ):
         await namespace.open("corner")
         await namespace.reports("corner", "Ready", "Healthy")
         await namespace.delete()
@@ -188,7 +197,7 @@ async def test_an_owner_that_goes_with_its_namespace_is_finalized(town: Town) ->
     assert closed == ["corner", "corner"]
 
 
-async def test_another_namespace_is_looked_at_again_after_a_while(town: Town) -> None:
+async def test_another_namespace_is_looked_at_again_after_a_while(town: OperatorHarness) -> None:
     operator = Operator("shops")
 
     @operator.reconciles(Shop)
@@ -199,18 +208,18 @@ async def test_another_namespace_is_looked_at_again_after_a_while(town: Town) ->
             await component.reconcile(ctx)
 
     options = replace(RunOptions(), namespaces=(town.namespace, f"{town.namespace}-doomed"))
-    async with doomed(town) as namespace, town.looked_after_by(operator, options):
-        await town.open("corner")
-        await town.until("corner", "Healthy", "BranchReady")
+    async with terminating_namespace(town) as namespace, town.running_operator(operator, options):
+        await town.create_shop("corner")
+        await town.wait_for_condition("corner", "Healthy", "BranchReady")
         await namespace.delete()
         await namespace.remove("branch")
-        await town.until("corner", "Error", "BranchReady")
-        await town.quiet()
+        await town.wait_for_condition("corner", "Error", "BranchReady")
+        await town.wait_until_quiet()
         assert len(namespace.refusals()) == 1
 
         await namespace.finish()
         await town.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace.name}})
-        again = named("holder", namespace.name, "Pod", finalizers=["operator.konverge.test/hold"])
+        again = build_object("holder", namespace.name, "Pod", finalizers=["operator.konverge.test/hold"])
         await town.client.create({**again, "spec": {"containers": [{"name": "main", "image": "konverge.test/app:1"}]}})
 
         async def is_back() -> bool:

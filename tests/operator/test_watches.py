@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import pytest
 
 from konverge.cache import CacheOptions
-from konverge.crd import Metadata, crd_manifest, custom_resource, definition_of
+from konverge.crd import Metadata, crd_manifest, custom_resource, find_definition
 from konverge.errors import BuildError
 from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.operator import Change, Operator, OwnerContext, generation_changed, kind_of
-from tests.operator.shops import AGENT, CONFIG_MAP, SHOP, LooseShop, Shop, ShopSpec, Town, settings
+from tests.operator.sample_operator import AGENT, CONFIG_MAP, SHOP, LooseShop, OperatorHarness, Shop, ShopSpec, settings
 
 pytestmark = pytest.mark.anyio
 
@@ -24,20 +24,20 @@ class Stall:
     spec: ShopSpec
 
 
-STALL = definition_of(Stall).gvk
+STALL = find_definition(Stall).gvk
 
 
 def licences(name: str, **labels: str) -> dict[str, object]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels}, "data": {"by": "us"}}
 
 
-async def put(town: Town, name: str, **labels: str) -> None:
+async def apply_licences(town: OperatorHarness, name: str, **labels: str) -> None:
     obj = licences(name, **labels)
     obj["metadata"]["namespace"] = town.namespace  # type: ignore[index]
     await town.client.apply(obj, field_manager="town-hall")
 
 
-async def test_a_watched_object_wakes_the_owners_that_an_index_names(town: Town) -> None:
+async def test_a_watched_object_wakes_the_owners_that_an_index_names(town: OperatorHarness) -> None:
     operator = Operator("shops")
     passes: list[str] = []
 
@@ -49,47 +49,47 @@ async def test_a_watched_object_wakes_the_owners_that_an_index_names(town: Town)
     def license_of(shop: Shop) -> Iterable[str]:
         return [shop.spec.license]
 
-    @operator.watches("v1/ConfigMap", wakes=Shop)
+    @operator.watches("v1/ConfigMap", requeues=Shop)
     def users(change: Change) -> Iterable[ObjectKey]:
-        return change.by_index(SHOP, "license", change.key.name)
+        return change.list_keys_by_index(SHOP, "license", change.key.name)
 
-    async with town.looked_after_by(operator):
-        await town.open("corner", license="food")
-        await town.open("market", license="drinks")
+    async with town.running_operator(operator):
+        await town.create_shop("corner", license="food")
+        await town.create_shop("market", license="drinks")
         await town.cluster.eventually(lambda: {"corner", "market"} <= set(passes), describe="first passes")
-        await town.quiet()
+        await town.wait_until_quiet()
         passes.clear()
 
-        await put(town, "food")
+        await apply_licences(town, "food")
         await town.cluster.eventually(lambda: passes, describe="a pass")
-        await town.quiet()
+        await town.wait_until_quiet()
 
     assert set(passes) == {"corner"}
 
 
-async def test_a_pass_finds_by_an_index_and_is_woken_by_what_it_found(town: Town) -> None:
+async def test_a_pass_finds_by_an_index_and_is_woken_by_what_it_found(town: OperatorHarness) -> None:
     operator = Operator("shops")
     seen: list[list[str]] = []
 
     @operator.reconciles(Shop)
     async def reconcile(shop: Shop, ctx: OwnerContext) -> None:
-        found = await ctx.cluster.by_index(CONFIG_MAP, "by", "us")
+        found = await ctx.cluster.list_by_index(CONFIG_MAP, "by", "us")
         seen.append(sorted(obj["metadata"]["name"] for obj in found))
 
     @operator.index("v1/ConfigMap", "by")
     def issued_by(obj: dict[str, dict[str, str]]) -> Iterable[str]:
         return [obj["data"]["by"]] if "by" in obj.get("data", {}) else []
 
-    await put(town, "food")
-    async with town.looked_after_by(operator):
-        await town.open("corner")
+    await apply_licences(town, "food")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
         await town.cluster.eventually(lambda: seen and seen[-1] == ["food"], describe="the first is found")
-        await put(town, "drinks")
+        await apply_licences(town, "drinks")
 
         await town.cluster.eventually(lambda: seen[-1] == ["drinks", "food"], describe="both are found")
 
 
-async def test_a_pass_that_lists_is_woken_by_what_comes_to_match(town: Town) -> None:
+async def test_a_pass_that_lists_is_woken_by_what_comes_to_match(town: OperatorHarness) -> None:
     operator = Operator("shops")
     seen: list[int] = []
 
@@ -97,19 +97,19 @@ async def test_a_pass_that_lists_is_woken_by_what_comes_to_match(town: Town) -> 
     async def reconcile(shop: Shop, ctx: OwnerContext) -> None:
         seen.append(len(await ctx.cluster.list(CONFIG_MAP, namespace=town.namespace, labels={"sort": "food"})))
 
-    await put(town, "bread", sort="food")
-    async with town.looked_after_by(operator):
-        await town.open("corner")
+    await apply_licences(town, "bread", sort="food")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
         await town.cluster.eventually(lambda: seen and seen[-1] == 1, describe="one is found")
-        await put(town, "beer", sort="drink")
-        await town.quiet()
+        await apply_licences(town, "beer", sort="drink")
+        await town.wait_until_quiet()
         assert seen[-1] == 1
-        await put(town, "beer", sort="food")
+        await apply_licences(town, "beer", sort="food")
 
         await town.cluster.eventually(lambda: seen[-1] == 2, describe="two are found")
 
 
-async def test_a_predicate_spares_passes_over_an_owner_whose_spec_stays(town: Town) -> None:
+async def test_a_predicate_spares_passes_over_an_owner_whose_spec_stays(town: OperatorHarness) -> None:
     operator = Operator("shops")
     passes: list[str] = []
 
@@ -117,18 +117,18 @@ async def test_a_predicate_spares_passes_over_an_owner_whose_spec_stays(town: To
     async def reconcile(shop: Shop, ctx: OwnerContext) -> None:
         passes.append(shop.spec.greeting)
 
-    async with town.looked_after_by(operator):
-        await town.open("corner")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
         await town.cluster.eventually(lambda: passes, describe="the first pass")
         await town.client.patch(SHOP, town.key("corner"), {"metadata": {"labels": {"a": "b"}}}, patch_type="merge")
-        await town.quiet()
+        await town.wait_until_quiet()
         assert passes == ["Hello"]
         await town.change("corner", greeting="Ahoy")
 
         await town.cluster.eventually(lambda: passes == ["Hello", "Ahoy"], describe="the second pass")
 
 
-async def test_a_kind_that_is_not_served_yet_is_watched_when_it_is(town: Town) -> None:
+async def test_a_kind_that_is_not_served_yet_is_watched_when_it_is(town: OperatorHarness) -> None:
     operator = Operator("shops")
     passes: list[str] = []
 
@@ -136,14 +136,14 @@ async def test_a_kind_that_is_not_served_yet_is_watched_when_it_is(town: Town) -
     async def reconcile(shop: Shop, ctx: OwnerContext) -> None:
         passes.append(shop.metadata.name)
 
-    @operator.watches(Stall, wakes=Shop)
+    @operator.watches(Stall, requeues=Shop)
     def neighbours(change: Change) -> Iterable[ObjectKey]:
         return [ObjectKey(change.key.namespace, "corner")]
 
-    async with town.looked_after_by(operator):
-        await town.open("corner")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
         await town.cluster.eventually(lambda: passes, describe="the first pass, although a watched kind is absent")
-        await town.quiet()
+        await town.wait_until_quiet()
         passes.clear()
         await town.cluster.install(crd_manifest(Stall))
         stall = {"apiVersion": STALL.api_version, "kind": "Stall", "spec": {}}
@@ -152,7 +152,7 @@ async def test_a_kind_that_is_not_served_yet_is_watched_when_it_is(town: Town) -
         await town.cluster.eventually(lambda: passes, describe="the watch wakes", timeout_seconds=60.0)
 
 
-async def test_what_the_caches_do_not_hold_wakes_nobody(town: Town) -> None:
+async def test_what_the_caches_do_not_hold_wakes_nobody(town: OperatorHarness) -> None:
     operator = Operator("shops")
     passes: list[str] = []
 
@@ -162,26 +162,26 @@ async def test_what_the_caches_do_not_hold_wakes_nobody(town: Town) -> None:
 
     operator.caches("v1/ConfigMap", CacheOptions(label_selector="sort=food"))
 
-    @operator.watches("v1/ConfigMap", wakes=Shop)
+    @operator.watches("v1/ConfigMap", requeues=Shop)
     def everybody(change: Change) -> Iterable[ObjectKey]:
         return [ObjectKey(change.key.namespace, "corner")]
 
-    async with town.looked_after_by(operator):
-        await town.open("corner")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
         await town.cluster.eventually(lambda: passes, describe="the first pass")
-        await town.quiet()
+        await town.wait_until_quiet()
         passes.clear()
-        await put(town, "beer", sort="drink")
-        await town.quiet()
+        await apply_licences(town, "beer", sort="drink")
+        await town.wait_until_quiet()
         assert passes == []
-        await put(town, "bread", sort="food")
+        await apply_licences(town, "bread", sort="food")
 
         await town.cluster.eventually(lambda: passes, describe="the watch wakes")
 
 
 @pytest.mark.embedded  # it takes minutes
 @pytest.mark.parametrize("cluster_kind", ["embedded"])
-async def test_a_kind_that_nobody_reads_any_more_is_watched_no_longer(town: Town) -> None:
+async def test_a_kind_that_nobody_reads_any_more_is_watched_no_longer(town: OperatorHarness) -> None:
     operator = Operator("shops")
 
     @operator.reconciles(Shop)
@@ -190,10 +190,10 @@ async def test_a_kind_that_nobody_reads_any_more_is_watched_no_longer(town: Town
             await ctx.cluster.list(CONFIG_MAP, namespace=town.namespace)
 
     def collections() -> int:
-        return sum("/configmaps" in request.path for request in town.cluster.requests(AGENT))
+        return sum("/configmaps" in request.path for request in town.cluster.list_requests(AGENT))
 
-    async with town.looked_after_by(operator):
-        await town.open("corner", greeting="read")
+    async with town.running_operator(operator):
+        await town.create_shop("corner", greeting="read")
         await town.cluster.eventually(lambda: collections() == 1, describe="the kind is watched")
         await town.change("corner", greeting="leave it")
         await town.clock.sleep(130.0)
@@ -215,10 +215,10 @@ def test_a_kind_that_is_none_is_refused_with_an_example(text: str) -> None:
         kind_of(text)
 
 
-async def test_a_watch_for_a_class_that_nothing_reconciles_is_refused(town: Town) -> None:
+async def test_a_watch_for_a_class_that_nothing_reconciles_is_refused(town: OperatorHarness) -> None:
     operator = Operator("shops")
     operator.manages(Shop, settings)
-    operator.watches("v1/ConfigMap", wakes=LooseShop)(lambda change: [])
+    operator.watches("v1/ConfigMap", requeues=LooseShop)(lambda change: [])
 
     with pytest.raises(BuildError, match="a watch of v1/ConfigMap wakes LooseShop, and nothing reconciles that"):
         await operator.run(town.client, clock=town.clock)
@@ -235,7 +235,7 @@ def test_an_index_and_what_is_cached_are_said_once() -> None:
         operator.caches("v1/ConfigMap", CacheOptions())
 
 
-async def test_what_a_pass_writes_without_reading_it_wakes_its_owner(town: Town) -> None:
+async def test_what_a_pass_writes_without_reading_it_wakes_its_owner(town: OperatorHarness) -> None:
     operator = Operator("shops")
 
     @operator.reconciles(Shop)
@@ -244,10 +244,10 @@ async def test_what_a_pass_writes_without_reading_it_wakes_its_owner(town: Town)
         note = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"text": "open"}}
         await ctx.cluster.apply(note, field_manager="shops")
 
-    async with town.looked_after_by(operator):
-        await town.open("corner")
-        await town.until_data("corner-note", text="open")
-        await town.quiet()
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
+        await town.wait_for_data("corner-note", text="open")
+        await town.wait_until_quiet()
         await town.client.delete(CONFIG_MAP, town.key("corner-note"))
 
-        await town.until_data("corner-note", text="open")
+        await town.wait_for_data("corner-note", text="open")

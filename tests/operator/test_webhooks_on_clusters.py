@@ -12,33 +12,33 @@ from typing import Any
 import pytest
 
 from konverge.clock import SystemClock
-from konverge.crd import definition_of
+from konverge.crd import find_definition
 from konverge.errors import ApiError, ForbiddenError, InvalidError, ServerError
 from konverge.kube import Object
-from konverge.operator.webhooks import AdmissionRequest, WebhookRegistry
-from konverge.runtime.webhooks import Denied, Violation, WebhookOptions
-from konverge.runtime.webhooks.self_signed import Authority, write_pair
+from konverge.operator.webhook_registry import AdmissionRequest, WebhookRegistry
+from konverge.runtime.webhooks import AdmissionDeniedError, Violation, WebhookOptions
+from konverge.runtime.webhooks.self_signed_certificate import CertificateAuthority, write_pair
 from konverge.testing import Cluster
-from tests.operator.webhooked import Port, Versions, a_town, converting, versions
+from tests.operator.webhook_harness import KindVersions, Port, build_versions, register_conversions, webhook_harness
 
 # The webhooks are asked over TLS, which takes real time.
 pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
 
 
 @pytest.fixture
-def kind() -> Versions:
-    return versions("webhooks.konverge.test")
+def kind() -> KindVersions:
+    return build_versions("webhooks.konverge.test")
 
 
 @pytest.fixture
-def registry(kind: Versions) -> WebhookRegistry:
+def registry(kind: KindVersions) -> WebhookRegistry:
     registry = WebhookRegistry()
-    converting(registry, kind)
+    register_conversions(registry, kind)
     return registry
 
 
 async def test_a_refusal_reaches_whoever_asked_with_every_mistake(
-    cluster: Cluster, kind: Versions, registry: WebhookRegistry
+    cluster: Cluster, kind: KindVersions, registry: WebhookRegistry
 ) -> None:
     @registry.validates(kind.stored)
     def check(site: Any, request: AdmissionRequest[Any]) -> Any:
@@ -47,10 +47,10 @@ async def test_a_refusal_reaches_whoever_asked_with_every_mistake(
         if not site.spec.image:
             yield "an image is needed"
 
-    async with a_town(cluster, kind, registry) as town:
+    async with webhook_harness(cluster, kind, registry) as town:
         with pytest.raises(InvalidError) as refusal:
-            await cluster.client.create(town.a_site(replicas=9))
-        stored = await cluster.client.create(town.a_site(replicas=5, image="app"))
+            await cluster.client.create(town.build_site(replicas=9))
+        stored = await cluster.client.create(town.build_site(replicas=5, image="app"))
 
     webhook = f"validate.sites.v1.{town.gvk.group}"
     assert refusal.value.message == (
@@ -64,7 +64,7 @@ async def test_a_refusal_reaches_whoever_asked_with_every_mistake(
     assert stored["spec"]["replicas"] == 5
 
 
-async def test_a_handler_knows_the_request(cluster: Cluster, kind: Versions, registry: WebhookRegistry) -> None:
+async def test_a_handler_knows_the_request(cluster: Cluster, kind: KindVersions, registry: WebhookRegistry) -> None:
     seen: list[tuple[Any, ...]] = []
 
     @registry.validates(kind.stored, on=("CREATE", "UPDATE", "DELETE"), subresources=("status",))
@@ -76,10 +76,10 @@ async def test_a_handler_knows_the_request(cluster: Cluster, kind: Versions, reg
             assert "system:authenticated" in request.user.groups
             assert request.key == site.metadata.key
 
-    async with a_town(cluster, kind, registry) as town:
+    async with webhook_harness(cluster, kind, registry) as town:
         client = cluster.client
-        await client.apply(town.a_site(replicas=1), field_manager="test", dry_run=True)
-        stored = await client.create(town.a_site(replicas=2))
+        await client.apply(town.build_site(replicas=1), field_manager="test", dry_run=True)
+        stored = await client.create(town.build_site(replicas=2))
         stored = await client.update({**stored, "spec": {"replicas": 3}})
         await client.update({**stored, "status": {"url": "https://home"}}, subresource="status")
         await client.delete(town.gvk, town.key())
@@ -93,33 +93,33 @@ async def test_a_handler_knows_the_request(cluster: Cluster, kind: Versions, reg
     ]
 
 
-async def test_a_deletion_can_be_refused(cluster: Cluster, kind: Versions, registry: WebhookRegistry) -> None:
+async def test_a_deletion_can_be_refused(cluster: Cluster, kind: KindVersions, registry: WebhookRegistry) -> None:
     locked = {"home"}
 
     @registry.validates(kind.stored, on=("DELETE",))
     def keep(site: Any, request: AdmissionRequest[Any]) -> None:
         if site.metadata.name in locked:
-            raise Denied("the site is locked")
+            raise AdmissionDeniedError("the site is locked")
 
-    async with a_town(cluster, kind, registry) as town:
-        await cluster.client.create(town.a_site())
+    async with webhook_harness(cluster, kind, registry) as town:
+        await cluster.client.create(town.build_site())
         with pytest.raises(ForbiddenError, match="denied the request: the site is locked"):
             await cluster.client.delete(town.gvk, town.key())
         locked.clear()
         await cluster.client.delete(town.gvk, town.key())
 
 
-async def test_a_warning_reaches_whoever_asked(cluster: Cluster, kind: Versions, registry: WebhookRegistry) -> None:
+async def test_a_warning_reaches_whoever_asked(cluster: Cluster, kind: KindVersions, registry: WebhookRegistry) -> None:
     @registry.validates(kind.stored)
     def look(site: Any, request: AdmissionRequest[Any]) -> None:
         request.warn('spec.image: "latest" is no version')
 
-    async with a_town(cluster, kind, registry) as town:
+    async with webhook_harness(cluster, kind, registry) as town:
         answer = await cluster.new_transport().request(
             "POST",
-            definition_of(kind.stored).mapping.path(namespace=cluster.namespace),
+            find_definition(kind.stored).mapping.build_path(namespace=cluster.namespace),
             headers={"content-type": "application/json"},
-            body=json.dumps(town.a_site(image="app:latest")).encode(),
+            body=json.dumps(town.build_site(image="app:latest")).encode(),
             timeout_seconds=60,
         )
 
@@ -128,7 +128,7 @@ async def test_a_warning_reaches_whoever_asked(cluster: Cluster, kind: Versions,
 
 
 async def test_what_a_handler_fills_in_is_stored_and_all_else_stays(
-    cluster: Cluster, kind: Versions, registry: WebhookRegistry
+    cluster: Cluster, kind: KindVersions, registry: WebhookRegistry
 ) -> None:
     @registry.defaults(kind.stored)
     def fill(site: Any, request: AdmissionRequest[Any]) -> None:
@@ -141,12 +141,12 @@ async def test_what_a_handler_fills_in_is_stored_and_all_else_stays(
         site.spec.zones = {*site.spec.zones, "a"}
         return site
 
-    async with a_town(cluster, kind, registry) as town:
-        sent = town.a_site(replicas=3, ports=[{"name": "http", "port": 80}], zones=["z", "b"])
+    async with webhook_harness(cluster, kind, registry) as town:
+        sent = town.build_site(replicas=3, ports=[{"name": "http", "port": 80}], zones=["z", "b"])
         owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "0a4c8f10-2f0d-4b7e-9d39-0b9b7a1c2d3e"}
         sent["metadata"] |= {"ownerReferences": [owner], "finalizers": ["konverge.test/hold"]}
         stored = await cluster.client.create(sent)
-        generated = town.a_site()
+        generated = town.build_site()
         generated["metadata"] = {"generateName": "some-", "namespace": cluster.namespace}
         named = await cluster.client.create(generated)
         await cluster.client.patch(town.gvk, town.key(), {"metadata": {"finalizers": None}}, patch_type="merge")
@@ -165,25 +165,25 @@ async def test_what_a_handler_fills_in_is_stored_and_all_else_stays(
 
 
 async def test_another_version_is_judged_in_the_form_of_the_handlers(
-    cluster: Cluster, kind: Versions, registry: WebhookRegistry
+    cluster: Cluster, kind: KindVersions, registry: WebhookRegistry
 ) -> None:
     @registry.validates(kind.stored)
     def check(site: Any, request: AdmissionRequest[Any]) -> Any:
         return ["too many"] if site.spec.replicas > 5 else None
 
-    async with a_town(cluster, kind, registry) as town:
+    async with webhook_harness(cluster, kind, registry) as town:
         with pytest.raises(InvalidError, match="too many"):
-            await cluster.client.create(town.a_site(gvk=town.old_gvk, deployment="9 x app"))
+            await cluster.client.create(town.build_site(gvk=town.old_gvk, deployment="9 x app"))
 
 
 async def test_both_versions_read_list_and_watch_what_the_other_wrote(
-    cluster: Cluster, kind: Versions, registry: WebhookRegistry
+    cluster: Cluster, kind: KindVersions, registry: WebhookRegistry
 ) -> None:
     client = cluster.client
-    async with a_town(cluster, kind, registry) as town:
+    async with webhook_harness(cluster, kind, registry) as town:
         begin = (await client.list(town.gvk, namespace=cluster.namespace)).resource_version
-        written = await client.create(town.a_site("one", gvk=town.old_gvk, deployment="3 x app:1"))
-        await client.create(town.a_site("two", replicas=7, image="app:2"))
+        written = await client.create(town.build_site("one", gvk=town.old_gvk, deployment="3 x app:1"))
+        await client.create(town.build_site("two", replicas=7, image="app:2"))
         condition = {
             "type": "Ready",
             "status": "True",
@@ -206,7 +206,9 @@ async def test_both_versions_read_list_and_watch_what_the_other_wrote(
                 watched.append(event.object)
                 if len(watched) == 3:
                     break
-        applied = await client.apply(town.a_site("two", gvk=town.old_gvk, deployment="8 x app:2"), field_manager="test")
+        applied = await client.apply(
+            town.build_site("two", gvk=town.old_gvk, deployment="8 x app:2"), field_manager="test"
+        )
         back = await client.get(town.gvk, town.key("two"))
 
     assert new["spec"] == {"replicas": 3, "image": "app:1", "ports": [], "zones": []}
@@ -223,11 +225,11 @@ async def test_both_versions_read_list_and_watch_what_the_other_wrote(
 
 
 async def test_an_object_that_cannot_be_converted_is_refused_with_the_reason(
-    cluster: Cluster, kind: Versions, registry: WebhookRegistry
+    cluster: Cluster, kind: KindVersions, registry: WebhookRegistry
 ) -> None:
-    async with a_town(cluster, kind, registry) as town:
+    async with webhook_harness(cluster, kind, registry) as town:
         with pytest.raises(ServerError) as failure:
-            await cluster.client.create(town.a_site(gvk=town.old_gvk, deployment="many"))
+            await cluster.client.create(town.build_site(gvk=town.old_gvk, deployment="many"))
 
     assert "conversion webhook for" in failure.value.message
     assert f"Site {cluster.namespace}/home cannot be converted to {town.gvk.api_version}" in failure.value.message
@@ -237,7 +239,7 @@ async def test_an_object_that_cannot_be_converted_is_refused_with_the_reason(
 
 @pytest.mark.slow
 async def test_a_handler_that_fails_hangs_or_returns_nonsense_is_a_refusal_that_names_it(
-    cluster: Cluster, kind: Versions, registry: WebhookRegistry
+    cluster: Cluster, kind: KindVersions, registry: WebhookRegistry
 ) -> None:
     # The server gives up a tenth of it later than the handler is ended, which has to suffice on a busy machine.
     patience = timedelta(seconds=3)
@@ -253,13 +255,13 @@ async def test_a_handler_that_fails_hangs_or_returns_nonsense_is_a_refusal_that_
                 return 7
         return None
 
-    async with a_town(cluster, kind, registry, timeout=patience) as town:
+    async with webhook_harness(cluster, kind, registry, timeout=patience) as town:
         told = {}
         for image in ("raise", "hang", "nonsense"):
             with pytest.raises(ApiError) as failure:
-                await cluster.client.create(town.a_site(image=image))
+                await cluster.client.create(town.build_site(image=image))
             told[image] = failure.value
-        await cluster.client.create(town.a_site(image="fine"))
+        await cluster.client.create(town.build_site(image="fine"))
 
     assert "careless failed with RuntimeError; the operator's log says more" in told["raise"].message
     assert "hunter2" not in told["raise"].message
@@ -271,23 +273,23 @@ async def test_a_handler_that_fails_hangs_or_returns_nonsense_is_a_refusal_that_
 
 
 async def test_certificates_and_authorities_are_rotated_while_requests_go_on(
-    cluster: Cluster, kind: Versions, registry: WebhookRegistry, tmp_path: Path
+    cluster: Cluster, kind: KindVersions, registry: WebhookRegistry, tmp_path: Path
 ) -> None:
     now = SystemClock().now()
-    one, two = Authority("one", now), Authority("two", now)
+    one, two = CertificateAuthority("one", now), CertificateAuthority("two", now)
     both = one.pair.certificate + two.pair.certificate
     hosts = ["127.0.0.1"]
     write_pair(tmp_path, one.issue(hosts, now), one.pair.certificate)
     options = WebhookOptions(port=0, certificate_folder=tmp_path, poll_interval=timedelta(seconds=0.02))
     written = 0
 
-    async with a_town(cluster, kind, registry, options) as town:
+    async with webhook_harness(cluster, kind, registry, options) as town:
         stop = asyncio.Event()
 
         async def write() -> None:
             nonlocal written
             while not stop.is_set():
-                await cluster.client.create(town.a_site(f"site-{written}"))
+                await cluster.client.create(town.build_site(f"site-{written}"))
                 written += 1
 
         async def some_more() -> None:
@@ -302,7 +304,7 @@ async def test_certificates_and_authorities_are_rotated_while_requests_go_on(
             write_pair(tmp_path, authority.issue(hosts, now), bundle)
             await cluster.eventually(partial(town.has_read, reads), describe="the certificate is read again")
             await town.register(f"{step}.")
-            await town.are_asked(f"{step}.")
+            await town.wait_until_called(f"{step}.")
             await some_more()
         stop.set()
         await writing  # it would raise what any of its requests had met

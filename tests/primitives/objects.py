@@ -37,14 +37,14 @@ from konverge.primitives import (
 )
 
 
-def named(name: str = "web", **fields: Any) -> Object:
+def build_named(name: str = "web", **fields: Any) -> Object:
     """A namespaced object without apiVersion and kind, which typed primitives fill in."""
     return {"metadata": {"name": name, "namespace": "default"}, **fields}
 
 
-def widget(**fields: Any) -> Object:
+def build_widget(**fields: Any) -> Object:
     """An object of a kind that konverge does not know."""
-    return {"apiVersion": "demo.konverge.dev/v1", "kind": "Widget", **named(), **fields}
+    return {"apiVersion": "demo.konverge.dev/v1", "kind": "Widget", **build_named(), **fields}
 
 
 def is_up(live: Object, operation: object) -> Convergence:
@@ -52,37 +52,37 @@ def is_up(live: Object, operation: object) -> Convergence:
     return Convergence(ConvergingStatus.HEALTHY if live.get("up") else ConvergingStatus.CREATING)
 
 
-def primitives(obj: Object | None = None, **options: Any) -> list[Primitive[Any]]:
+def build_primitives(obj: Object | None = None, **options: Any) -> list[Primitive[Any]]:
     """One primitive of each class, made alike."""
     return [
-        Deployment(obj or named(), **options),
-        StatefulSet(obj or named(), **options),
-        DaemonSet(obj or named(), **options),
-        ReplicaSet(obj or named(), **options),
-        Pod(obj or named(), **options),
-        Job(obj or named(), **options),
-        CronJob(obj or named(), **options),
-        Service(obj or named(), **options),
-        ConfigMap(obj or named(), **options),
-        Secret(obj or named(), **options),
-        Ingress(obj or named(), **options),
-        PersistentVolumeClaim(obj or named(), **options),
-        HorizontalPodAutoscaler(obj or named(), **options),
-        ServiceAccount(obj or named(), **options),
-        Role(obj or named(), **options),
-        PodDisruptionBudget(obj or named(), **options),
-        NetworkPolicy(obj or named(), **options),
-        Gateway(obj or named(), **options),
-        HTTPRoute(obj or named(), **options),
-        Custom(obj or widget(), **options),
-        Static(obj or widget(), **options),
-        Workload(obj or widget(), converging_status=is_up, **options),
-        Task(obj or widget(), converging_status=is_up, **options),
-        Integration(obj or widget(), converging_status=is_up, **options),
+        Deployment(obj or build_named(), **options),
+        StatefulSet(obj or build_named(), **options),
+        DaemonSet(obj or build_named(), **options),
+        ReplicaSet(obj or build_named(), **options),
+        Pod(obj or build_named(), **options),
+        Job(obj or build_named(), **options),
+        CronJob(obj or build_named(), **options),
+        Service(obj or build_named(), **options),
+        ConfigMap(obj or build_named(), **options),
+        Secret(obj or build_named(), **options),
+        Ingress(obj or build_named(), **options),
+        PersistentVolumeClaim(obj or build_named(), **options),
+        HorizontalPodAutoscaler(obj or build_named(), **options),
+        ServiceAccount(obj or build_named(), **options),
+        Role(obj or build_named(), **options),
+        PodDisruptionBudget(obj or build_named(), **options),
+        NetworkPolicy(obj or build_named(), **options),
+        Gateway(obj or build_named(), **options),
+        HTTPRoute(obj or build_named(), **options),
+        Custom(obj or build_widget(), **options),
+        Static(obj or build_widget(), **options),
+        Workload(obj or build_widget(), converging_status=is_up, **options),
+        Task(obj or build_widget(), converging_status=is_up, **options),
+        Integration(obj or build_widget(), converging_status=is_up, **options),
     ]
 
 
-def classes() -> dict[str, type[Primitive[Any]]]:
+def list_classes() -> dict[str, type[Primitive[Any]]]:
     """Every primitive that the package offers, by name."""
     public = {name: getattr(package, name) for name in package.__all__}
     return {

@@ -26,7 +26,7 @@ def condition(condition_type: str, status: str, reason: str = "", message: str =
     return {"type": condition_type, "status": status, "reason": reason, "message": message}
 
 
-def deleted(kind: str, **status: object) -> Object:
+def build_deleting(kind: str, **status: object) -> Object:
     return {"kind": kind, "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}, "status": status}
 
 
@@ -40,10 +40,10 @@ ESTABLISHED, NAMES_ACCEPTED = condition("Established", "True"), condition("Names
         pytest.param({"status": {"phase": "Active"}}, READY, "Namespace is active", id="active"),
         pytest.param({}, PENDING, "Waiting for namespace to become active", id="no phase"),
         pytest.param(
-            deleted("Namespace", phase="Terminating"), PENDING, "Namespace is being deleted", id="being deleted"
+            build_deleting("Namespace", phase="Terminating"), PENDING, "Namespace is being deleted", id="being deleted"
         ),
         pytest.param(
-            deleted(
+            build_deleting(
                 "Namespace",
                 phase="Terminating",
                 conditions=[
@@ -99,7 +99,7 @@ def with_conditions(*conditions: Object) -> Object:
             id="a new name is taken",
         ),
         pytest.param(
-            deleted("CustomResourceDefinition", conditions=[NAMES_ACCEPTED, ESTABLISHED]),
+            build_deleting("CustomResourceDefinition", conditions=[NAMES_ACCEPTED, ESTABLISHED]),
             PENDING,
             "CustomResourceDefinition is being deleted",
             id="being deleted",
@@ -115,19 +115,19 @@ def test_a_definition(live: Object, expected: tuple[ConvergingStatus, GraceStatu
 @pytest.mark.parametrize("kind", [Namespace, CustomResourceDefinition])
 def test_suspension_leaves_them_in_place(kind: type[Namespace] | type[CustomResourceDefinition]) -> None:
     primitive = kind({"metadata": {"name": "web"}, "spec": {"finalizers": ["kubernetes"]}})
-    assert primitive.desired(suspended=True) == primitive.desired()
+    assert primitive.render(suspended=True) == primitive.render()
     assert primitive.suspension_status({}).status is SuspensionStatus.SUSPENDED
     assert not primitive.deletes_on_suspend
 
 
 @pytest.mark.parametrize("kind", [Namespace, CustomResourceDefinition])
 def test_they_have_no_namespace(kind: type[Namespace] | type[CustomResourceDefinition]) -> None:
-    assert kind({"metadata": {"name": "web"}}).mistakes == ()
-    assert kind({"metadata": {"name": "web", "namespace": "default"}}).mistakes == (
+    assert kind({"metadata": {"name": "web"}}).errors == ()
+    assert kind({"metadata": {"name": "web", "namespace": "default"}}).errors == (
         f"metadata.namespace is 'default': a cluster-scoped {kind.__name__} has none",
     )
 
 
 def test_a_definition_cannot_be_deleted_by_suspension() -> None:
-    (mistake,) = CustomResourceDefinition({"metadata": {"name": "web"}}, delete_on_suspend=True).mistakes
+    (mistake,) = CustomResourceDefinition({"metadata": {"name": "web"}}, delete_on_suspend=True).errors
     assert mistake.startswith("delete_on_suspend is set: with a CustomResourceDefinition all objects of its kind are")

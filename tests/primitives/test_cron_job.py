@@ -17,7 +17,7 @@ from konverge.primitives import (
     Suspension,
     SuspensionStatus,
 )
-from tests.primitives.objects import named
+from tests.primitives.objects import build_named
 
 ACTIVE: Object = {"apiVersion": "batch/v1", "kind": "Job", "name": "backup-1"}
 RUNNING: Object = {"spec": {"suspend": False}, "status": {"active": [ACTIVE]}}
@@ -29,7 +29,7 @@ SUSPENDED: Object = {"spec": {"suspend": True}, "status": {}}
 @pytest.mark.parametrize("found", [RUNNING, RUNNING_SUSPENDED, NEVER_DUE, SUSPENDED, {}])
 @pytest.mark.parametrize("operation", Operation)
 def test_it_is_operational_by_existing(found: Object, operation: Operation) -> None:
-    backup = CronJob(named())
+    backup = CronJob(build_named())
     expected = Convergence(ConvergingStatus.OPERATIONAL, "CronJob is scheduled")
     assert backup.converging_status(found, operation) == expected
     assert backup.grace_status(found) == Grace(GraceStatus.HEALTHY, "CronJob is scheduled")
@@ -52,12 +52,12 @@ def test_it_is_operational_by_existing(found: Object, operation: Operation) -> N
     ],
 )
 def test_suspension(found: Object, expected: Suspension) -> None:
-    assert CronJob(named()).suspension_status(found) == expected
+    assert CronJob(build_named()).suspension_status(found) == expected
 
 
 def test_suspension_keeps_it() -> None:
-    backup = CronJob(named(spec={"schedule": "0 3 * * *"}))
-    assert backup.desired(suspended=True)["spec"] == {"schedule": "0 3 * * *", "suspend": True}
+    backup = CronJob(build_named(spec={"schedule": "0 3 * * *"}))
+    assert backup.render(suspended=True)["spec"] == {"schedule": "0 3 * * *", "suspend": True}
     assert not backup.deletes_on_suspend
 
 
@@ -70,7 +70,7 @@ def test_each_part_is_edited_where_it_is() -> None:
         m.edit_pod_spec(lambda spec: spec.set_service_account_name("backup"))
         m.ensure_container({"name": "backup"})
 
-    desired = CronJob(named(), mutations=Mutation("shape", shape)).desired()
+    desired = CronJob(build_named(), mutations=Mutation("shape", shape)).render()
     template = {
         "metadata": {"labels": {"on": "pods"}},
         "spec": {"serviceAccountName": "backup", "containers": [{"name": "backup"}]},
@@ -96,7 +96,7 @@ def test_edits_are_made_from_the_outside_to_the_inside() -> None:
         m.ensure_container({"name": "backup"})
         m.ensure_init_container({"name": "setup"})
 
-    CronJob(named(), mutations=Mutation("shape", shape)).desired()
+    CronJob(build_named(), mutations=Mutation("shape", shape)).render()
 
     assert order == [
         "object metadata",

@@ -49,10 +49,10 @@ def definition(group: str, kind: str, plural: str, scope: str = "Namespaced") ->
 
 
 async def apply(cluster: Cluster, primitive: Primitive[Any]) -> Object:
-    return (await cluster.client.apply(primitive.desired(), field_manager=MANAGER)).object
+    return (await cluster.client.apply(primitive.render(), field_manager=MANAGER)).object
 
 
-async def judged(cluster: Cluster, primitive: Primitive[Any]) -> tuple[Convergence, GraceStatus]:
+async def read_health(cluster: Cluster, primitive: Primitive[Any]) -> tuple[Convergence, GraceStatus]:
     live = await cluster.client.get(primitive.gvk, primitive.key)
     converging, grace = primitive.converging_status(live, Operation.NONE), primitive.grace_status(live)
     assert converging is not None
@@ -62,7 +62,7 @@ async def judged(cluster: Cluster, primitive: Primitive[Any]) -> tuple[Convergen
 
 async def until(cluster: Cluster, primitive: Primitive[Any], status: ConvergingStatus) -> Convergence:
     async def found() -> Convergence | None:
-        converging, _ = await judged(cluster, primitive)
+        converging, _ = await read_health(cluster, primitive)
         return converging if converging.status is status else None
 
     return await cluster.eventually(found, describe=f"{primitive.identity} is {status}")
@@ -74,7 +74,7 @@ async def report(cluster: Cluster, primitive: Primitive[Any], status: Object) ->
     await cluster.client.update({**live, "status": status}, subresource="status", field_manager=CONTROLLER)
 
 
-async def gone(cluster: Cluster, primitive: Primitive[Any]) -> None:
+async def delete_live_object(cluster: Cluster, primitive: Primitive[Any]) -> None:
     await cluster.client.delete(primitive.gvk, primitive.key)
 
 
@@ -101,7 +101,7 @@ class Serving:
 
     async def end(self) -> None:
         for each in self._definitions:
-            await gone(self._cluster, each)
+            await delete_live_object(self._cluster, each)
 
 
 @pytest.fixture
@@ -137,17 +137,17 @@ async def test_a_custom_resource_is_as_ready_as_its_controller_says(
 
     one = widget(1)
     await apply(cluster, one)
-    unreported = await judged(cluster, one)
+    unreported = await read_health(cluster, one)
     await report(cluster, one, {"observedGeneration": 1, "conditions": [condition("Ready", "False", 1, "Disk", "no")]})
-    not_ready = await judged(cluster, one)
+    not_ready = await read_health(cluster, one)
     await report(cluster, one, {"observedGeneration": 1, "conditions": [condition("Ready", "True", 1)]})
-    ready = await judged(cluster, one)
+    ready = await read_health(cluster, one)
     changed = await apply(cluster, widget(2))
-    stale = await judged(cluster, one)
+    stale = await read_health(cluster, one)
     await report(
         cluster, one, {"observedGeneration": 2, "conditions": [condition("Stalled", "True", 2, "Quota", "full")]}
     )
-    stalled = await judged(cluster, one)
+    stalled = await read_health(cluster, one)
 
     pending, degraded, down = ConvergingStatus.OPERATION_PENDING, GraceStatus.DEGRADED, GraceStatus.DOWN
     assert changed["metadata"]["generation"] == 2
@@ -166,9 +166,9 @@ async def test_a_custom_resource_that_a_finalizer_keeps_is_being_deleted(cluster
     one = Custom({"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, "spec": {}})
     live = await apply(cluster, one)
 
-    await gone(cluster, one)
-    found = await judged(cluster, one)
-    await cluster.client.apply({**one.desired(), "metadata": {**metadata, "finalizers": []}}, field_manager=MANAGER)
+    await delete_live_object(cluster, one)
+    found = await read_health(cluster, one)
+    await cluster.client.apply({**one.render(), "metadata": {**metadata, "finalizers": []}}, field_manager=MANAGER)
 
     assert live["metadata"].get("deletionTimestamp") is None
     assert found == (Convergence(ConvergingStatus.OPERATION_PENDING, "Widget is being deleted"), GraceStatus.DOWN)
@@ -181,8 +181,8 @@ async def test_a_definition_whose_name_is_taken_is_failing(cluster: Cluster, ser
 
     await apply(cluster, second)
     found = await until(cluster, second, ConvergingStatus.OPERATION_FAILING)
-    _, grace = await judged(cluster, second)
-    await gone(cluster, second)
+    _, grace = await read_health(cluster, second)
+    await delete_live_object(cluster, second)
 
     assert found.reason.startswith("NamesAccepted is False (")
     assert found.reason.endswith("is already in use")
@@ -200,10 +200,10 @@ async def test_a_namespace_is_ready_when_active_and_not_while_it_is_deleted(clus
     active = await until(cluster, own, ConvergingStatus.OPERATIONAL)
     await cluster.client.apply(held, field_manager=MANAGER)
 
-    await gone(cluster, own)
+    await delete_live_object(cluster, own)
 
     async def says_what_is_in_the_way() -> tuple[Convergence, GraceStatus] | None:
-        found = await judged(cluster, own)
+        found = await read_health(cluster, own)
         return found if "konverge.test/keep" in found[0].reason else None
 
     stuck, grace = await cluster.eventually(says_what_is_in_the_way, describe="the namespace says what is in the way")
@@ -225,17 +225,17 @@ async def test_the_gateway_api_is_as_ready_as_its_controllers_say(cluster: Clust
     route = HTTPRoute({"metadata": metadata, "spec": {"parentRefs": [{"name": "web"}]}})
     for each in (gateway, route):
         await apply(cluster, each)
-    untouched = [(await judged(cluster, each))[0].status for each in (gateway, route)]
+    untouched = [(await read_health(cluster, each))[0].status for each in (gateway, route)]
 
     good = [condition("Accepted", "True", 1), condition("Programmed", "True", 1)]
     unresolved = [*good, condition("ResolvedRefs", "False", 1, "InvalidCertificateRef")]
     await report(cluster, gateway, {"conditions": good, "listeners": [{"name": "http", "conditions": unresolved}]})
-    partly = await judged(cluster, gateway)
+    partly = await read_health(cluster, gateway)
     await report(cluster, gateway, {"conditions": good, "listeners": [{"name": "http", "conditions": good}]})
     resolved = [condition("Accepted", "True", 1), condition("ResolvedRefs", "True", 1)]
     parent = {"parentRef": {"name": "web"}, "controllerName": "konverge.test/controller", "conditions": resolved}
     await report(cluster, route, {"parents": [parent]})
-    ready = [(await judged(cluster, each))[0].status for each in (gateway, route)]
+    ready = [(await read_health(cluster, each))[0].status for each in (gateway, route)]
 
     assert untouched == [ConvergingStatus.OPERATION_PENDING] * 2
     assert partly == (

@@ -17,7 +17,7 @@ from konverge.primitives import (
     Suspension,
     SuspensionStatus,
 )
-from tests.primitives.objects import named
+from tests.primitives.objects import build_named
 
 NONE = Operation.NONE
 READY = "All replicas are ready"
@@ -90,7 +90,7 @@ ALL_READY = live(3, 3, 3)
     ],
 )
 def test_health(found: Object, operation: Operation, status: ConvergingStatus, reason: str) -> None:
-    assert DaemonSet(named()).converging_status(found, operation) == Convergence(status, reason)
+    assert DaemonSet(build_named()).converging_status(found, operation) == Convergence(status, reason)
 
 
 @pytest.mark.parametrize(
@@ -111,13 +111,13 @@ def test_health(found: Object, operation: Operation, status: ConvergingStatus, r
     ],
 )
 def test_grace(found: Object, status: GraceStatus, reason: str) -> None:
-    assert DaemonSet(named()).grace_status(found) == Grace(status, reason)
+    assert DaemonSet(build_named()).grace_status(found) == Grace(status, reason)
 
 
 def test_suspension_deletes_it_at_once() -> None:
-    agent = DaemonSet(named())
+    agent = DaemonSet(build_named())
     assert agent.deletes_on_suspend
-    assert agent.desired(suspended=True) == agent.desired()
+    assert agent.render(suspended=True) == agent.render()
     expected = Suspension(SuspensionStatus.SUSPENDED, "DaemonSet deleted on suspend")
     assert agent.suspension_status(ALL_READY) == expected
 
@@ -126,5 +126,5 @@ def test_the_spec_has_its_own_edits() -> None:
     on_delete = Mutation[DaemonSetMutator](
         "hold", lambda m: m.edit_daemon_set_spec(lambda spec: spec.set_update_strategy({"type": "OnDelete"}))
     )
-    desired = DaemonSet(named(), mutations=on_delete).desired()
+    desired = DaemonSet(build_named(), mutations=on_delete).render()
     assert desired["spec"] == {"updateStrategy": {"type": "OnDelete"}}

@@ -17,7 +17,7 @@ from konverge.primitives import (
     Suspension,
     SuspensionStatus,
 )
-from tests.primitives.objects import named
+from tests.primitives.objects import build_named
 
 CREATED, UPDATED, NONE = Operation.CREATED, Operation.UPDATED, Operation.NONE
 CREATING, UPDATING, SCALING, HEALTHY = (
@@ -139,7 +139,7 @@ ALL_READY = live({"replicas": 3}, counts(3, 3, 3))
     ],
 )
 def test_health(found: Object, operation: Operation, status: ConvergingStatus, reason: str) -> None:
-    assert Deployment(named()).converging_status(found, operation) == Convergence(status, reason)
+    assert Deployment(build_named()).converging_status(found, operation) == Convergence(status, reason)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_health(found: Object, operation: Operation, status: ConvergingStatus, r
     ],
 )
 def test_grace(found: Object, status: GraceStatus, reason: str) -> None:
-    assert Deployment(named()).grace_status(found) == Grace(status, reason)
+    assert Deployment(build_named()).grace_status(found) == Grace(status, reason)
 
 
 @pytest.mark.parametrize(
@@ -206,11 +206,11 @@ def test_grace(found: Object, status: GraceStatus, reason: str) -> None:
     ],
 )
 def test_suspension(found: Object, expected: Suspension) -> None:
-    assert Deployment(named()).suspension_status(found) == expected
+    assert Deployment(build_named()).suspension_status(found) == expected
 
 
 def test_suspension_scales_to_zero() -> None:
-    assert Deployment(named(spec={"replicas": 3})).desired(suspended=True)["spec"] == {"replicas": 0}
+    assert Deployment(build_named(spec={"replicas": 3})).render(suspended=True)["spec"] == {"replicas": 0}
 
 
 def test_the_spec_has_its_own_edits() -> None:
@@ -218,5 +218,5 @@ def test_the_spec_has_its_own_edits() -> None:
         m.ensure_replicas(2)
         m.edit_deployment_spec(lambda spec: spec.set_paused(True))
 
-    deployment = Deployment(named(), mutations=Mutation("hold", hold))
-    assert deployment.desired()["spec"] == {"replicas": 2, "paused": True}
+    deployment = Deployment(build_named(), mutations=Mutation("hold", hold))
+    assert deployment.render()["spec"] == {"replicas": 2, "paused": True}

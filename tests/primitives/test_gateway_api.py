@@ -19,7 +19,7 @@ from konverge.primitives import (
     Operation,
     SuspensionStatus,
 )
-from tests.primitives.objects import named
+from tests.primitives.objects import build_named
 
 READY = (ConvergingStatus.OPERATIONAL, GraceStatus.HEALTHY)
 PENDING_PARTLY = (ConvergingStatus.OPERATION_PENDING, GraceStatus.DEGRADED)
@@ -122,7 +122,7 @@ DELETED = {"metadata": {"name": "web", "namespace": "default", "deletionTimestam
     ],
 )
 def test_a_gateway(live: Object, expected: tuple[ConvergingStatus, GraceStatus], reason: str) -> None:
-    primitive = Gateway(named())
+    primitive = Gateway(build_named())
     assert primitive.converging_status(live, Operation.NONE) == Convergence(expected[0], reason)
     assert primitive.grace_status(live) == Grace(expected[1], reason)
 
@@ -224,15 +224,15 @@ MESH = {"group": "", "kind": "Service", "name": "pages"}
     ],
 )
 def test_a_route(live: Object, expected: tuple[ConvergingStatus, GraceStatus], reason: str) -> None:
-    primitive = HTTPRoute(named())
+    primitive = HTTPRoute(build_named())
     assert primitive.converging_status(live, Operation.NONE) == Convergence(expected[0], reason)
     assert primitive.grace_status(live) == Grace(expected[1], reason)
 
 
 @pytest.mark.parametrize("kind", [Gateway, HTTPRoute])
 def test_suspension_leaves_them_in_place(kind: type[Gateway] | type[HTTPRoute]) -> None:
-    primitive = kind(named(spec={"listeners": []}))
-    assert primitive.desired(suspended=True) == primitive.desired()
+    primitive = kind(build_named(spec={"listeners": []}))
+    assert primitive.render(suspended=True) == primitive.render()
     assert primitive.suspension_status({}).status is SuspensionStatus.SUSPENDED
     assert not primitive.deletes_on_suspend
 
@@ -242,6 +242,6 @@ def test_content_is_edited_by_path(kind: type[Gateway] | type[HTTPRoute]) -> Non
     edit = Mutation[ContentMutator](
         "class", lambda m: m.edit_content(lambda content: content.set_nested_field("edge", "spec", "gatewayClassName"))
     )
-    desired = kind(named(), mutations=edit).desired()
+    desired = kind(build_named(), mutations=edit).render()
     assert desired["apiVersion"] == "gateway.networking.k8s.io/v1"
     assert desired["spec"] == {"gatewayClassName": "edge"}

@@ -25,7 +25,7 @@ from konverge.primitives import (
     Primitive,
     SuspensionStatus,
 )
-from tests.primitives.objects import kind_of, named
+from tests.primitives.objects import build_named, kind_of
 
 READY = (ConvergingStatus.OPERATIONAL, GraceStatus.HEALTHY)
 LATE = (ConvergingStatus.OPERATION_PENDING, GraceStatus.DEGRADED)
@@ -51,46 +51,46 @@ def conditions(**statuses: tuple[str, str]) -> Object:
 @pytest.mark.parametrize(
     ("primitive", "status", "expected", "reason"),
     [
-        pytest.param(Ingress(named()), {}, LATE, AWAITING, id="ingress, no status"),
-        pytest.param(Ingress(named()), balancer(), LATE, AWAITING, id="ingress, nothing assigned"),
-        pytest.param(Ingress(named()), balancer({"ip": ""}), LATE, AWAITING, id="ingress, an empty address"),
+        pytest.param(Ingress(build_named()), {}, LATE, AWAITING, id="ingress, no status"),
+        pytest.param(Ingress(build_named()), balancer(), LATE, AWAITING, id="ingress, nothing assigned"),
+        pytest.param(Ingress(build_named()), balancer({"ip": ""}), LATE, AWAITING, id="ingress, an empty address"),
         pytest.param(
-            Ingress(named()),
+            Ingress(build_named()),
             balancer({}, {"ip": "192.0.2.1"}),
             READY,
             "Load balancer IP/hostname assigned",
             id="ingress with an IP",
         ),
         pytest.param(
-            Ingress(named()),
+            Ingress(build_named()),
             balancer({"hostname": "lb.test"}),
             READY,
             "Load balancer IP/hostname assigned",
             id="ingress with a hostname",
         ),
         pytest.param(
-            PersistentVolumeClaim(named()),
+            PersistentVolumeClaim(build_named()),
             {"phase": "Bound"},
             READY,
             "PersistentVolumeClaim is bound",
             id="claim, bound",
         ),
         pytest.param(
-            PersistentVolumeClaim(named()),
+            PersistentVolumeClaim(build_named()),
             {"phase": "Pending"},
             LATE,
             "Waiting for PersistentVolumeClaim to be bound (phase Pending)",
             id="claim, pending",
         ),
         pytest.param(
-            PersistentVolumeClaim(named()),
+            PersistentVolumeClaim(build_named()),
             {},
             LATE,
             "Waiting for PersistentVolumeClaim to be bound (phase unknown)",
             id="claim, no status",
         ),
         pytest.param(
-            PersistentVolumeClaim(named()),
+            PersistentVolumeClaim(build_named()),
             {"phase": "Lost"},
             FAILED,
             "PersistentVolumeClaim has lost its volume",
@@ -109,49 +109,49 @@ def conditions(**statuses: tuple[str, str]) -> Object:
             id="volume, failed",
         ),
         pytest.param(
-            HorizontalPodAutoscaler(named()),
+            HorizontalPodAutoscaler(build_named()),
             {},
             LATE,
             "Waiting for autoscaler to report on its metrics",
             id="autoscaler, no conditions",
         ),
         pytest.param(
-            HorizontalPodAutoscaler(named()),
+            HorizontalPodAutoscaler(build_named()),
             conditions(AbleToScale=("True", "ready")),
             LATE,
             "Waiting for autoscaler to report on its metrics",
             id="autoscaler, nothing of metrics",
         ),
         pytest.param(
-            HorizontalPodAutoscaler(named()),
+            HorizontalPodAutoscaler(build_named()),
             conditions(AbleToScale=("True", ""), ScalingActive=("True", "valid metric found")),
             READY,
             "valid metric found",
             id="autoscaler, active",
         ),
         pytest.param(
-            HorizontalPodAutoscaler(named()),
+            HorizontalPodAutoscaler(build_named()),
             conditions(ScalingActive=("True", "")),
             READY,
             "Autoscaler is active",
             id="autoscaler, active without a word",
         ),
         pytest.param(
-            HorizontalPodAutoscaler(named()),
+            HorizontalPodAutoscaler(build_named()),
             conditions(ScalingActive=("False", "no metrics returned")),
             FAILED,
             "no metrics returned",
             id="autoscaler, inactive",
         ),
         pytest.param(
-            HorizontalPodAutoscaler(named()),
+            HorizontalPodAutoscaler(build_named()),
             conditions(ScalingActive=("Unknown", "")),
             LATE,
             "Autoscaler does not know its metrics",
             id="autoscaler, unknown",
         ),
         pytest.param(
-            HorizontalPodAutoscaler(named()),
+            HorizontalPodAutoscaler(build_named()),
             conditions(ScalingActive=("True", "fine"), AbleToScale=("False", "target not found")),
             FAILED,
             "target not found",
@@ -171,10 +171,10 @@ def test_health_and_grace(
 @pytest.mark.parametrize(
     ("primitive", "reason", "is_deleted"),
     [
-        (Ingress(named()), "Ingress suspended (backend unavailable)", False),
-        (PersistentVolumeClaim(named()), "PersistentVolumeClaim stays in place while suspended", False),
+        (Ingress(build_named()), "Ingress suspended (backend unavailable)", False),
+        (PersistentVolumeClaim(build_named()), "PersistentVolumeClaim stays in place while suspended", False),
         (volume(), "Resource needs no suspension", False),
-        (HorizontalPodAutoscaler(named()), "HorizontalPodAutoscaler deleted on suspend", True),
+        (HorizontalPodAutoscaler(build_named()), "HorizontalPodAutoscaler deleted on suspend", True),
     ],
     ids=lambda value: kind_of(value) if isinstance(value, Primitive) else "",
 )
@@ -182,7 +182,7 @@ def test_suspension_changes_nothing_and_deletes_only_what_would_act(
     primitive: Primitive[Any], reason: str, is_deleted: bool
 ) -> None:
     suspension = primitive.suspension_status({})
-    assert primitive.desired(suspended=True) == primitive.desired()
+    assert primitive.render(suspended=True) == primitive.render()
     assert (suspension.status, suspension.reason) == (SuspensionStatus.SUSPENDED, reason)
     assert primitive.deletes_on_suspend is is_deleted
 
@@ -210,9 +210,9 @@ def widen(m: HorizontalPodAutoscalerMutator) -> None:
 @pytest.mark.parametrize(
     ("primitive", "spec"),
     [
-        (Ingress(named(), mutations=Mutation("expose", expose)), {"rules": [{"host": "shop.test"}]}),
+        (Ingress(build_named(), mutations=Mutation("expose", expose)), {"rules": [{"host": "shop.test"}]}),
         (
-            PersistentVolumeClaim(named(), mutations=Mutation("ask", ask_for_space)),
+            PersistentVolumeClaim(build_named(), mutations=Mutation("ask", ask_for_space)),
             {"resources": {"requests": {"storage": "1Gi"}}, "volumeMode": "Block"},
         ),
         (
@@ -224,16 +224,16 @@ def widen(m: HorizontalPodAutoscalerMutator) -> None:
                 "capacity": {"storage": "1Gi"},
             },
         ),
-        (HorizontalPodAutoscaler(named(), mutations=Mutation("widen", widen)), {"maxReplicas": 9}),
+        (HorizontalPodAutoscaler(build_named(), mutations=Mutation("widen", widen)), {"maxReplicas": 9}),
     ],
     ids=lambda value: kind_of(value) if isinstance(value, Primitive) else "",
 )
 def test_mutations_edit_the_spec(primitive: Primitive[Any], spec: Object) -> None:
-    assert primitive.desired()["spec"] == spec
+    assert primitive.render()["spec"] == spec
 
 
 def test_a_volume_has_no_namespace() -> None:
-    assert volume().mistakes == ()
-    assert PersistentVolume(named()).mistakes == (
+    assert volume().errors == ()
+    assert PersistentVolume(build_named()).errors == (
         "metadata.namespace is 'default': a cluster-scoped PersistentVolume has none",
     )

@@ -17,7 +17,7 @@ from konverge.primitives import (
     Suspension,
     SuspensionStatus,
 )
-from tests.primitives.objects import named
+from tests.primitives.objects import build_named
 
 
 def live(*conditions: Object, suspend: bool = False, **status: Any) -> Object:
@@ -62,11 +62,11 @@ RUNNING_AGAIN = live(condition("Complete", "False"), condition("Failed", "False"
 )
 @pytest.mark.parametrize("operation", Operation)
 def test_progress(found: Object, operation: Operation, status: ConvergingStatus, reason: str) -> None:
-    assert Job(named()).converging_status(found, operation) == Convergence(status, reason)
+    assert Job(build_named()).converging_status(found, operation) == Convergence(status, reason)
 
 
 def test_it_is_not_graded() -> None:
-    assert Job(named()).grace_status(live()) is None
+    assert Job(build_named()).grace_status(live()) is None
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,12 @@ def test_it_is_not_graded() -> None:
     ],
 )
 def test_suspension(found: Object, expected: Suspension) -> None:
-    assert Job(named()).suspension_status(found) == expected
+    assert Job(build_named()).suspension_status(found) == expected
 
 
 def test_suspension_stops_and_deletes_it() -> None:
-    job = Job(named(spec={"parallelism": 2}))
-    assert job.desired(suspended=True)["spec"] == {"parallelism": 2, "suspend": True}
+    job = Job(build_named(spec={"parallelism": 2}))
+    assert job.render(suspended=True)["spec"] == {"parallelism": 2, "suspend": True}
     assert job.deletes_on_suspend
 
 
@@ -101,7 +101,7 @@ def test_the_spec_has_its_own_edits() -> None:
         m.edit_pod_spec(lambda spec: spec.raw().update(restartPolicy="Never"))
         m.ensure_container({"name": "import"})
 
-    assert Job(named(), mutations=Mutation("shape", shape)).desired()["spec"] == {
+    assert Job(build_named(), mutations=Mutation("shape", shape)).render()["spec"] == {
         "backoffLimit": 2,
         "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "import"}]}},
     }

@@ -50,7 +50,7 @@ def workload(cluster: Cluster, *, image: str = "konverge.test/app:1", replicas: 
 
 async def apply(cluster: Cluster, primitive: Primitive[Any], *, suspended: bool = False) -> Convergence:
     """Apply what is desired; answers how it is judged in that moment."""
-    applied = await cluster.client.apply(primitive.desired(suspended=suspended), field_manager=MANAGER)
+    applied = await cluster.client.apply(primitive.render(suspended=suspended), field_manager=MANAGER)
     found = primitive.converging_status(applied.object, Operation.CREATED if applied.created else Operation.UPDATED)
     assert found is not None
     return found
@@ -206,7 +206,7 @@ async def test_mistakes_are_what_the_server_refuses(
             return False
         return True
 
-    assert (kind(obj).mistakes == ()) is is_accepted
+    assert (kind(obj).errors == ()) is is_accepted
     assert await server_accepts() is is_accepted
 
 
@@ -218,5 +218,5 @@ async def test_the_hash_of_a_secret_survives_the_server(cluster: Cluster) -> Non
             "stringData": {"password": "hunter2"},
         }
     )
-    applied = await cluster.client.apply(secret.desired(), field_manager=MANAGER)
-    assert Secret.data_hash(applied.object) == secret.desired_hash()
+    applied = await cluster.client.apply(secret.render(), field_manager=MANAGER)
+    assert Secret.hash_data(applied.object) == secret.hash_desired_data()

@@ -1,4 +1,4 @@
-"""In which order each kind makes the edits of one mutation: from the outside to the inside (see `Category`)."""
+"""In which order each kind makes the edits of one mutation: from the outside to the inside (see `EditCategory`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from konverge.primitives import (
     StatefulSetMutator,
     Static,
 )
-from tests.primitives.objects import named, widget
+from tests.primitives.objects import build_named, build_widget
 
 PODS = ["edit_pod_spec", "edit_containers", "edit_init_containers"]
 TEMPLATE = ["edit_pod_template_metadata", *PODS]
@@ -48,20 +48,20 @@ OF_PODS: list[tuple[type[Primitive[Any]], list[str]]] = [
 ]
 ROLE_REF = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"}
 OF_CONTENT: list[tuple[Callable[..., Primitive[Any]], dict[str, Any], str]] = [
-    (ConfigMap, named(), "edit_data"),
-    (Secret, named(), "edit_data"),
-    (Service, named(), "edit_service_spec"),
-    (Ingress, named(), "edit_ingress_spec"),
-    (HorizontalPodAutoscaler, named(), "edit_horizontal_pod_autoscaler_spec"),
-    (PodDisruptionBudget, named(), "edit_spec"),
-    (NetworkPolicy, named(), "edit_network_policy_spec"),
+    (ConfigMap, build_named(), "edit_data"),
+    (Secret, build_named(), "edit_data"),
+    (Service, build_named(), "edit_service_spec"),
+    (Ingress, build_named(), "edit_ingress_spec"),
+    (HorizontalPodAutoscaler, build_named(), "edit_horizontal_pod_autoscaler_spec"),
+    (PodDisruptionBudget, build_named(), "edit_spec"),
+    (NetworkPolicy, build_named(), "edit_network_policy_spec"),
     (PersistentVolume, {"metadata": {"name": "web"}}, "edit_persistent_volume_spec"),
-    (PersistentVolumeClaim, named(), "edit_persistent_volume_claim_spec"),
-    (Role, named(), "edit_rules"),
+    (PersistentVolumeClaim, build_named(), "edit_persistent_volume_claim_spec"),
+    (Role, build_named(), "edit_rules"),
     (ClusterRole, {"metadata": {"name": "web"}}, "edit_rules"),
-    (RoleBinding, named(roleRef=ROLE_REF), "edit_subjects"),
+    (RoleBinding, build_named(roleRef=ROLE_REF), "edit_subjects"),
     (ClusterRoleBinding, {"metadata": {"name": "web"}, "roleRef": ROLE_REF}, "edit_subjects"),
-    (Static, widget(), "edit_content"),
+    (Static, build_widget(), "edit_content"),
 ]
 
 
@@ -83,7 +83,7 @@ def test_a_kind_of_pods_is_edited_part_by_part(kind: Callable[..., Primitive[Any
         mutator.ensure_init_container({"name": "setup"})
         mutator.ensure_container({"name": "app"})
 
-    kind(named(), mutations=Mutation("backwards", backwards)).desired()
+    kind(build_named(), mutations=Mutation("backwards", backwards)).render()
 
     assert made == expected
 
@@ -95,7 +95,7 @@ def test_volume_claim_templates_come_last() -> None:
             lambda spec: spec.raw().update(volumeClaimTemplates=[{"metadata": {"name": "data"}}])
         )
 
-    desired = StatefulSet(named(), mutations=Mutation("backwards", backwards)).desired()
+    desired = StatefulSet(build_named(), mutations=Mutation("backwards", backwards)).render()
 
     assert "volumeClaimTemplates" not in desired["spec"]
 
@@ -110,6 +110,6 @@ def test_any_other_kind_is_edited_after_its_metadata(
         getattr(mutator, edit)(lambda _: made.append(edit))
         mutator.edit_object_metadata(lambda _: made.append("edit_object_metadata"))
 
-    kind(obj, mutations=Mutation("backwards", backwards)).desired()
+    kind(obj, mutations=Mutation("backwards", backwards)).render()
 
     assert made == ["edit_object_metadata", edit]

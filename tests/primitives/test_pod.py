@@ -19,7 +19,7 @@ from konverge.primitives import (
     Suspension,
     SuspensionStatus,
 )
-from tests.primitives.objects import named
+from tests.primitives.objects import build_named
 
 CREATED, UPDATED, NONE = Operation.CREATED, Operation.UPDATED, Operation.NONE
 CREATING, UPDATING, FAILING, HEALTHY = (
@@ -44,7 +44,7 @@ def waiting(reason: str, name: str = "app") -> Object:
     return container(name, waiting={"reason": reason, "message": "back-off 10s restarting failed container"})
 
 
-def exited(code: int, name: str = "app") -> Object:
+def build_exited_status(code: int, name: str = "app") -> Object:
     return container(name, terminated={"exitCode": code})
 
 
@@ -58,16 +58,16 @@ NOT_PULLED = live("Pending", waiting("ImagePullBackOff"))
 INITIALIZING = live("Pending", waiting("PodInitializing"), initContainerStatuses=[container("setup")])
 PARTLY_READY = live("Running", container(ready=True), container("proxy"))
 CRASHING = live("Running", waiting("CrashLoopBackOff"))
-JUST_CRASHED = live("Running", exited(137), container("proxy", ready=True))
+JUST_CRASHED = live("Running", build_exited_status(137), container("proxy", ready=True))
 INIT_CRASHING = live(
     "Pending", waiting("PodInitializing"), initContainerStatuses=[waiting("CrashLoopBackOff", "setup")]
 )
 SIDECAR_CRASHING = live("Running", container(ready=True), initContainerStatuses=[waiting("CrashLoopBackOff", "mesh")])
 EVICTED = live("Failed", reason="Evicted")
-FINISHED = live("Succeeded", exited(0))
+FINISHED = live("Succeeded", build_exited_status(0))
 NO_CONTAINERS = live("Running")
 RESTARTED = live("Running", {**container(ready=True), "lastState": {"terminated": {"exitCode": 1}}})
-READY = live("Running", container(ready=True), initContainerStatuses=[exited(0, "setup")])
+READY = live("Running", container(ready=True), initContainerStatuses=[build_exited_status(0, "setup")])
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ READY = live("Running", container(ready=True), initContainerStatuses=[exited(0, 
     ],
 )
 def test_health(found: Object, operation: Operation, status: ConvergingStatus, reason: str) -> None:
-    assert Pod(named()).converging_status(found, operation) == Convergence(status, reason)
+    assert Pod(build_named()).converging_status(found, operation) == Convergence(status, reason)
 
 
 @pytest.mark.parametrize(
@@ -128,13 +128,13 @@ def test_health(found: Object, operation: Operation, status: ConvergingStatus, r
     ],
 )
 def test_grace(found: Object, status: GraceStatus, reason: str) -> None:
-    assert Pod(named()).grace_status(found) == Grace(status, reason)
+    assert Pod(build_named()).grace_status(found) == Grace(status, reason)
 
 
 def test_suspension_deletes_it_at_once() -> None:
-    pod = Pod(named())
+    pod = Pod(build_named())
     assert pod.deletes_on_suspend
-    assert pod.desired(suspended=True) == pod.desired()
+    assert pod.render(suspended=True) == pod.render()
     assert pod.suspension_status(READY) == Suspension(SuspensionStatus.SUSPENDED, "Pod deleted on suspend")
 
 
@@ -146,7 +146,7 @@ def test_the_spec_itself_is_the_pod_s() -> None:
         m.edit_pod_spec(lambda spec: spec.set_service_account_name("web"))
         m.edit_object_metadata(lambda metadata: metadata.ensure_label("app", "web"))
 
-    desired = Pod(named(), mutations=Mutation("shape", shape)).desired()
+    desired = Pod(build_named(), mutations=Mutation("shape", shape)).render()
     assert desired["metadata"]["labels"] == {"app": "web"}
     assert desired["spec"] == {
         "containers": [{"name": "app", "env": [{"name": "MODE", "value": "fast"}]}],

@@ -28,7 +28,7 @@ from konverge.primitives import (
     Static,
     blocked,
 )
-from tests.primitives.objects import classes, kind_of, named, primitives, widget
+from tests.primitives.objects import build_named, build_primitives, build_widget, kind_of, list_classes
 
 
 def label(key: str, value: str, *, on: bool = True) -> Mutation[Mutator]:
@@ -44,26 +44,28 @@ def resource(primitive: Resource) -> Resource:
 
 
 def test_every_namespaced_primitive_is_among_those_of_the_tests() -> None:
-    namespaced = {name for name, found in classes().items() if not found.is_cluster_scoped}
+    namespaced = {name for name, found in list_classes().items() if not found.is_cluster_scoped}
 
-    assert {kind_of(primitive) for primitive in primitives()} == namespaced - {"RoleBinding"}  # it needs a role besides
+    assert {kind_of(primitive) for primitive in build_primitives()} == namespaced - {
+        "RoleBinding"
+    }  # it needs a role besides
 
 
-@pytest.mark.parametrize("primitive", primitives(), ids=kind_of)
+@pytest.mark.parametrize("primitive", build_primitives(), ids=kind_of)
 def test_every_primitive_is_what_the_engine_asks_for(primitive: Primitive[Any]) -> None:
     known = resource(primitive)
-    assert known.mistakes == ()
+    assert known.errors == ()
     assert known.key == ObjectKey("default", "web")
-    assert known.desired()["kind"] == known.gvk.kind
+    assert known.render()["kind"] == known.gvk.kind
     assert known.check_guard() == UNBLOCKED
 
 
 @pytest.mark.parametrize(
     ("primitive", "identity"),
     [
-        (Deployment(named("frontend")), "apps/v1/Deployment/default/frontend"),
-        (ConfigMap(named("settings")), "v1/ConfigMap/default/settings"),
-        (Static(widget()), "demo.konverge.dev/v1/Widget/default/web"),
+        (Deployment(build_named("frontend")), "apps/v1/Deployment/default/frontend"),
+        (ConfigMap(build_named("settings")), "v1/ConfigMap/default/settings"),
+        (Static(build_widget()), "demo.konverge.dev/v1/Widget/default/web"),
         (
             Static(
                 {
@@ -82,43 +84,43 @@ def test_identity(primitive: Primitive[Any], identity: str) -> None:
     assert identity in repr(primitive)
 
 
-@pytest.mark.parametrize("primitive", primitives(mutations=label("team", "blue")), ids=kind_of)
+@pytest.mark.parametrize("primitive", build_primitives(mutations=label("team", "blue")), ids=kind_of)
 def test_desired_objects_are_private_copies(primitive: Primitive[Any]) -> None:
-    first = primitive.desired()
+    first = primitive.render()
     expected = copy.deepcopy(first)
     first["metadata"]["labels"]["team"] = "red"
     first["metadata"]["name"] = "other"
-    assert primitive.desired() == expected
+    assert primitive.render() == expected
 
 
 def test_the_baseline_is_copied_when_the_primitive_is_made() -> None:
-    given = named(data={"mode": "fast"})
+    given = build_named(data={"mode": "fast"})
     config = ConfigMap(given)
     given["data"]["mode"] = "slow"
-    assert config.desired()["data"] == {"mode": "fast"}
+    assert config.render()["data"] == {"mode": "fast"}
 
 
 def test_a_missing_kind_is_filled_in() -> None:
-    assert Deployment(named()).desired() == {"apiVersion": "apps/v1", "kind": "Deployment", **named()}
+    assert Deployment(build_named()).render() == {"apiVersion": "apps/v1", "kind": "Deployment", **build_named()}
 
 
 def test_a_kind_that_is_null_is_filled_in() -> None:
-    given = {"apiVersion": None, "kind": None, **named()}
-    assert Deployment(given).desired() == {"apiVersion": "apps/v1", "kind": "Deployment", **named()}
+    given = {"apiVersion": None, "kind": None, **build_named()}
+    assert Deployment(given).render() == {"apiVersion": "apps/v1", "kind": "Deployment", **build_named()}
 
 
 def test_anything_with_to_dict_is_accepted() -> None:
     class Model:
         def to_dict(self) -> Object:
-            return named(data={"mode": "fast"})
+            return build_named(data={"mode": "fast"})
 
-    assert ConfigMap(Model()).desired()["data"] == {"mode": "fast"}
+    assert ConfigMap(Model()).render()["data"] == {"mode": "fast"}
 
 
 def test_mutations_whose_gate_is_on_apply_in_order() -> None:
     mutations = [label("first", "yes"), label("never", "yes", on=False), label("second", "yes")]
-    deployment = Deployment(named(), mutations=mutations)
-    assert deployment.desired()["metadata"]["labels"] == {"first": "yes", "second": "yes"}
+    deployment = Deployment(build_named(), mutations=mutations)
+    assert deployment.render()["metadata"]["labels"] == {"first": "yes", "second": "yes"}
     assert deployment.registered_mutations() == ("first", "never", "second")
     assert deployment.firing_set() == ("first", "second")
 
@@ -128,29 +130,29 @@ def test_a_mutation_runs_on_every_pass_and_sees_what_was_extracted_since() -> No
     endpoint = Mutation[Mutator](
         "endpoint", lambda m: m.edit_object_metadata(lambda metadata: metadata.ensure_label("endpoint", "".join(cell)))
     )
-    config = ConfigMap(named(), mutations=endpoint)
+    config = ConfigMap(build_named(), mutations=endpoint)
 
-    before = config.desired()
+    before = config.render()
     cell.append("db")
 
     assert before["metadata"]["labels"] == {"endpoint": ""}
-    assert config.desired()["metadata"]["labels"] == {"endpoint": "db"}
+    assert config.render()["metadata"]["labels"] == {"endpoint": "db"}
 
 
 def test_a_mutation_for_another_kind_is_refused_by_the_type_checker_and_named_by_the_error() -> None:
     pause = Mutation[DeploymentMutator]("pause", lambda m: m.edit_deployment_spec(lambda spec: spec.set_paused(True)))
-    stateful_set = StatefulSet(named(), mutations=pause)  # type: ignore[arg-type]
+    stateful_set = StatefulSet(build_named(), mutations=pause)  # type: ignore[arg-type]
     with pytest.raises(KonvergeError, match="intent for pause: AttributeError: .*StatefulSetMutator.*edit_deployment"):
-        stateful_set.desired()
+        stateful_set.render()
 
 
 def test_suspension_is_the_last_edit_and_does_not_last() -> None:
     def scale(m: Any) -> None:
         m.ensure_replicas(5)
 
-    deployment = Deployment(named(), mutations=Mutation("scale", scale))
-    assert deployment.desired(suspended=True)["spec"]["replicas"] == 0
-    assert deployment.desired()["spec"]["replicas"] == 5
+    deployment = Deployment(build_named(), mutations=Mutation("scale", scale))
+    assert deployment.render(suspended=True)["spec"]["replicas"] == 0
+    assert deployment.render()["spec"]["replicas"] == 5
 
 
 def test_the_guard_gets_a_copy_of_the_baseline() -> None:
@@ -161,11 +163,11 @@ def test_the_guard_gets_a_copy_of_the_baseline() -> None:
         obj["metadata"]["name"] = "changed"
         return blocked("waiting")
 
-    config = ConfigMap(named(), mutations=label("team", "blue"), guard=guard)
+    config = ConfigMap(build_named(), mutations=label("team", "blue"), guard=guard)
 
     assert config.check_guard() == blocked("waiting")
     assert "labels" not in seen[0]["metadata"]
-    assert config.desired()["metadata"]["name"] == "web"
+    assert config.render()["metadata"]["name"] == "web"
 
 
 def test_each_extractor_gets_its_own_copy_of_the_live_object() -> None:
@@ -175,8 +177,8 @@ def test_each_extractor_gets_its_own_copy_of_the_live_object() -> None:
         seen.append(dict(live["data"]))
         live["data"].clear()
 
-    live = named(data={"endpoint": "db:5432"})
-    ConfigMap(named(), extract=[greedy, greedy]).extract(live)
+    live = build_named(data={"endpoint": "db:5432"})
+    ConfigMap(build_named(), extract=[greedy, greedy]).extract(live)
 
     assert seen == [{"endpoint": "db:5432"}, {"endpoint": "db:5432"}]
     assert live["data"] == {"endpoint": "db:5432"}
@@ -187,7 +189,7 @@ def test_an_error_of_an_extractor_reaches_the_engine_as_it_is() -> None:
         raise LookupError("no endpoint")
 
     with pytest.raises(LookupError, match="no endpoint"):
-        ConfigMap(named(), extract=broken).extract(named())
+        ConfigMap(build_named(), extract=broken).extract(build_named())
 
 
 def test_a_mutation_cannot_turn_the_object_into_another_one() -> None:
@@ -195,7 +197,7 @@ def test_a_mutation_cannot_turn_the_object_into_another_one() -> None:
         m.edit_object_metadata(lambda metadata: metadata.raw().update(name="other"))
 
     with pytest.raises(KonvergeError, match="default/web: a mutation changed the object's key to default/other"):
-        ConfigMap(named(), mutations=Mutation("rename", rename)).desired()
+        ConfigMap(build_named(), mutations=Mutation("rename", rename)).render()
 
 
 def test_handlers_can_be_replaced_and_can_ask_the_default() -> None:
@@ -205,7 +207,7 @@ def test_handlers_can_be_replaced_and_can_ask_the_default() -> None:
         found = Deployment.default_converging_status(live, operation)
         return found if live.get("ready") else warming
 
-    deployment = Deployment(named(), converging_status=patient, delete_on_suspend=True)
+    deployment = Deployment(build_named(), converging_status=patient, delete_on_suspend=True)
 
     assert deployment.converging_status({}, Operation.NONE) == warming
     assert deployment.converging_status({"ready": True}, Operation.NONE) == Deployment.default_converging_status(
@@ -216,7 +218,7 @@ def test_handlers_can_be_replaced_and_can_ask_the_default() -> None:
 
 def test_a_health_function_without_an_answer_takes_no_part_by_no_means() -> None:
     forgotten: Any = lambda *_: None  # noqa: E731
-    deployment = Deployment(named(), converging_status=forgotten, grace_status=forgotten)
+    deployment = Deployment(build_named(), converging_status=forgotten, grace_status=forgotten)
 
     with pytest.raises(KonvergeError, match="expected a Convergence, found None; is a return missing?"):
         deployment.converging_status({}, Operation.NONE)
@@ -227,12 +229,12 @@ def test_a_health_function_without_an_answer_takes_no_part_by_no_means() -> None
 @pytest.mark.parametrize(
     ("primitive", "is_suspendable", "deletes"),
     [
-        (Deployment(named()), True, False),
-        (StatefulSet(named()), True, False),
-        (Service(named()), True, False),
-        (Service(named(), delete_on_suspend=True), True, True),
-        (ConfigMap(named()), False, False),
-        (Static(widget()), False, False),
+        (Deployment(build_named()), True, False),
+        (StatefulSet(build_named()), True, False),
+        (Service(build_named()), True, False),
+        (Service(build_named(), delete_on_suspend=True), True, True),
+        (ConfigMap(build_named()), False, False),
+        (Static(build_widget()), False, False),
     ],
 )
 def test_what_suspension_means_to_a_kind(primitive: Primitive[Any], is_suspendable: bool, deletes: bool) -> None:
@@ -240,15 +242,15 @@ def test_what_suspension_means_to_a_kind(primitive: Primitive[Any], is_suspendab
 
 
 def test_metrics_call_a_resource_by_its_kind_unless_it_has_a_name() -> None:
-    assert Deployment(named()).metrics_identifier == "deployment"
-    assert Deployment(named(), metrics_identifier="pages").metrics_identifier == "pages"
+    assert Deployment(build_named()).metrics_identifier == "deployment"
+    assert Deployment(build_named(), metrics_identifier="pages").metrics_identifier == "pages"
 
 
 def test_a_primitive_knows_the_data_that_it_fills_and_reads() -> None:
     port, host, path = Data[int]("port"), Data[str]("host"), Data[str]("path")
     service = Service(
-        named(),
-        extract=[port.extracted_by(lambda live: 80), lambda live: None, port.extracted_by(lambda live: 81)],
+        build_named(),
+        extract=[port.fill_with(lambda live: 80), lambda live: None, port.fill_with(lambda live: 81)],
         requires=[host, host],
         optional_data=path,
     )
@@ -273,7 +275,7 @@ async def waits(*_: object) -> Any:
             id="no mapping",
         ),
         pytest.param(
-            Deployment({"apiVersion": "v1", "kind": "Service", **named()}),
+            Deployment({"apiVersion": "v1", "kind": "Service", **build_named()}),
             (
                 "apiVersion is 'v1', expected 'apps/v1'",
                 "kind is 'Service', expected 'Deployment'",
@@ -281,7 +283,7 @@ async def waits(*_: object) -> Any:
             id="another kind",
         ),
         pytest.param(
-            Deployment({"apiVersion": "apps/v1beta1", "kind": "Deployment", **named()}),
+            Deployment({"apiVersion": "apps/v1beta1", "kind": "Deployment", **build_named()}),
             ("apiVersion is 'apps/v1beta1', expected 'apps/v1'",),
             id="another version",
         ),
@@ -294,12 +296,14 @@ async def waits(*_: object) -> Any:
             id="neither name nor namespace",
         ),
         pytest.param(
-            Static(widget(), cluster_scoped=True),
+            Static(build_widget(), cluster_scoped=True),
             ("metadata.namespace is 'default': a cluster-scoped Widget has none",),
             id="namespace of a cluster-scoped kind",
         ),
         pytest.param(
-            Static(named()), ("apiVersion and kind are missing: expected both, as text",), id="any kind, not said which"
+            Static(build_named()),
+            ("apiVersion and kind are missing: expected both, as text",),
+            id="any kind, not said which",
         ),
         pytest.param(
             Deployment({"api_version": "apps/v1", "kind": "Deployment"}),
@@ -310,16 +314,18 @@ async def waits(*_: object) -> Any:
             id="the kubernetes client's to_dict()",
         ),
         pytest.param(
-            ConfigMap(named(metadata_of=object())), ("it is no JSON object: object is no JSON value",), id="no JSON"
+            ConfigMap(build_named(metadata_of=object())),
+            ("it is no JSON object: object is no JSON value",),
+            id="no JSON",
         ),
         pytest.param(
-            Deployment(named(), mutations=[label("a", "1"), label("b", "1"), label("a", "2")]),
+            Deployment(build_named(), mutations=[label("a", "1"), label("b", "1"), label("a", "2")]),
             ("two mutations are named 'a': golden files and errors refer to the name",),
             id="duplicate mutation name",
         ),
         pytest.param(
             Deployment(
-                named(),
+                build_named(),
                 mutations=[
                     Mutation("", lambda m: None),
                     Mutation("null", None),  # type: ignore[arg-type]
@@ -339,12 +345,12 @@ async def waits(*_: object) -> Any:
             id="mutations that are none",
         ),
         pytest.param(
-            Deployment(named(), mutations=waits, extract=Data("port")),  # type: ignore[arg-type]
+            Deployment(build_named(), mutations=waits, extract=Data("port")),  # type: ignore[arg-type]
             ("mutations: expected a Mutation, found function", "extract: expected a function, found Data"),
             id="one that is neither a mutation nor a list of them",
         ),
         pytest.param(
-            Deployment(named(), guard=True, extract=[None], grace_status=waits),  # type: ignore[arg-type, list-item]
+            Deployment(build_named(), guard=True, extract=[None], grace_status=waits),  # type: ignore[arg-type, list-item]
             (
                 "guard: expected a function, found bool",
                 "grace_status is a coroutine function: it runs inside a pass and cannot wait; expected a plain one",
@@ -353,7 +359,7 @@ async def waits(*_: object) -> Any:
             id="functions that are none",
         ),
         pytest.param(
-            Deployment(named(), requires=[None], optional_data=None, extract=Data("port").extracted_by(waits)),  # type: ignore[list-item, arg-type]
+            Deployment(build_named(), requires=[None], optional_data=None, extract=Data("port").fill_with(waits)),  # type: ignore[list-item, arg-type]
             (
                 "extract is a coroutine function: it runs inside a pass and cannot wait; expected a plain one",
                 "requires: expected Data, found NoneType",
@@ -362,7 +368,7 @@ async def waits(*_: object) -> Any:
             id="data cells that are none",
         ),
         pytest.param(
-            Deployment(named(), recreate="no", metrics_identifier=" "),  # type: ignore[arg-type]
+            Deployment(build_named(), recreate="no", metrics_identifier=" "),  # type: ignore[arg-type]
             (
                 "recreate: expected a bool, found str",
                 "metrics_identifier is ' ': expected a name that is the same for all owners",
@@ -372,17 +378,17 @@ async def waits(*_: object) -> Any:
     ],
 )
 def test_mistakes_are_collected(primitive: Primitive[Any], mistakes: tuple[str, ...]) -> None:
-    assert primitive.mistakes == mistakes
+    assert primitive.errors == mistakes
 
 
 def test_a_primitive_with_mistakes_raises_them_when_it_is_used() -> None:
     with pytest.raises(BuildError) as raised:
-        Deployment({"metadata": {"name": "web"}}).desired()
-    assert raised.value.mistakes == ("metadata.namespace is empty: a Deployment lives in a namespace",)
+        Deployment({"metadata": {"name": "web"}}).render()
+    assert raised.value.errors == ("metadata.namespace is empty: a Deployment lives in a namespace",)
 
 
 def test_a_kind_of_one_s_own_needs_a_health_rule_and_a_mutator() -> None:
     class Widget(Static):
         gvk = GroupVersionKind("demo.konverge.dev", "v1", "Widget")
 
-    assert Widget(named()).desired() == widget()
+    assert Widget(build_named()).render() == build_widget()

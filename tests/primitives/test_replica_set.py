@@ -17,7 +17,7 @@ from konverge.primitives import (
     Suspension,
     SuspensionStatus,
 )
-from tests.primitives.objects import named
+from tests.primitives.objects import build_named
 
 NONE = Operation.NONE
 READY = "All replicas are ready"
@@ -80,7 +80,7 @@ ALL_READY = live({"replicas": 3}, {"readyReplicas": 3, "replicas": 3})
     ],
 )
 def test_health(found: Object, operation: Operation, status: ConvergingStatus, reason: str) -> None:
-    assert ReplicaSet(named()).converging_status(found, operation) == Convergence(status, reason)
+    assert ReplicaSet(build_named()).converging_status(found, operation) == Convergence(status, reason)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_health(found: Object, operation: Operation, status: ConvergingStatus, r
     ],
 )
 def test_grace(found: Object, status: GraceStatus, reason: str) -> None:
-    assert ReplicaSet(named()).grace_status(found) == Grace(status, reason)
+    assert ReplicaSet(build_named()).grace_status(found) == Grace(status, reason)
 
 
 @pytest.mark.parametrize(
@@ -119,12 +119,12 @@ def test_grace(found: Object, status: GraceStatus, reason: str) -> None:
     ],
 )
 def test_suspension(found: Object, expected: Suspension) -> None:
-    assert ReplicaSet(named()).suspension_status(found) == expected
+    assert ReplicaSet(build_named()).suspension_status(found) == expected
 
 
 def test_suspension_scales_to_zero() -> None:
-    web = ReplicaSet(named(spec={"replicas": 3}))
-    assert web.desired(suspended=True)["spec"] == {"replicas": 0}
+    web = ReplicaSet(build_named(spec={"replicas": 3}))
+    assert web.render(suspended=True)["spec"] == {"replicas": 0}
     assert not web.deletes_on_suspend
 
 
@@ -134,7 +134,7 @@ def test_the_spec_has_its_own_edits() -> None:
         m.edit_replica_set_spec(lambda spec: spec.set_min_ready_seconds(5))
         m.edit_pod_template_metadata(lambda metadata: metadata.ensure_label("app", "web"))
 
-    assert ReplicaSet(named(), mutations=Mutation("shape", shape)).desired()["spec"] == {
+    assert ReplicaSet(build_named(), mutations=Mutation("shape", shape)).render()["spec"] == {
         "replicas": 2,
         "minReadySeconds": 5,
         "template": {"metadata": {"labels": {"app": "web"}}},

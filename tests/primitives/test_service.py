@@ -18,7 +18,7 @@ from konverge.primitives import (
     ServiceMutator,
     SuspensionStatus,
 )
-from tests.primitives.objects import named
+from tests.primitives.objects import build_named
 
 AWAITING = "Awaiting load balancer IP/hostname assignment"
 
@@ -79,7 +79,7 @@ def balancer(*ingress: Object) -> Object:
     ],
 )
 def test_health_and_grace(live: Object, health: Convergence, grace: GraceStatus) -> None:
-    service = Service(named())
+    service = Service(build_named())
     graded = service.grace_status(live)
     assert service.converging_status(live, Operation.NONE) == health
     assert graded is not None
@@ -87,15 +87,15 @@ def test_health_and_grace(live: Object, health: Convergence, grace: GraceStatus)
 
 
 def test_a_late_load_balancer_says_what_it_waits_for() -> None:
-    assert Service(named()).grace_status(balancer()) == Grace(GraceStatus.DEGRADED, AWAITING)
+    assert Service(build_named()).grace_status(balancer()) == Grace(GraceStatus.DEGRADED, AWAITING)
 
 
 def test_suspension_leaves_a_service_in_place() -> None:
-    service = Service(named(spec={"ports": [{"port": 80}]}))
-    assert service.desired(suspended=True) == service.desired()
+    service = Service(build_named(spec={"ports": [{"port": 80}]}))
+    assert service.render(suspended=True) == service.render()
     assert service.suspension_status(of_type("LoadBalancer")).status is SuspensionStatus.SUSPENDED
 
 
 def test_the_spec_has_its_own_edits() -> None:
     expose = Mutation[ServiceMutator]("expose", lambda m: m.edit_service_spec(lambda spec: spec.set_type("NodePort")))
-    assert Service(named(), mutations=expose).desired()["spec"] == {"type": "NodePort"}
+    assert Service(build_named(), mutations=expose).render()["spec"] == {"type": "NodePort"}

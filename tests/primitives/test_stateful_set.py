@@ -18,7 +18,7 @@ from konverge.primitives import (
     Suspension,
     SuspensionStatus,
 )
-from tests.primitives.objects import named
+from tests.primitives.objects import build_named
 
 NONE = Operation.NONE
 READY = "All replicas are ready"
@@ -116,7 +116,7 @@ ALL_READY = live({"replicas": 3}, counts(3, 3, 3))
     ],
 )
 def test_health(found: Object, operation: Operation, status: ConvergingStatus, reason: str) -> None:
-    assert StatefulSet(named()).converging_status(found, operation) == Convergence(status, reason)
+    assert StatefulSet(build_named()).converging_status(found, operation) == Convergence(status, reason)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_health(found: Object, operation: Operation, status: ConvergingStatus, r
     ],
 )
 def test_grace(found: Object, status: GraceStatus, reason: str) -> None:
-    assert StatefulSet(named()).grace_status(found) == Grace(status, reason)
+    assert StatefulSet(build_named()).grace_status(found) == Grace(status, reason)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_grace(found: Object, status: GraceStatus, reason: str) -> None:
     ],
 )
 def test_suspension(found: Object, expected: Suspension) -> None:
-    assert StatefulSet(named()).suspension_status(found) == expected
+    assert StatefulSet(build_named()).suspension_status(found) == expected
 
 
 def claim(name: str, size: str = "1Gi") -> Object:
@@ -168,22 +168,22 @@ def claims(m: StatefulSetMutator) -> None:
 
 
 def test_volume_claim_templates_are_edited_by_name() -> None:
-    baseline = named(spec={"volumeClaimTemplates": [claim("data"), claim("cache")]})
-    desired = StatefulSet(baseline, mutations=Mutation("claims", claims)).desired()
+    baseline = build_named(spec={"volumeClaimTemplates": [claim("data"), claim("cache")]})
+    desired = StatefulSet(baseline, mutations=Mutation("claims", claims)).render()
     assert desired["spec"]["volumeClaimTemplates"] == [claim("data", "2Gi"), claim("logs")]
 
 
 def test_volume_claim_templates_of_a_stored_object_are_left_alone() -> None:
-    baseline = named(spec={"volumeClaimTemplates": [claim("data")]})
+    baseline = build_named(spec={"volumeClaimTemplates": [claim("data")]})
     baseline["metadata"]["resourceVersion"] = "7"
-    desired = StatefulSet(baseline, mutations=Mutation("claims", claims)).desired()
+    desired = StatefulSet(baseline, mutations=Mutation("claims", claims)).render()
     assert desired["spec"]["volumeClaimTemplates"] == [claim("data")]
 
 
 def test_a_volume_claim_template_needs_a_name() -> None:
     nameless = Mutation[StatefulSetMutator]("claims", lambda m: m.ensure_volume_claim_template({"spec": {}}))
     with pytest.raises(KonvergeError, match=r"intent for claims: ValueError: .* needs metadata.name"):
-        StatefulSet(named(), mutations=nameless).desired()
+        StatefulSet(build_named(), mutations=nameless).render()
 
 
 def test_the_spec_has_its_own_edits() -> None:
@@ -191,7 +191,7 @@ def test_the_spec_has_its_own_edits() -> None:
         m.edit_stateful_set_spec(lambda spec: spec.set_service_name("db"))
         m.ensure_replicas(3)
 
-    assert StatefulSet(named(), mutations=Mutation("shape", shape)).desired()["spec"] == {
+    assert StatefulSet(build_named(), mutations=Mutation("shape", shape)).render()["spec"] == {
         "serviceName": "db",
         "replicas": 3,
     }

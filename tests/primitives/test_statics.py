@@ -26,7 +26,7 @@ from konverge.primitives import (
     ServiceAccountMutator,
     SuspensionStatus,
 )
-from tests.primitives.objects import kind_of, named
+from tests.primitives.objects import build_named, kind_of
 
 ROLE_REF = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"}
 READ = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
@@ -38,19 +38,19 @@ def cluster_wide(**fields: Any) -> Object:
 
 
 STATICS: list[Primitive[Any]] = [
-    ServiceAccount(named()),
-    Role(named()),
-    RoleBinding(named(roleRef=ROLE_REF)),
+    ServiceAccount(build_named()),
+    Role(build_named()),
+    RoleBinding(build_named(roleRef=ROLE_REF)),
     ClusterRole(cluster_wide()),
     ClusterRoleBinding(cluster_wide(roleRef=ROLE_REF)),
-    PodDisruptionBudget(named()),
-    NetworkPolicy(named()),
+    PodDisruptionBudget(build_named()),
+    NetworkPolicy(build_named()),
 ]
 
 
 @pytest.mark.parametrize("primitive", STATICS, ids=kind_of)
 def test_it_is_ready_by_existing_and_left_alone_by_suspension(primitive: Primitive[Any]) -> None:
-    assert primitive.mistakes == ()
+    assert primitive.errors == ()
     assert primitive.converging_status({"status": {"conditions": "odd"}}, Operation.NONE) is None
     assert primitive.grace_status({}) is None
     assert not primitive.is_suspendable
@@ -60,16 +60,16 @@ def test_it_is_ready_by_existing_and_left_alone_by_suspension(primitive: Primiti
 
 @pytest.mark.parametrize("kind", [ClusterRole, ClusterRoleBinding])
 def test_what_is_for_the_whole_cluster_has_no_namespace(kind: type[ClusterRole] | type[ClusterRoleBinding]) -> None:
-    (mistake,) = kind(named(roleRef=ROLE_REF)).mistakes
+    (mistake,) = kind(build_named(roleRef=ROLE_REF)).errors
     assert mistake == f"metadata.namespace is 'default': a cluster-scoped {kind.gvk.kind} has none"
 
 
 @pytest.mark.parametrize("role_ref", [None, {}, [], {"apiGroup": 1, "kind": None, "name": ""}])
-@pytest.mark.parametrize(("kind", "obj"), [(RoleBinding, named()), (ClusterRoleBinding, cluster_wide())])
+@pytest.mark.parametrize(("kind", "obj"), [(RoleBinding, build_named()), (ClusterRoleBinding, cluster_wide())])
 def test_a_binding_without_a_whole_role_is_a_mistake(
     kind: type[RoleBinding] | type[ClusterRoleBinding], obj: Object, role_ref: object
 ) -> None:
-    assert kind({**obj, "roleRef": role_ref}).mistakes == (
+    assert kind({**obj, "roleRef": role_ref}).errors == (
         "roleRef.apiGroup is empty: expected rbac.authorization.k8s.io",
         "roleRef.kind is empty: expected Role or ClusterRole",
         "roleRef.name is empty: expected the role's",
@@ -79,7 +79,7 @@ def test_a_binding_without_a_whole_role_is_a_mistake(
 @pytest.mark.parametrize("missing", ["apiGroup", "kind", "name"])
 def test_each_part_of_the_role_is_asked_for(missing: str) -> None:
     role_ref = {name: value for name, value in ROLE_REF.items() if name != missing}
-    (mistake,) = RoleBinding(named(roleRef=role_ref)).mistakes
+    (mistake,) = RoleBinding(build_named(roleRef=role_ref)).errors
     assert mistake.startswith(f"roleRef.{missing} is empty")
 
 
@@ -91,7 +91,7 @@ def pull(m: ServiceAccountMutator) -> None:
 
 
 def test_a_service_account_has_its_own_edits() -> None:
-    desired = ServiceAccount(named(imagePullSecrets=[{"name": "old"}]), mutations=Mutation("pull", pull)).desired()
+    desired = ServiceAccount(build_named(imagePullSecrets=[{"name": "old"}]), mutations=Mutation("pull", pull)).render()
     assert desired["imagePullSecrets"] == [{"name": "mirror"}]
     assert desired["automountServiceAccountToken"] is False
 
@@ -103,8 +103,8 @@ def allow_writing(m: RoleMutator) -> None:
 
 def test_one_mutation_of_rules_fits_both_roles() -> None:
     writing = Mutation[RoleMutator]("writing", allow_writing)
-    assert Role(named(rules=[READ]), mutations=writing).desired()["rules"] == [WRITE]
-    assert ClusterRole(cluster_wide(rules=[READ]), mutations=writing).desired()["rules"] == [WRITE]
+    assert Role(build_named(rules=[READ]), mutations=writing).render()["rules"] == [WRITE]
+    assert ClusterRole(cluster_wide(rules=[READ]), mutations=writing).render()["rules"] == [WRITE]
 
 
 def gather_twice(m: ClusterRoleMutator) -> None:
@@ -113,16 +113,16 @@ def gather_twice(m: ClusterRoleMutator) -> None:
 
 
 def test_the_last_aggregation_rule_counts() -> None:
-    desired = ClusterRole(cluster_wide(), mutations=Mutation("gather", gather_twice)).desired()
+    desired = ClusterRole(cluster_wide(), mutations=Mutation("gather", gather_twice)).render()
     assert desired["aggregationRule"] == {"clusterRoleSelectors": [{"matchLabels": {"a": "last"}}]}
 
 
 @pytest.mark.parametrize("rules", [[], [READ]])
 def test_rules_beside_an_aggregation_rule_are_a_mistake(rules: list[Object]) -> None:
     selectors = {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}
-    (mistake,) = ClusterRole(cluster_wide(aggregationRule=selectors, rules=rules)).mistakes
+    (mistake,) = ClusterRole(cluster_wide(aggregationRule=selectors, rules=rules)).errors
     assert mistake == "rules: leave them out beside aggregationRule, a controller of the cluster writes them"
-    assert ClusterRole(cluster_wide(aggregationRule=selectors, rules=None)).mistakes == ()
+    assert ClusterRole(cluster_wide(aggregationRule=selectors, rules=None)).errors == ()
 
 
 def bind_account(m: RoleBindingMutator) -> None:
@@ -132,8 +132,8 @@ def bind_account(m: RoleBindingMutator) -> None:
 def test_one_mutation_of_subjects_fits_both_bindings() -> None:
     binding = Mutation[RoleBindingMutator]("account", bind_account)
     subjects = [{"kind": "ServiceAccount", "name": "web", "namespace": "default"}]
-    assert RoleBinding(named(roleRef=ROLE_REF), mutations=binding).desired()["subjects"] == subjects
-    assert ClusterRoleBinding(cluster_wide(roleRef=ROLE_REF), mutations=binding).desired()["subjects"] == subjects
+    assert RoleBinding(build_named(roleRef=ROLE_REF), mutations=binding).render()["subjects"] == subjects
+    assert ClusterRoleBinding(cluster_wide(roleRef=ROLE_REF), mutations=binding).render()["subjects"] == subjects
 
 
 def test_a_budget_has_its_own_edits() -> None:
@@ -141,13 +141,13 @@ def test_a_budget_has_its_own_edits() -> None:
         m.edit_spec(lambda spec: spec.clear_min_available())
         m.edit_spec(lambda spec: spec.set_max_unavailable("10%"))
 
-    budget = PodDisruptionBudget(named(spec={"minAvailable": 1}), mutations=Mutation("loosen", loosen))
-    assert budget.desired()["spec"] == {"maxUnavailable": "10%"}
+    budget = PodDisruptionBudget(build_named(spec={"minAvailable": 1}), mutations=Mutation("loosen", loosen))
+    assert budget.render()["spec"] == {"maxUnavailable": "10%"}
 
 
 def test_a_network_policy_has_its_own_edits() -> None:
     def admit(m: NetworkPolicyMutator) -> None:
         m.edit_network_policy_spec(lambda spec: spec.append_ingress_rule({"ports": [{"port": 80}]}))
 
-    policy = NetworkPolicy(named(spec={"podSelector": {}}), mutations=Mutation("admit", admit))
-    assert policy.desired()["spec"] == {"podSelector": {}, "ingress": [{"ports": [{"port": 80}]}]}
+    policy = NetworkPolicy(build_named(spec={"podSelector": {}}), mutations=Mutation("admit", admit))
+    assert policy.render()["spec"] == {"podSelector": {}, "ingress": [{"ports": [{"port": 80}]}]}

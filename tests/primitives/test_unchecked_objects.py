@@ -34,32 +34,32 @@ from konverge.primitives import (
     StatefulSet,
     Suspension,
 )
-from tests.primitives.objects import classes, named, widget
+from tests.primitives.objects import build_named, build_widget, list_classes
 
 GRADED: list[Resource] = [
-    Deployment(named()),
-    StatefulSet(named()),
-    DaemonSet(named()),
-    ReplicaSet(named()),
-    Pod(named()),
-    CronJob(named()),
-    Service(named()),
-    Ingress(named()),
-    PersistentVolumeClaim(named()),
+    Deployment(build_named()),
+    StatefulSet(build_named()),
+    DaemonSet(build_named()),
+    ReplicaSet(build_named()),
+    Pod(build_named()),
+    CronJob(build_named()),
+    Service(build_named()),
+    Ingress(build_named()),
+    PersistentVolumeClaim(build_named()),
     PersistentVolume({"metadata": {"name": "web"}}),
-    HorizontalPodAutoscaler(named()),
-    Custom(widget()),
-    Custom(widget(), required_conditions=("Ready", "Accepted")),
-    Gateway(named()),
-    HTTPRoute(named()),
+    HorizontalPodAutoscaler(build_named()),
+    Custom(build_widget()),
+    Custom(build_widget(), required_conditions=("Ready", "Accepted")),
+    Gateway(build_named()),
+    HTTPRoute(build_named()),
     Namespace({"metadata": {"name": "web"}}),
     CustomResourceDefinition({"metadata": {"name": "web"}}),
 ]
-KINDS: list[Resource] = [*GRADED, Job(named())]
+KINDS: list[Resource] = [*GRADED, Job(build_named())]
 
 
 def test_every_kind_with_a_default_is_among_them() -> None:
-    judged = {name for name, found in classes().items() if hasattr(found, "default_converging_status")}
+    judged = {name for name, found in list_classes().items() if hasattr(found, "default_converging_status")}
 
     assert {type(kind).__name__ for kind in KINDS} == judged
 

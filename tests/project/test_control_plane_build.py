@@ -15,7 +15,7 @@ def build(**environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(SCRIPT)], env=environment, capture_output=True, text=True, check=False)
 
 
-def put_programs(folder: Path, script: str = "") -> Path:
+def write_programs(folder: Path, script: str = "") -> Path:
     folder.mkdir(parents=True)
     for program in PROGRAMS:
         (folder / program).write_text(f"#!/bin/sh\n{script}\n")
@@ -68,7 +68,7 @@ def test_a_failed_build_leaves_no_program_behind(tmp_path: Path) -> None:
 
 
 def test_nothing_is_built_where_kubebuilder_assets_has_everything(tmp_path: Path) -> None:
-    assets = put_programs(tmp_path / "assets")
+    assets = write_programs(tmp_path / "assets")
 
     done = build(KUBEBUILDER_ASSETS=str(assets), XDG_CACHE_HOME=str(tmp_path / "cache"), PATH="")
 

@@ -11,7 +11,7 @@ import pytest
 HEAVY = ["aiohttp", "asyncio", "click", "msgspec", "nodesemver", "rich", "yaml"]
 
 
-def loaded_by(statement: str) -> set[str]:
+def list_loaded_modules(statement: str) -> set[str]:
     """The heavy modules that a fresh interpreter has loaded after a statement."""
     script = f"{statement}\nimport json, sys\nprint(json.dumps([name for name in {HEAVY} if name in sys.modules]))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -19,21 +19,21 @@ def loaded_by(statement: str) -> set[str]:
 
 
 def test_importing_konverge_loads_nothing_heavy() -> None:
-    assert loaded_by("import konverge") == set()
+    assert list_loaded_modules("import konverge") == set()
 
 
 @pytest.mark.parametrize("package", ["kube", "apply", "feature", "mutation", "primitives", "component"])
 def test_the_engine_brings_no_http_no_command_line_and_no_version_ranges(package: str) -> None:
-    assert loaded_by(f"import konverge.{package}").isdisjoint({"aiohttp", "click", "nodesemver", "rich"})
+    assert list_loaded_modules(f"import konverge.{package}").isdisjoint({"aiohttp", "click", "nodesemver", "rich"})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("package", ["client", "cache", "runtime", "operator", "localcluster"])
 def test_what_runs_in_a_cluster_brings_no_command_line(package: str) -> None:
-    assert loaded_by(f"import konverge.{package}").isdisjoint({"click", "rich"})
+    assert list_loaded_modules(f"import konverge.{package}").isdisjoint({"click", "rich"})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("package", ["client", "cache", "runtime", "operator"])
 def test_declaring_an_operator_needs_no_http_library(package: str) -> None:
-    assert "aiohttp" not in loaded_by(f"import konverge.{package}")
+    assert "aiohttp" not in list_loaded_modules(f"import konverge.{package}")

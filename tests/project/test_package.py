@@ -21,7 +21,7 @@ PUBLIC_MODULES = sorted(
 )
 
 
-def parsed(path: Path) -> ast.Module:
+def parse_module(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), str(path))
 
 
@@ -38,7 +38,7 @@ def test_the_package_is_typed() -> None:
 
 @pytest.mark.slow
 def test_public_modules_say_what_they_are_for() -> None:
-    silent = [str(path.relative_to(SOURCE)) for path in PUBLIC_MODULES if not ast.get_docstring(parsed(path))]
+    silent = [str(path.relative_to(SOURCE)) for path in PUBLIC_MODULES if not ast.get_docstring(parse_module(path))]
 
     assert silent == []
 

@@ -12,14 +12,14 @@ TOOL = Path(__file__).parents[2] / "tools" / "test_totals.py"
 
 CASES = """
 import pytest
-from tests.box.servers import missing
+from tests.box.database_servers import skip_or_fail
 
 def test_that_passes():
     pass
 
 @pytest.mark.parametrize("number", range(3))
 def test_that_needs_a_server(number):
-    missing("redis-server" if number else "sshd")
+    skip_or_fail("redis-server" if number else "sshd")
 
 @pytest.mark.xfail
 def test_that_is_expected_to_fail():

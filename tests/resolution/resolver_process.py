@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from tests.resolution.requests.desk import Desk
+from tests.resolution.requests.request_namespace import RequestNamespace
 
 __all__ = ["ResolverProcess", "resolver_process"]
 
@@ -32,7 +32,7 @@ class ResolverProcess:
         return self._log.read_text()
 
     @property
-    def most_memory(self) -> int:
+    def peak_memory(self) -> int:
         """The most that it ever held, in bytes."""
         lines = Path(f"/proc/{self._process.pid}/status").read_text().splitlines()
         (found,) = (line.split()[1] for line in lines if line.startswith("VmHWM"))
@@ -50,12 +50,17 @@ class ResolverProcess:
 
 
 @asynccontextmanager
-async def resolver_process(desk: Desk, only: str, temporary: Path) -> AsyncIterator[ResolverProcess]:
+async def resolver_process(desk: RequestNamespace, only: str, temporary: Path) -> AsyncIterator[ResolverProcess]:
     """Run resolvers for a desk within the block."""
     os.makedirs(temporary, exist_ok=True)
     log = temporary.with_suffix(".log")
     command = [sys.executable, "-m", "konverge", "resolvers", "run", f"--only={only}", f"--home={desk.namespace}"]
-    command += [f"--namespace={desk.namespace}", f"--kubeconfig={await desk.cluster.kubeconfig()}", "--tekton", "-v"]
+    command += [
+        f"--namespace={desk.namespace}",
+        f"--kubeconfig={await desk.cluster.write_kubeconfig()}",
+        "--tekton",
+        "-v",
+    ]
     command += [f"--credentials={desk.namespace}"]
     with log.open("ab") as output:
         process = await asyncio.create_subprocess_exec(

@@ -14,16 +14,16 @@ from click.testing import CliRunner
 from konverge.cli.resolvers import resolvers
 from konverge.errors import InvalidError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.resolution.reference_parsing import parse_reference
 from konverge.resolution.requests import REQUEST, TEKTON_REQUEST
-from konverge.resolution.requests.admission import admission_manifests
-from konverge.resolution.requests.own import request_for
-from konverge.resolution.requests.packaging import ResolverPackaging, package_resolvers
-from konverge.resolution.resolvers import STANDARD, standard_resolvers
-from konverge.resolution.written import read_reference
+from konverge.resolution.requests.admission_policies import build_admission_manifests
+from konverge.resolution.requests.konverge_requests import build_request
+from konverge.resolution.requests.resolver_packaging import ResolverPackaging, package_resolvers
+from konverge.resolution.resolvers import STANDARD, load_resolvers
 from konverge.testing import Cluster
-from tests.docs.pages import blocks
-from tests.resolution.requests.desk import REAL, Desk, a_desk, data_of
-from tests.resolution.shelf import BOX, Shelf
+from tests.docs.pages import find_code_blocks
+from tests.resolution.fake_resolver import BOX, FakeResolver
+from tests.resolution.requests.request_namespace import REAL, RequestNamespace, create_request_namespace, decode_data
 
 TYPE = "resolution.tekton.dev/type"
 CHANGED = "a request does not change: create another one"
@@ -34,7 +34,7 @@ PACKAGED = ResolverPackaging("image", has_admission=True)
 class Counter:
     """Where requests are handed in."""
 
-    desk: Desk
+    desk: RequestNamespace
 
     def own(self, resolver: str = "git", *, name: str = "a", **metadata: Any) -> Object:
         spec = {"params": {"url": "https://git.example.com/a"}} | ({"resolver": resolver} if resolver else {})
@@ -76,12 +76,12 @@ async def refusal(asked: Any) -> str:
 @pytest.fixture
 async def counter(cluster: Cluster) -> AsyncIterator[Counter]:
     """With requests that were there before the policies, which are in effect."""
-    counter = Counter(await a_desk(cluster, with_tekton=True))
+    counter = Counter(await create_request_namespace(cluster, with_tekton=True))
     before: Object = {"name": "before", "finalizers": ["tests.example.com/held"]}
     await cluster.client.create(counter.own("", labels={f"{REQUEST.group}/old": "yes"}, **before))
     await cluster.client.create(counter.tektons("", labels={f"{TEKTON_REQUEST.group}/old": "yes"}, **before))
-    await counter.desk.configure("konverge-resolution", timeout="1m")
-    found = admission_manifests(
+    await counter.desk.set_config_map("konverge-resolution", timeout="1m")
+    found = build_admission_manifests(
         f"konverge-{cluster.namespace}", cluster.namespace, [cluster.namespace], serves_tekton=True
     )
     for obj in found:
@@ -126,10 +126,10 @@ async def test_a_request_without_a_resolver_is_refused_unless_the_configuration_
     async def is_taken() -> bool:
         return await counter.told(no_resolver) == ""
 
-    await counter.desk.configure("konverge-resolution", default_resolver="git")
+    await counter.desk.set_config_map("konverge-resolution", default_resolver="git")
     await counter.desk.cluster.eventually(is_taken, describe="the default counts")
     assert f"label {TYPE}" in await counter.told(no_type)  # Tekton's kind has no default
-    await counter.desk.configure("konverge-resolution", default_resolver=" ")
+    await counter.desk.set_config_map("konverge-resolution", default_resolver=" ")
     await counter.until_refused(no_resolver)
     # Nobody can know whether there is a default: whoever fulfils requests says so instead.
     await counter.desk.cluster.client.delete(
@@ -144,18 +144,18 @@ async def test_what_is_documented_is_taken_and_fulfilled_and_does_not_change(cou
     desk = counter.desk
     owner = await desk.cluster.client.get(GroupVersionKind("", "v1", "ConfigMap"), desk.key("konverge-resolution"))
     for page in ("README", "git", "bundles", "hub", "http", "running"):
-        for shown in map(yaml.safe_load, blocks(f"docs/resolution/{page}.md", "yaml")):
+        for shown in map(yaml.safe_load, find_code_blocks(f"docs/resolution/{page}.md", "yaml")):
             if isinstance(shown, dict) and "resolver" in shown:
-                for reference in read_reference(shown).choices:
-                    assert await counter.told(request_for(reference, owner)) == "", (page, shown)
+                for reference in parse_reference(shown).choices:
+                    assert await counter.told(build_request(reference, owner)) == "", (page, shown)
             if isinstance(shown, dict) and shown.get("kind") == "ResolutionRequest":
                 shown["metadata"]["namespace"] = desk.namespace
                 assert await counter.told(shown) == "", (page, shown)
-    async with desk.served_by(Shelf(), serves_tekton=True):
-        await desk.ask("a")
-        await desk.ask_as_tekton("a", "shelf", {"url": "https://a.example/a"})
+    async with desk.running_resolvers(FakeResolver(), serves_tekton=True):
+        await desk.create_request("a")
+        await desk.create_tekton_request("a", "shelf", {"url": "https://a.example/a"})
         for gvk in (REQUEST, TEKTON_REQUEST):
-            assert data_of(await desk.ended("a", gvk)) == BOX
+            assert decode_data(await desk.wait_until_ended("a", gvk)) == BOX
             for labels in ({"app": "x"}, {"app": None}):
                 assert await counter.told_of_a_change(gvk, "a", {"metadata": {"labels": labels}}) == ""
     changed = {REQUEST: {"params": {"url": "x"}}, TEKTON_REQUEST: {"params": [{"name": "url", "value": "x"}]}}
@@ -179,15 +179,15 @@ async def test_what_was_there_before_can_be_edited_and_let_go(counter: Counter) 
             assert f"found {gvk.group}/{label}" in told
 
 
-def judged(chosen: ResolverPackaging) -> list[str]:
-    found = package_resolvers(standard_resolvers(STANDARD), chosen)
+def list_policies(chosen: ResolverPackaging) -> list[str]:
+    found = package_resolvers(load_resolvers(STANDARD), chosen)
     return [each["metadata"]["name"] for each in found if each["kind"] == "ValidatingAdmissionPolicy"]
 
 
 def test_policies_are_printed_when_they_are_wanted_and_once_in_a_cluster() -> None:
-    assert judged(ResolverPackaging("image")) == []
-    assert judged(PACKAGED) == ["konverge-resolution-labels", "konverge-resolution-resolver"]
-    assert judged(replace(PACKAGED, serves_tekton=True))[2:] == ["konverge-resolution-tekton"]
+    assert list_policies(ResolverPackaging("image")) == []
+    assert list_policies(PACKAGED) == ["konverge-resolution-labels", "konverge-resolution-resolver"]
+    assert list_policies(replace(PACKAGED, serves_tekton=True))[2:] == ["konverge-resolution-tekton"]
     answer = CliRunner().invoke(resolvers, ["package", "--admission", "--no-lifecycle"])
     assert answer.exit_code == 2
     assert "--admission is for requests of every resolver: give it without --no-lifecycle" in answer.output
@@ -197,6 +197,6 @@ def test_they_are_about_the_namespaces_whose_requests_are_fulfilled() -> None:
     watched = replace(PACKAGED, watched=("shop", "bank"))
     within = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["bank", "shop"]}
     for chosen, expected in ((PACKAGED, None), (watched, {"namespaceSelector": {"matchExpressions": [within]}})):
-        found = package_resolvers(standard_resolvers(STANDARD), chosen)
+        found = package_resolvers(load_resolvers(STANDARD), chosen)
         bindings = [each for each in found if each["kind"] == "ValidatingAdmissionPolicyBinding"]
         assert [each["spec"].get("matchResources") for each in bindings] == [expected] * 2

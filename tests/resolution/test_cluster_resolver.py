@@ -11,15 +11,15 @@ import yaml
 from konverge.clock import SeededEntropy
 from konverge.kube import Object
 from konverge.resolution import Digest, Reason, Reference, ResolutionError
-from konverge.resolution.engine import Engine, Outcome, Requester
+from konverge.resolution.cluster_services import ClusterServices, NamespaceSecrets
+from konverge.resolution.engine import Engine, Requester, ResolutionResult
 from konverge.resolution.policy import Policy, SignatureMode, SignatureRule, SourcePrefix
-from konverge.resolution.registry import Registry
-from konverge.resolution.resolvers.cluster import ClusterResolver, clean
-from konverge.resolution.services import ClusterServices, NamespaceSecrets
+from konverge.resolution.resolver_registry import ResolverRegistry
+from konverge.resolution.resolvers.cluster import ClusterResolver, strip_server_fields
 from konverge.testing import Cluster
 from konverge.testing.controlplane import RealCluster
-from tests.resolution.fetching import resolve
-from tests.roles import cluster_with_roles
+from tests.rbac_clusters import cluster_with_roles
+from tests.resolution.http_resolution import resolve
 
 pytestmark = pytest.mark.anyio
 
@@ -134,16 +134,18 @@ def test_what_the_server_keeps_in_an_object_does_not_come_out() -> None:
     last = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
     servers = {"uid": "1", "resourceVersion": "2", "managedFields": [], "annotations": annotations | last}
     obj = {"apiVersion": "v1", "kind": "A", "metadata": metadata, "spec": {"x": 1}}
-    assert clean(obj | {"metadata": metadata | servers, "status": {"y": 2}}) == obj
+    assert strip_server_fields(obj | {"metadata": metadata | servers, "status": {"y": 2}}) == obj
 
 
 def engine_of(cluster: Cluster, services: ClusterServices, **settings: str) -> Engine:
     data = {key.replace("_", "-"): value for key, value in settings.items()}
-    registry = Registry.of([ClusterResolver()], {"cluster": data})
+    registry = ResolverRegistry.of([ClusterResolver()], {"cluster": data})
     return Engine(registry, services, clock=cluster.clock, entropy=SeededEntropy())
 
 
-async def resolved(cluster: Cluster, params: dict[str, str], *, user: str = "", **settings: str) -> Outcome:
+async def resolve_object(
+    cluster: Cluster, params: dict[str, str], *, user: str = "", **settings: str
+) -> ResolutionResult:
     services = ClusterServices(cluster.client, clock=cluster.clock)
     try:
         reference = Reference("cluster", {"namespace": cluster.namespace, **params})
@@ -152,9 +154,11 @@ async def resolved(cluster: Cluster, params: dict[str, str], *, user: str = "", 
         services.close()
 
 
-async def refused(cluster: Cluster, params: dict[str, str], *, user: str = "", **settings: str) -> ResolutionError:
+async def expect_resolution_error(
+    cluster: Cluster, params: dict[str, str], *, user: str = "", **settings: str
+) -> ResolutionError:
     with pytest.raises(ResolutionError) as caught:
-        await resolved(cluster, params, user=user, **settings)
+        await resolve_object(cluster, params, user=user, **settings)
     return caught.value
 
 
@@ -168,7 +172,7 @@ async def test_an_object_comes_out_as_its_author_wrote_it_with_its_path_and_its_
     spec = {"steps": [{"name": "a", "image": "b"}]}
     task = await make(cluster, "tekton.dev/v1", "Task", "build", spec=spec)
 
-    outcome = await resolved(cluster, {"kind": "task", "name": "build"})
+    outcome = await resolve_object(cluster, {"kind": "task", "name": "build"})
 
     assert yaml.safe_load(outcome.resolved.data) == {
         "apiVersion": "tekton.dev/v1",
@@ -208,7 +212,7 @@ async def test_a_kind_is_found_by_discovery_also_when_it_ends_in_s(cluster: Clus
     backend = {"service": {"name": "web", "port": {"number": 80}}}
     await make(cluster, "networking.k8s.io/v1", "Ingress", "web", spec={"defaultBackend": backend})
 
-    outcome = await resolved(cluster, {"kind": kind, "name": "web"})
+    outcome = await resolve_object(cluster, {"kind": kind, "name": "web"})
 
     assert outcome.object["kind"] == "Ingress"
     path = f"/apis/networking.k8s.io/v1/namespaces/{cluster.namespace}/ingresses/web@"
@@ -216,10 +220,10 @@ async def test_a_kind_is_found_by_discovery_also_when_it_ends_in_s(cluster: Clus
 
 
 async def test_what_there_is_not_has_reasons_of_its_own(cluster: Cluster) -> None:
-    missing = await refused(cluster, {"kind": "ConfigMap", "name": "nobody"})
-    unknown = await refused(cluster, {"kind": "stepaction", "name": "a"})
-    version = await refused(cluster, {"kind": "ConfigMap", "name": "a", "apiVersion": "v7"})
-    wide = await refused(cluster, {"kind": "ClusterRole", "name": "admin"})
+    missing = await expect_resolution_error(cluster, {"kind": "ConfigMap", "name": "nobody"})
+    unknown = await expect_resolution_error(cluster, {"kind": "stepaction", "name": "a"})
+    version = await expect_resolution_error(cluster, {"kind": "ConfigMap", "name": "a", "apiVersion": "v7"})
+    wide = await expect_resolution_error(cluster, {"kind": "ClusterRole", "name": "admin"})
 
     assert (missing.reason, unknown.reason, version.reason) == (
         Reason.NOT_FOUND,
@@ -233,7 +237,7 @@ async def test_what_there_is_not_has_reasons_of_its_own(cluster: Cluster) -> Non
 
 
 async def test_a_kind_of_several_groups_has_to_be_named_with_its_version(cluster: Cluster) -> None:
-    error = await refused(cluster, {"kind": "event", "name": "a"})
+    error = await expect_resolution_error(cluster, {"kind": "event", "name": "a"})
     assert error.message == (
         "parameter 'apiVersion': expected one, as 'event' stands for several kinds; "
         "there are those of v1, events.k8s.io/v1"
@@ -245,8 +249,10 @@ async def test_as_requester_only_what_its_service_account_may_read_comes_out(clu
     user = f"system:serviceaccount:{cluster.namespace}:builder"
     params = {"kind": "configmap", "name": "a"}
 
-    before = await refused(cluster, params, user=user, as_requester="true")
-    nobody = await refused(cluster, {"kind": "configmap", "name": "nobody"}, user=user, as_requester="true")
+    before = await expect_resolution_error(cluster, params, user=user, as_requester="true")
+    nobody = await expect_resolution_error(
+        cluster, {"kind": "configmap", "name": "nobody"}, user=user, as_requester="true"
+    )
     await make(
         cluster,
         "rbac.authorization.k8s.io/v1",
@@ -263,9 +269,9 @@ async def test_as_requester_only_what_its_service_account_may_read_comes_out(clu
         subjects=[{"kind": "ServiceAccount", "name": "builder", "namespace": cluster.namespace}],
     )
 
-    async def may() -> Outcome | None:
+    async def may() -> ResolutionResult | None:
         try:
-            return await resolved(cluster, params, user=user, as_requester="true")
+            return await resolve_object(cluster, params, user=user, as_requester="true")
         except ResolutionError:
             return None  # the server takes a moment to count the role
 
@@ -273,7 +279,7 @@ async def test_as_requester_only_what_its_service_account_may_read_comes_out(clu
     assert outcome.object["data"] == {"x": "1"}
     assert before.reason is nobody.reason is Reason.DENIED
     assert f"{user} may not read" in before.message
-    assert (await refused(cluster, params, as_requester="true")).reason is Reason.DENIED
+    assert (await expect_resolution_error(cluster, params, as_requester="true")).reason is Reason.DENIED
 
 
 async def test_a_secret_is_read_by_name_and_whatever_is_missing_has_one_message(cluster: Cluster) -> None:
@@ -283,11 +289,11 @@ async def test_a_secret_is_read_by_name_and_whatever_is_missing_has_one_message(
 
     async def told(secrets: NamespaceSecrets, name: str, key: str) -> str:
         with pytest.raises(ResolutionError) as caught:
-            await secrets.value(name, key)
+            await secrets.read_value(name, key)
         assert caught.value.reason is Reason.AUTHENTICATION_REQUIRED
         return caught.value.message
 
-    assert await secrets.value("token", "token") == "hunter2"
+    assert await secrets.read_value("token", "token") == "hunter2"
     messages = {
         await told(secrets, "nobody", "token"),
         await told(secrets, "token", "nobody"),
@@ -303,6 +309,6 @@ async def test_the_pull_secrets_of_a_service_account_are_named(cluster: Cluster)
     await make(cluster, "v1", "ServiceAccount", "puller", imagePullSecrets=[{"name": "a"}, {"name": "b"}])
     secrets = NamespaceSecrets(cluster.client, cluster.namespace)
 
-    assert await secrets.pull_secrets("puller") == ("a", "b")
+    assert await secrets.list_pull_secrets("puller") == ("a", "b")
     with pytest.raises(ResolutionError):
-        await secrets.pull_secrets("nobody")
+        await secrets.list_pull_secrets("nobody")

@@ -12,17 +12,17 @@ from click.testing import CliRunner
 from konverge.cli.resolvers import resolvers
 from konverge.errors import ConfigurationError
 from konverge.kube import GroupVersionKind, Object
-from konverge.resolution.requests.configuration import GENERAL_SETTINGS, read_configuration
-from konverge.resolution.requests.packaging import EXAMPLE, ResolverPackaging, package_resolvers
-from konverge.resolution.resolvers import STANDARD, standard_resolvers
+from konverge.resolution.requests.resolution_config import GENERAL_SETTINGS, parse_config
+from konverge.resolution.requests.resolver_packaging import EXAMPLE, ResolverPackaging, package_resolvers
+from konverge.resolution.resolvers import STANDARD, load_resolvers
 from konverge.testing import Cluster
 
 CHOSEN = ResolverPackaging(image="registry.example.com/konverge:1")
 TASK = GroupVersionKind("tekton.dev", "v1", "Task")
 
 
-def packaged(*names: str, chosen: ResolverPackaging = CHOSEN) -> list[Object]:
-    return package_resolvers(standard_resolvers(names or STANDARD), chosen)
+def package_standard_resolvers(*names: str, chosen: ResolverPackaging = CHOSEN) -> list[Object]:
+    return package_resolvers(load_resolvers(names or STANDARD), chosen)
 
 
 def of(kind: str, found: list[Object]) -> list[Any]:
@@ -44,13 +44,13 @@ def rights(found: list[Object]) -> set[str]:
 @pytest.mark.anyio
 async def test_a_server_takes_all_that_is_printed(cluster: Cluster) -> None:
     chosen = replace(CHOSEN, home=cluster.namespace, serves_tekton=True, credentials_in=(cluster.namespace,))
-    for wanted in packaged(chosen=replace(chosen, reads_kinds=(TASK,))):
+    for wanted in package_standard_resolvers(chosen=replace(chosen, reads_kinds=(TASK,))):
         applied = await cluster.client.apply(wanted, field_manager="kubectl", dry_run=True)
         assert applied.object["metadata"]["name"] == wanted["metadata"]["name"]
 
 
 def test_what_others_need_comes_first_and_the_same_choice_gives_the_same() -> None:
-    found = packaged()
+    found = package_standard_resolvers()
 
     assert [each["kind"] for each in found] == [
         "Namespace",
@@ -65,30 +65,38 @@ def test_what_others_need_comes_first_and_the_same_choice_gives_the_same() -> No
         "PodDisruptionBudget",
         "Deployment",
     ]
-    assert found == packaged()
+    assert found == package_standard_resolvers()
 
 
 def test_a_resolver_that_is_left_out_leaves_no_rule_behind() -> None:
     everywhere = replace(CHOSEN, credentials_in=("*",))
-    whole = rights(packaged(chosen=replace(everywhere, reads_kinds=(TASK,))))
+    whole = rights(package_standard_resolvers(chosen=replace(everywhere, reads_kinds=(TASK,))))
 
     assert {"/secrets get", "/serviceaccounts get", "tekton.dev/tasks get"} <= whole
-    assert whole - rights(packaged("bundles", "git", "http", "hub", chosen=everywhere)) == {"tekton.dev/tasks get"}
-    assert whole - rights(packaged("git", "http", chosen=everywhere)) == {
+    assert whole - rights(package_standard_resolvers("bundles", "git", "http", "hub", chosen=everywhere)) == {
+        "tekton.dev/tasks get"
+    }
+    assert whole - rights(package_standard_resolvers("git", "http", chosen=everywhere)) == {
         "tekton.dev/tasks get",
         "/serviceaccounts get",
     }
-    assert not any(right.startswith("/secrets") for right in rights(packaged("hub", chosen=everywhere)))
+    assert not any(
+        right.startswith("/secrets") for right in rights(package_standard_resolvers("hub", chosen=everywhere))
+    )
     assert not [right for right in whole if right.startswith("/secrets") and right != "/secrets get"]
 
 
 @pytest.mark.parametrize("names", [("http",), ("bundles",), STANDARD])
 def test_no_secret_is_granted_anywhere_until_a_namespace_is_named_for_it(names: tuple[str, ...]) -> None:
-    assert not [right for right in rights(packaged(*names)) if right.startswith(("/secrets", "/serviceaccounts"))]
+    assert not [
+        right
+        for right in rights(package_standard_resolvers(*names))
+        if right.startswith(("/secrets", "/serviceaccounts"))
+    ]
 
 
 def test_secrets_are_granted_in_the_namespaces_that_are_named_for_it_and_in_no_other() -> None:
-    found = packaged("http", chosen=replace(CHOSEN, credentials_in=("team-b", "team-a")))
+    found = package_standard_resolvers("http", chosen=replace(CHOSEN, credentials_in=("team-b", "team-a")))
     roles = {
         (each["kind"], each["metadata"].get("namespace", "")): each
         for each in found
@@ -105,10 +113,11 @@ def test_secrets_are_granted_in_the_namespaces_that_are_named_for_it_and_in_no_o
     arguments = of("Deployment", found)[0]["spec"]["template"]["spec"]["containers"][0]["args"]
     assert [each for each in arguments if each.startswith("--cred")] == ["--credentials=team-a", "--credentials=team-b"]
     assert not any(
-        "secrets" in right for right in rights(packaged("hub", chosen=replace(CHOSEN, credentials_in=("a",))))
+        "secrets" in right
+        for right in rights(package_standard_resolvers("hub", chosen=replace(CHOSEN, credentials_in=("a",))))
     )
     with pytest.raises(ConfigurationError, match="namespace 'A' of credentials"):
-        packaged("http", chosen=replace(CHOSEN, credentials_in=("A",)))
+        package_standard_resolvers("http", chosen=replace(CHOSEN, credentials_in=("A",)))
 
 
 def test_credentials_of_a_namespace_whose_requests_are_not_fulfilled_are_refused() -> None:
@@ -125,12 +134,12 @@ def test_credentials_of_a_namespace_whose_requests_are_not_fulfilled_are_refused
 def test_the_rights_to_tektons_requests_are_there_when_they_are_served() -> None:
     right = "resolution.tekton.dev/resolutionrequests/status patch"
 
-    assert right in rights(packaged(chosen=replace(CHOSEN, serves_tekton=True)))
-    assert right not in rights(packaged())
+    assert right in rights(package_standard_resolvers(chosen=replace(CHOSEN, serves_tekton=True)))
+    assert right not in rights(package_standard_resolvers())
 
 
 def test_a_second_operator_brings_nothing_that_is_there_once() -> None:
-    found = packaged("git", chosen=replace(CHOSEN, name="git-resolution", keeps_lifecycle=False))
+    found = package_standard_resolvers("git", chosen=replace(CHOSEN, name="git-resolution", keeps_lifecycle=False))
 
     assert not of("CustomResourceDefinition", found)
     assert [each["metadata"]["name"] for each in of("ConfigMap", found)] == ["konverge-resolver-git"]
@@ -139,23 +148,25 @@ def test_a_second_operator_brings_nothing_that_is_there_once() -> None:
 
 
 def test_what_the_configmaps_show_is_what_counts_without_them() -> None:
-    data: dict[str, Any] = {each["metadata"]["name"]: each["data"] for each in of("ConfigMap", packaged())}
+    data: dict[str, Any] = {
+        each["metadata"]["name"]: each["data"] for each in of("ConfigMap", package_standard_resolvers())
+    }
     shown = {name: yaml.safe_load(each[EXAMPLE]) for name, each in data.items()}
-    every = standard_resolvers(STANDARD)
+    every = load_resolvers(STANDARD)
 
-    assert read_configuration(every, data).options == read_configuration(every, {}).options
+    assert parse_config(every, data).options == parse_config(every, {}).options
     assert set(shown["konverge-resolution"]) == set(GENERAL_SETTINGS)
     for resolver in every:
         assert shown[f"konverge-resolver-{resolver.name}"] == {
             key: setting.default for key, setting in resolver.settings.items()
         }
     # With every default written out, the same holds.
-    assert read_configuration(every, shown).mistakes == {}
+    assert parse_config(every, shown).errors == {}
 
 
 def test_its_options_are_those_of_running_and_name_what_is_packaged() -> None:
     chosen = replace(CHOSEN, serves_tekton=True, watched=("shop",), credentials_in=("shop",))
-    found = packaged("git", "http", chosen=chosen)
+    found = package_standard_resolvers("git", "http", chosen=chosen)
     (container,) = of("Deployment", found)[0]["spec"]["template"]["spec"]["containers"]
     arguments = container["args"]
     options = [[*each.opts, *each.secondary_opts] for each in resolvers.commands["run"].params]

@@ -19,24 +19,32 @@ from aiohttp import web
 from konverge.clock import SeededEntropy, SystemClock
 from konverge.network import GuardedHttp
 from konverge.resolution import Reason, Reference, ResolutionError, Resolver, Services
-from konverge.resolution.content_folder import ContentFolder
-from konverge.resolution.engine import Engine, EngineOptions, Outcome, Requester
-from konverge.resolution.lock import Lock
-from konverge.resolution.locking import LockedDefinitions
-from konverge.resolution.policy import Admission, Policy, SignatureRule, SourcePrefix
-from konverge.resolution.registry import Registry
+from konverge.resolution.content_store import ContentStore
+from konverge.resolution.engine import Engine, EngineOptions, Requester, ResolutionResult
+from konverge.resolution.lock_file import LockFile
+from konverge.resolution.locked_resolver import LockedResolver
+from konverge.resolution.policy import Policy, PolicyDecision, SignatureRule, SourcePrefix
+from konverge.resolution.resolver_registry import ResolverRegistry
 from konverge.resolution.resolvers.bundles import BundlesResolver
 from konverge.resolution.resolvers.git import GitResolver
 from konverge.resolution.resolvers.http import HttpResolver
 from konverge.resolution.resolvers.hub import HubResolver
-from konverge.resolution.workspaces import Folders
-from tests.network.stands import Names, Seen, Served, guarded, paths, site, to
-from tests.resolution.bundles.samples import BUNDLE, task
+from konverge.resolution.workspaces import TemporaryFolders
+from tests.network.http_servers import (
+    FakeDns,
+    RecordingHandler,
+    RequestHandlerFunction,
+    build_guarded_http,
+    redirect_to,
+    route_paths,
+    serve_site,
+)
+from tests.resolution.bundles.sample_images import BUNDLE, build_task
 from tests.resolution.bundles.test_pulling import layer_of
-from tests.resolution.fetching import TASK, Secrets
-from tests.resolution.git.samples import Loopback, Samples, make_samples
-from tests.resolution.hub.hubs import Hub, definition
-from tests.resolution.servers.fake_registry import FakeRegistry, Reply, fake_registry
+from tests.resolution.git.sample_repositories import Loopback, SampleRepositories, make_samples
+from tests.resolution.http_resolution import TASK, Secrets
+from tests.resolution.hub.fake_hubs import FakeHub, build_definition
+from tests.resolution.servers.fake_registry import FakeRegistry, RegistryReply, fake_registry
 from tests.resolution.servers.git import git_server
 
 pytestmark = pytest.mark.anyio
@@ -59,16 +67,16 @@ class Unlisted:
 
     port: int = 0
     connections: int = 0
-    names: Names = field(default_factory=lambda: Names({"unlisted.test": [["127.0.0.1"]]}))
+    names: FakeDns = field(default_factory=lambda: FakeDns({"unlisted.test": [["127.0.0.1"]]}))
 
     @property
     def url(self) -> str:
         return f"http://unlisted.test:{self.port}"
 
     def http(self) -> GuardedHttp:
-        return guarded(self.names)
+        return build_guarded_http(self.names)
 
-    def heard_nothing(self) -> bool:
+    def is_untouched(self) -> bool:
         return self.connections == 0 and "unlisted.test" not in self.names.asked
 
 
@@ -99,14 +107,14 @@ def engine_of(
 ) -> Engine:
     """An engine whose one policy names these sources."""
 
-    def services_for(requester: Requester, admission: Admission) -> Services:
-        workspaces: Any = None if folder is None else Folders(SystemClock(), folder)
+    def services_for(requester: Requester, admission: PolicyDecision) -> Services:
+        workspaces: Any = None if folder is None else TemporaryFolders(SystemClock(), folder)
         return Services(http, Secrets(secrets or {}), workspaces, SystemClock(), addresses=Loopback())
 
     if policies is None:
         policies = (Policy("ours", sources=tuple(SourcePrefix.parse(source) for source in sources)),)
     return Engine(
-        Registry.of([resolver], {resolver.name: dict(settings or {})}),
+        ResolverRegistry.of([resolver], {resolver.name: dict(settings or {})}),
         services_for,
         clock=SystemClock(),
         entropy=SeededEntropy(),
@@ -115,12 +123,12 @@ def engine_of(
     )
 
 
-async def resolve(engine: Engine, params: Mapping[str, str]) -> Outcome:
+async def resolve(engine: Engine, params: Mapping[str, str]) -> ResolutionResult:
     (installed,) = engine.registry
     return await engine.resolve(Reference(installed.resolver.name, dict(params)), Requester("web"))
 
 
-async def denied(engine: Engine, params: Mapping[str, str]) -> str:
+async def expect_denial(engine: Engine, params: Mapping[str, str]) -> str:
     with pytest.raises(ResolutionError) as caught:
         await resolve(engine, params)
     assert caught.value.reason is Reason.DENIED, caught.value
@@ -134,9 +142,9 @@ async def denied(engine: Engine, params: Mapping[str, str]) -> str:
 async def test_a_redirect_to_an_unlisted_server_is_refused_before_it_is_connected_to(
     unlisted: Unlisted, status: int
 ) -> None:
-    async with site(to(f"{unlisted.url}/b?token=hunter2", status)) as url:
-        told = await denied(engine_of(HttpResolver(), unlisted.http(), url), {"url": f"{url}/a"})
-    assert unlisted.heard_nothing()
+    async with serve_site(redirect_to(f"{unlisted.url}/b?token=hunter2", status)) as url:
+        told = await expect_denial(engine_of(HttpResolver(), unlisted.http(), url), {"url": f"{url}/a"})
+    assert unlisted.is_untouched()
     assert told == (
         f"{url}/a leads to another place: no policy lets namespace web fetch {unlisted.url}/b by resolver http; "
         "those for it are: ours (it names other sources)"
@@ -144,13 +152,15 @@ async def test_a_redirect_to_an_unlisted_server_is_refused_before_it_is_connecte
 
 
 async def test_an_unlisted_server_between_two_listed_ones_gets_nothing() -> None:
-    end, between = Seen(TASK), Seen()
-    async with site(end) as last:
-        between = Seen(status=302, headers={"Location": f"{last}/c"})
-        async with site(between) as middle, site(to(f"{middle}/b")) as first:
-            await denied(engine_of(HttpResolver(), guarded(), first, last), {"url": f"{first}/a"})
+    end, between = RecordingHandler(TASK), RecordingHandler()
+    async with serve_site(end) as last:
+        between = RecordingHandler(status=302, headers={"Location": f"{last}/c"})
+        async with serve_site(between) as middle, serve_site(redirect_to(f"{middle}/b")) as first:
+            await expect_denial(engine_of(HttpResolver(), build_guarded_http(), first, last), {"url": f"{first}/a"})
             assert (between.requests, end.requests) == ([], [])
-            outcome = await resolve(engine_of(HttpResolver(), guarded(), first, middle, last), {"url": f"{first}/a"})
+            outcome = await resolve(
+                engine_of(HttpResolver(), build_guarded_http(), first, middle, last), {"url": f"{first}/a"}
+            )
     assert (outcome.resolved.data, len(between.requests), len(end.requests)) == (TASK, 1, 1)
     assert outcome.policy_source == f"{last}/c"
 
@@ -163,23 +173,25 @@ async def test_a_redirect_out_of_the_listed_part_of_a_server_is_refused(location
         seen.append(request.path)
         return web.Response(status=302, headers={"Location": location}) if request.path == "/team/a" else web.Response()
 
-    async with site(serve) as url:
-        await denied(engine_of(HttpResolver(), guarded(), f"{url}/team"), {"url": f"{url}/team/a"})
+    async with serve_site(serve) as url:
+        await expect_denial(engine_of(HttpResolver(), build_guarded_http(), f"{url}/team"), {"url": f"{url}/team/a"})
     assert seen == ["/team/a"]
 
 
 async def test_a_redirect_within_the_listed_part_of_a_server_is_followed() -> None:
-    async with site(paths(a=to("b"), b=Seen(TASK))) as url:
-        outcome = await resolve(engine_of(HttpResolver(), guarded(), url), {"url": f"{url}/a"})
+    async with serve_site(route_paths(a=redirect_to("b"), b=RecordingHandler(TASK))) as url:
+        outcome = await resolve(engine_of(HttpResolver(), build_guarded_http(), url), {"url": f"{url}/a"})
     assert (outcome.resolved.data, outcome.policies) == (TASK, ("ours",))
 
 
 async def test_a_redirect_below_what_was_asked_for_is_judged_by_what_names_that_part() -> None:
-    async with site(paths(a=to("a/b"), **{"a/b": Seen(TASK)})) as url:
+    async with serve_site(route_paths(a=redirect_to("a/b"), **{"a/b": RecordingHandler(TASK)})) as url:
         whole = Policy("whole", sources=(SourcePrefix.parse(url),))
         part = Policy("part", sources=(SourcePrefix.parse(f"{url}/a/b"),), requires_digest=True)
-        told = await denied(engine_of(HttpResolver(), guarded(), policies=(whole, part)), {"url": f"{url}/a"})
-        outcome = await resolve(engine_of(HttpResolver(), guarded(), policies=(whole,)), {"url": f"{url}/a"})
+        told = await expect_denial(
+            engine_of(HttpResolver(), build_guarded_http(), policies=(whole, part)), {"url": f"{url}/a"}
+        )
+        outcome = await resolve(engine_of(HttpResolver(), build_guarded_http(), policies=(whole,)), {"url": f"{url}/a"})
     assert told == "policy part asks for a digest of what comes from there: give one"
     assert (outcome.resolved.data, outcome.policies) == (TASK, ("whole",))
 
@@ -187,35 +199,38 @@ async def test_a_redirect_below_what_was_asked_for_is_judged_by_what_names_that_
 async def test_a_listed_place_of_a_redirect_gets_no_credential_and_an_unlisted_one_nothing(unlisted: Unlisted) -> None:
     secrets = {"token": {"token": "hunter2"}}
     params = {"http-token-secret": "token"}
-    listed = Seen(TASK)
-    async with site(listed) as other, site(paths(a=to(f"{other}/b"), c=to(f"{unlisted.url}/b"))) as url:
+    listed = RecordingHandler(TASK)
+    async with (
+        serve_site(listed) as other,
+        serve_site(route_paths(a=redirect_to(f"{other}/b"), c=redirect_to(f"{unlisted.url}/b"))) as url,
+    ):
         engine = engine_of(HttpResolver(), unlisted.http(), url, other, settings=PLAIN, secrets=secrets)
         await resolve(engine, {"url": f"{url}/a", **params})
-        assert "hunter2" not in await denied(engine, {"url": f"{url}/c", **params})
+        assert "hunter2" not in await expect_denial(engine, {"url": f"{url}/c", **params})
     assert "Authorization" not in listed.requests[0].headers
-    assert unlisted.heard_nothing()
+    assert unlisted.is_untouched()
 
 
 async def test_without_policies_a_redirect_is_followed_and_recorded() -> None:
-    async with site(Seen(TASK)) as other, site(to(f"{other}/b")) as url:
-        outcome = await resolve(engine_of(HttpResolver(), guarded(), policies=()), {"url": f"{url}/a"})
+    async with serve_site(RecordingHandler(TASK)) as other, serve_site(redirect_to(f"{other}/b")) as url:
+        outcome = await resolve(engine_of(HttpResolver(), build_guarded_http(), policies=()), {"url": f"{url}/a"})
     assert (outcome.resolved.source.uri, outcome.policy_source) == (f"{url}/a", f"{other}/b")
 
 
 async def test_where_a_redirect_led_is_locked_and_judged_without_a_connection(tmp_path: Path) -> None:
-    def locked(engine: Engine, lock: Lock, *, offline: bool) -> LockedDefinitions:
-        return LockedDefinitions(engine, lock, contents, is_offline=offline, may_add=not offline)
+    def locked(engine: Engine, lock: LockFile, *, offline: bool) -> LockedResolver:
+        return LockedResolver(engine, lock, contents, is_offline=offline, may_add=not offline)
 
-    contents = await asyncio.to_thread(ContentFolder, tmp_path)
-    async with site(Seen(TASK)) as other, site(to(f"{other}/b")) as url:
+    contents = await asyncio.to_thread(ContentStore, tmp_path)
+    async with serve_site(RecordingHandler(TASK)) as other, serve_site(redirect_to(f"{other}/b")) as url:
         reference = Reference("http", {"url": f"{url}/a"})
-        adding = locked(engine_of(HttpResolver(), guarded(), policies=()), Lock(), offline=False)
+        adding = locked(engine_of(HttpResolver(), build_guarded_http(), policies=()), LockFile(), offline=False)
         await adding.resolve(reference, Requester("web"))
-    lock = Lock.read(adding.lock.text().encode(), file="a.lock")
+    lock = LockFile.parse(adding.lock.serialize().encode(), file="a.lock")
     assert [entry.found_at for entry in lock] == [f"{other}/b"]
-    both = locked(engine_of(HttpResolver(), guarded(), url, other), lock, offline=True)
+    both = locked(engine_of(HttpResolver(), build_guarded_http(), url, other), lock, offline=True)
     assert (await both.resolve(reference, Requester("web"))).policy_source == f"{other}/b"
-    only = locked(engine_of(HttpResolver(), guarded(), url), lock, offline=True)
+    only = locked(engine_of(HttpResolver(), build_guarded_http(), url), lock, offline=True)
     with pytest.raises(ResolutionError, match=f"{url}/a leads to another place: no policy"):
         await only.resolve(reference, Requester("web"))
 
@@ -223,7 +238,9 @@ async def test_where_a_redirect_led_is_locked_and_judged_without_a_connection(tm
 # The API of a git server.
 
 
-def api(org: str, type_: str, seen: list[str], *, moved: Callable[[str], str | None] = lambda path: None) -> Served:
+def api(
+    org: str, type_: str, seen: list[str], *, moved: Callable[[str], str | None] = lambda path: None
+) -> RequestHandlerFunction:
     """Answers for repositories of one owner; what `moved` gives for a path is where it redirects to."""
 
     async def serve(request: web.Request) -> web.StreamResponse:
@@ -253,14 +270,16 @@ def of_api(url: str, type_: str) -> tuple[dict[str, str], dict[str, str]]:
 @pytest.mark.parametrize("type_", ["github", "gitlab", "gitea"])
 async def test_an_api_that_redirects_to_another_repository_of_its_server_is_judged_by_that_one(type_: str) -> None:
     seen: list[str] = []
-    async with site(api("evilorg", type_, seen, moved=elsewhere)) as url:
+    async with serve_site(api("evilorg", type_, seen, moved=elsewhere)) as url:
         params, settings = of_api(url, type_)
-        engine = engine_of(GitResolver(), guarded(), f"git+{url}/goodorg", settings=settings)
-        told = await denied(engine, params)
+        engine = engine_of(GitResolver(), build_guarded_http(), f"git+{url}/goodorg", settings=settings)
+        told = await expect_denial(engine, params)
         assert not [path for path in seen if "evilorg" in path]
         assert f"git+{url}/goodorg/boxes.git leads to another place: no policy" in told
         assert f"fetch git+{url}/evilorg/boxes.git by resolver git; those for it are: ours" in told
-        both = engine_of(GitResolver(), guarded(), f"git+{url}/goodorg", f"git+{url}/evilorg", settings=settings)
+        both = engine_of(
+            GitResolver(), build_guarded_http(), f"git+{url}/goodorg", f"git+{url}/evilorg", settings=settings
+        )
         outcome = await resolve(both, params)
     assert outcome.resolved.data == BOX
     assert outcome.resolved.source.uri == f"git+{url}/evilorg/boxes.git"
@@ -269,11 +288,11 @@ async def test_an_api_that_redirects_to_another_repository_of_its_server_is_judg
 
 @pytest.mark.parametrize("type_", ["github", "gitlab", "gitea"])
 async def test_an_api_that_redirects_to_an_unlisted_server_does_not_get_there(unlisted: Unlisted, type_: str) -> None:
-    async with site(api("", type_, [], moved=lambda path: elsewhere(path, unlisted.url))) as url:
+    async with serve_site(api("", type_, [], moved=lambda path: elsewhere(path, unlisted.url))) as url:
         params, settings = of_api(url, type_)
         engine = engine_of(GitResolver(), unlisted.http(), f"git+{url}/goodorg", settings=settings)
-        told = await denied(engine, params)
-    assert unlisted.heard_nothing()
+        told = await expect_denial(engine, params)
+    assert unlisted.is_untouched()
     assert f"fetch {unlisted.url}/api/" in told
 
 
@@ -284,11 +303,11 @@ async def test_a_path_of_another_server_is_no_repository_of_it(unlisted: Unliste
     def moved(path: str) -> str:
         return f"{unlisted.url}{path}"
 
-    async with site(api("", type_, [], moved=moved)) as url:
+    async with serve_site(api("", type_, [], moved=moved)) as url:
         params, settings = of_api(url, type_)
         sources = (f"git+{url}/goodorg", f"git+{unlisted.url}/goodorg")
-        told = await denied(engine_of(GitResolver(), unlisted.http(), *sources, settings=settings), params)
-    assert unlisted.heard_nothing()
+        told = await expect_denial(engine_of(GitResolver(), unlisted.http(), *sources, settings=settings), params)
+    assert unlisted.is_untouched()
     assert f"fetch {unlisted.url}/api/" in told
 
 
@@ -296,11 +315,11 @@ async def test_the_call_for_the_file_is_judged_as_the_one_for_the_commit_is(unli
     def moved(path: str) -> str | None:
         return f"{unlisted.url}/raw" if "/contents/" in path else None
 
-    async with site(api("goodorg", "gitea", [], moved=moved)) as url:
+    async with serve_site(api("goodorg", "gitea", [], moved=moved)) as url:
         params, settings = of_api(url, "gitea")
         engine = engine_of(GitResolver(), unlisted.http(), f"git+{url}/goodorg", settings=settings)
-        assert f"fetch {unlisted.url}/raw by resolver git" in await denied(engine, params)
-    assert unlisted.heard_nothing()
+        assert f"fetch {unlisted.url}/raw by resolver git" in await expect_denial(engine, params)
+    assert unlisted.is_untouched()
 
 
 async def test_a_redirect_to_a_number_is_judged_by_its_url_and_recorded_as_it() -> None:
@@ -309,15 +328,15 @@ async def test_a_redirect_to_a_number_is_judged_by_its_url_and_recorded_as_it() 
     def moved(path: str) -> str | None:
         return f"/api/v3/repositories/7/{path.split('/', 6)[6]}" if "goodorg" in path else None
 
-    async with site(api("repositories/7", "github", [], moved=moved)) as url:
+    async with serve_site(api("repositories/7", "github", [], moved=moved)) as url:
         params, settings = of_api(url, "github")
-        only = engine_of(GitResolver(), guarded(), f"git+{url}/goodorg", settings=settings)
-        assert f"fetch {url}/api/v3/repositories/7/commits/main by resolver git" in await denied(only, params)
+        only = engine_of(GitResolver(), build_guarded_http(), f"git+{url}/goodorg", settings=settings)
+        assert f"fetch {url}/api/v3/repositories/7/commits/main by resolver git" in await expect_denial(only, params)
         number = f"{url}/api/v3/repositories/7"
-        engine = engine_of(GitResolver(), guarded(), f"git+{url}/goodorg", number, settings=settings)
+        engine = engine_of(GitResolver(), build_guarded_http(), f"git+{url}/goodorg", number, settings=settings)
         outcome = await resolve(engine, params)
         assert outcome.resolved.source.uri == f"{number}/contents/box.yaml"
-        free = await resolve(engine_of(GitResolver(), guarded(), policies=(), settings=settings), params)
+        free = await resolve(engine_of(GitResolver(), build_guarded_http(), policies=(), settings=settings), params)
     assert free.resolved.source.uri == f"{number}/contents/box.yaml"
 
 
@@ -333,9 +352,11 @@ async def test_a_redirect_to_a_number_is_judged_by_its_url_and_recorded_as_it() 
 )
 async def test_a_url_of_an_api_that_can_be_read_in_two_ways_names_no_repository(path: str) -> None:
     seen: list[str] = []
-    async with site(api("goodorg", "gitea", seen, moved=lambda asked: None if asked == path else path)) as url:
+    async with serve_site(api("goodorg", "gitea", seen, moved=lambda asked: None if asked == path else path)) as url:
         params, settings = of_api(url, "gitea")
-        await denied(engine_of(GitResolver(), guarded(), f"git+{url}/goodorg", settings=settings), params)
+        await expect_denial(
+            engine_of(GitResolver(), build_guarded_http(), f"git+{url}/goodorg", settings=settings), params
+        )
     assert len(seen) == 1
 
 
@@ -343,16 +364,18 @@ async def test_a_url_of_an_api_that_can_be_read_in_two_ways_names_no_repository(
 
 
 @pytest.fixture(scope="module")
-def repositories(tmp_path_factory: pytest.TempPathFactory) -> Samples:
+def repositories(tmp_path_factory: pytest.TempPathFactory) -> SampleRepositories:
     return make_samples(tmp_path_factory.mktemp("redirected"))
 
 
 @pytest.mark.parametrize("part", ["info/refs", "git-upload-pack"])
 @pytest.mark.parametrize("status", [301, 307])
-async def test_git_follows_no_redirect(repositories: Samples, tmp_path: Path, part: str, status: int) -> None:
+async def test_git_follows_no_redirect(
+    repositories: SampleRepositories, tmp_path: Path, part: str, status: int
+) -> None:
     with git_server(repositories.root) as other, git_server(repositories.root) as asked:
         asked.moves[part] = (status, other.url("").rstrip("/"))
-        engine = engine_of(GitResolver(), guarded(), f"git+{asked.url('')}", folder=tmp_path)
+        engine = engine_of(GitResolver(), build_guarded_http(), f"git+{asked.url('')}", folder=tmp_path)
         with pytest.raises(ResolutionError, match="has moved; give the address where it is"):
             await resolve(engine, {"url": asked.url("boxes.git"), "pathInRepo": "box.yaml"})
         assert asked.seen
@@ -371,7 +394,7 @@ def registry() -> Any:
 
 def of_registry(registry: FakeRegistry, unlisted: Unlisted, *sources: str) -> tuple[Engine, dict[str, str]]:
     name = registry.name()
-    unlisted.names = Names({"registry.test": [["127.0.0.1"]], "unlisted.test": [["127.0.0.1"]]})
+    unlisted.names = FakeDns({"registry.test": [["127.0.0.1"]], "unlisted.test": [["127.0.0.1"]]})
     listed = (f"oci://{name}/team", *sources)
     engine = engine_of(BundlesResolver(), unlisted.http(), *listed, settings={"plain-http-registries": name})
     return engine, {"bundle": f"{name}/team/boxes:1", "name": "build"}
@@ -385,38 +408,38 @@ async def test_a_redirect_of_a_manifest_or_of_its_head_is_judged(
     target = f"{unlisted.url}/v2/team/boxes/manifests/1"
     served = registry.reply
 
-    def reply(request: Any) -> Reply:
+    def reply(request: Any) -> RegistryReply:
         if request.method == method and "/manifests/" in request.path:
-            return Reply(status, b"", {"Location": target})
+            return RegistryReply(status, b"", {"Location": target})
         return served(request)
 
     registry.reply = reply  # type: ignore[method-assign]
     engine, params = of_registry(registry, unlisted)
-    told = await denied(engine, params)
+    told = await expect_denial(engine, params)
     assert f"fetch oci://unlisted.test:{unlisted.port}/team/boxes by resolver bundles" in told
-    assert unlisted.heard_nothing()
+    assert unlisted.is_untouched()
 
 
 async def test_a_blob_elsewhere_is_got_only_from_a_listed_place(registry: FakeRegistry, unlisted: Unlisted) -> None:
     digest = layer_of(BUNDLE[0])
     engine, params = of_registry(registry, unlisted)
-    registry.replies[digest] = Reply(307, b"", {"Location": f"{unlisted.url}/stored?signature=hunter2"})
-    assert f"fetch {unlisted.url}/stored by resolver bundles" in await denied(engine, params)
-    assert unlisted.heard_nothing()
-    async with site(Seen(registry.blobs[digest])) as store:
-        registry.replies[digest] = Reply(307, b"", {"Location": f"{store}/stored"})
-        await denied(engine, params)
+    registry.replies[digest] = RegistryReply(307, b"", {"Location": f"{unlisted.url}/stored?signature=hunter2"})
+    assert f"fetch {unlisted.url}/stored by resolver bundles" in await expect_denial(engine, params)
+    assert unlisted.is_untouched()
+    async with serve_site(RecordingHandler(registry.blobs[digest])) as store:
+        registry.replies[digest] = RegistryReply(307, b"", {"Location": f"{store}/stored"})
+        await expect_denial(engine, params)
         engine, params = of_registry(registry, unlisted, store)
-        assert (await resolve(engine, params)).resolved.data == task("build")
+        assert (await resolve(engine, params)).resolved.data == build_task("build")
 
 
 async def test_a_tag_that_leads_to_another_repository_of_its_registry_is_judged_by_that_one(
     registry: FakeRegistry, unlisted: Unlisted
 ) -> None:
     registry.push("evil/boxes", "1", *BUNDLE)
-    registry.replies["/v2/team/boxes/manifests/1"] = Reply(302, b"", {"Location": "/v2/evil/boxes/manifests/1"})
+    registry.replies["/v2/team/boxes/manifests/1"] = RegistryReply(302, b"", {"Location": "/v2/evil/boxes/manifests/1"})
     engine, params = of_registry(registry, unlisted)
-    assert f"fetch oci://{registry.name()}/evil/boxes by resolver bundles" in await denied(engine, params)
+    assert f"fetch oci://{registry.name()}/evil/boxes by resolver bundles" in await expect_denial(engine, params)
     assert registry.count("GET", "/evil/") + registry.count("HEAD", "/evil/") == 0
 
 
@@ -427,16 +450,16 @@ async def test_a_manifest_of_another_listed_repository_is_recorded_and_judged_as
     registry.push("other/boxes", "1", *BUNDLE)
     served = registry.reply
 
-    def reply(request: Any) -> Reply:
+    def reply(request: Any) -> RegistryReply:
         if request.method in (method, "GET") and "/v2/team/boxes/manifests/" in request.path:
-            return Reply(302, b"", {"Location": request.path.replace("/team/", "/other/")})
+            return RegistryReply(302, b"", {"Location": request.path.replace("/team/", "/other/")})
         return served(request)
 
     registry.reply = reply  # type: ignore[method-assign]
     name = registry.name()
     engine, params = of_registry(registry, unlisted, f"oci://{name}/other")
     outcome = await resolve(engine, params)
-    assert outcome.resolved.data == task("build")
+    assert outcome.resolved.data == build_task("build")
     assert outcome.policy_source == f"oci://{name}/other/boxes"
     strict = Policy(
         "strict", sources=(SourcePrefix.parse(f"oci://{name}/other"),), signature=SignatureRule(keys=("k",))
@@ -451,9 +474,9 @@ async def test_a_registry_with_tls_is_not_one_without_it_on_the_same_port(
 ) -> None:
     engine, params = of_registry(registry, unlisted, "oci://unlisted.test/team")
     target = "http://unlisted.test:443/v2/team/boxes/manifests/1"
-    registry.replies["/v2/team/boxes/manifests/1"] = Reply(302, b"", {"Location": target})
-    assert f"fetch {target} by resolver bundles" in await denied(engine, params)
-    assert unlisted.heard_nothing()
+    registry.replies["/v2/team/boxes/manifests/1"] = RegistryReply(302, b"", {"Location": target})
+    assert f"fetch {target} by resolver bundles" in await expect_denial(engine, params)
+    assert unlisted.is_untouched()
 
 
 async def test_tokens_are_asked_for_at_the_registry_itself_or_at_a_listed_place(
@@ -461,22 +484,22 @@ async def test_tokens_are_asked_for_at_the_registry_itself_or_at_a_listed_place(
 ) -> None:
     engine, params = of_registry(registry, unlisted)
     registry.realm = f"{unlisted.url}/token"
-    assert f"fetch {unlisted.url}/token by resolver bundles" in await denied(engine, params)
-    assert unlisted.heard_nothing()
+    assert f"fetch {unlisted.url}/token by resolver bundles" in await expect_denial(engine, params)
+    assert unlisted.is_untouched()
     registry.realm = f"http://{registry.name()}/token"
-    assert (await resolve(engine, params)).resolved.data == task("build")
-    async with site(Seen(json.dumps({"token": "a-token"}).encode())) as realm:
+    assert (await resolve(engine, params)).resolved.data == build_task("build")
+    async with serve_site(RecordingHandler(json.dumps({"token": "a-token"}).encode())) as realm:
         registry.realm = f"{realm}/token"
         engine, params = of_registry(registry, unlisted, realm)
-        assert (await resolve(engine, params)).resolved.data == task("build")
+        assert (await resolve(engine, params)).resolved.data == build_task("build")
 
 
 async def test_a_redirect_of_the_place_of_tokens_is_judged_too(registry: FakeRegistry, unlisted: Unlisted) -> None:
     registry.realm = f"http://{registry.name()}/token"
-    registry.replies["/token"] = Reply(307, b"", {"Location": f"{unlisted.url}/token"})
+    registry.replies["/token"] = RegistryReply(307, b"", {"Location": f"{unlisted.url}/token"})
     engine, params = of_registry(registry, unlisted)
-    assert f"fetch {unlisted.url}/token by resolver bundles" in await denied(engine, params)
-    assert unlisted.heard_nothing()
+    assert f"fetch {unlisted.url}/token by resolver bundles" in await expect_denial(engine, params)
+    assert unlisted.is_untouched()
 
 
 # Hubs.
@@ -488,19 +511,19 @@ def of_hub(*hubs: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("version", ["0.7", ">=0.1"])
 async def test_a_hub_that_redirects_to_an_unlisted_place_does_not_get_there(unlisted: Unlisted, version: str) -> None:
-    async with site(to(f"{unlisted.url}/evil")) as hub:
+    async with serve_site(redirect_to(f"{unlisted.url}/evil")) as hub:
         engine = engine_of(HubResolver(), unlisted.http(), hub, settings=of_hub(hub))
-        assert f"fetch {unlisted.url}/evil by resolver hub" in await denied(
+        assert f"fetch {unlisted.url}/evil by resolver hub" in await expect_denial(
             engine, {"name": "build", "version": version}
         )
-    assert unlisted.heard_nothing()
+    assert unlisted.is_untouched()
 
 
 async def test_the_next_hub_of_a_list_is_asked_only_if_it_is_listed(unlisted: Unlisted) -> None:
     named = {"name": "build", "version": "0.7"}
-    async with site(Seen(status=503)) as down, site(Hub()) as up:
+    async with serve_site(RecordingHandler(status=503)) as down, serve_site(FakeHub()) as up:
         engine = engine_of(HubResolver(), unlisted.http(), down, settings=of_hub(down, unlisted.url, up))
-        assert f"fetch {unlisted.url}/api/v1/packages/" in await denied(engine, named)
-        assert unlisted.heard_nothing()
+        assert f"fetch {unlisted.url}/api/v1/packages/" in await expect_denial(engine, named)
+        assert unlisted.is_untouched()
         engine = engine_of(HubResolver(), unlisted.http(), down, up, settings=of_hub(down, up))
-        assert (await resolve(engine, named)).resolved.data == definition("0.7.0")
+        assert (await resolve(engine, named)).resolved.data == build_definition("0.7.0")

@@ -13,7 +13,7 @@ GOOD = SourcePrefix.parse("https://good.example.com/team")
 
 
 def covers(prefix: str, uri: str) -> bool:
-    return SourcePrefix.parse(prefix).covers(uri)
+    return SourcePrefix.parse(prefix).matches(uri)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def covers(prefix: str, uri: str) -> bool:
     ],
 )
 def test_what_begins_with_the_prefix_is_covered(uri: str) -> None:
-    assert GOOD.covers(uri)
+    assert GOOD.matches(uri)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_what_begins_with_the_prefix_is_covered(uri: str) -> None:
     ],
 )
 def test_nothing_else_is(uri: str) -> None:
-    assert not GOOD.covers(uri)
+    assert not GOOD.matches(uri)
 
 
 def test_a_star_stands_for_hosts_below_and_not_beside() -> None:
@@ -80,7 +80,7 @@ def test_a_prefix_that_can_be_read_in_two_ways_is_refused(text: str) -> None:
         SourcePrefix.parse(text)
 
 
-def decided(*policies: Policy, uri: str = "https://good.example.com/team/a", **more: str) -> bool:
+def is_admitted(*policies: Policy, uri: str = "https://good.example.com/team/a", **more: str) -> bool:
     params = {"revision": more.get("revision", "main")}
     with suppress(ResolutionError):
         admit(policies, resolver="git", uri=uri, params=params, namespace=more.get("namespace", "web"))
@@ -89,13 +89,13 @@ def decided(*policies: Policy, uri: str = "https://good.example.com/team/a", **m
 
 
 def test_without_a_policy_everything_may_be_fetched() -> None:
-    assert decided()
-    assert decided(Policy("other", resolvers=("http",), sources=(GOOD,)), uri="https://evil.example/")
+    assert is_admitted()
+    assert is_admitted(Policy("other", resolvers=("http",), sources=(GOOD,)), uri="https://evil.example/")
 
 
 def test_with_one_only_what_it_names_may() -> None:
     policy = Policy("team", sources=(GOOD,))
-    assert decided(policy)
+    assert is_admitted(policy)
     with pytest.raises(ResolutionError, match="those for it are: team") as caught:
         admit([policy], resolver="git", uri="https://evil.example/a", params={}, namespace="web")
     assert caught.value.reason is Reason.DENIED
@@ -103,13 +103,13 @@ def test_with_one_only_what_it_names_may() -> None:
 
 def test_a_policy_of_another_namespace_neither_allows_nor_forbids() -> None:
     policy = Policy("team", namespaces=("team-*",), sources=(GOOD,))
-    assert decided(policy, uri="https://evil.example/a", namespace="web")
-    assert not decided(policy, uri="https://evil.example/a", namespace="team-a")
+    assert is_admitted(policy, uri="https://evil.example/a", namespace="web")
+    assert not is_admitted(policy, uri="https://evil.example/a", namespace="team-a")
 
 
 def test_parameters_are_limited_by_name() -> None:
     policy = Policy("releases", parameters={"revision": ("main", "release-*")})
-    assert [decided(policy, revision=each) for each in ("main", "release-2", "mainline", "")] == [
+    assert [is_admitted(policy, revision=each) for each in ("main", "release-2", "mainline", "")] == [
         True,
         True,
         False,
@@ -125,7 +125,7 @@ def test_what_every_naming_policy_asks_for_has_to_be_met() -> None:
         Policy("c", signature=rule),
     ]
     found = admit(policies, resolver="git", uri="https://good.example.com/team", params={}, namespace="web")
-    assert (found.policies, found.digest_wanted_by, found.signatures) == (("a", "b", "c"), ("b",), (rule,))
+    assert (found.policies, found.digest_required_by, found.signatures) == (("a", "b", "c"), ("b",), (rule,))
     assert not found.is_public
 
 

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge.kube.names import dns_label_mistakes
-from konverge.resolution import FACTS, Digest, Reason, Reference, ResolutionError, request_name
-from konverge.resolution.consuming.asked import shown
-from konverge.resolution.reference import shown_address
-from konverge.resolution.written import WrittenReference
+from konverge.kube.name_validation import validate_dns_label
+from konverge.resolution import REASON_TRAITS, Digest, Reason, Reference, ResolutionError, build_request_name
+from konverge.resolution.consumer.requested_definition import format_reference
+from konverge.resolution.reference import redact_source
+from konverge.resolution.reference_parsing import ParsedReference
 
 VALUES = st.one_of(st.text(max_size=20), st.lists(st.text(max_size=5), max_size=3))
 PARAMETERS = st.dictionaries(st.text(min_size=1, max_size=10), VALUES, max_size=4)
 
 
 def name_of(params: dict[str, Any], resolver: str = "git", *, owner: str = "uid-1") -> str:
-    return request_name(Reference(resolver, params), namespace="default", owner_uid=owner)
+    return build_request_name(Reference(resolver, params), namespace="default", owner_uid=owner)
 
 
 def test_the_order_of_parameters_does_not_change_the_name() -> None:
@@ -41,7 +41,7 @@ def test_equal_parameters_and_nothing_else_have_equal_names(first: dict[str, Any
 
 @pytest.mark.parametrize("resolver", ["git", "a" * 63, "a" * 29 + "-b", "x-1"])
 def test_a_name_is_one_that_kubernetes_takes(resolver: str) -> None:
-    assert not dns_label_mistakes(name_of({"a": "b"}, resolver))
+    assert not validate_dns_label(name_of({"a": "b"}, resolver))
 
 
 @pytest.mark.parametrize("resolver", ["", "Git", "a" * 64, "a" * 300, "gït", "a/b", "-a", "a b"])
@@ -75,8 +75,8 @@ def test_what_is_no_digest_is_refused_with_what_was_expected(text: str) -> None:
 @given(st.binary(max_size=50), st.sampled_from(["sha256", "sha512"]))
 def test_a_digest_fits_its_own_bytes_alone(data: bytes, algorithm: str) -> None:
     digest = Digest.parse(str(Digest.of(data, algorithm)))
-    assert digest.fits(data)
-    assert not digest.fits(data + b"x")
+    assert digest.matches(data)
+    assert not digest.matches(data + b"x")
 
 
 @pytest.mark.parametrize(
@@ -90,12 +90,12 @@ def test_a_digest_fits_its_own_bytes_alone(data: bytes, algorithm: str) -> None:
     ],
 )
 def test_an_address_is_shown_without_what_may_be_a_credential_or_obeyed(text: str, told: str) -> None:
-    assert shown_address(text) == told
-    written = WrittenReference((Reference("git", {"url": text}),))
-    assert shown(written) == f"git {told}".rstrip()
+    assert redact_source(text) == told
+    written = ParsedReference((Reference("git", {"url": text}),))
+    assert format_reference(written) == f"git {told}".rstrip()
 
 
 def test_what_is_refused_never_falls_through_to_another_source() -> None:
-    falling = {reason for reason, facts in FACTS.items() if facts.falls_through}
+    falling = {reason for reason, facts in REASON_TRAITS.items() if facts.allows_failover}
     assert falling == {Reason.NOT_FOUND, Reason.UNREACHABLE, Reason.RATE_LIMITED, Reason.TIMED_OUT}
-    assert list(FACTS) == list(Reason)
+    assert list(REASON_TRAITS) == list(Reason)

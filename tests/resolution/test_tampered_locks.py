@@ -22,32 +22,32 @@ from aiohttp import web
 
 from konverge.clock import SeededEntropy, SystemClock
 from konverge.errors import ConfigurationError
-from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
-from konverge.network import Networks
-from konverge.resolution import Digest, Reason, Reference, ResolutionError, Services, Source
-from konverge.resolution.addresses import CheckedAddresses
-from konverge.resolution.content_folder import ContentFolder
-from konverge.resolution.engine import Engine, Outcome, Requester
-from konverge.resolution.lock import Lock, LockEntry
-from konverge.resolution.locking import LockedDefinitions
-from konverge.resolution.policy import Admission
-from konverge.resolution.registry import Registry
-from konverge.resolution.resolvers import standard_resolvers
-from konverge.resolution.workspaces import Folders
-from tests.network.stands import guarded, site
-from tests.resolution.bundles.samples import image, object_layer
-from tests.resolution.fetching import TASK, Secrets
-from tests.resolution.hub.hubs import Hub
+from konverge.kube import GroupVersionKind, Object, ObjectKey, RestMapping
+from konverge.network import AllowedNetworks
+from konverge.resolution import Digest, Provenance, Reason, Reference, ResolutionError, Services
+from konverge.resolution.address_resolver import GuardedAddressResolver
+from konverge.resolution.content_store import ContentStore
+from konverge.resolution.engine import Engine, Requester, ResolutionResult
+from konverge.resolution.lock_file import LockEntry, LockFile
+from konverge.resolution.locked_resolver import LockedResolver
+from konverge.resolution.policy import PolicyDecision
+from konverge.resolution.resolver_registry import ResolverRegistry
+from konverge.resolution.resolvers import load_resolvers
+from konverge.resolution.workspaces import TemporaryFolders
+from tests.network.http_servers import build_guarded_http, serve_site
+from tests.resolution.bundles.sample_images import build_image, object_layer
+from tests.resolution.http_resolution import TASK, Secrets
+from tests.resolution.hub.fake_hubs import FakeHub
 from tests.resolution.servers.fake_registry import fake_registry
 from tests.resolution.servers.git import git, git_server
 
 EVIL = TASK.replace(b"build", b"evil")
 EVIL_DIGEST = str(Digest.of(EVIL))
 WEB = Requester("web")
-RESOLVERS = {each.name: each for each in standard_resolvers()}
+RESOLVERS = {each.name: each for each in load_resolvers()}
 
 ENTRY_FIELDS = [each.encode_name for each in msgspec.structs.fields(LockEntry)]
-SOURCE_FIELDS = [each.encode_name for each in msgspec.structs.fields(Source)]
+SOURCE_FIELDS = [each.encode_name for each in msgspec.structs.fields(Provenance)]
 MAPPINGS = ("params", "defaults", "pinned")
 
 CHANGED: Mapping[str, str] = {
@@ -101,7 +101,7 @@ BESIDE = {
 
 
 @dataclass
-class Stand:
+class LockedSources:
     """One definition of each resolver, locked.
 
     Args:
@@ -119,7 +119,7 @@ class Stand:
     texts: dict[str, bytes] = field(default_factory=dict)
     asked: list[Callable[[], list[str]]] = field(default_factory=list)
 
-    def seen(self) -> list[list[str]]:
+    def list_requests(self) -> list[list[str]]:
         """What each server was asked so far, and which Secrets were read."""
         return [list(self.secrets.read), *(each() for each in self.asked)]
 
@@ -137,19 +137,19 @@ class Stand:
         folder: Path,
         reference: Reference | None = None,
         **more: bool,
-    ) -> Outcome:
+    ) -> ResolutionResult:
         """What the reference comes to by a lock file with this entry."""
         document = {**yaml.safe_load(self.texts[resolver]), "entries": [entry]}
-        lock = Lock.read(yaml.safe_dump(document).encode(), file="box.lock.yaml")
-        source = LockedDefinitions(self.engine, lock, ContentFolder(folder), is_offline=is_offline, **more)
+        lock = LockFile.parse(yaml.safe_dump(document).encode(), file="box.lock.yaml")
+        source = LockedResolver(self.engine, lock, ContentStore(folder), is_offline=is_offline, **more)
         return await source.resolve(reference or self.references[resolver], WEB)
 
 
 class OneTask:
     """A cluster with one task."""
 
-    async def find(self, kind: str, api_version: str = "") -> tuple[ResourceMapping, ...]:
-        return (ResourceMapping(GroupVersionKind("tekton.dev", "v1", "Task"), "tasks", namespaced=True),)
+    async def find(self, kind: str, api_version: str = "") -> tuple[RestMapping, ...]:
+        return (RestMapping(GroupVersionKind("tekton.dev", "v1", "Task"), "tasks", namespaced=True),)
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey) -> Object:
         metadata = {"name": key.name, "namespace": key.namespace, "uid": "u-1"}
@@ -160,7 +160,7 @@ class OneTask:
 
 
 @asynccontextmanager
-async def the_stand(folder: Path) -> AsyncIterator[Stand]:
+async def the_stand(folder: Path) -> AsyncIterator[LockedSources]:
     work = folder / "work"
     work.mkdir(parents=True)
     git("init", "--quiet", folder=work)
@@ -174,10 +174,13 @@ async def the_stand(folder: Path) -> AsyncIterator[Stand]:
         headers.append(f"{request.path} {request.headers.get('Authorization', '')}")
         return web.Response(body=TASK)
 
-    hub, secrets = Hub(), Secrets({"mine": {"token": "hunter2", "password": "hunter3"}, "others": {"token": "hunter4"}})
+    hub, secrets = (
+        FakeHub(),
+        Secrets({"mine": {"token": "hunter2", "password": "hunter3"}, "others": {"token": "hunter4"}}),
+    )
     with git_server(folder) as repositories, fake_registry() as registry:
-        registry.push("team/boxes", "main", *image([object_layer("build")]))
-        async with site(hub) as hub_url, site(serve) as web_url:
+        registry.push("team/boxes", "main", *build_image([object_layer("build")]))
+        async with serve_site(hub) as hub_url, serve_site(serve) as web_url:
             plain = {"allow-plain-http-credentials": "true"}
             settings = {
                 "git": plain,
@@ -186,25 +189,25 @@ async def the_stand(folder: Path) -> AsyncIterator[Stand]:
                 "hub": {"artifact-hub-urls": f"{hub_url}, https://second.example"},
             }
 
-            def services_for(requester: Requester, admission: Admission) -> Services:
+            def services_for(requester: Requester, admission: PolicyDecision) -> Services:
                 nothing: Any = None
                 return Services(
-                    http=guarded(),
+                    http=build_guarded_http(),
                     secrets=secrets,
-                    workspaces=Folders(SystemClock(), folder / "work-folders"),
+                    workspaces=TemporaryFolders(SystemClock(), folder / "work-folders"),
                     clock=SystemClock(),
                     cluster=OneTask(),
-                    addresses=CheckedAddresses(nothing, Networks(["127.0.0.0/8"])),
+                    addresses=GuardedAddressResolver(nothing, AllowedNetworks(["127.0.0.0/8"])),
                 )
 
             (folder / "work-folders").mkdir()
             engine = Engine(
-                Registry.of(standard_resolvers(), settings),
+                ResolverRegistry.of(load_resolvers(), settings),
                 services_for,
                 clock=SystemClock(),
                 entropy=SeededEntropy(),
             )
-            stand = Stand(engine, folder / "content", secrets)
+            stand = LockedSources(engine, folder / "content", secrets)
             stand.asked = [
                 lambda: [repr(each) for each in repositories.seen],
                 lambda: [repr(each) for each in registry.seen],
@@ -221,12 +224,12 @@ async def the_stand(folder: Path) -> AsyncIterator[Stand]:
                 "hub": Reference("hub", {"name": "build", "version": ">=0.6 <2"}),
                 "cluster": Reference("cluster", {"kind": "task", "name": "build", "namespace": "web"}),
             }
-            contents = ContentFolder(stand.folder)
-            contents.put(EVIL)
+            contents = ContentStore(stand.folder)
+            contents.add(EVIL)
             for name, reference in stand.references.items():
-                source = LockedDefinitions(engine, Lock(), contents, may_add=True)
+                source = LockedResolver(engine, LockFile(), contents, may_add=True)
                 await source.resolve(reference, WEB)
-                stand.texts[name] = source.lock.text().encode()
+                stand.texts[name] = source.lock.serialize().encode()
             yield stand
 
 
@@ -237,13 +240,13 @@ def loop() -> Iterator[asyncio.Runner]:
 
 
 @pytest.fixture(scope="module")
-def stand(loop: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
+def stand(loop: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LockedSources]:
     made = the_stand(tmp_path_factory.mktemp("stand"))
     yield loop.run(made.__aenter__())
     loop.run(made.__aexit__(None, None, None))
 
 
-def tampered(entry: Mapping[str, Any], path: str) -> dict[str, Any]:
+def tamper_with(entry: Mapping[str, Any], path: str) -> dict[str, Any]:
     """The same with one field changed, or added where it is not there."""
     found = copy.deepcopy(dict(entry))
     first, _, rest = path.partition(".")
@@ -270,15 +273,15 @@ def tampered(entry: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("resolver", "path"), [each for each in cases() if each not in ONLY_AT_ITS_SOURCE])
 def test_a_changed_field_is_refused_or_changes_nothing(
-    loop: asyncio.Runner, stand: Stand, resolver: str, path: str
+    loop: asyncio.Runner, stand: LockedSources, resolver: str, path: str
 ) -> None:
-    before, entry = stand.seen(), stand.entry(resolver)
+    before, entry = stand.list_requests(), stand.entry(resolver)
     outcome, told = None, ""
     try:
-        outcome = loop.run(stand.resolve(resolver, tampered(entry, path), is_offline=True, folder=stand.folder))
+        outcome = loop.run(stand.resolve(resolver, tamper_with(entry, path), is_offline=True, folder=stand.folder))
     except (ResolutionError, ConfigurationError) as error:
         told = str(error)
-    assert stand.seen() == before
+    assert stand.list_requests() == before
     assert "hunter" not in told
     if (resolver, path) in NO_MORE_THAN_A_NAME:
         assert outcome is not None, told
@@ -294,10 +297,10 @@ def test_a_changed_field_is_refused_or_changes_nothing(
 
 @pytest.mark.parametrize("resolver", RESOLVERS)
 def test_other_content_with_its_digest_is_refused_if_the_reference_has_one(
-    loop: asyncio.Runner, stand: Stand, resolver: str
+    loop: asyncio.Runner, stand: LockedSources, resolver: str
 ) -> None:
     entry = stand.entry(resolver)
-    changed = tampered(entry, "digest")
+    changed = tamper_with(entry, "digest")
     if "sha256" in changed["source"]["digest"] and resolver not in ("git", "bundles"):
         changed["source"]["digest"] = {"sha256": EVIL_DIGEST.removeprefix("sha256:")}
     if "digest" in changed.get("pinned", {}):
@@ -312,9 +315,9 @@ def test_other_content_with_its_digest_is_refused_if_the_reference_has_one(
 
 @pytest.mark.parametrize("resolver", RESOLVERS)
 def test_other_content_with_its_digest_is_found_out_where_it_is_verified(
-    loop: asyncio.Runner, stand: Stand, resolver: str
+    loop: asyncio.Runner, stand: LockedSources, resolver: str
 ) -> None:
-    changed = tampered(stand.entry(resolver), "digest")
+    changed = tamper_with(stand.entry(resolver), "digest")
     with pytest.raises(ResolutionError) as caught:
         loop.run(stand.resolve(resolver, changed, is_offline=False, folder=stand.folder, is_verifying=True))
     assert caught.value.reason is Reason.DIGEST_MISMATCH
@@ -323,25 +326,25 @@ def test_other_content_with_its_digest_is_found_out_where_it_is_verified(
 
 @pytest.mark.parametrize(("resolver", "path"), list(cases()))
 def test_whatever_is_changed_nobody_else_is_asked_and_no_other_credential_is_sent(
-    loop: asyncio.Runner, stand: Stand, resolver: str, path: str, tmp_path: Path
+    loop: asyncio.Runner, stand: LockedSources, resolver: str, path: str, tmp_path: Path
 ) -> None:
     def asked(entry: Mapping[str, Any], folder: Path) -> tuple[bytes | None, set[str]]:
-        before = stand.seen()
+        before = stand.list_requests()
         data = None
         with suppress(ResolutionError, ConfigurationError):
             data = loop.run(stand.resolve(resolver, entry, is_offline=False, folder=folder)).resolved.data
-        return data, {line for old, new in zip(before, stand.seen(), strict=True) for line in new[len(old) :]}
+        return data, {line for old, new in zip(before, stand.list_requests(), strict=True) for line in new[len(old) :]}
 
     entry = stand.entry(resolver)
     expected, usual = asked(entry, tmp_path / "first")
     assert expected is not None
-    data, seen = asked(tampered(entry, path), tmp_path / "second")
+    data, seen = asked(tamper_with(entry, path), tmp_path / "second")
     assert data in (None, expected)
     assert seen <= usual
 
 
 @pytest.mark.parametrize("resolver", RESOLVERS)
-def test_a_digest_with_a_newline_after_it_is_refused(loop: asyncio.Runner, stand: Stand, resolver: str) -> None:
+def test_a_digest_with_a_newline_after_it_is_refused(loop: asyncio.Runner, stand: LockedSources, resolver: str) -> None:
     entry = stand.entry(resolver)
     entry["digest"] += "\n"
     with pytest.raises(ResolutionError, match=": digest: expected sha256: or sha512: and hexadecimal digits, found"):
@@ -360,7 +363,7 @@ def test_a_digest_with_a_newline_after_it_is_refused(loop: asyncio.Runner, stand
     ],
 )
 def test_a_place_with_a_credential_or_with_what_a_terminal_obeys_is_no_record(
-    loop: asyncio.Runner, stand: Stand, place: str
+    loop: asyncio.Runner, stand: LockedSources, place: str
 ) -> None:
     for field_, value in (("foundAt", place), ("foundParams", {"url": place})):
         entry = {**stand.entry("git"), field_: value}
@@ -373,7 +376,7 @@ def test_a_place_with_a_credential_or_with_what_a_terminal_obeys_is_no_record(
 
 @pytest.mark.parametrize("digest", [{}, {"md5": "a"}, {"sha256": "\x1b[2J"}, {"sha256": "a" * 64, "sha512": "a" * 128}])
 def test_what_is_no_digest_is_no_record_of_an_image(
-    loop: asyncio.Runner, stand: Stand, digest: Mapping[str, str]
+    loop: asyncio.Runner, stand: LockedSources, digest: Mapping[str, str]
 ) -> None:
     entry = stand.entry("bundles")
     entry["source"]["digest"] = digest
@@ -384,7 +387,7 @@ def test_what_is_no_digest_is_no_record_of_an_image(
 
 @pytest.mark.parametrize("field_", ["source.uri", "a field", "kind", "apiVersion"])
 def test_messages_have_nothing_of_a_lock_file_that_a_terminal_obeys_nor_a_credential(
-    loop: asyncio.Runner, stand: Stand, field_: str
+    loop: asyncio.Runner, stand: LockedSources, field_: str
 ) -> None:
     entry = stand.entry("git")
     document = {**yaml.safe_load(stand.texts["git"]), "entries": [entry]}
@@ -397,8 +400,8 @@ def test_messages_have_nothing_of_a_lock_file_that_a_terminal_obeys_nor_a_creden
         document[field_] = "\x1b[2J"
 
     async def resolve() -> None:
-        lock = Lock.read(yaml.safe_dump(document).encode(), file="box.lock.yaml")
-        await LockedDefinitions(stand.engine, lock, is_offline=True).resolve(stand.references["git"], WEB)
+        lock = LockFile.parse(yaml.safe_dump(document).encode(), file="box.lock.yaml")
+        await LockedResolver(stand.engine, lock, is_offline=True).resolve(stand.references["git"], WEB)
 
     with pytest.raises((ResolutionError, ConfigurationError)) as caught:
         loop.run(resolve())
@@ -406,7 +409,7 @@ def test_messages_have_nothing_of_a_lock_file_that_a_terminal_obeys_nor_a_creden
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_query_is_not_told_of_what_is_no_address(loop: asyncio.Runner, stand: Stand) -> None:
+def test_a_query_is_not_told_of_what_is_no_address(loop: asyncio.Runner, stand: LockedSources) -> None:
     entry = stand.entry("cluster")
     entry["source"]["uri"] += "?token=hunter2"
     with pytest.raises(ResolutionError, match=r": source\.uri: expected ") as caught:

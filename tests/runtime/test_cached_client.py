@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from konverge.cache import Informers
+from konverge.cache import InformerFactory
 from konverge.client import Client, Response, StreamingResponse, Transport
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.errors import ApiError, ConnectionFailedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.kube.metadata import ObjectMeta
 from konverge.localcluster import LocalCluster
-from konverge.runtime.cached_client import CachedClient, CachedClients
-from konverge.runtime.reads import Reader, Reads
-from konverge.runtime.routing import OwnedKind, Routing
-from tests.runtime.test_routing import Nothing
+from konverge.runtime.cached_client import CachedClient, CachedClientFactory
+from konverge.runtime.event_router import EventRouter, RoutedKind
+from konverge.runtime.read_tracking import ReadingOwner, ReadTracker
+from tests.runtime.test_event_router import Nothing
 
 pytestmark = pytest.mark.anyio
 
@@ -27,8 +27,8 @@ LAG_SECONDS = 10.0
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 WEB_APP = GroupVersionKind("demo.konverge.dev", "v1alpha1", "WebApp")
-ME = Reader(WEB_APP, ObjectKey("default", "me"))
-OTHER = Reader(WEB_APP, ObjectKey("default", "other"))
+ME = ReadingOwner(WEB_APP, ObjectKey("default", "me"))
+OTHER = ReadingOwner(WEB_APP, ObjectKey("default", "other"))
 KEY = ObjectKey("default", "settings")
 
 
@@ -73,14 +73,14 @@ class _Lagging:
 class Desk:
     """Two owners' clients, and who was woken."""
 
-    clients: CachedClients
+    clients: CachedClientFactory
     admin: Client
     transport: LaggingTransport
     woken: list[str] = field(default_factory=list)
 
-    def client(self, reader: Reader = ME) -> CachedClient:
-        self.clients.reads.begin(reader)
-        return self.clients.for_owner(reader)
+    def client(self, reader: ReadingOwner = ME) -> CachedClient:
+        self.clients.read_tracker.begin(reader)
+        return self.clients.build_client(reader)
 
 
 @pytest.fixture
@@ -90,19 +90,19 @@ async def desk() -> AsyncIterator[Desk]:
         admin = Client(cluster.transport(), user_agent="admin", clock=CLOCK)
         transport = LaggingTransport(cluster.transport())
         client = Client(transport, user_agent="operator", clock=CLOCK)
-        reads = Reads()
-        routing = Routing(reads, lookup=Nothing())
-        routing.serve([OwnedKind(WEB_APP, namespaced=True)])
+        reads = ReadTracker()
+        routing = EventRouter(reads, lookup=Nothing())
+        routing.set_routes([RoutedKind(WEB_APP, namespaced=True)])
 
         def tell(gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
-            woken.extend(sorted(reader.key.name for reader in routing.concerned(gvk, old, new)))
+            woken.extend(sorted(reader.key.name for reader in routing.find_owners(gvk, old, new)))
 
-        async with Informers(
-            client, namespaces=["default"], keep=routing.keeps, clock=CLOCK, entropy=SeededEntropy()
+        async with InformerFactory(
+            client, namespaces=["default"], keep=routing.is_needed, clock=CLOCK, entropy=SeededEntropy()
         ) as informers:
             informers.subscribe(tell)
             yield Desk(
-                CachedClients(client, informers, reads, routing, CLOCK, namespaces=["default"]),
+                CachedClientFactory(client, informers, reads, routing, CLOCK, namespaces=["default"]),
                 admin,
                 transport,
                 woken,
@@ -118,7 +118,7 @@ def config_map(**data: str) -> Object:
     }
 
 
-async def settled() -> None:
+async def wait_for_watch() -> None:
     await CLOCK.sleep(5 * LAG_SECONDS)
 
 
@@ -153,7 +153,7 @@ async def test_a_read_does_not_see_what_was_just_deleted(desk: Desk) -> None:
 async def test_who_fails_to_update_what_has_gone_does_not_see_it_again(desk: Desk) -> None:
     client = desk.client()
     held = await client.create(config_map(greeting="Hello"))
-    desk.clients.reads.finish(ME, complete=True)
+    desk.clients.read_tracker.finish(ME, complete=True)
     desk.woken.clear()
     await desk.admin.delete(CONFIG_MAP, KEY)
     assert await client.get(CONFIG_MAP, KEY), "the watch has not told yet"
@@ -209,7 +209,7 @@ async def test_a_write_wakes_all_readers_at_once_and_only_once(desk: Desk) -> No
 
     await client.apply(config_map(colour="red"), field_manager="me")
     at_once = list(desk.woken)
-    await settled()
+    await wait_for_watch()
 
     assert at_once == ["me", "other"]
     assert desk.woken == at_once
@@ -228,7 +228,7 @@ async def test_a_list_sees_what_was_just_written_and_later_changes_wake_its_read
     desk.woken.clear()
     second = config_map() | {"metadata": {"name": "second", "namespace": "default", "labels": {"app": "web"}}}
     await desk.admin.create(second)
-    await settled()
+    await wait_for_watch()
 
     assert desk.woken == ["me"]
     assert len(await client.list(CONFIG_MAP, labels={"app": "web"})) == 2
@@ -272,12 +272,12 @@ async def test_a_delete_whose_answer_was_lost_is_seen_by_the_next_read(desk: Des
 async def test_two_who_read_a_forgotten_list_at_once_both_see_all_of_it(desk: Desk) -> None:
     first = desk.client()
     assert await first.list(CONFIG_MAP, namespace="default", labels={"app": "web"}) == []
-    desk.clients.reads.finish(ME, complete=True)
-    desk.clients.reads.forget(ME)
+    desk.clients.read_tracker.finish(ME, complete=True)
+    desk.clients.read_tracker.forget(ME)
     obj = config_map(colour="blue")
     obj["metadata"]["labels"] = {"app": "web"}
     await desk.admin.create(obj)
-    await settled()  # the watch has brought it, and nobody wanted it
+    await wait_for_watch()  # the watch has brought it, and nobody wanted it
 
     found = await asyncio.gather(
         *(desk.client(who).list(CONFIG_MAP, namespace="default", labels={"app": "web"}) for who in (ME, OTHER))
@@ -291,10 +291,10 @@ async def test_what_was_created_under_a_name_of_the_servers_wakes_its_owner(desk
     obj = config_map(colour="blue")
     obj["metadata"] = {"generateName": "note-", "namespace": "default"}
     made = ObjectKey.of(await client.create(obj))
-    await settled()
+    await wait_for_watch()
     desk.woken.clear()
     await desk.admin.delete(CONFIG_MAP, made)
-    await settled()
+    await wait_for_watch()
 
     assert desk.woken == ["me"]
 

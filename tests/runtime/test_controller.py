@@ -17,8 +17,8 @@ from konverge.errors import (
     TerminalError,
 )
 from konverge.kube import ObjectKey
-from konverge.runtime.controller import Controller, FailedPassError, Result
-from konverge.runtime.passes import PassFilter
+from konverge.runtime.controller import Controller, PartialFailureError, Result
+from konverge.runtime.reconciliation import ReconciliationFilter
 
 pytestmark = pytest.mark.anyio
 
@@ -71,7 +71,7 @@ async def test_a_woken_key_is_reconciled_at_once() -> None:
     recorder = Recorder()
     async with running(recorder) as controller:
         await CLOCK.sleep(5)
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(5)
 
     assert recorder.runs == [(5.0, "a")]
@@ -81,7 +81,7 @@ async def test_no_more_keys_at_once_than_workers() -> None:
     recorder = Recorder(seconds=1)
     async with running(recorder, workers=2) as controller:
         for key in (A, B, C):
-            controller.wake(key)
+            controller.enqueue(key)
         await CLOCK.sleep(10)
 
     assert recorder.runs == [(0.0, "a"), (0.0, "b"), (1.0, "c")]
@@ -91,10 +91,10 @@ async def test_no_more_keys_at_once_than_workers() -> None:
 async def test_events_during_a_pass_mean_exactly_one_more() -> None:
     recorder = Recorder(seconds=2)
     async with running(recorder) as controller:
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(1)
-        controller.wake(A)
-        controller.wake(A)
+        controller.enqueue(A)
+        controller.enqueue(A)
         await CLOCK.sleep(10)
 
     assert recorder.runs == [(0.0, "a"), (2.0, "a")]
@@ -103,7 +103,7 @@ async def test_events_during_a_pass_mean_exactly_one_more() -> None:
 async def test_a_pass_can_ask_for_another_one_later() -> None:
     recorder = Recorder(result=Result(requeue_after=timedelta(seconds=30)))
     async with running(recorder) as controller:
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(70)
 
     assert [round(moment) for moment, _ in recorder.runs] == [0, 30, 60]
@@ -113,9 +113,9 @@ async def test_a_failing_key_backs_off_while_others_proceed() -> None:
     good = Recorder()
     bad = Recorder(error=RuntimeError("boom"))
     async with running(lambda key: (bad if key == A else good)(key)) as controller:
-        controller.wake(A)
+        controller.enqueue(A)
         for second in range(10):
-            controller.wake(B, reason=f"change {second}")
+            controller.enqueue(B, reason=f"change {second}")
             await CLOCK.sleep(1)
 
     assert len(good.runs) == 10
@@ -125,7 +125,7 @@ async def test_a_failing_key_backs_off_while_others_proceed() -> None:
 async def test_a_failure_is_logged_once_with_its_pass(caplog: pytest.LogCaptureFixture) -> None:
     recorder = Recorder(error=RuntimeError("boom"))
     async with running(recorder) as controller:
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(0.001)
 
     (record,) = caplog.records
@@ -163,7 +163,7 @@ async def test_a_traceback_is_for_mistakes_in_the_authors_code(
     error: Exception, is_traced: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with running(Recorder(error=error)) as controller:
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(0.001)
 
     (record,) = caplog.records
@@ -172,7 +172,7 @@ async def test_a_traceback_is_for_mistakes_in_the_authors_code(
 
 async def test_a_failure_that_goes_on_is_traced_once(caplog: pytest.LogCaptureFixture) -> None:
     async with running(Recorder(error=RuntimeError("boom"))) as controller:
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(1)
 
     assert len(caplog.records) > 3
@@ -182,18 +182,18 @@ async def test_a_failure_that_goes_on_is_traced_once(caplog: pytest.LogCaptureFi
 async def test_a_terminal_error_is_not_tried_again_before_the_next_change() -> None:
     recorder = Recorder(error=ExceptionGroup("two", [TerminalError("no use"), TerminalError("none at all")]))
     async with running(recorder) as controller:
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(3600)
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(3600)
 
     assert [moment for moment, _ in recorder.runs] == [0.0, 3600.0]
 
 
 async def test_a_pass_that_failed_for_good_can_ask_for_another_one_later() -> None:
-    recorder = Recorder(error=FailedPassError(TerminalError("no use"), timedelta(minutes=1)))
+    recorder = Recorder(error=PartialFailureError(TerminalError("no use"), timedelta(minutes=1)))
     async with running(recorder) as controller:
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(90)
 
     assert [moment for moment, _ in recorder.runs] == [0.0, 60.0]
@@ -202,7 +202,7 @@ async def test_a_pass_that_failed_for_good_can_ask_for_another_one_later() -> No
 async def test_a_pass_that_takes_too_long_is_cancelled_and_backs_off(caplog: pytest.LogCaptureFixture) -> None:
     recorder = Recorder(seconds=100)
     async with running(recorder, timeout=timedelta(seconds=10)) as controller:
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(10.1)
 
     assert len(recorder.runs) == 2
@@ -211,7 +211,7 @@ async def test_a_pass_that_takes_too_long_is_cancelled_and_backs_off(caplog: pyt
 
 async def test_a_timeout_of_the_author_is_not_mistaken_for_the_deadline(caplog: pytest.LogCaptureFixture) -> None:
     async with running(Recorder(error=TimeoutError("the database"))) as controller:
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(0.001)
 
     assert "the database" in caplog.text
@@ -227,7 +227,7 @@ async def test_awaiting_something_that_was_cancelled_is_a_failure_like_any_other
         await task
 
     async with running(reconcile) as controller:
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(1)
 
     assert len(runs) > 1
@@ -244,7 +244,7 @@ async def test_a_pass_that_cancels_its_own_task_is_a_failure_like_any_other(capl
         await CLOCK.sleep(1)
 
     async with running(reconcile, workers=1) as controller:
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(1)
 
     assert len(runs) > 1
@@ -260,7 +260,7 @@ async def test_an_error_that_is_its_own_cause_is_a_failure_like_any_other(error:
         raise error from error
 
     async with running(reconcile) as controller:
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(1)
 
     assert len(runs) > 1
@@ -269,8 +269,8 @@ async def test_an_error_that_is_its_own_cause_is_a_failure_like_any_other(error:
 async def test_stop_lets_the_passes_under_way_end_and_starts_no_other() -> None:
     recorder = Recorder(seconds=5)
     async with running(recorder, workers=1) as controller:
-        controller.wake(A)
-        controller.wake(B)
+        controller.enqueue(A)
+        controller.enqueue(B)
         await CLOCK.sleep(1)
 
     assert CLOCK.monotonic() == 5.0
@@ -287,7 +287,7 @@ async def test_cancelling_the_controller_cancels_its_passes(caplog: pytest.LogCa
             let_go.append(key)
 
     controller = Controller("webapp", reconcile, clock=CLOCK, entropy=SeededEntropy(1))
-    controller.wake(A)
+    controller.enqueue(A)
     task = asyncio.create_task(controller.run())
     await CLOCK.sleep(1)
 
@@ -302,14 +302,14 @@ async def test_cancelling_the_controller_cancels_its_passes(caplog: pytest.LogCa
 
 async def test_the_pass_shows_on_every_record_logged_within(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    caplog.handler.addFilter(PassFilter())
+    caplog.handler.addFilter(ReconciliationFilter())
 
     async def reconcile(key: ObjectKey) -> None:
         logging.getLogger("author").info("within")
 
     async with running(reconcile) as controller:
         logging.getLogger("author").info("outside")
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(1)
 
     fields = {record.getMessage(): record.__dict__["object"] for record in caplog.records}
@@ -322,7 +322,7 @@ async def test_a_pass_that_may_not_write_any_more_ends_quietly(caplog: pytest.Lo
     recorder = Recorder(error=error)
     async with running(recorder) as controller:
         with caplog.at_level(logging.INFO):
-            controller.wake(A)
+            controller.enqueue(A)
             await CLOCK.sleep(60)
 
     assert len(recorder.runs) == 1
@@ -332,13 +332,13 @@ async def test_a_pass_that_may_not_write_any_more_ends_quietly(caplog: pytest.Lo
 async def test_a_pass_that_is_abandoned_frees_its_key() -> None:
     recorder = Recorder(seconds=10)
     async with running(recorder) as controller:
-        controller.wake(A)
-        controller.wake(B)
+        controller.enqueue(A)
+        controller.enqueue(B)
         await CLOCK.sleep(1)
         controller.abandon(lambda key: key == A)
         await controller.wait_until_idle(lambda key: key == A)
         assert CLOCK.monotonic() < 2
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(1)
 
     assert [name for _, name in recorder.runs] == ["a", "b", "a"]
@@ -350,10 +350,10 @@ async def test_a_key_that_never_comes_to_rest_is_slowed_down(caplog: pytest.LogC
     async def reconcile(key: ObjectKey) -> None:
         runs.append(CLOCK.monotonic())
         await CLOCK.sleep(0.01)
-        controller.wake(key, reason="ConfigMap default/a changed")
+        controller.enqueue(key, reason="ConfigMap default/a changed")
 
     async with running(reconcile) as controller:
-        controller.wake(A, reason="it came")
+        controller.enqueue(A, reason="it came")
         await CLOCK.sleep(130)
 
     assert len([moment for moment in runs if moment < 10]) == 100
@@ -369,13 +369,13 @@ async def test_an_edit_by_somebody_else_does_not_wait_for_the_end_of_a_loop() ->
     async def reconcile(key: ObjectKey) -> None:
         runs.append(CLOCK.monotonic())
         await CLOCK.sleep(0.01)
-        controller.wake(key, reason="an own write", is_edit=True)
+        controller.enqueue(key, reason="an own write", is_edit=True)
 
     async with running(reconcile) as controller:
-        controller.wake(A, reason="it came")
+        controller.enqueue(A, reason="it came")
         await CLOCK.sleep(10)
         before = len(runs)
-        controller.wake(A, reason="somebody has edited it", is_edit=True)
+        controller.enqueue(A, reason="somebody has edited it", is_edit=True)
         await CLOCK.sleep(1)
 
     assert (before, len(runs)) == (100, 101), "one for the edit, and none for what that one wrote"
@@ -384,7 +384,7 @@ async def test_an_edit_by_somebody_else_does_not_wait_for_the_end_of_a_loop() ->
 async def test_an_author_who_asks_to_be_woken_often_is_not_slowed_down() -> None:
     recorder = Recorder(result=Result(requeue_after=timedelta(seconds=0.1)))
     async with running(recorder) as controller:
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(60)
 
     assert len(recorder.runs) >= 590
@@ -409,10 +409,10 @@ async def test_whatever_a_pass_raises_harms_no_other_key(error: BaseException) -
         return await good(key)
 
     async with running(reconcile) as controller:
-        controller.wake(A)
-        controller.wake(B)
+        controller.enqueue(A)
+        controller.enqueue(B)
         await CLOCK.sleep(1)
-        controller.wake(B)
+        controller.enqueue(B)
         await CLOCK.sleep(1)
 
     assert len(good.runs) == 2
@@ -424,7 +424,7 @@ async def test_a_result_that_is_none_is_the_passes_failure(odd: object, caplog: 
         return odd  # type: ignore[return-value]
 
     async with running(reconcile) as controller:
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(0.001)
 
     assert f"returned a {type(odd).__name__}: expected None or a konverge.Result" in caplog.text
@@ -442,7 +442,7 @@ def test_a_result_says_what_it_cannot_be_made_of() -> None:
 async def test_asking_for_another_pass_at_once_for_ever_is_slowed_down(caplog: pytest.LogCaptureFixture) -> None:
     recorder = Recorder(seconds=0.001, result=Result(requeue_after=timedelta(0)))
     async with running(recorder) as controller:
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(10)
 
     assert len(recorder.runs) <= 101
@@ -454,13 +454,13 @@ async def test_a_pass_that_is_abandoned_before_its_first_step_frees_its_key() ->
     loop = asyncio.get_running_loop()
     async with running(recorder, workers=1) as controller:
         await CLOCK.sleep(1)
-        controller.wake(A)
+        controller.enqueue(A)
         # Queued behind the controller's own step: the task is made, and has not begun.
         loop.call_soon(controller.abandon, lambda key: True)
         await CLOCK.sleep(5)
         assert controller.queue.running == 0
-        controller.wake(A)
-        controller.wake(B)
+        controller.enqueue(A)
+        controller.enqueue(B)
         await CLOCK.sleep(5)
 
     assert {name for _, name in recorder.runs} == {"a", "b"}
@@ -474,7 +474,7 @@ async def test_a_pass_that_is_abandoned_again_while_it_cleans_up_frees_its_key()
             await CLOCK.sleep(1)
 
     async with running(reconcile, workers=1) as controller:
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(1)
         controller.abandon(lambda key: True)
         await CLOCK.sleep(0.5)
@@ -488,7 +488,7 @@ async def test_events_do_not_make_the_back_off_grow() -> None:
     recorder = Recorder(error=RuntimeError("boom"))
     async with running(recorder) as controller:
         for number in range(22):
-            controller.wake(A, reason=f"change {number}", is_own=True)
+            controller.enqueue(A, reason=f"change {number}", is_own=True)
             await CLOCK.sleep(0.6 / 22)
         runs = len(recorder.runs)
         await CLOCK.sleep(1.5)
@@ -500,13 +500,13 @@ async def test_events_do_not_make_the_back_off_grow() -> None:
 async def test_a_change_from_outside_resets_the_back_off_and_an_own_one_does_not() -> None:
     recorder = Recorder(error=RuntimeError("boom"))
     async with running(recorder) as controller:
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(1000)
         recorder.runs.clear()
-        controller.wake(A, reason="a status that the pass wrote", is_own=True)
+        controller.enqueue(A, reason="a status that the pass wrote", is_own=True)
         await CLOCK.sleep(1)
         after_an_own_change = len(recorder.runs)
-        controller.wake(A, reason="Secret default/a changed")
+        controller.enqueue(A, reason="Secret default/a changed")
         await CLOCK.sleep(1)
 
     assert after_an_own_change == 1
@@ -525,7 +525,7 @@ async def test_a_change_from_outside_resets_the_back_off_and_an_own_one_does_not
 async def test_what_the_cluster_refuses_is_tried_again_within_half_a_minute(error: Exception) -> None:
     recorder = Recorder(error=error)
     async with running(recorder) as controller:
-        controller.wake(A)
+        controller.enqueue(A)
         await CLOCK.sleep(3600)
         recorder.error = None
         lifted = CLOCK.monotonic()

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from konverge.runtime.event_series import EventLimits, EventSeries, Occurrence, Reference, Sending
+from konverge.runtime.event_series import EventLimits, EventRequest, EventSeries, EventTarget, Occurrence
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-WEB = Reference("demo.konverge.dev/v1", "WebApp", "default", "web", "uid-of-web")
+WEB = EventTarget("demo.konverge.dev/v1", "WebApp", "default", "web", "uid-of-web")
 CREATED = Occurrence("Normal", "CreatedService", "Create", "Created Service 'web'", WEB)
 REFRESH_SECONDS = FINISH_SECONDS = 360.0
 
@@ -23,7 +23,7 @@ def record(series: EventSeries, now: float, occurrence: Occurrence = CREATED, ti
         series.record(occurrence, at(now), now)
 
 
-def take_all(series: EventSeries, now: float) -> list[Sending]:
+def take_all(series: EventSeries, now: float) -> list[EventRequest]:
     return list(iter(lambda: series.take(now), None))
 
 
@@ -35,7 +35,7 @@ def test_the_first_occurrence_creates_an_event_without_a_series() -> None:
     series = EventSeries(0.0)
     record(series, 1.0)
 
-    assert take_all(series, 2.0) == [Sending(CREATED, at(1), at(1), count=1, creates=True)]
+    assert take_all(series, 2.0) == [EventRequest(CREATED, at(1), at(1), count=1, creates=True)]
 
 
 def test_the_second_occurrence_writes_the_series_at_once() -> None:
@@ -44,7 +44,7 @@ def test_the_second_occurrence_writes_the_series_at_once() -> None:
     take_all(series, 1.0)
     record(series, 5.0)
 
-    assert take_all(series, 5.0) == [Sending(CREATED, at(1), at(5), count=2, creates=False)]
+    assert take_all(series, 5.0) == [EventRequest(CREATED, at(1), at(5), count=2, creates=False)]
 
 
 def test_further_occurrences_are_only_counted_until_the_refresh() -> None:
@@ -56,8 +56,8 @@ def test_further_occurrences_are_only_counted_until_the_refresh() -> None:
         record(series, float(now))
         assert take_all(series, float(now)) == []
 
-    assert series.wait_seconds(100.0) == 2.0 + REFRESH_SECONDS - 100.0
-    assert take_all(series, 2.0 + REFRESH_SECONDS) == [Sending(CREATED, at(0), at(99), count=100, creates=False)]
+    assert series.compute_wait_seconds(100.0) == 2.0 + REFRESH_SECONDS - 100.0
+    assert take_all(series, 2.0 + REFRESH_SECONDS) == [EventRequest(CREATED, at(0), at(99), count=100, creates=False)]
 
 
 def test_what_waits_to_be_sent_is_counted_on() -> None:
@@ -65,7 +65,7 @@ def test_what_waits_to_be_sent_is_counted_on() -> None:
     record(series, 1.0)
     record(series, 2.0, times=4)
 
-    assert take_all(series, 3.0) == [Sending(CREATED, at(1), at(2), count=5, creates=True)]
+    assert take_all(series, 3.0) == [EventRequest(CREATED, at(1), at(2), count=5, creates=True)]
 
 
 def test_another_version_of_the_object_is_the_same_series_and_another_note_is_not() -> None:
@@ -84,7 +84,7 @@ def test_after_a_quiet_time_the_same_occurrence_is_a_new_event() -> None:
     record(series, FINISH_SECONDS)
 
     assert take_all(series, FINISH_SECONDS) == [
-        Sending(CREATED, at(FINISH_SECONDS), at(FINISH_SECONDS), count=1, creates=True)
+        EventRequest(CREATED, at(FINISH_SECONDS), at(FINISH_SECONDS), count=1, creates=True)
     ]
 
 
@@ -95,9 +95,9 @@ def test_a_series_that_ends_has_its_last_count_written() -> None:
         if now < 2:
             take_all(series, now)
 
-    assert take_all(series, 62.0) == [Sending(CREATED, at(0), at(2), count=3, creates=False)]
+    assert take_all(series, 62.0) == [EventRequest(CREATED, at(0), at(2), count=3, creates=False)]
     assert take_all(series, 63.0) == []
-    assert series.wait_seconds(63.0) is None
+    assert series.compute_wait_seconds(63.0) is None
 
 
 def test_one_object_gets_25_events_at_once_and_then_one_in_five_minutes() -> None:
@@ -119,7 +119,7 @@ def test_all_objects_together_get_what_the_overall_rate_gives() -> None:
         record(series, 0.0, about(number))
 
     assert len(take_all(series, 0.0)) == 100
-    wait = series.wait_seconds(0.0)
+    wait = series.compute_wait_seconds(0.0)
     assert wait is not None
     assert 0.09 < wait <= 0.1
     assert len(take_all(series, wait)) == 1
@@ -141,9 +141,9 @@ def test_an_event_that_the_server_has_forgotten_is_created_again_with_its_count(
     take_all(series, 0.0)
     record(series, 1.0)
     [sending] = take_all(series, 1.0)
-    series.lost(sending)
+    series.mark_lost(sending)
 
-    assert take_all(series, 2.0) == [Sending(CREATED, at(0), at(1), count=2, creates=True)]
+    assert take_all(series, 2.0) == [EventRequest(CREATED, at(0), at(1), count=2, creates=True)]
 
 
 def test_what_is_put_back_goes_first() -> None:
@@ -152,7 +152,7 @@ def test_what_is_put_back_goes_first() -> None:
         record(series, 0.0, about(number))
     first = series.take(0.0)
     assert first is not None
-    series.put_back(first)
+    series.requeue(first)
 
     assert [sending.occurrence for sending in take_all(series, 0.0)] == [about(0), about(1), about(2)]
 
@@ -197,7 +197,7 @@ def test_no_count_is_lost_and_nothing_grows_beyond_its_bounds(steps: list[tuple[
             assert sending.count > shown.get(told, 0)
             shown[told] = sending.count
         assert series.pending <= limits.series
-        wait = series.wait_seconds(now)
+        wait = series.compute_wait_seconds(now)
         assert wait is not None
         assert wait >= 0
     statistics = series.statistics

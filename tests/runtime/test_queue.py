@@ -42,7 +42,7 @@ def test_a_raised_priority_overtakes_without_losing_the_place_among_equals() -> 
     queue = a_queue()
     queue.add("first", 0.0, priority=-100)
     queue.add("second", 0.0)
-    queue.wait_seconds(0.0)
+    queue.compute_wait_seconds(0.0)
     queue.add("first", 1.0, priority=0)
 
     assert take_all(queue, 1.0) == ["first", "second"]
@@ -54,7 +54,7 @@ def test_duplicates_merge_to_the_earliest_time() -> None:
     queue.add("a", 0.0, not_before=10.0)
     queue.add("a", 0.0, not_before=90.0)
 
-    assert queue.wait_seconds(0.0) == 10.0
+    assert queue.compute_wait_seconds(0.0) == 10.0
     assert queue.take(9.9) is None
     assert take_all(queue, 100.0) == ["a"]
 
@@ -67,11 +67,11 @@ def test_a_key_added_while_it_runs_runs_exactly_once_more() -> None:
     queue.add("a", 2.0)
     assert queue.take(3.0) is None, "it runs at most once at a time"
 
-    queue.done("a", 3.0)
+    queue.mark_done("a", 3.0)
 
     assert take_all(queue, 3.0) == ["a"]
-    queue.done("a", 4.0)
-    assert queue.wait_seconds(4.0) is None
+    queue.mark_done("a", 4.0)
+    assert queue.compute_wait_seconds(4.0) is None
 
 
 def test_a_failed_key_waits_longer_each_time_and_success_resets() -> None:
@@ -80,19 +80,19 @@ def test_a_failed_key_waits_longer_each_time_and_success_resets() -> None:
     now, waits = 0.0, []
     for _ in range(30):
         assert queue.take(now) == "a"
-        waits.append(queue.failed("a", now))
+        waits.append(queue.mark_failed("a", now))
         assert queue.take(now) is None
         now += waits[-1]
 
     assert waits[0] == pytest.approx(0.0075, abs=0.0025)
     assert all(500.0 <= wait <= 1000.0 for wait in waits[-5:])
-    assert queue.failures("a") == 30
+    assert queue.count_failures("a") == 30
 
     queue.take(now)
-    queue.done("a", now)
+    queue.mark_done("a", now)
     queue.add("a", now)
     queue.take(now)
-    assert queue.failed("a", now) <= 0.01
+    assert queue.mark_failed("a", now) <= 0.01
 
 
 def test_a_change_during_a_failing_run_is_not_made_to_wait() -> None:
@@ -100,10 +100,10 @@ def test_a_change_during_a_failing_run_is_not_made_to_wait() -> None:
     queue.add("a", 0.0)
     queue.take(0.0)
     queue.add("a", 0.5)
-    queue.failed("a", 1.0)
+    queue.mark_failed("a", 1.0)
 
-    assert queue.wait_seconds(1.0) == 0.0
-    assert queue.failures("a") == 1
+    assert queue.compute_wait_seconds(1.0) == 0.0
+    assert queue.count_failures("a") == 1
 
 
 def test_failures_that_additions_bring_on_leave_the_back_off_as_it_is() -> None:
@@ -113,11 +113,11 @@ def test_failures_that_additions_bring_on_leave_the_back_off_as_it_is() -> None:
     for _ in range(22):
         queue.add("a", now)
         assert queue.take(now) == "a"
-        waits.append(queue.failed("a", now))
+        waits.append(queue.mark_failed("a", now))
         now += 0.6 / 22
 
     assert max(waits) <= 2 * 0.6 + 0.01, "the back-offs that have elapsed are no longer than the time that has"
-    assert queue.failures("a") == 22
+    assert queue.count_failures("a") == 22
 
 
 def test_an_addition_that_fails_does_not_put_off_the_end_of_a_back_off() -> None:
@@ -127,13 +127,13 @@ def test_an_addition_that_fails_does_not_put_off_the_end_of_a_back_off() -> None
     for _ in range(15):
         begun = end
         assert queue.take(begun) == "a"
-        end = begun + queue.failed("a", begun)
+        end = begun + queue.mark_failed("a", begun)
     now = (begun + end) / 2
     queue.add("a", now)
     queue.take(now)
-    queue.failed("a", now)
+    queue.mark_failed("a", now)
 
-    assert queue.wait_seconds(now) == pytest.approx(end - now)
+    assert queue.compute_wait_seconds(now) == pytest.approx(end - now)
 
 
 def fail_for_long(queue: Queue[str], key: str, *, is_refused: bool = False) -> float:
@@ -142,7 +142,7 @@ def fail_for_long(queue: Queue[str], key: str, *, is_refused: bool = False) -> f
     now = 0.0
     while now < 3600.0:
         assert queue.take(now) == key
-        now += queue.failed(key, now, is_refused=is_refused)
+        now += queue.mark_failed(key, now, is_refused=is_refused)
     return now
 
 
@@ -152,7 +152,7 @@ def test_a_change_resets_the_back_off() -> None:
     queue.reset_backoff("a", now)
     queue.take(now)
 
-    assert queue.failed("a", now) <= 0.01
+    assert queue.mark_failed("a", now) <= 0.01
 
 
 def test_changes_that_never_end_reset_the_back_off_every_ten_seconds_alone() -> None:
@@ -163,7 +163,7 @@ def test_changes_that_never_end_reset_the_back_off_every_ten_seconds_alone() -> 
         queue.reset_backoff("a", now)
         queue.take(now)
         runs += 1
-        now += queue.failed("a", now)
+        now += queue.mark_failed("a", now)
 
     assert runs <= 6 * 12, "about eleven back-offs fit into ten seconds"
 
@@ -173,18 +173,18 @@ def test_what_the_cluster_refuses_is_tried_every_half_a_minute() -> None:
     now = fail_for_long(queue, "a", is_refused=True)
     queue.take(now)
 
-    assert 15.0 <= queue.failed("a", now, is_refused=True) <= 30.0
+    assert 15.0 <= queue.mark_failed("a", now, is_refused=True) <= 30.0
 
 
 def test_a_refusal_shortens_the_back_off_of_other_failures() -> None:
     queue = a_queue()
     now = fail_for_long(queue, "a")
     queue.take(now)
-    assert queue.failed("a", now) >= 500.0
+    assert queue.mark_failed("a", now) >= 500.0
     queue.add("a", now + 1.0)
     queue.take(now + 1.0)
 
-    assert queue.failed("a", now + 1.0, is_refused=True) <= 30.0
+    assert queue.mark_failed("a", now + 1.0, is_refused=True) <= 30.0
 
 
 def test_thousands_of_refused_keys_do_not_flood_the_server() -> None:
@@ -195,8 +195,8 @@ def test_thousands_of_refused_keys_do_not_flood_the_server() -> None:
     while now < 4000.0:
         while (taken := queue.take(now)) is not None:
             tries += now >= 3000.0
-            queue.failed(taken, now, is_refused=True)
-        now += queue.wait_seconds(now) or 0.0
+            queue.mark_failed(taken, now, is_refused=True)
+        now += queue.compute_wait_seconds(now) or 0.0
 
     assert 15.0 <= tries / 1000.0 <= 30.0, "about twenty attempts a second, however many keys there are"
 
@@ -206,7 +206,7 @@ def test_a_failing_key_holds_nobody_up() -> None:
     queue.add("bad", 0.0)
     queue.add("good", 0.0)
     queue.take(0.0)
-    queue.failed("bad", 0.0)
+    queue.mark_failed("bad", 0.0)
 
     assert take_all(queue, 0.0) == ["good"]
 
@@ -215,7 +215,7 @@ def test_a_key_that_failed_keeps_its_priority() -> None:
     queue = a_queue()
     queue.add("old", 0.0, priority=-100)
     queue.take(0.0)
-    queue.failed("old", 0.0)
+    queue.mark_failed("old", 0.0)
     queue.add("new", 1.0)
 
     assert take_all(queue, 1.0) == ["new", "old"]
@@ -226,7 +226,7 @@ def test_finishing_what_does_not_run_is_a_mistake() -> None:
     queue.add("a", 0.0)
 
     with pytest.raises(ValueError, match="a is not running"):
-        queue.done("a", 0.0)
+        queue.mark_done("a", 0.0)
 
 
 def test_the_story_of_a_key_tells_what_happened_and_why() -> None:
@@ -234,9 +234,9 @@ def test_the_story_of_a_key_tells_what_happened_and_why() -> None:
     queue.add("a", 0.0, reason="Deployment default/web changed")
     queue.add("b", 0.0)
     queue.take(1.0)
-    queue.failed("a", 2.0, reason="boom")
+    queue.mark_failed("a", 2.0, reason="boom")
 
-    assert [(moment.time, moment.event, moment.detail) for moment in queue.story("a")] == [
+    assert [(moment.time, moment.event, moment.detail) for moment in queue.history("a")] == [
         (0.0, "added", "Deployment default/web changed"),
         (1.0, "started", ""),
         (2.0, "failed", "boom"),
@@ -248,7 +248,7 @@ def test_the_story_is_bounded() -> None:
     for _ in range(10):
         queue.add(1, 0.0)
 
-    assert len(queue.story(1)) == 3
+    assert len(queue.history(1)) == 3
 
 
 def test_superseded_places_do_not_pile_up() -> None:
@@ -257,14 +257,14 @@ def test_superseded_places_do_not_pile_up() -> None:
         queue.add("a", float(turn), not_before=turn + 1000.0)
         queue.add("a", float(turn))
         queue.take(float(turn))
-        queue.done("a", float(turn))
+        queue.mark_done("a", float(turn))
 
     assert len(queue._early) < 200
 
 
 @given(st.integers(min_value=1, max_value=10_000), st.integers())
 def test_a_backoff_stays_within_its_bounds(failures: int, seed: int) -> None:
-    seconds = DEFAULT_BACKOFF.pause(failures, SeededEntropy(seed))
+    seconds = DEFAULT_BACKOFF.compute_delay(failures, SeededEntropy(seed))
 
     assert 0.005 <= seconds <= 1000.0
 
@@ -340,7 +340,7 @@ class QueueMachine(RuleBasedStateMachine):
         if wanted.not_before is not None:
             wanted.not_before = max(self.now, wanted.not_before)
         if fails:
-            seconds = self.queue.failed(key, self.now, is_refused=is_refused)
+            seconds = self.queue.mark_failed(key, self.now, is_refused=is_refused)
             wanted.failures += 1
             if self.now >= wanted.retry_at:
                 wanted.elapsed += 1
@@ -354,7 +354,7 @@ class QueueMachine(RuleBasedStateMachine):
             assert moment - self.now == seconds
             wanted.not_before = moment if wanted.not_before is None else min(wanted.not_before, moment)
         else:
-            self.queue.done(key, self.now)
+            self.queue.mark_done(key, self.now)
             wanted.failures = wanted.elapsed = 0
             wanted.retry_at = -1.0
             if wanted.not_before is None:
@@ -372,27 +372,27 @@ class QueueMachine(RuleBasedStateMachine):
         assert len(self.queue) == sum(wanted.not_before is not None for wanted in self.model.values())
         assert self.queue.running == sum(wanted.running for wanted in self.model.values())
         for key, wanted in self.model.items():
-            assert self.queue.failures(key) == wanted.failures
+            assert self.queue.count_failures(key) == wanted.failures
 
     @invariant()
     def the_wait_ends_when_the_next_key_is_due(self) -> None:
         moments = [w.not_before for w in self.model.values() if w.not_before is not None and not w.running]
         expected = max(0.0, min(moments) - self.now) if moments else None
-        assert self.queue.wait_seconds(self.now) == expected
+        assert self.queue.compute_wait_seconds(self.now) == expected
 
     def teardown(self) -> None:
         """Whatever happened, every key that is wanted gets its run in the end."""
         self.now += 10_000.0
         for key, wanted in self.model.items():
             if wanted.running:
-                self.queue.done(key, self.now)
+                self.queue.mark_done(key, self.now)
         owed = sorted(key for key, wanted in self.model.items() if wanted.not_before is not None)
         taken = []
         while (due := self.queue.take(self.now)) is not None:
             taken.append(due)
-            self.queue.done(due, self.now)
+            self.queue.mark_done(due, self.now)
         assert sorted(taken) == owed
-        assert self.queue.wait_seconds(self.now) is None
+        assert self.queue.compute_wait_seconds(self.now) is None
         assert not self.queue._entries, "nothing of a finished key is kept"
 
 

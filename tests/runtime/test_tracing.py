@@ -9,12 +9,12 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from konverge.client.observing import RequestObserver
+from konverge.client.request_observer import RequestObserver
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError, NotFoundError, ReconcileError
 from konverge.kube import ObjectKey
-from konverge.runtime.observing import PassTracer
-from konverge.runtime.tracing import Tracing
+from konverge.runtime.controller_observer import ReconcileTracer
+from konverge.runtime.tracing import SpanRecorder
 
 WEB = ObjectKey("default", "web")
 PATH = "/apis/apps/v1/namespaces/default/deployments/web"
@@ -39,16 +39,16 @@ def spans() -> Spans:
 
 
 @pytest.fixture
-def tracing(spans: Spans) -> Tracing:
-    return Tracing(spans.provider)
+def tracing(spans: Spans) -> SpanRecorder:
+    return SpanRecorder(spans.provider)
 
 
-def requested(observer: RequestObserver, code: str = "200", seconds: float = 0.25) -> None:
-    observer.requested("PATCH", PATH, code=code, seconds=seconds, sent_bytes=10, received_bytes=20)
+def report_request(observer: RequestObserver, code: str = "200", seconds: float = 0.25) -> None:
+    observer.on_request("PATCH", PATH, code=code, seconds=seconds, sent_bytes=10, received_bytes=20)
 
 
-def test_a_pass_is_a_span_that_says_which(spans: Spans, tracing: PassTracer) -> None:
-    with tracing.span("webapp", WEB, "id-1"):
+def test_a_pass_is_a_span_that_says_which(spans: Spans, tracing: ReconcileTracer) -> None:
+    with tracing.start_span("webapp", WEB, "id-1"):
         pass
 
     [span] = spans.ended
@@ -63,9 +63,9 @@ def test_a_pass_is_a_span_that_says_which(spans: Spans, tracing: PassTracer) -> 
     assert span.status.status_code is trace.StatusCode.UNSET
 
 
-def test_a_request_is_a_span_under_that_of_its_pass(spans: Spans, tracing: Tracing) -> None:
-    with tracing.span("webapp", WEB, "id-1"):
-        requested(tracing)
+def test_a_request_is_a_span_under_that_of_its_pass(spans: Spans, tracing: SpanRecorder) -> None:
+    with tracing.start_span("webapp", WEB, "id-1"):
+        report_request(tracing)
 
     request, reconcile = spans.ended
     assert request.parent is not None
@@ -84,24 +84,24 @@ def test_a_request_is_a_span_under_that_of_its_pass(spans: Spans, tracing: Traci
 
 
 @pytest.mark.parametrize(("code", "told"), [("404", "404"), ("<error>", "error")])
-def test_a_failed_request_is_an_error(spans: Spans, tracing: Tracing, code: str, told: str) -> None:
-    requested(tracing, code=code)
+def test_a_failed_request_is_an_error(spans: Spans, tracing: SpanRecorder, code: str, told: str) -> None:
+    report_request(tracing, code=code)
 
     [span] = spans.ended
     assert (span.attributes or {})["error.type"] == told
     assert span.status.status_code is trace.StatusCode.ERROR
 
 
-def test_a_repeated_request_is_noted_on_the_pass(spans: Spans, tracing: Tracing) -> None:
-    with tracing.span("webapp", WEB, "id-1"):
-        tracing.retried("GET", code="503")
+def test_a_repeated_request_is_noted_on_the_pass(spans: Spans, tracing: SpanRecorder) -> None:
+    with tracing.start_span("webapp", WEB, "id-1"):
+        tracing.on_retry("GET", code="503")
 
     [event] = spans.ended[0].events
     assert dict(event.attributes or {}) == {"http.request.method": "GET", "konverge.code": "503"}
 
 
-def test_a_failure_of_ours_is_recorded_with_its_message(spans: Spans, tracing: Tracing) -> None:
-    with pytest.raises(NotFoundError), tracing.span("webapp", WEB, "id-1"):
+def test_a_failure_of_ours_is_recorded_with_its_message(spans: Spans, tracing: SpanRecorder) -> None:
+    with pytest.raises(NotFoundError), tracing.start_span("webapp", WEB, "id-1"):
         raise NotFoundError("deployments.apps 'web' not found")
 
     [span] = spans.ended
@@ -112,12 +112,12 @@ def test_a_failure_of_ours_is_recorded_with_its_message(spans: Spans, tracing: T
     assert "test_tracing.py" in str(attributes["exception.stacktrace"])
 
 
-def test_the_words_of_an_authors_exception_are_recorded_nowhere(spans: Spans, tracing: Tracing) -> None:
-    with pytest.raises(ValueError, match="hunter"), tracing.span("webapp", WEB, "id-1"):
+def test_the_words_of_an_authors_exception_are_recorded_nowhere(spans: Spans, tracing: SpanRecorder) -> None:
+    with pytest.raises(ValueError, match="hunter"), tracing.start_span("webapp", WEB, "id-1"):
         raise ValueError("hunter" + "2")
     quoting = ReconcileError("failed to apply resource: hunter" + "2")
     quoting.__cause__ = ValueError("hunter" + "2")
-    with pytest.raises(ReconcileError), tracing.span("webapp", WEB, "id-2"):
+    with pytest.raises(ReconcileError), tracing.start_span("webapp", WEB, "id-2"):
         raise quoting
 
     for span in spans.ended:
@@ -126,8 +126,8 @@ def test_the_words_of_an_authors_exception_are_recorded_nowhere(spans: Spans, tr
         assert (span.attributes or {})["error.type"] in ("builtins.ValueError", "konverge.errors.ReconcileError")
 
 
-def test_a_cancelled_pass_is_no_error(spans: Spans, tracing: Tracing) -> None:
-    with pytest.raises(KeyboardInterrupt), tracing.span("webapp", WEB, "id-1"):
+def test_a_cancelled_pass_is_no_error(spans: Spans, tracing: SpanRecorder) -> None:
+    with pytest.raises(KeyboardInterrupt), tracing.start_span("webapp", WEB, "id-1"):
         raise KeyboardInterrupt
 
     [span] = spans.ended
@@ -136,12 +136,12 @@ def test_a_cancelled_pass_is_no_error(spans: Spans, tracing: Tracing) -> None:
 
 
 def test_without_a_provider_spans_go_nowhere_and_cost_little() -> None:
-    tracing = Tracing()
+    tracing = SpanRecorder()
     clock = SystemClock()
     begin = clock.monotonic()
     for _ in range(1_000):
-        with tracing.span("webapp", WEB, "id-1"):
-            requested(tracing)
+        with tracing.start_span("webapp", WEB, "id-1"):
+            report_request(tracing)
 
     assert (clock.monotonic() - begin) / 1_000 < 0.001  # a hundredth of that on an idle machine
 
@@ -150,4 +150,4 @@ def test_the_extra_that_is_absent_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
 
     with pytest.raises(ConfigurationError, match=r"pip install 'konverge\[tracing\]'"):
-        Tracing()
+        SpanRecorder()

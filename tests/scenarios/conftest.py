@@ -11,13 +11,13 @@ from konverge.kube import ObjectKey
 from konverge.primitives import PersistentVolume
 from konverge.testing import Cluster
 from tests.scenarios.kinds import DEFINITIONS
-from tests.scenarios.samples import ClusterSample, Sample, Stage
+from tests.scenarios.scenario_harness import ClusterSample, Sample, ScenarioHarness
 
 
 @pytest.fixture
-async def stage(cluster: Cluster) -> AsyncIterator[Stage]:
+async def stage(cluster: Cluster) -> AsyncIterator[ScenarioHarness]:
     """A stage on which all kinds of the scenarios are served."""
-    stage = Stage(cluster)
+    stage = ScenarioHarness(cluster)
     # Served from now on for all tests: the garbage collector takes its time to notice a new kind.
     await cluster.install(crd_manifest(Sample), crd_manifest(ClusterSample), *DEFINITIONS)
     yield stage

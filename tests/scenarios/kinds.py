@@ -17,8 +17,8 @@ from konverge.primitives import (
     Suspension,
     SuspensionStatus,
 )
-from tests.scenarios.samples import at
 from tests.scenarios.scenario import MOMENT, NAME, NAMESPACE, VOLUME, Scenario, condition, provides_volume, reports
+from tests.scenarios.scenario_harness import get_at
 
 __all__ = ["CROSS_SCOPE", "DEFINITIONS", "SCENARIOS"]
 
@@ -31,17 +31,17 @@ ADA = {"kind": "User", "name": "ada", "apiGroup": RBAC}
 ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
-def templated(**fields: Any) -> Object:
+def build_templated_spec(**fields: Any) -> Object:
     """The spec of a kind that makes pods from a template."""
     labels = {"app": NAME}
     return {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": POD}, **fields}
 
 
-def task(**fields: Any) -> Object:
+def build_task(**fields: Any) -> Object:
     return {"template": {"spec": {**POD, "restartPolicy": "Never"}}, **fields}
 
 
-def tracing(pods: WorkloadMutator) -> None:
+def enable_tracing(pods: WorkloadMutator) -> None:
     """One mutation for every kind of workload."""
     pods.ensure_container_env_var({"name": "TRACING", "value": "on"})
 
@@ -84,7 +84,7 @@ DEFINITIONS = (
 WIDGET_CONTENT = {"apiVersion": WIDGET.api_version, "kind": WIDGET.kind, "spec": {"size": 3, "colour": "blue"}}
 
 
-def in_orange(widget: ContentMutator) -> None:
+def set_orange(widget: ContentMutator) -> None:
     widget.edit_content(lambda content: content.set_nested_field("orange", "spec", "trim"))
 
 
@@ -93,15 +93,15 @@ def shrinks(widget: ContentMutator) -> None:
 
 
 def has_shrunk(live: Object) -> Suspension:
-    is_small = at(live, "spec.size") == 0
+    is_small = get_at(live, "spec.size") == 0
     return Suspension(SuspensionStatus.SUSPENDED if is_small else SuspensionStatus.SUSPENDING, "Widget shrinks")
 
 
-def judged_by_state(ready: ConvergingStatus, late: ConvergingStatus) -> Callable[[Object, object], Convergence]:
+def build_state_check(ready: ConvergingStatus, late: ConvergingStatus) -> Callable[[Object, object], Convergence]:
     """A kind of its own words: it is ready when its status says ``state: Done``."""
 
     def judge(live: Object, operation: object) -> Convergence:
-        is_done = at(live, "status.state") == "Done"
+        is_done = get_at(live, "status.state") == "Done"
         return Convergence(ready, "Widget is done") if is_done else Convergence(late, "Waiting for the widget")
 
     return judge
@@ -110,7 +110,7 @@ def judged_by_state(ready: ConvergingStatus, late: ConvergingStatus) -> Callable
 def widget(kind: Callable[..., Primitive[Any]], **fields: Any) -> Scenario:
     """A scenario of a generic primitive: a custom resource that the author describes."""
     given: Object = {
-        "change": in_orange,
+        "change": set_orange,
         "changed": ("spec.trim", "orange"),
         "drift": {"spec": {"colour": "red"}},
         "outside": reports({"state": "Done"}),
@@ -118,15 +118,15 @@ def widget(kind: Callable[..., Primitive[Any]], **fields: Any) -> Scenario:
     return Scenario(kind=kind, content=WIDGET_CONTENT, **(given | fields))
 
 
-def labelled(mutator: Any) -> None:
+def set_version_label(mutator: Any) -> None:
     mutator.edit_object_metadata(lambda metadata: metadata.ensure_label("version", "two"))
 
 
-def sets(*path: str, to: Any) -> Callable[[ContentMutator], None]:
+def build_field_setter(*path: str, to: Any) -> Callable[[ContentMutator], None]:
     return lambda mutator: mutator.edit_content(lambda content: content.set_nested_field(to, *path))
 
 
-def with_entry(settings: ConfigMapMutator) -> None:
+def add_entry(settings: ConfigMapMutator) -> None:
     settings.set_entry("tracing", "on")
 
 
@@ -137,8 +137,8 @@ SCENARIOS: Mapping[str, Scenario] = {
     # Workloads.
     "Deployment": Scenario(
         kind=primitives.Deployment,
-        content={"spec": templated(replicas=1)},
-        change=tracing,
+        content={"spec": build_templated_spec(replicas=1)},
+        change=enable_tracing,
         changed=TRACED,
         drift={"spec": {"replicas": 2}},
         first="False Creating",
@@ -146,8 +146,8 @@ SCENARIOS: Mapping[str, Scenario] = {
     ),
     "StatefulSet": Scenario(
         kind=primitives.StatefulSet,
-        content={"spec": templated(replicas=1, serviceName="web")},
-        change=tracing,
+        content={"spec": build_templated_spec(replicas=1, serviceName="web")},
+        change=enable_tracing,
         changed=TRACED,
         drift={"spec": {"replicas": 2}},
         first="False Creating",
@@ -155,8 +155,8 @@ SCENARIOS: Mapping[str, Scenario] = {
     ),
     "DaemonSet": Scenario(
         kind=primitives.DaemonSet,
-        content={"spec": templated(revisionHistoryLimit=5)},
-        change=tracing,
+        content={"spec": build_templated_spec(revisionHistoryLimit=5)},
+        change=enable_tracing,
         changed=TRACED,
         drift={"spec": {"revisionHistoryLimit": 1}},
         first="False Creating",
@@ -164,7 +164,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     ),
     "ReplicaSet": Scenario(
         kind=primitives.ReplicaSet,
-        content={"spec": templated(replicas=1)},
+        content={"spec": build_templated_spec(replicas=1)},
         change=lambda pods: pods.ensure_container_env_var({"name": "TRACING", "value": "on"}),
         changed=TRACED,
         drift={"spec": {"replicas": 2}},
@@ -185,7 +185,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     # Tasks.
     "Job": Scenario(
         kind=primitives.Job,
-        content={"spec": task(backoffLimit=1)},
+        content={"spec": build_task(backoffLimit=1)},
         change=lambda job: job.edit_job_spec(lambda spec: spec.set_parallelism(2)),
         changed=("spec.parallelism", 2),
         drift={"spec": {"backoffLimit": 9}},
@@ -197,7 +197,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "CronJob": Scenario(
         kind=primitives.CronJob,
         content={
-            "spec": {"schedule": "0 0 1 1 *", "concurrencyPolicy": "Allow", "jobTemplate": {"spec": task()}},
+            "spec": {"schedule": "0 0 1 1 *", "concurrencyPolicy": "Allow", "jobTemplate": {"spec": build_task()}},
         },
         change=lambda job: job.edit_cron_job_spec(lambda spec: spec.set_schedule("0 0 2 1 *")),
         changed=("spec.schedule", "0 0 2 1 *"),
@@ -243,7 +243,7 @@ SCENARIOS: Mapping[str, Scenario] = {
                 "resources": {"requests": {"storage": "1024Mi"}},
             }
         },
-        change=labelled,
+        change=set_version_label,
         changed=LABELLED,
         drift=RELABELLED,
         ready="Operational",
@@ -294,7 +294,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "ConfigMap": Scenario(
         kind=primitives.ConfigMap,
         content={"data": {"colour": "blue"}},
-        change=with_entry,
+        change=add_entry,
         changed=("data.tracing", "on"),
         drift={"data": {"colour": "red"}},
     ),
@@ -367,7 +367,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         first="False Creating",
         asleep={"spec.size": 0},
         options={
-            "converging_status": judged_by_state(ConvergingStatus.HEALTHY, ConvergingStatus.CREATING),
+            "converging_status": build_state_check(ConvergingStatus.HEALTHY, ConvergingStatus.CREATING),
             "suspend": shrinks,
             "suspension_status": has_shrunk,
         },
@@ -378,7 +378,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         first="False TaskPending",
         asleep=None,
         options={
-            "converging_status": judged_by_state(ConvergingStatus.COMPLETED, ConvergingStatus.TASK_PENDING),
+            "converging_status": build_state_check(ConvergingStatus.COMPLETED, ConvergingStatus.TASK_PENDING),
             "delete_on_suspend": True,
         },
     ),
@@ -387,7 +387,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         ready="Operational",
         first="False OperationPending",
         options={
-            "converging_status": judged_by_state(ConvergingStatus.OPERATIONAL, ConvergingStatus.OPERATION_PENDING),
+            "converging_status": build_state_check(ConvergingStatus.OPERATIONAL, ConvergingStatus.OPERATION_PENDING),
         },
     ),
     # Kinds that are judged by conditions, without a word of the author.
@@ -401,7 +401,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "Gateway": Scenario(
         kind=primitives.Gateway,
         content={"spec": {"gatewayClassName": "tested", "listeners": [{"name": "http", "port": 80}]}},
-        change=sets("spec", "gatewayClassName", to="newer"),
+        change=build_field_setter("spec", "gatewayClassName", to="newer"),
         changed=("spec.gatewayClassName", "newer"),
         drift={"spec": {"listeners": []}},
         ready="Operational",
@@ -411,7 +411,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "HTTPRoute": Scenario(
         kind=primitives.HTTPRoute,
         content={"spec": {"parentRefs": [{"name": "gateway"}], "hostnames": ["a.test"]}},
-        change=sets("spec", "hostnames", to=["a.test", "b.test"]),
+        change=build_field_setter("spec", "hostnames", to=["a.test", "b.test"]),
         changed=("spec.hostnames.1", "b.test"),
         drift={"spec": {"hostnames": []}},
         ready="Operational",
@@ -431,7 +431,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "Namespace": Scenario(
         kind=primitives.Namespace,
         content={},
-        change=labelled,
+        change=set_version_label,
         changed=LABELLED,
         drift=RELABELLED,
         ready="Operational",
@@ -440,7 +440,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "CustomResourceDefinition": Scenario(
         kind=primitives.CustomResourceDefinition,
         content=definition(f"{NAMESPACE}.konverge.test", "Gadget", "gadgets"),
-        change=sets("spec", "names", "shortNames", to=["gt"]),
+        change=build_field_setter("spec", "names", "shortNames", to=["gt"]),
         changed=("spec.names.shortNames.0", "gt"),
         drift=RELABELLED,
         ready="Operational",

@@ -13,7 +13,7 @@ from konverge.kube import Object, ObjectKey
 from konverge.mutation import Mutation
 from konverge.primitives import PersistentVolume, Primitive
 from konverge.testing import Cluster
-from tests.scenarios.samples import at
+from tests.scenarios.scenario_harness import get_at
 
 __all__ = ["LEFT", "MOMENT", "NAME", "NAMESPACE", "VOLUME", "Scenario", "condition", "provides_volume", "reports"]
 
@@ -63,7 +63,7 @@ class Scenario:
         is_cluster_scoped = self.options.get("cluster_scoped") or getattr(self.kind, "is_cluster_scoped", False)
         named = {"name": f"{name}-{namespace}"} if is_cluster_scoped else {"name": name, "namespace": namespace}
         metadata = {**named, "labels": {"part": "sample"}, **content.pop("metadata", {})}
-        mutation = Mutation("from-2", self.change, VersionGate.within(version, ">=2"))
+        mutation = Mutation("from-2", self.change, VersionGate.for_range(version, ">=2"))
         return self.kind({"metadata": metadata, **content}, mutations=mutation, **self.options)
 
 
@@ -94,7 +94,7 @@ async def provides_volume(cluster: Cluster, primitive: Primitive[Any]) -> None:
         manifest = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": key.name}, "spec": disk}
         await cluster.client.create(manifest)
         return
-    if at(live, "status.phase") == "Released":
+    if get_at(live, "status.phase") == "Released":
         await cluster.client.delete(PersistentVolume.gvk, key)
 
 

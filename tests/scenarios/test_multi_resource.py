@@ -10,7 +10,7 @@ from konverge.kube import Object, ObjectKey
 from konverge.mutation import Mutation, WorkloadMutator
 from konverge.operator import Operator
 from konverge.primitives import UNBLOCKED, ConfigMap, Data, Deployment, GuardResult, Secret, Service, blocked
-from tests.scenarios.samples import AGENT, SAMPLE, Sample, Stage, at
+from tests.scenarios.scenario_harness import AGENT, SAMPLE, Sample, ScenarioHarness, get_at
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +35,7 @@ def shop(sample: Sample) -> Component:
         .with_resource(
             Secret(
                 {"metadata": named("license")},
-                extract=license_key.extracted_by(lambda live: at(live, "data.key")),
+                extract=license_key.fill_with(lambda live: get_at(live, "data.key")),
             ),
             read_only(),
             block_on_absence(),
@@ -58,7 +58,7 @@ def shop(sample: Sample) -> Component:
             auxiliary(),
         )
         .with_resource(
-            ConfigMap({"metadata": named("legacy")}), gated_by(VersionGate.within(sample.spec.version, "<2"))
+            ConfigMap({"metadata": named("legacy")}), gated_by(VersionGate.for_range(sample.spec.version, "<2"))
         )
         .with_feature_gate(BooleanGate(sample.spec.enabled))
         .suspend(sample.spec.suspended)
@@ -82,7 +82,7 @@ def new_operator() -> Operator:
 class Shop:
     """The objects of a shop."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: ScenarioHarness) -> None:
         self.stage = stage
 
     def key(self, part: str) -> ObjectKey:
@@ -105,9 +105,9 @@ class Shop:
         ]
         return [f"{gvk.kind} {part}" for gvk, part in made if await self.stage.find(gvk, self.key(part))]
 
-    def made(self) -> list[str]:
+    def list_applied_names(self) -> list[str]:
         """The names in the paths of the operator's applies, in their order."""
-        requests = self.stage.cluster.requests(AGENT)
+        requests = self.stage.cluster.list_requests(AGENT)
         found = [entry.path.split("?")[0].rsplit("/", 2)[-2:] for entry in requests if entry.verb == "patch"]
         return [f"{plural} {name}" for plural, name in found if name.startswith("shop-")]
 
@@ -115,23 +115,23 @@ class Shop:
 ALL = ["ConfigMap settings", "Deployment pages", "Service pages", "Deployment extra", "ConfigMap legacy"]
 
 
-async def test_resources_are_made_in_order_and_one_condition_speaks_for_all(stage: Stage) -> None:
+async def test_resources_are_made_in_order_and_one_condition_speaks_for_all(stage: ScenarioHarness) -> None:
     shop = Shop(stage)
     await shop.license(key="a2V5")
-    async with stage.playing(new_operator(), SAMPLE):
+    async with stage.running_operator(new_operator(), SAMPLE):
         sample = await stage.create(Sample, "shop")
-        ready = await stage.until(sample, "True Healthy")
+        ready = await stage.wait_for_condition(sample, "True Healthy")
         parts = await shop.parts()
-        made = list(dict.fromkeys(shop.made()))
+        made = list(dict.fromkeys(shop.list_applied_names()))
         await stage.change(sample, version="2.0.0")
-        await stage.until(sample, "True Healthy")
-        await stage.until_gone(ConfigMap.gvk, shop.key("legacy"))
+        await stage.wait_for_condition(sample, "True Healthy")
+        await stage.wait_until_gone(ConfigMap.gvk, shop.key("legacy"))
         left = await shop.parts()
         await stage.change(sample, suspended=True)
-        await stage.until(sample, "True Suspended")
+        await stage.wait_for_condition(sample, "True Suspended")
         asleep = await stage.client.get(Deployment.gvk, shop.key("pages"))
         await stage.change(sample, suspended=False, enabled=False)
-        await stage.until(sample, "True Disabled")
+        await stage.wait_for_condition(sample, "True Disabled")
 
     assert ready.message == "Component is healthy.", "although the auxiliary Deployment never is"
     assert parts == ALL
@@ -148,11 +148,11 @@ async def test_resources_are_made_in_order_and_one_condition_speaks_for_all(stag
     assert await stage.find(Secret.gvk, shop.key("license")), "what is only read stays"
 
 
-async def test_a_resource_that_is_blocked_holds_up_those_after_it_until_it_may_go_on(stage: Stage) -> None:
+async def test_a_resource_that_is_blocked_holds_up_those_after_it_until_it_may_go_on(stage: ScenarioHarness) -> None:
     shop = Shop(stage)
-    async with stage.playing(new_operator(), SAMPLE):
+    async with stage.running_operator(new_operator(), SAMPLE):
         sample = await stage.create(Sample, "shop", version="0.1.0")
-        absent = await stage.until(sample, "False Blocked")
+        absent = await stage.wait_for_condition(sample, "False Blocked")
         before_license = await shop.parts()
 
         await shop.license(other="eA==")
@@ -164,7 +164,7 @@ async def test_a_resource_that_is_blocked_holds_up_those_after_it_until_it_may_g
         before_opening = await shop.parts()
 
         await stage.change(sample, version="1.0.0")
-        await stage.until(sample, "True Healthy")
+        await stage.wait_for_condition(sample, "True Healthy")
         after = await shop.parts()
 
     assert absent.message == f"waiting for v1/Secret/{stage.namespace}/shop-license"
@@ -174,38 +174,38 @@ async def test_a_resource_that_is_blocked_holds_up_those_after_it_until_it_may_g
     assert after == ALL
 
 
-async def test_what_a_resource_tells_reaches_those_after_it_whenever_it_changes(stage: Stage) -> None:
+async def test_what_a_resource_tells_reaches_those_after_it_whenever_it_changes(stage: ScenarioHarness) -> None:
     shop = Shop(stage)
     await shop.license(key="Zmlyc3Q=")
 
     async def license_of_pages() -> str:
         live = await stage.client.get(Deployment.gvk, shop.key("pages"))
-        return str(at(live, "spec.template.spec.containers.0.env.0.value"))
+        return str(get_at(live, "spec.template.spec.containers.0.env.0.value"))
 
     async def is_renewed() -> bool:
         return await license_of_pages() == "bmV4dA=="
 
-    async with stage.playing(new_operator(), SAMPLE):
+    async with stage.running_operator(new_operator(), SAMPLE):
         sample = await stage.create(Sample, "shop")
-        await stage.until(sample, "True Healthy")
+        await stage.wait_for_condition(sample, "True Healthy")
         first = await license_of_pages()
         await shop.license(key="bmV4dA==")
-        await stage.eventually(is_renewed, describe="the pages have the new license")
-        await stage.until(sample, "True Healthy")
+        await stage.wait_for(is_renewed, describe="the pages have the new license")
+        await stage.wait_for_condition(sample, "True Healthy")
         await stage.delete(Secret.gvk, shop.key("license"))
-        await stage.until(sample, "False Blocked")
+        await stage.wait_for_condition(sample, "False Blocked")
 
         assert await shop.parts() == ALL, "what was made stays"
 
     assert first == "Zmlyc3Q="
 
 
-async def until_told(stage: Stage, sample: Object, message: str) -> str:
+async def until_told(stage: ScenarioHarness, sample: Object, message: str) -> str:
     """Wait for that message; answers status and reason."""
 
     async def told() -> str | None:
         found = await stage.condition(sample, "SampleReady")
         return f"{found.status} {found.reason}" if found is not None and found.message == message else None
 
-    words: str = await stage.eventually(told, describe=f"the sample says: {message}")
+    words: str = await stage.wait_for(told, describe=f"the sample says: {message}")
     return words

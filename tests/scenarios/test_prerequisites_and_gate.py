@@ -11,7 +11,7 @@ from konverge.feature import VersionGate
 from konverge.kube import Object, ObjectKey
 from konverge.operator import Operator
 from konverge.primitives import ConfigMap, Deployment
-from tests.scenarios.samples import AGENT, SAMPLE, Sample, Stage
+from tests.scenarios.scenario_harness import AGENT, SAMPLE, Sample, ScenarioHarness
 
 pytestmark = pytest.mark.anyio
 
@@ -24,7 +24,7 @@ def backend(sample: Sample) -> Component:
     spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
     return (
         ComponentBuilder("backend", condition_type="BackendReady")
-        .with_resource(Deployment({"metadata": named(sample, "backend"), "spec": spec}))
+        .with_resource(Deployment({"metadata": build_metadata(sample, "backend"), "spec": spec}))
         .build()
     )
 
@@ -37,7 +37,7 @@ def frontend(sample: Sample) -> Component:
     """What waits for both, and can be switched off."""
     return (
         settings(sample, "frontend")
-        .with_feature_gate(VersionGate.within(sample.spec.version, ">=1").when(sample.spec.enabled))
+        .with_feature_gate(VersionGate.for_range(sample.spec.version, ">=1").when(sample.spec.enabled))
         .with_prerequisite(depends_on("BackendReady"))
         .with_prerequisite(depends_on("CacheReady"))
         .suspend(sample.spec.suspended)
@@ -47,11 +47,11 @@ def frontend(sample: Sample) -> Component:
 
 def settings(sample: Sample, part: str) -> ComponentBuilder:
     """A component of one ConfigMap, which has the sample's version."""
-    obj = {"metadata": named(sample, part), "data": {"version": sample.spec.version}}
+    obj = {"metadata": build_metadata(sample, part), "data": {"version": sample.spec.version}}
     return ComponentBuilder(part, condition_type=f"{part.capitalize()}Ready").with_resource(ConfigMap(obj))
 
 
-def named(sample: Sample, part: str) -> Object:
+def build_metadata(sample: Sample, part: str) -> Object:
     return {"name": f"{sample.metadata.name}-{part}", "namespace": sample.metadata.namespace}
 
 
@@ -61,26 +61,26 @@ def new_operator() -> Operator:
     return operator
 
 
-def frontend_key(stage: Stage) -> ObjectKey:
+def frontend_key(stage: ScenarioHarness) -> ObjectKey:
     return ObjectKey(stage.namespace, "web-frontend")
 
 
-async def frontend_version(stage: Stage) -> str:
+async def frontend_version(stage: ScenarioHarness) -> str:
     """The version in the frontend's object; empty when it is absent."""
     live = await stage.find(ConfigMap.gvk, frontend_key(stage))
     return "" if live is None else str(live["data"]["version"])
 
 
-async def test_a_chain_of_components_becomes_ready_one_by_one(stage: Stage) -> None:
-    async with stage.playing(new_operator(), SAMPLE):
+async def test_a_chain_of_components_becomes_ready_one_by_one(stage: ScenarioHarness) -> None:
+    async with stage.running_operator(new_operator(), SAMPLE):
         sample = await stage.create(Sample, "web", failing=True)
-        first = await stage.until(sample, "False PrerequisiteNotMet", "FrontendReady")
-        await stage.until(sample, "False PrerequisiteNotMet", "CacheReady")
+        first = await stage.wait_for_condition(sample, "False PrerequisiteNotMet", "FrontendReady")
+        await stage.wait_for_condition(sample, "False PrerequisiteNotMet", "CacheReady")
         absent = await frontend_version(stage)
         await stage.change(sample, failing=False)
         for condition_type in ("BackendReady", "CacheReady", "FrontendReady"):
-            await stage.until(sample, "True Healthy", condition_type)
-        await stage.until(sample, "True Healthy", "Ready")
+            await stage.wait_for_condition(sample, "True Healthy", condition_type)
+        await stage.wait_for_condition(sample, "True Healthy", "Ready")
 
     assert 'ondition "BackendReady"' in first.message  # not found yet, or not True
     assert absent == ""
@@ -116,25 +116,25 @@ PASSED: dict[str, Acts] = {
 }
 
 
-async def play(stage: Stage, acts: Acts) -> Object:
+async def play(stage: ScenarioHarness, acts: Acts) -> Object:
     """A sample whose backend fails at first, and these changes of it, each with what the frontend says then."""
     sample = await stage.create(Sample, "web", failing=True)
-    await stage.until(sample, "False PrerequisiteNotMet", "FrontendReady")
+    await stage.wait_for_condition(sample, "False PrerequisiteNotMet", "FrontendReady")
     for change, words in acts:
         await stage.change(sample, **change)
-        await stage.until(sample, words, "FrontendReady")
+        await stage.wait_for_condition(sample, words, "FrontendReady")
     return sample
 
 
 @pytest.mark.parametrize("reason", ARMED)
-async def test_these_four_reasons_arm_the_barrier(stage: Stage, reason: str) -> None:
-    async with stage.playing(new_operator(), SAMPLE):
+async def test_these_four_reasons_arm_the_barrier(stage: ScenarioHarness, reason: str) -> None:
+    async with stage.running_operator(new_operator(), SAMPLE):
         sample = await play(stage, ARMED[reason])
         backend_says = await stage.condition(sample, "BackendReady")
         version = await frontend_version(stage)
 
         await stage.change(sample, failing=False, version="1.2.0")
-        await stage.until(sample, "True Healthy", "FrontendReady")
+        await stage.wait_for_condition(sample, "True Healthy", "FrontendReady")
 
         assert await frontend_version(stage) == "1.2.0"
 
@@ -144,24 +144,26 @@ async def test_these_four_reasons_arm_the_barrier(stage: Stage, reason: str) -> 
 
 
 @pytest.mark.parametrize("reason", PASSED)
-async def test_whoever_is_past_the_barrier_goes_on_whatever_it_depended_on_does(stage: Stage, reason: str) -> None:
-    async with stage.playing(new_operator(), SAMPLE):
+async def test_whoever_is_past_the_barrier_goes_on_whatever_it_depended_on_does(
+    stage: ScenarioHarness, reason: str
+) -> None:
+    async with stage.running_operator(new_operator(), SAMPLE):
         await play(stage, PASSED[reason])
 
         assert await frontend_version(stage) == "1.1.0"
 
 
-async def test_switched_off_it_deletes_its_objects_and_switched_on_it_starts_afresh(stage: Stage) -> None:
-    async with stage.playing(new_operator(), SAMPLE):
+async def test_switched_off_it_deletes_its_objects_and_switched_on_it_starts_afresh(stage: ScenarioHarness) -> None:
+    async with stage.running_operator(new_operator(), SAMPLE):
         sample = await stage.create(Sample, "web")
-        await stage.until(sample, "True Healthy", "FrontendReady")
+        await stage.wait_for_condition(sample, "True Healthy", "FrontendReady")
         await stage.change(sample, enabled=False)
-        disabled = await stage.until(sample, "True Disabled", "FrontendReady")
-        await stage.until_gone(ConfigMap.gvk, frontend_key(stage))
-        summary = await stage.until(sample, "True Healthy", "Ready")
+        disabled = await stage.wait_for_condition(sample, "True Disabled", "FrontendReady")
+        await stage.wait_until_gone(ConfigMap.gvk, frontend_key(stage))
+        summary = await stage.wait_for_condition(sample, "True Healthy", "Ready")
         await stage.cluster.clock.sleep(1.0)  # times in conditions are whole seconds
         await stage.change(sample, enabled=True)
-        again = await stage.until(sample, "True Healthy", "FrontendReady")
+        again = await stage.wait_for_condition(sample, "True Healthy", "FrontendReady")
 
     assert summary.message == "2 components are healthy; 1 is disabled (frontend)."
     assert disabled.last_transition_time is not None

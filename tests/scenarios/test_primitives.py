@@ -10,12 +10,20 @@ import pytest
 
 from konverge.component import Component, ComponentBuilder
 from konverge.feature import BooleanGate
-from konverge.kube import GroupVersionKind, Object, ObjectKey, controller_of
+from konverge.kube import GroupVersionKind, Object, ObjectKey, find_controller
 from konverge.operator import Operator, OwnerContext
 from konverge.primitives import Primitive
 from tests.scenarios.kinds import CROSS_SCOPE, SCENARIOS
-from tests.scenarios.samples import AGENT, CLUSTER_SAMPLE, SAMPLE, ClusterSample, Sample, Stage, at
 from tests.scenarios.scenario import Scenario
+from tests.scenarios.scenario_harness import (
+    AGENT,
+    CLUSTER_SAMPLE,
+    SAMPLE,
+    ClusterSample,
+    Sample,
+    ScenarioHarness,
+    get_at,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +67,7 @@ class Life:
         name: The name of the scenario.
     """
 
-    def __init__(self, stage: Stage, cls: type[Sample] | type[ClusterSample], name: str) -> None:
+    def __init__(self, stage: ScenarioHarness, cls: type[Sample] | type[ClusterSample], name: str) -> None:
         self.stage = stage
         self.cls = cls
         self.scenario: Scenario = SCENARIOS[name]
@@ -84,11 +92,11 @@ class Life:
         await self._until_ready()
         live = await self._live()
         may_be_owned = self.cls is ClusterSample or not self._primitive.is_cluster_scoped
-        controller = controller_of(live)
+        controller = find_controller(live)
         first, *_ = self.stage.told[self._sample["metadata"]["name"], "SampleReady"]
         assert self.scenario.first in (None, first)
         assert (controller or {}).get("uid") == (self._sample["metadata"]["uid"] if may_be_owned else None)
-        assert at(live, self.scenario.changed[0]) != self.scenario.changed[1]
+        assert get_at(live, self.scenario.changed[0]) != self.scenario.changed[1]
 
     async def it_changes_with_its_owner(self) -> None:
         """By a mutation that is on from version 2 on, in place."""
@@ -97,7 +105,7 @@ class Life:
         await self._until_ready()
         live = await self._live()
         path, value = self.scenario.changed
-        assert at(live, path) == value
+        assert get_at(live, path) == value
         assert live["metadata"]["uid"] == before["metadata"]["uid"]
 
     async def it_is_put_back(self) -> None:
@@ -106,37 +114,37 @@ class Life:
         before = await self._live()
         fields = list(leaves(self.scenario.drift))
         drifted = await self.stage.client.patch(gvk, key, self.scenario.drift, patch_type="merge")
-        assert [at(drifted, path) for path in fields] != [at(before, path) for path in fields]
+        assert [get_at(drifted, path) for path in fields] != [get_at(before, path) for path in fields]
 
         async def is_put_back() -> bool:
             live = await self._live()
-            return [at(live, path) for path in fields] == [at(before, path) for path in fields]
+            return [get_at(live, path) for path in fields] == [get_at(before, path) for path in fields]
 
-        await self.stage.eventually(is_put_back, describe=f"{', '.join(fields)} of {self._name} is put back")
+        await self.stage.wait_for(is_put_back, describe=f"{', '.join(fields)} of {self._name} is put back")
 
     async def it_sleeps_and_wakes(self) -> None:
         """Deleted, scaled or left in place, as its kind has it."""
         gvk, key, asleep = self._primitive.gvk, self._primitive.key, self.scenario.asleep
         before = await self._live()
         await self.stage.change(self._sample, suspended=True)
-        await self.stage.until(self._sample, "True Suspended")
+        await self.stage.wait_for_condition(self._sample, "True Suspended")
         if asleep is None:
-            await self.stage.until_gone(gvk, key)
+            await self.stage.wait_until_gone(gvk, key)
         else:
             sleeping = await self._live()
-            assert {path: at(sleeping, path) for path in asleep} == asleep
+            assert {path: get_at(sleeping, path) for path in asleep} == asleep
         await self.stage.change(self._sample, suspended=False)
         await self._until_ready()
         live = await self._live()
         assert (live["metadata"]["uid"] == before["metadata"]["uid"]) is (asleep is not None)
-        assert [at(live, path) for path in asleep or ()] == [at(before, path) for path in asleep or ()]
+        assert [get_at(live, path) for path in asleep or ()] == [get_at(before, path) for path in asleep or ()]
 
     async def it_is_switched_off_and_on(self) -> None:
         """Gone without its feature, and a new one with it."""
         before = await self._live()
         await self.stage.change(self._sample, enabled=False)
-        disabled = await self.stage.until(self._sample, "True Disabled")
-        await self.stage.until_gone(self._primitive.gvk, self._primitive.key)
+        disabled = await self.stage.wait_for_condition(self._sample, "True Disabled")
+        await self.stage.wait_until_gone(self._primitive.gvk, self._primitive.key)
         await self.stage.change(self._sample, enabled=True)
         await self._until_ready()
         assert disabled.message == "Component is disabled."
@@ -145,10 +153,10 @@ class Life:
     async def it_goes_with_its_owner(self) -> None:
         """By the garbage collector, or by a finalizer."""
         await self.stage.delete(GroupVersionKind.of(self._sample), ObjectKey.of(self._sample))
-        await self.stage.until_gone(self._primitive.gvk, self._primitive.key)
+        await self.stage.wait_until_gone(self._primitive.gvk, self._primitive.key)
 
     async def _until_ready(self) -> None:
-        await self.stage.until(self._sample, f"True {self.scenario.ready}", meanwhile=self._outside)
+        await self.stage.wait_for_condition(self._sample, f"True {self.scenario.ready}", meanwhile=self._outside)
 
     async def _outside(self) -> None:
         if self.scenario.outside is not None:
@@ -168,10 +176,10 @@ def leaves(patch: Object, above: str = "") -> Iterator[str]:
 
 
 @pytest.mark.slow
-async def test_every_kind_lives_as_its_owner_says(stage: Stage, subtests: pytest.Subtests) -> None:
+async def test_every_kind_lives_as_its_owner_says(stage: ScenarioHarness, subtests: pytest.Subtests) -> None:
     lives = {name: Life(stage, Sample, name) for name in SCENARIOS}
     lives |= {f"{name} of a cluster-scoped owner": Life(stage, ClusterSample, name) for name in CROSS_SCOPE}
-    async with stage.playing(new_operator(), SAMPLE, CLUSTER_SAMPLE):
+    async with stage.running_operator(new_operator(), SAMPLE, CLUSTER_SAMPLE):
         ends = await asyncio.gather(*(life.run() for life in lives.values()), return_exceptions=True)
 
     for name, end in zip(lives, ends, strict=True):

@@ -8,10 +8,10 @@ import pytest
 
 from konverge.component import Component, ComponentBuilder, orphan_when
 from konverge.feature import BooleanGate
-from konverge.kube import Object, ObjectKey, controller_of
+from konverge.kube import Object, ObjectKey, find_controller
 from konverge.operator import Operator
 from konverge.primitives import ConfigMap, Deployment
-from tests.scenarios.samples import AGENT, SAMPLE, Sample, Stage, at
+from tests.scenarios.scenario_harness import AGENT, SAMPLE, Sample, ScenarioHarness, get_at
 
 pytestmark = pytest.mark.anyio
 
@@ -45,41 +45,41 @@ def new_operator() -> Operator:
     return operator
 
 
-async def keeper(stage: Stage) -> str:
+async def keeper(stage: ScenarioHarness) -> str:
     """Who controls the records; nobody when empty."""
     live = await stage.client.get(ConfigMap.gvk, ObjectKey(stage.namespace, "records"))
-    return str((controller_of(live) or {}).get("name", ""))
+    return str((find_controller(live) or {}).get("name", ""))
 
 
-async def until_kept_by(stage: Stage, name: str) -> None:
+async def until_kept_by(stage: ScenarioHarness, name: str) -> None:
     async def is_kept() -> bool:
         return await keeper(stage) == name
 
-    await stage.eventually(is_kept, describe=f"the records belong to {name or 'nobody'}")
+    await stage.wait_for(is_kept, describe=f"the records belong to {name or 'nobody'}")
 
 
-async def until_taken_along(stage: Stage, sample: Object) -> None:
+async def until_taken_along(stage: ScenarioHarness, sample: Object) -> None:
     """Delete the owner and wait until the garbage collector has been there."""
     await stage.delete(SAMPLE, ObjectKey.of(sample))
     name = sample["metadata"]["name"]
-    await stage.until_gone(Deployment.gvk, ObjectKey(stage.namespace, f"{name}-reader"))
+    await stage.wait_until_gone(Deployment.gvk, ObjectKey(stage.namespace, f"{name}-reader"))
 
 
-async def test_what_is_released_outlives_its_owner_and_is_taken_by_the_next(stage: Stage) -> None:
+async def test_what_is_released_outlives_its_owner_and_is_taken_by_the_next(stage: ScenarioHarness) -> None:
     records = ObjectKey(stage.namespace, "records")
-    async with stage.playing(new_operator(), SAMPLE):
+    async with stage.running_operator(new_operator(), SAMPLE):
         first = await stage.create(Sample, "first")
-        await stage.until(first, "True Healthy")
+        await stage.wait_for_condition(first, "True Healthy")
         before = await stage.client.get(ConfigMap.gvk, records)
         kept_by = await keeper(stage)
         await stage.change(first, released=True)
-        await stage.until(first, "True Healthy")
+        await stage.wait_for_condition(first, "True Healthy")
         await until_kept_by(stage, "")
         await until_taken_along(stage, first)
         left = await stage.client.get(ConfigMap.gvk, records)
 
         second = await stage.create(Sample, "second")
-        await stage.until(second, "True Healthy")
+        await stage.wait_for_condition(second, "True Healthy")
         taken = await stage.client.get(ConfigMap.gvk, records)
         taken_by = await keeper(stage)
 
@@ -89,18 +89,18 @@ async def test_what_is_released_outlives_its_owner_and_is_taken_by_the_next(stag
     assert taken_by == "second"
 
 
-async def test_what_is_not_released_cannot_be_taken_and_the_condition_says_whose_it_is(stage: Stage) -> None:
-    async with stage.playing(new_operator(), SAMPLE):
+async def test_what_is_not_released_cannot_be_taken_and_the_condition_says_whose_it_is(stage: ScenarioHarness) -> None:
+    async with stage.running_operator(new_operator(), SAMPLE):
         first = await stage.create(Sample, "first")
-        await stage.until(first, "True Healthy")
+        await stage.wait_for_condition(first, "True Healthy")
         second = await stage.create(Sample, "second")
-        refused = await stage.until(second, "False Error")
-        data = at(await stage.client.get(ConfigMap.gvk, ObjectKey(stage.namespace, "records")), "data.keeper")
+        refused = await stage.wait_for_condition(second, "False Error")
+        data = get_at(await stage.client.get(ConfigMap.gvk, ObjectKey(stage.namespace, "records")), "data.keeper")
         kept_by = await keeper(stage)
         await stage.change(first, released=True)
 
         # The failure is final until something changes, and the release is a change of what it read.
-        await stage.until(second, "True Healthy")
+        await stage.wait_for_condition(second, "True Healthy")
 
     assert "it is controlled by Sample first" in refused.message
     assert (data, kept_by) == ("first", "first")
@@ -113,11 +113,11 @@ async def test_what_is_not_released_cannot_be_taken_and_the_condition_says_whose
         pytest.param({"enabled": False}, "True Disabled", id="switched off"),
     ],
 )
-async def test_it_is_released_while_the_component_is_at_rest(stage: Stage, change: Any, words: str) -> None:
-    async with stage.playing(new_operator(), SAMPLE):
+async def test_it_is_released_while_the_component_is_at_rest(stage: ScenarioHarness, change: Any, words: str) -> None:
+    async with stage.running_operator(new_operator(), SAMPLE):
         sample = await stage.create(Sample, "first")
-        await stage.until(sample, "True Healthy")
+        await stage.wait_for_condition(sample, "True Healthy")
         await stage.change(sample, released=True, **change)
-        await stage.until(sample, words)
+        await stage.wait_for_condition(sample, words)
 
         await until_kept_by(stage, "")

@@ -10,11 +10,11 @@ import pytest
 from konverge.component import Component, ComponentBuilder, delete_when
 from konverge.operator import Operator
 from konverge.primitives import Primitive
-from konverge.testing.requests import Request
-from tests.component.rich import contents, rich
-from tests.primitives.objects import classes
+from konverge.testing.audit_requests import AuditedRequest
+from tests.component.rich_primitives import build_contents, build_rich_primitive
+from tests.primitives.objects import list_classes
 from tests.scenarios.kinds import SCENARIOS
-from tests.scenarios.samples import AGENT, SAMPLE, Sample, Stage
+from tests.scenarios.scenario_harness import AGENT, SAMPLE, Sample, ScenarioHarness
 
 pytestmark = pytest.mark.anyio
 
@@ -24,9 +24,9 @@ _OF_SCENARIOS = ("Static", "Workload", "Task", "Integration", "Custom", "Gateway
 
 def rich_objects(namespace: str, cluster: str) -> Iterator[Primitive[Any]]:
     """A primitive over each rich object of the component tests, and over those of the scenarios."""
-    for kind, variants in contents(namespace, cluster, 78).items():
+    for kind, variants in build_contents(namespace, cluster, 78).items():
         for number, content in enumerate(variants.values()):
-            yield rich(kind, content, f"{kind.lower()}-{number}", namespace)
+            yield build_rich_primitive(kind, content, f"{kind.lower()}-{number}", namespace)
     for kind in (*_OF_SCENARIOS, "CustomResourceDefinition"):
         yield SCENARIOS[kind].primitive(f"settled-{kind.lower()}", namespace, "2.0.0")
 
@@ -34,7 +34,7 @@ def rich_objects(namespace: str, cluster: str) -> Iterator[Primitive[Any]]:
 class Everything:
     """An operator's component of every kind, and how often it was asked for."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: ScenarioHarness) -> None:
         self._stage = stage
         self.asked = 0
 
@@ -50,36 +50,36 @@ class Everything:
         operator.manages(Sample, self.component)
         return operator
 
-    def writes(self) -> list[Request]:
+    def writes(self) -> list[AuditedRequest]:
         """What the operator has written, events aside."""
-        requests = self._stage.cluster.requests(AGENT)
+        requests = self._stage.cluster.list_requests(AGENT)
         return [each for each in requests if each.verb not in {"get", "list", "watch"} and "/events" not in each.path]
 
     async def comes_to_rest(self) -> None:
         """Wait until the operator has been asked for the component, and then all have come to rest."""
         asked = self.asked
-        await self._stage.eventually(lambda: self.asked > asked, describe="the operator is asked for the component")
-        await self._stage.cluster.until_steady(AGENT, seconds=2.0)
+        await self._stage.wait_for(lambda: self.asked > asked, describe="the operator is asked for the component")
+        await self._stage.cluster.wait_until_steady(AGENT, seconds=2.0)
 
 
 def test_every_primitive_is_among_them() -> None:
-    assert {type(each).__name__ for each in rich_objects("default", "embedded")} == set(classes())
+    assert {type(each).__name__ for each in rich_objects("default", "embedded")} == set(list_classes())
 
 
 @pytest.mark.slow
-async def test_a_restart_over_settled_objects_of_every_kind_writes_nothing(stage: Stage) -> None:
+async def test_a_restart_over_settled_objects_of_every_kind_writes_nothing(stage: ScenarioHarness) -> None:
     everything = Everything(stage)
-    async with stage.playing(everything.operator(), SAMPLE):
+    async with stage.running_operator(everything.operator(), SAMPLE):
         sample = await stage.create(Sample, "all")
         await everything.comes_to_rest()
     first = [entry for entry in everything.writes() if entry.verb == "patch"]
 
-    async with stage.playing(everything.operator(), SAMPLE):
+    async with stage.running_operator(everything.operator(), SAMPLE):
         before = len(everything.writes())
         await everything.comes_to_rest()
         again = [f"{entry.verb} {entry.path}" for entry in everything.writes()[before:]]
         await stage.change(sample, enabled=False)
-        await stage.until(sample, "True Healthy")
+        await stage.wait_for_condition(sample, "True Healthy")
 
     assert len({entry.path for entry in first}) == len(list(rich_objects("default", "embedded")))
     assert again == []

@@ -9,7 +9,7 @@ from konverge.feature import BooleanGate
 from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.operator import Operator
 from konverge.primitives import ConfigMap, Static
-from tests.scenarios.samples import AGENT, SAMPLE, Sample, Stage
+from tests.scenarios.scenario_harness import AGENT, SAMPLE, Sample, ScenarioHarness
 
 pytestmark = pytest.mark.anyio
 
@@ -33,28 +33,28 @@ def new_operator(*, adopt: bool = True) -> Operator:
     return operator
 
 
-async def test_an_owner_with_its_gate_off_leaves_the_object_of_another_one(stage: Stage) -> None:
+async def test_an_owner_with_its_gate_off_leaves_the_object_of_another_one(stage: ScenarioHarness) -> None:
     key = ObjectKey(stage.namespace, "records")
-    async with stage.playing(new_operator(), SAMPLE):
+    async with stage.running_operator(new_operator(), SAMPLE):
         first = await stage.create(Sample, "first")
-        await stage.until(first, "True Healthy")
+        await stage.wait_for_condition(first, "True Healthy")
         before = await stage.client.get(ConfigMap.gvk, key)
         second = await stage.create(Sample, "second", enabled=False)
-        disabled = await stage.until(second, "True Disabled")
+        disabled = await stage.wait_for_condition(second, "True Disabled")
 
         async def is_told() -> bool:
             events = [event async for event in stage.client.items(EVENT, namespace=stage.namespace)]
             return any(event["reason"] == "ResourceLeftAlone" for event in events)
 
-        await stage.eventually(is_told, describe="an event says what is left alone")
+        await stage.wait_for(is_told, describe="an event says what is left alone")
         await stage.change(first, version="2.0.0")
         await stage.change(second, version="2.0.0")
-        await stage.until(second, "True Disabled")
+        await stage.wait_for_condition(second, "True Disabled")
         after = await stage.client.get(ConfigMap.gvk, key)
 
     events = [event async for event in stage.client.items(EVENT, namespace=stage.namespace)]
     left = [event for event in events if event["reason"] == "ResourceLeftAlone"]
-    sent = [(entry.verb, entry.path) for entry in stage.cluster.requests(AGENT)]
+    sent = [(entry.verb, entry.path) for entry in stage.cluster.list_requests(AGENT)]
     assert disabled.message == "Component is disabled."
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert [path for verb, path in sent if verb == "delete"] == []
@@ -62,7 +62,7 @@ async def test_an_owner_with_its_gate_off_leaves_the_object_of_another_one(stage
     assert "controlled by Sample first" in left[0]["note"]
 
 
-async def test_a_kind_that_comes_later_is_applied_then(stage: Stage) -> None:
+async def test_a_kind_that_comes_later_is_applied_then(stage: ScenarioHarness) -> None:
     group = "later.konverge.test"
     names = {"kind": "Late", "plural": "lates", "singular": "late", "listKind": "LateList"}
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
@@ -86,29 +86,29 @@ async def test_a_kind_that_comes_later_is_applied_then(stage: Stage) -> None:
 
     operator = Operator(AGENT)
     operator.manages(Sample, late)
-    async with stage.playing(operator, SAMPLE):
+    async with stage.running_operator(operator, SAMPLE):
         off = await stage.create(Sample, "off", enabled=False)
-        await stage.until(off, "True Healthy")
+        await stage.wait_for_condition(off, "True Healthy")
         on = await stage.create(Sample, "on")
-        failed = await stage.until(on, "False Error")
+        failed = await stage.wait_for_condition(on, "False Error")
         await stage.client.create(definition)
-        await stage.until(on, "True Healthy")
+        await stage.wait_for_condition(on, "True Healthy")
         await stage.client.delete(CRD, ObjectKey("", f"lates.{group}"))
 
     assert "Late" in failed.message
 
 
-async def test_an_operator_that_adopts_nothing_waits_until_the_name_is_free(stage: Stage) -> None:
+async def test_an_operator_that_adopts_nothing_waits_until_the_name_is_free(stage: ScenarioHarness) -> None:
     key = ObjectKey(stage.namespace, "records")
     metadata = {"name": key.name, "namespace": key.namespace}
     obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"theirs": "yes"}}
     await stage.client.create(obj, field_manager="painter")
-    async with stage.playing(new_operator(adopt=False), SAMPLE):
+    async with stage.running_operator(new_operator(adopt=False), SAMPLE):
         sample = await stage.create(Sample, "first")
-        blocked = await stage.until(sample, "False Blocked")
+        blocked = await stage.wait_for_condition(sample, "False Blocked")
         untouched = await stage.client.get(ConfigMap.gvk, key)
         await stage.client.delete(ConfigMap.gvk, key)
-        await stage.until(sample, "True Healthy")
+        await stage.wait_for_condition(sample, "True Healthy")
 
     assert "managed by painter, and adoption is refused" in blocked.message
     assert untouched["data"] == {"theirs": "yes"}

@@ -26,7 +26,7 @@ from konverge.errors import KindNotServedError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.localcluster import LocalCluster
 from konverge.operator import Operator
-from tests.simulation.mortal import MortalTransport
+from tests.simulation.crashing_transport import CrashingTransport
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "webapp"
 WEB_APP = GroupVersionKind("demo.konverge.dev", "v1alpha1", "WebApp")
@@ -82,11 +82,11 @@ async def story(chapter: Chapter, *, fatal: int = 0, answered: bool = False) -> 
     clock = SimulatedClock()
     async with LocalCluster(clock=clock, entropy=SeededEntropy()) as cluster:
         creations: Counter[str] = Counter()
-        cluster.api.subscribe(lambda change: creations.update(_created(change.old, change.new)))
+        cluster.api.subscribe(lambda change: creations.update(_list_created(change.old, change.new)))
         admin = Client(cluster.transport(), user_agent="admin", clock=clock)
         await admin.create(crd_manifest(operator.custom_resources[0]))
-        await _served(admin, clock)
-        first = MortalTransport(cluster.transport(), fatal=fatal, answered=answered)
+        await _wait_until_served(admin, clock)
+        first = CrashingTransport(cluster.transport(), fatal=fatal, answered=answered)
         async with asyncio.timeout(3600), asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(_operate(operator, first, clock))]
             tasks.create_task(_succeed(first, running, operator, cluster, clock))
@@ -108,7 +108,7 @@ async def story(chapter: Chapter, *, fatal: int = 0, answered: bool = False) -> 
         return Outcome(before, first.sent, state, creations)
 
 
-async def _served(admin: Client, clock: SimulatedClock) -> None:
+async def _wait_until_served(admin: Client, clock: SimulatedClock) -> None:
     while True:
         try:
             await admin.mapping(WEB_APP)
@@ -118,13 +118,13 @@ async def _served(admin: Client, clock: SimulatedClock) -> None:
             return
 
 
-async def _operate(operator: Operator, transport: MortalTransport, clock: SimulatedClock) -> None:
+async def _operate(operator: Operator, transport: CrashingTransport, clock: SimulatedClock) -> None:
     async with Client(transport, user_agent="webapp", clock=clock) as client:
         await operator.run(client, clock=clock, entropy=SeededEntropy())
 
 
 async def _succeed(
-    first: MortalTransport,
+    first: CrashingTransport,
     running: list[asyncio.Task[None]],
     operator: Operator,
     cluster: LocalCluster,
@@ -134,7 +134,7 @@ async def _succeed(
     await first.died.wait()
     running[0].cancel()
     await clock.sleep(2)
-    running.append(asyncio.create_task(_operate(operator, MortalTransport(cluster.transport()), clock)))
+    running.append(asyncio.create_task(_operate(operator, CrashingTransport(cluster.transport()), clock)))
 
 
 async def _change(admin: Client, clock: SimulatedClock, change: Mapping[str, object]) -> None:
@@ -163,7 +163,7 @@ def _reason(owner: Object, condition_type: str) -> str:
     return condition.reason if condition is not None and current else ""
 
 
-def _created(old: Object | None, new: Object | None) -> list[str]:
+def _list_created(old: Object | None, new: Object | None) -> list[str]:
     if old is not None or new is None or not _belongs_to_owner(new):
         return []
     return [f"{new['kind']}/{new['metadata']['name']}"]

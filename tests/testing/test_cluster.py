@@ -16,9 +16,9 @@ from konverge.errors import ConfigurationError, ConnectionFailedError, InvalidEr
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.localcluster import LocalCluster
 from konverge.testing import Cluster
-from konverge.testing.servers import EmbeddedServer
+from konverge.testing.cluster_servers import EmbeddedServer
 from konverge.testing.steadiness import has_been_observed
-from tests.operator.shops import Shop, ShopSpec, settings
+from tests.operator.sample_operator import Shop, ShopSpec, settings
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +43,7 @@ async def test_requests_are_recorded_as_soon_as_they_are_answered(cluster: Clust
 
     await client.create(config_map(cluster))
 
-    last = cluster.requests("ann")[-1]
+    last = cluster.list_requests("ann")[-1]
     path = f"/api/v1/namespaces/{cluster.namespace}/configmaps"
     assert (last.user_agent, last.verb, last.path, last.code) == ("ann", "create", path, 201)
     assert abs((cluster.clock.now() - last.time).total_seconds()) < 60
@@ -56,7 +56,7 @@ async def test_refused_requests_are_recorded_with_their_code(cluster: Cluster) -
     with pytest.raises(Exception, match="already exists"):
         await client.create(config_map(cluster))
 
-    assert cluster.requests("ann")[-1].code == 409
+    assert cluster.list_requests("ann")[-1].code == 409
 
 
 async def test_requests_of_others_are_not_mixed_in(cluster: Cluster) -> None:
@@ -65,8 +65,8 @@ async def test_requests_of_others_are_not_mixed_in(cluster: Cluster) -> None:
     await cluster.new_client("ann").create(config_map(cluster))
     await bob.delete(CONFIG_MAP, ObjectKey(cluster.namespace, "settings"))
 
-    assert [request.verb for request in cluster.requests("ann") if request.verb != "get"] == ["create"]
-    assert [request.verb for request in cluster.requests("bob") if request.verb != "get"] == ["delete"]
+    assert [request.verb for request in cluster.list_requests("ann") if request.verb != "get"] == ["create"]
+    assert [request.verb for request in cluster.list_requests("bob") if request.verb != "get"] == ["delete"]
 
 
 async def test_each_verb_has_the_name_that_the_api_gives_it(cluster: Cluster) -> None:
@@ -81,7 +81,7 @@ async def test_each_verb_has_the_name_that_the_api_gives_it(cluster: Cluster) ->
     await client.get(CONFIG_MAP, key)
     await client.delete(CONFIG_MAP, key)
 
-    about_config_maps = [request for request in cluster.requests("ann") if "configmaps" in request.path]
+    about_config_maps = [request for request in cluster.list_requests("ann") if "configmaps" in request.path]
     assert [request.verb for request in about_config_maps] == ["patch", "update", "list", "watch", "get", "delete"]
 
 
@@ -89,7 +89,7 @@ async def test_each_verb_has_the_name_that_the_api_gives_it(cluster: Cluster) ->
 async def test_other_programs_reach_the_cluster_by_its_kubeconfig(cluster: Cluster) -> None:
     await cluster.client.create(config_map(cluster))
 
-    async with connect(await cluster.kubeconfig(), env={}) as client:
+    async with connect(await cluster.write_kubeconfig(), env={}) as client:
         found = await client.get(CONFIG_MAP, ObjectKey(cluster.namespace, "settings"))
 
     assert found["metadata"]["name"] == "settings"
@@ -115,7 +115,7 @@ async def test_a_condition_that_does_not_come_is_told_as_it_was_last(
     )
 
     with pytest.raises(AssertionError, match=f"Pod {name} has {type} True\nthe last answer was ") as raised:
-        await cluster.until_condition(POD, name, type=type)
+        await cluster.wait_for_condition(POD, name, type=type)
 
     assert str(raised.value).endswith(last)
 
@@ -126,7 +126,7 @@ async def test_a_test_may_delete_its_namespace_itself(cluster: Cluster) -> None:
 
 async def test_what_cannot_be_entered_leaves_no_connection() -> None:
     clock = SimulatedClock()
-    async with LocalCluster(clock=clock, entropy=SeededEntropy(), players=False) as embedded:
+    async with LocalCluster(clock=clock, entropy=SeededEntropy(), controllers=False) as embedded:
         cluster = Cluster(EmbeddedServer(embedded, clock), "not a name")
 
         with pytest.raises(KonvergeError, match="not a name"):
@@ -147,7 +147,7 @@ async def test_an_operator_that_runs_is_asked_by_its_webhooks(cluster: Cluster) 
     def shop(name: str, greeting: str) -> Object:
         return encode(Shop(Metadata(name=name, namespace=cluster.namespace), ShopSpec(greeting=greeting)))
 
-    async with cluster.running(operator, options):
+    async with cluster.run_operator(operator, options):
         with pytest.raises(InvalidError, match="no shop greets like that"):
             await cluster.client.create(shop("rough", "rude"))
         mute = await cluster.client.create(shop("mute", ""))
@@ -165,13 +165,13 @@ async def test_an_operator_that_ends_before_its_webhooks_are_asked_is_told_by_it
         options = RunOptions((cluster.namespace,), webhooks=WebhookOptions(port=port), registers_webhooks=True)
 
         with pytest.raises(ConfigurationError, match=str(port)):
-            async with cluster.running(operator, options):
+            async with cluster.run_operator(operator, options):
                 pytest.fail("the block has begun")
 
 
 async def test_one_who_is_cancelled_while_an_operator_stops_hears_of_it(cluster: Cluster) -> None:
     async def run_for_a_moment() -> None:
-        async with cluster.running(Operator("brief")):
+        async with cluster.run_operator(Operator("brief")):
             leaving.set()
 
     leaving = asyncio.Event()
@@ -194,7 +194,7 @@ async def test_until_steady_waits_for_whoever_still_writes(cluster: Cluster) -> 
 
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(write_late())
-        await cluster.until_steady(seconds=0.8)
+        await cluster.wait_until_steady(seconds=0.8)
         found = await cluster.client.get(CONFIG_MAP, key)
 
     assert found["data"] == {"number": "3"}
@@ -213,7 +213,7 @@ async def test_until_steady_waits_for_a_client_that_still_asks(cluster: Cluster)
 
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(ask())
-        await cluster.until_steady("ann", seconds=0.8)
+        await cluster.wait_until_steady("ann", seconds=0.8)
         assert asked == 4
 
 
@@ -229,7 +229,7 @@ async def test_until_steady_says_who_does_not_come_to_rest(cluster: Cluster) -> 
     async with asyncio.TaskGroup() as tasks:
         writing = tasks.create_task(write_for_ever())
         with pytest.raises(AssertionError, match="somebody writes /api/v1/namespaces/.*/configmaps/restless"):
-            await cluster.until_steady(seconds=0.2, timeout_seconds=2)
+            await cluster.wait_until_steady(seconds=0.2, timeout_seconds=2)
         writing.cancel()
 
 
@@ -240,7 +240,7 @@ async def test_versions_are_those_of_objects_of_any_scope_but_not_of_events_and_
     await cluster.client.create({**lease, "metadata": {"name": "mine", "namespace": cluster.namespace}, "spec": {}})
     made = await cluster.client.create(config_map(cluster, "mine"))
 
-    found = await cluster.versions()
+    found = await cluster.list_versions()
 
     await cluster.client.delete(GroupVersionKind.of(role), ObjectKey("", "steady"))
     assert found[f"/api/v1/namespaces/{cluster.namespace}/configmaps/mine"] == made["metadata"]["resourceVersion"]
@@ -260,7 +260,7 @@ async def test_an_object_counts_once_its_controller_has_been_at_it(cluster: Clus
     }
     made = await cluster.client.create(deployment)
 
-    await cluster.until_steady()
+    await cluster.wait_until_steady()
 
     found = await cluster.client.get(GroupVersionKind.of(made), ObjectKey.of(made))
     assert found["status"]["observedGeneration"] == found["metadata"]["generation"]

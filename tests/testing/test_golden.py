@@ -11,7 +11,7 @@ import pytest
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
 from konverge.testing import assert_golden, compare_golden, serialize
-from konverge.testing.golden.run import GoldenRun, RunningTest
+from konverge.testing.golden.golden_run import GoldenRun, RunningTest
 
 TESTS = """
 import pytest
@@ -60,7 +60,7 @@ def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     return project.runpytest_inprocess("-p", "no:cacheprovider", *arguments)
 
 
-def said(result: pytest.RunResult) -> list[str]:
+def list_output_lines(result: pytest.RunResult) -> list[str]:
     return [line.removeprefix("konverge: ") for line in result.outlines if line.startswith("konverge: ")]
 
 
@@ -87,7 +87,7 @@ def test_update_makes_folders_and_files_and_says_which(project: pytest.Pytester,
     result = run(project, "--update-golden", *workers)
 
     result.assert_outcomes(passed=4)
-    assert said(result) == [f"wrote tests/{file} (new)" for file in FILES]
+    assert list_output_lines(result) == [f"wrote tests/{file} (new)" for file in FILES]
     assert files(project.path / "tests") == FILES
     assert (project.path / "tests/golden/named.yaml").read_text() == serialize(config())
     run(project).assert_outcomes(passed=4)
@@ -96,7 +96,7 @@ def test_update_makes_folders_and_files_and_says_which(project: pytest.Pytester,
 def test_the_command_of_the_message_works(project: pytest.Pytester) -> None:
     result = run(project, "tests/test_web.py::test_sizes[1/2]", "--update-golden")
 
-    assert said(result) == ["wrote tests/golden/test_web/test_sizes-1-2.yaml (new)"]
+    assert list_output_lines(result) == ["wrote tests/golden/test_web/test_sizes-1-2.yaml (new)"]
 
 
 def test_update_writes_what_changed_alone_and_deletes_nothing(project: pytest.Pytester) -> None:
@@ -107,10 +107,10 @@ def test_update_writes_what_changed_alone_and_deletes_nothing(project: pytest.Py
     untouched = (folder / FILES[0]).stat().st_mtime_ns
     (folder / FILES[1]).write_text("something else\n")
 
-    assert said(run(project, "--update-golden")) == [f"wrote tests/{FILES[1]} (changed)"]
+    assert list_output_lines(run(project, "--update-golden")) == [f"wrote tests/{FILES[1]} (changed)"]
     assert unused.exists()
     assert (folder / FILES[0]).stat().st_mtime_ns == untouched
-    assert said(run(project, "--update-golden")) == []
+    assert list_output_lines(run(project, "--update-golden")) == []
 
 
 def test_a_difference_is_shown_with_three_lines_around_it(project: pytest.Pytester) -> None:
@@ -145,7 +145,7 @@ def test_files_that_no_test_asks_for_are_found_on_request(project: pytest.Pytest
     result = run(project, "--stale-golden", *workers)
 
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert said(result) == ["no test asked for tests/golden/test_web/test_gone.yaml; delete it"]
+    assert list_output_lines(result) == ["no test asked for tests/golden/test_web/test_gone.yaml; delete it"]
     assert run(project).ret == 0
 
 
@@ -157,7 +157,7 @@ def test_a_failed_run_calls_no_file_stale(project: pytest.Pytester) -> None:
     result = run(project, "--stale-golden")
 
     result.assert_outcomes(passed=3, failed=1)
-    assert said(result) == []
+    assert list_output_lines(result) == []
 
 
 def test_one_file_is_not_the_golden_of_two(project: pytest.Pytester) -> None:

@@ -197,7 +197,7 @@ def test_data_cells_are_filled_by_name_while_it_is_rendered_and_not_afterwards(t
     use_host = Mutation[ConfigMapMutator]("host", lambda mutator: mutator.set_entry("host", host.require()))
     component = (
         ComponentBuilder("web", condition_type="WebReady")
-        .with_resource(ConfigMap(config("seen"), extract=host.extracted_by(lambda live: None)), read_only())
+        .with_resource(ConfigMap(config("seen"), extract=host.fill_with(lambda live: None)), read_only())
         .with_resource(ConfigMap(config(), requires=host, mutations=use_host))
         .build()
     )

@@ -15,9 +15,9 @@ from konverge.errors import BuildError, KonvergeError
 from konverge.kube import Object
 from konverge.primitives import ConfigMap, ConfigMapMutator, Secret
 from konverge.testing import Fixture, VersionMatrix, assert_golden
-from konverge.testing.golden.run import GoldenRun, RunningTest
+from konverge.testing.golden.golden_run import GoldenRun, RunningTest
 from konverge.testing.version_matrix import Expectation
-from konverge.testing.version_matrix.regimes import Firing, differences
+from konverge.testing.version_matrix.regimes import Firing, describe_differences
 
 NO_PAIR: Any = ("a", "b", "c")
 VERSIONS = ["8.4.0", "8.5.0", "8.6.0", "8.7.0"]
@@ -74,7 +74,7 @@ def check(tmp_path: Path) -> Iterator[Callable[..., dict[str, str]]]:
 
     def run(found: VersionMatrix[Any], *, updates: bool = False) -> dict[str, str]:
         failed = {}
-        with GoldenRun(updates, tmp_path).running(RunningTest(tmp_path / "test_web.py", "test_versions")):
+        with GoldenRun(updates, tmp_path).run_test(RunningTest(tmp_path / "test_web.py", "test_versions")):
             for case in found.cases():
                 try:
                     case.check()
@@ -126,7 +126,7 @@ def test_the_manifest_says_which_versions_fire_what(check: Check, golden: Path) 
 def test_a_boundary_that_hand_picked_golden_files_miss_is_found_and_explained(check: Check, tmp_path: Path) -> None:
     before, after = {"legacy": ["8.4.0"]}, {"legacy": ["8.4.0", "8.5.0"]}
     picked = {version: tmp_path / f"{version}.yaml" for version in ("8.4.0", "8.6.0")}
-    with GoldenRun(updates=True).running(RunningTest(tmp_path / "test_web.py", "test")):
+    with GoldenRun(updates=True).run_test(RunningTest(tmp_path / "test_web.py", "test")):
         for version, path in picked.items():
             assert_golden(building(before)(version, 1), path)
     check(matrix(before), updates=True)
@@ -211,7 +211,7 @@ A, B = ("a", ("x", "y")), ("b", ())
     ],
 )
 def test_the_difference_of_two_regimes_is_a_sentence(firing: Firing, than: Firing, told: str) -> None:
-    assert differences(firing, than) == told
+    assert describe_differences(firing, than) == told
 
 
 def test_a_primitive_alone_has_a_matrix_too(check: Check, golden: Path) -> None:
@@ -480,7 +480,7 @@ def test_wrong_arguments_are_reported_at_once(arguments: dict[str, Any], mistake
     with pytest.raises(BuildError, match=re.escape("version matrix golden/web cannot be built")) as raised:
         VersionMatrix("golden/web", **{**right, **arguments})
 
-    assert list(raised.value.mistakes) == mistakes
+    assert list(raised.value.errors) == mistakes
 
 
 MODULE = """

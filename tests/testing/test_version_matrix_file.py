@@ -11,7 +11,7 @@ from konverge import BooleanGate, Mutation
 from konverge.errors import BuildError
 from konverge.primitives import ConfigMap
 from konverge.testing import load_matrix
-from konverge.testing.golden.run import GoldenRun, RunningTest
+from konverge.testing.golden.golden_run import GoldenRun, RunningTest
 
 RIGHT = """\
 folder: golden/web
@@ -48,7 +48,7 @@ def test_a_file_is_a_matrix_whose_paths_start_beside_it(matrix_file: Path) -> No
     golden = matrix_file.parent / "golden" / "web"
 
     matrix.assert_complete()
-    with GoldenRun(updates=True).running(RunningTest(Path("/elsewhere/test_web.py"), "test_web")):
+    with GoldenRun(updates=True).run_test(RunningTest(Path("/elsewhere/test_web.py"), "test_web")):
         for case in matrix.cases():
             case.check()
 
@@ -152,7 +152,7 @@ def test_a_wrong_file_is_reported_with_each_place(old: str, new: str, mistakes: 
         load_matrix(matrix_file, build)
 
     assert raised.value.subject == f"version matrix {matrix_file}"
-    assert [mistake.replace(str(matrix_file.parent), "{folder}") for mistake in raised.value.mistakes] == mistakes
+    assert [mistake.replace(str(matrix_file.parent), "{folder}") for mistake in raised.value.errors] == mistakes
 
 
 @pytest.mark.parametrize("content", [b"\xff", b"[" * 100_000, b"versions: [", b"a: {b: 1, b: 2}"])

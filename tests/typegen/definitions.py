@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from konverge.kube import Object
-from konverge.typegen import custom_resource_module
+from konverge.typegen import generate_custom_resource_module
 
-__all__ = ["definition", "loaded", "spec_of", "version"]
+__all__ = ["build_definition", "build_spec_definition", "build_version", "load_module"]
 
 
-def version(name: str = "v1", schema: Any = None, *, served: bool = True) -> Object:
+def build_version(name: str = "v1", schema: Any = None, *, served: bool = True) -> Object:
     """One version of a definition; of anything when there is no schema."""
     return {
         "name": name,
@@ -20,7 +20,7 @@ def version(name: str = "v1", schema: Any = None, *, served: bool = True) -> Obj
     }
 
 
-def definition(*versions: Object, group: str = "example.com", kind: str = "Widget") -> Object:
+def build_definition(*versions: Object, group: str = "example.com", kind: str = "Widget") -> Object:
     """A definition as a file has it."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -30,13 +30,13 @@ def definition(*versions: Object, group: str = "example.com", kind: str = "Widge
     }
 
 
-def spec_of(schema: Any, **root: Any) -> Object:
+def build_spec_definition(schema: Any, **root: Any) -> Object:
     """A definition of a kind whose ``spec`` has that schema."""
-    return definition(version(schema={"type": "object", "properties": {"spec": schema}, **root}))
+    return build_definition(build_version(schema={"type": "object", "properties": {"spec": schema}, **root}))
 
 
-def loaded(*definitions: Object) -> dict[str, Any]:
+def load_module(*definitions: Object) -> dict[str, Any]:
     """The module's names after Python has run it."""
     names: dict[str, Any] = {}
-    exec(compile(custom_resource_module(definitions), "generated", "exec", dont_inherit=True), names)
+    exec(compile(generate_custom_resource_module(definitions), "generated", "exec", dont_inherit=True), names)
     return names

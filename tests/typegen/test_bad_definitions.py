@@ -8,15 +8,15 @@ import pytest
 
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
-from konverge.typegen import custom_resource_module
-from tests.typegen.definitions import definition, loaded, spec_of, version
+from konverge.typegen import generate_custom_resource_module
+from tests.typegen.definitions import build_definition, build_spec_definition, build_version, load_module
 
 HERE = "CustomResourceDefinition widgets.example.com"
 
 
 def without(path: str) -> Object:
     """A definition that lacks what that path names."""
-    made = definition(version())
+    made = build_definition(build_version())
     *steps, last = path.split(".")
     node: Any = made
     for step in steps:
@@ -51,7 +51,7 @@ def doubling(levels: int) -> Object:
     [
         ({}, "CustomResourceDefinition None, field apiVersion: expected apiextensions.k8s.io/v1, found None"),
         (
-            {**definition(), "apiVersion": "apiextensions.k8s.io/v1beta1"},
+            {**build_definition(), "apiVersion": "apiextensions.k8s.io/v1beta1"},
             f'{HERE}, field apiVersion: expected apiextensions.k8s.io/v1, found "apiextensions.k8s.io/v1beta1"',
         ),
         (without("spec"), f"{HERE}, field spec: expected a mapping, found None"),
@@ -63,36 +63,36 @@ def doubling(levels: int) -> Object:
             without("spec.versions.0.schema.openAPIV3Schema"),
             f"{HERE}, field spec.versions.[0].schema.openAPIV3Schema: expected a mapping, found None",
         ),
-        (spec_of("x"), f'{HERE}, version v1, field spec: expected a mapping, found "x"'),
+        (build_spec_definition("x"), f'{HERE}, version v1, field spec: expected a mapping, found "x"'),
         (
-            spec_of({"type": "array", "items": {"type": "text"}}),
+            build_spec_definition({"type": "array", "items": {"type": "text"}}),
             f"{HERE}, version v1, field spec.[].type: "
             'expected one of array, boolean, integer, number, object, string, found "text"',
         ),
         (
-            spec_of({"type": ["string", "null"]}),
+            build_spec_definition({"type": ["string", "null"]}),
             f"{HERE}, version v1, field spec.type: "
             "expected one of array, boolean, integer, number, object, string, found a value of type list",
         ),
         (
-            spec_of({"type": "object", "properties": ["a"]}),
+            build_spec_definition({"type": "object", "properties": ["a"]}),
             f"{HERE}, version v1, field spec.properties: expected a mapping, found a value of type list",
         ),
         (
-            spec_of({"type": "object", "properties": {True: {}}}),
+            build_spec_definition({"type": "object", "properties": {True: {}}}),
             f"{HERE}, version v1, field spec: expected names of fields, found True; put it into quotes",
         ),
         (
-            spec_of({"type": "object", "required": "a", "properties": {"a": {}}}),
+            build_spec_definition({"type": "object", "required": "a", "properties": {"a": {}}}),
             f'{HERE}, version v1, field spec.required: expected a list of names, found "a"',
         ),
         (
-            spec_of({"$ref": "#/components/schemas/Widget"}),
+            build_spec_definition({"$ref": "#/components/schemas/Widget"}),
             f"{HERE}, version v1, field spec: expected a schema that is written out, "
             'found $ref "#/components/schemas/Widget"; the API server accepts none',
         ),
         (
-            spec_of({"type": "object", "properties": {"a\nb": {"type": "x" * 1000}}}),
+            build_spec_definition({"type": "object", "properties": {"a\nb": {"type": "x" * 1000}}}),
             f'{HERE}, version v1, field spec."a\\nb".type: '
             f'expected one of array, boolean, integer, number, object, string, found "{"x" * 60}" and more',
         ),
@@ -100,7 +100,7 @@ def doubling(levels: int) -> Object:
 )
 def test_a_mistake_is_named_with_its_place(made: Object, message: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
-        custom_resource_module([made])
+        generate_custom_resource_module([made])
 
     assert str(raised.value) == message
 
@@ -116,7 +116,7 @@ def test_a_mistake_is_named_with_its_place(made: Object, message: str) -> None:
 )
 def test_what_has_no_end_is_refused(schema: Object, words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
-        custom_resource_module([spec_of(schema)])
+        generate_custom_resource_module([build_spec_definition(schema)])
 
 
 @pytest.mark.slow
@@ -124,11 +124,14 @@ def test_what_is_merely_large_is_not_refused() -> None:
     many = {f"field{number}": {"type": "string"} for number in range(100_000)}
     long = {"x" * 100_000: deep(50)}
 
-    text = custom_resource_module([spec_of({"type": "object", "properties": {**many, **long}})])
+    text = generate_custom_resource_module([build_spec_definition({"type": "object", "properties": {**many, **long}})])
 
     assert text.count(": str\n") == 100_000
 
 
 @pytest.mark.slow
 def test_the_names_of_classes_do_not_grow_with_the_depth() -> None:
-    assert all(len(name) < 170 for name in loaded(spec_of({"type": "object", "properties": {"very" * 30: deep(60)}})))
+    assert all(
+        len(name) < 170
+        for name in load_module(build_spec_definition({"type": "object", "properties": {"very" * 30: deep(60)}}))
+    )

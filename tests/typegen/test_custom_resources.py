@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from konverge.kube import Object
-from konverge.typegen import custom_resource_module
+from konverge.typegen import generate_custom_resource_module
 from konverge.types import meta_v1
-from tests.typegen.definitions import definition, loaded, spec_of, version
+from tests.typegen.definitions import build_definition, build_spec_definition, build_version, load_module
 
 STRING: Object = {"type": "string"}
 
@@ -52,13 +52,13 @@ def objects(required: tuple[str, ...] = (), /, **properties: Any) -> Object:
     ids=str,
 )
 def test_the_type_of_a_field(schema: Object, expected: Any) -> None:
-    assert loaded(spec_of(schema))["Widget"].__annotations__["spec"] == expected
+    assert load_module(build_spec_definition(schema))["Widget"].__annotations__["spec"] == expected
 
 
 def test_a_kind_has_its_identity_and_the_server_s_metadata() -> None:
     schema = objects(metadata={"type": "object", "properties": {"name": STRING}}, apiVersion=STRING, kind=STRING)
 
-    kind = loaded(definition(version(schema=schema)))["Widget"]
+    kind = load_module(build_definition(build_version(schema=schema)))["Widget"]
 
     assert kind.__annotations__ == {
         "apiVersion": Literal["example.com/v1"],
@@ -72,7 +72,7 @@ def test_what_is_required_and_has_no_default_must_be_said() -> None:
     mode = {**STRING, "default": "on"}
     schema = objects(("size", "mode", "absent"), size={"type": "integer"}, mode=mode, other=STRING)
 
-    names = loaded(spec_of(schema, required=["spec"]))
+    names = load_module(build_spec_definition(schema, required=["spec"]))
 
     assert names["Widget"].__required_keys__ == {"spec"}
     assert names["WidgetSpec"].__required_keys__ == {"size"}
@@ -84,7 +84,7 @@ def test_classes_are_called_by_their_path() -> None:
         **{"dns-names": {"type": "array", "items": item}}, byHost={"type": "object", "additionalProperties": item}
     )
 
-    names = loaded(spec_of(schema))
+    names = load_module(build_spec_definition(schema))
 
     assert [name for name, found in names.items() if is_typeddict(found)] == [
         "WidgetSpecByHostValue",
@@ -98,32 +98,35 @@ def test_classes_are_called_by_their_path() -> None:
     ("definitions", "expected"),
     [
         (
-            [definition(*(version(name) for name in ("v1alpha1", "v2", "v10", "v11beta2", "old")))],
+            [build_definition(*(build_version(name) for name in ("v1alpha1", "v2", "v10", "v11beta2", "old")))],
             {"Widget": "v10", "WidgetV2": "v2", "WidgetV11beta2": "v11beta2", "WidgetV1alpha1": "v1alpha1",
              "WidgetOld": "old"},
         ),
-        ([definition(version("v1"), version("v2", served=False))], {"Widget": "v1"}),
-        ([definition(version("v1")), definition(version("v1"))], {"Widget": "v1"}),
+        ([build_definition(build_version("v1"), build_version("v2", served=False))], {"Widget": "v1"}),
+        ([build_definition(build_version("v1")), build_definition(build_version("v1"))], {"Widget": "v1"}),
         (
-            [definition(version("v1"), group="a.example.com"), definition(version("v2"), group="b.example.com")],
+            [
+                build_definition(build_version("v1"), group="a.example.com"),
+                build_definition(build_version("v2"), group="b.example.com"),
+            ],
             {"AWidget": "v1", "BWidget": "v2"},
         ),
-        ([definition(version("v1"), kind="Any")], {"Any2": "v1"}),
-        ([definition(version("v1"), kind="None")], {"None2": "v1"}),
-        ([definition(version("v1"), kind="3D print\n")], {"Kind3DPrint": "v1"}),
-        ([definition(version("v1"), kind="\N{SNOWMAN}")], {"Kind": "v1"}),
+        ([build_definition(build_version("v1"), kind="Any")], {"Any2": "v1"}),
+        ([build_definition(build_version("v1"), kind="None")], {"None2": "v1"}),
+        ([build_definition(build_version("v1"), kind="3D print\n")], {"Kind3DPrint": "v1"}),
+        ([build_definition(build_version("v1"), kind="\N{SNOWMAN}")], {"Kind": "v1"}),
     ],
 )  # fmt: skip
 def test_the_name_of_a_kind(definitions: list[Object], expected: dict[str, str]) -> None:
-    kinds = {name: found for name, found in loaded(*definitions).items() if is_typeddict(found)}
+    kinds = {name: found for name, found in load_module(*definitions).items() if is_typeddict(found)}
 
     versions = {name: get_args(found.__annotations__["apiVersion"])[0] for name, found in kinds.items()}
     assert {name: version.rpartition("/")[2] for name, version in versions.items()} == expected
 
 
 def test_a_kind_keeps_its_name_from_the_inside_of_another() -> None:
-    inner = spec_of(objects(size=STRING))
-    names = loaded(inner, definition(version(schema=objects(status=STRING)), kind="WidgetSpec"))
+    inner = build_spec_definition(objects(size=STRING))
+    names = load_module(inner, build_definition(build_version(schema=objects(status=STRING)), kind="WidgetSpec"))
 
     assert set(names["WidgetSpec"].__annotations__) == {"apiVersion", "kind", "metadata", "status"}
     assert names["Widget"].__annotations__["spec"] is names["WidgetSpec2"]
@@ -132,15 +135,20 @@ def test_a_kind_keeps_its_name_from_the_inside_of_another() -> None:
 def test_a_kind_of_any_fields_is_a_mapping() -> None:
     open_ended = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
-    assert loaded(definition(version(schema=open_ended)))["Widget"] == dict[str, Any]
+    assert load_module(build_definition(build_version(schema=open_ended)))["Widget"] == dict[str, Any]
 
 
 def test_equal_definitions_give_equal_text_in_any_order() -> None:
-    first, second = definition(version(), kind="A"), definition(version(), version("v2"), kind="B")
+    first, second = (
+        build_definition(build_version(), kind="A"),
+        build_definition(build_version(), build_version("v2"), kind="B"),
+    )
     turned = objects(b=STRING, a=STRING), objects(a=STRING, b=STRING)
 
-    assert custom_resource_module([first, second]) == custom_resource_module([second, first])
-    assert custom_resource_module([spec_of(turned[0])]) == custom_resource_module([spec_of(turned[1])])
+    assert generate_custom_resource_module([first, second]) == generate_custom_resource_module([second, first])
+    assert generate_custom_resource_module([build_spec_definition(turned[0])]) == generate_custom_resource_module(
+        [build_spec_definition(turned[1])]
+    )
 
 
 HOSTILE = [
@@ -157,7 +165,7 @@ def test_type_checkers_take_every_name(checker: str, type_checkers: dict[str, li
     # A checker that takes a field for what its name means elsewhere does so in the fields behind it.
     pairs = {name: objects(("zz",), **{name: STRING, "zz": list_of_maps}) for name in HOSTILE}
     schema = objects(tuple(HOSTILE), **pairs, enum={**STRING, "enum": HOSTILE})
-    (tmp_path / "hostile.py").write_text(custom_resource_module([spec_of(schema)]))
+    (tmp_path / "hostile.py").write_text(generate_custom_resource_module([build_spec_definition(schema)]))
 
     command = [*type_checkers[checker], "hostile.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100)
@@ -167,7 +175,7 @@ def test_type_checkers_take_every_name(checker: str, type_checkers: dict[str, li
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_field_alone_has_its_name(name: str) -> None:
-    assert list(loaded(spec_of(objects(**{name: STRING})))["WidgetSpec"].__annotations__) == [name]
+    assert list(load_module(build_spec_definition(objects(**{name: STRING})))["WidgetSpec"].__annotations__) == [name]
 
 
 names = st.one_of(st.sampled_from(HOSTILE), st.text(min_size=1, max_size=12))
@@ -191,7 +199,7 @@ schemas = st.recursive(leaves, _above, max_leaves=12)
 
 
 def meaning(schema: Object) -> Any:
-    """What a schema allows, in the form of `understood`."""
+    """What a schema allows, in the form of `describe_type`."""
     match schema:
         case {"properties": dict() as properties, "required": list() as required}:
             return {name: (name in required, meaning(below)) for name, below in properties.items()}
@@ -204,18 +212,18 @@ def meaning(schema: Object) -> Any:
     return {"string": str, "integer": int, None: int | str}[schema.get("type")]
 
 
-def understood(annotation: Any) -> Any:
+def describe_type(annotation: Any) -> Any:
     """What a type allows at run time."""
     origin, inside = get_origin(annotation), get_args(annotation)
     if is_typeddict(annotation):
         return {
-            name: (name in annotation.__required_keys__, understood(field))
+            name: (name in annotation.__required_keys__, describe_type(field))
             for name, field in annotation.__annotations__.items()
         }
     if origin is Required:
-        return understood(inside[0])
+        return describe_type(inside[0])
     if origin in (list, dict):
-        return origin, understood(inside[-1])
+        return origin, describe_type(inside[-1])
     return (Literal, inside) if origin is Literal else annotation
 
 
@@ -223,12 +231,14 @@ def understood(annotation: Any) -> Any:
 @settings(max_examples=300, deadline=None)
 @given(schemas, names)
 def test_whatever_it_is_called_it_means_the_same_and_nothing_of_it_is_run(schema: Object, kind: str) -> None:
-    made = spec_of(schema)
+    made = build_spec_definition(schema)
     made["spec"]["names"]["kind"] = kind
 
-    text = custom_resource_module([made])
+    text = generate_custom_resource_module([made])
 
     assert text.isascii()
     assert {ast.unparse(node.func) for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)} <= {"TypedDict"}
-    (found,) = (each for each in loaded(made).values() if is_typeddict(each) and "apiVersion" in each.__annotations__)
-    assert understood(found)["spec"] == (False, meaning(schema))
+    (found,) = (
+        each for each in load_module(made).values() if is_typeddict(each) and "apiVersion" in each.__annotations__
+    )
+    assert describe_type(found)["spec"] == (False, meaning(schema))

@@ -11,18 +11,18 @@ from typing import Any
 
 import msgspec
 import pytest
-from tools.schemas.generate import GROUP_VERSIONS, TARGET, asked, document_path, read
+from tools.schemas.generate import GROUP_VERSIONS, TARGET, document_path, read, request_json
 
 import konverge.types
 from konverge.kube import GroupVersionKind, Object
 from konverge.testing.controlplane import RealCluster
-from konverge.typegen import builtin_modules
-from tests.apply.rich_objects import NAMES, rich
+from konverge.typegen import generate_builtin_modules
+from tests.apply.rich_objects import NAMES, load_rich_object
 
 FOLDER = Path(konverge.types.__file__).parent
 
 
-def committed() -> dict[str, str]:
+def read_committed_modules() -> dict[str, str]:
     return {path.stem: path.read_text() for path in FOLDER.glob("*_v*.py")}
 
 
@@ -38,29 +38,29 @@ def test_they_are_what_the_schemas_of_server_side_apply_make() -> None:
     kinds = {version: files[file]["kinds"] for version, file in index["group_versions"].items()}
     definitions = {name: node for file in files.values() for name, node in file["definitions"].items()}
 
-    assert builtin_modules(kinds, definitions) == committed()
+    assert generate_builtin_modules(kinds, definitions) == read_committed_modules()
 
 
 @pytest.mark.real
 def test_they_are_what_the_real_server_s_documents_make(real_control_plane: RealCluster) -> None:
-    documents = {version: asked(real_control_plane, document_path(version)) for version in GROUP_VERSIONS}
+    documents = {version: request_json(real_control_plane, document_path(version)) for version in GROUP_VERSIONS}
 
-    assert builtin_modules(*read(documents)) == committed()
+    assert generate_builtin_modules(*read(documents)) == read_committed_modules()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_object_that_the_real_server_accepts_fits(name: str) -> None:
-    obj = said(rich(name))
+    obj = without_empty_values(load_rich_object(name))
 
     # What a type does not know is left out.
     assert msgspec.convert(obj, class_of(GroupVersionKind.of(obj))) == obj
 
 
-def said(value: Any) -> Any:
+def without_empty_values(value: Any) -> Any:
     """Without null and empty strings, which say nothing to the server; the types do not have them."""
     if isinstance(value, dict):
-        return {name: said(below) for name, below in value.items() if below is not None and below != ""}
-    return [said(item) for item in value] if isinstance(value, list) else value
+        return {name: without_empty_values(below) for name, below in value.items() if below is not None and below != ""}
+    return [without_empty_values(item) for item in value] if isinstance(value, list) else value
 
 
 def deployment(**spec: Any) -> Object:
@@ -86,7 +86,7 @@ def test_an_object_with_a_mistake_does_not_fit(obj: Object, complaint: str) -> N
     assert msgspec.convert(deployment(), of) == deployment()
 
 
-def loaded_by(statement: str) -> set[str]:
+def list_loaded_modules(statement: str) -> set[str]:
     """What a fresh interpreter has loaded of konverge after a statement."""
     script = f"{statement}\nimport json, sys\nprint(json.dumps([name for name in sys.modules if 'konverge' in name]))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -95,11 +95,11 @@ def loaded_by(statement: str) -> set[str]:
 
 @pytest.mark.parametrize("statement", ["import konverge.operator", "import konverge.primitives", "import konverge.cli"])
 def test_nothing_of_konverge_loads_them(statement: str) -> None:
-    assert not any(name.startswith("konverge.types") for name in loaded_by(statement))
+    assert not any(name.startswith("konverge.types") for name in list_loaded_modules(statement))
 
 
 def test_a_module_loads_its_neighbours_alone() -> None:
-    assert loaded_by("import konverge.types.apps_v1") == {
+    assert list_loaded_modules("import konverge.types.apps_v1") == {
         "konverge",
         "konverge.types",
         "konverge.types.apps_v1",

@@ -59,7 +59,7 @@ schema: apiextensions_v1.JSONSchemaProps = {
 quantity: meta_v1.Quantity = "100m"
 
 wrong_field: apps_v1.DeploymentSpec = {"replica": 2, "selector": {}, "template": {}}  # mistake
-wrong_type: apps_v1.StatefulSetSpec = {"replicas": "2", "selector": {}, "template": {}}  # mistake
+field_type_invalid: apps_v1.StatefulSetSpec = {"replicas": "2", "selector": {}, "template": {}}  # mistake
 missing: apps_v1.DeploymentSpec = {"selector": {}}  # mistake
 deep: core_v1.PodTemplateSpec = {"spec": {"containers": [{"name": "web", "ports": [{"port": 80}]}]}}  # mistake
 no_such_value: core_v1.Container = {"name": "web", "imagePullPolicy": "Sometimes"}  # mistake

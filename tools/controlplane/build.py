@@ -80,7 +80,7 @@ def main() -> None:
         folder = BINARIES["find_binaries"]()
         print(f"control plane: KUBEBUILDER_ASSETS has everything ({folder})")
         return
-    target: Path = BINARIES["cache_folder"]()
+    target: Path = BINARIES["get_cache_folder"]()
     target.mkdir(parents=True, exist_ok=True)
     with only_one(target / ".lock"):
         for unfinished in target.glob(f"{UNFINISHED}*"):

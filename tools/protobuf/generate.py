@@ -127,7 +127,7 @@ def messages_of(text: str) -> dict[str, Message]:
     assert package is not None, "a .proto file names its package"
     own = definition_prefix(package[1])
     return {
-        own + name: {number: spelled(rule, kind, field, own) for rule, kind, field, number in FIELD.findall(body)}
+        own + name: {number: format_type(rule, kind, field, own) for rule, kind, field, number in FIELD.findall(body)}
         for name, body in MESSAGE.findall(text)
     }
 
@@ -137,14 +137,14 @@ def definition_prefix(package: str) -> str:
     return package.replace("k8s.io.", "io.k8s.", 1) + "."
 
 
-def spelled(rule: str, kind: str, field: str, own: str) -> str:
+def format_type(rule: str, kind: str, field: str, own: str) -> str:
     if kind.startswith("map<"):
         value = kind[len("map<") : -1].partition(",")[2].strip()
-        return f"{field} {{{resolved(value, own)}"
-    return f"{field} {'*' if rule == 'repeated' else ''}{resolved(kind, own)}"
+        return f"{field} {{{resolve_type(value, own)}"
+    return f"{field} {'*' if rule == 'repeated' else ''}{resolve_type(kind, own)}"
 
 
-def resolved(kind: str, own: str) -> str:
+def resolve_type(kind: str, own: str) -> str:
     if kind in SCALARS:
         return kind
     return definition_prefix(kind.lstrip("."))[:-1] if "." in kind else own + kind

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from konverge.testing.controlplane import RealCluster
-from konverge.typegen import builtin_modules
+from konverge.typegen import generate_builtin_modules
 
 GROUP_VERSIONS = (
     "v1",
@@ -52,13 +52,13 @@ OBJECT_META = REFERENCE + "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 def main() -> None:
     with RealCluster() as cluster:
-        documents = {version: asked(cluster, document_path(version)) for version in GROUP_VERSIONS}
+        documents = {version: request_json(cluster, document_path(version)) for version in GROUP_VERSIONS}
     kinds, definitions = read(documents)
-    for path in [*write(kinds, definitions), *write_types(builtin_modules(kinds, definitions))]:
+    for path in [*write(kinds, definitions), *write_types(generate_builtin_modules(kinds, definitions))]:
         print(f"{path.relative_to(REPOSITORY)}  {path.stat().st_size} bytes")
 
 
-def asked(cluster: RealCluster, path: str) -> Any:
+def request_json(cluster: RealCluster, path: str) -> Any:
     """The decoded answer of the API server."""
     kubeconfig = json.loads(cluster.kubeconfig.read_text())
     trust = base64.b64decode(kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"]).decode()

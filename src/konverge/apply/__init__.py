@@ -6,31 +6,31 @@ that would change nothing; the embedded cluster uses it to serve apply. Everythi
 an argument. The real API server is the judge: the tests put the same questions to both.
 """
 
-from konverge.apply.builtin_schemas import builtin_kinds, builtin_schema, custom_resource_schema
-from konverge.apply.defaults import with_defaults
-from konverge.apply.fields import FieldSet
-from konverge.apply.matches import HIDDEN, Difference, differences
-from konverge.apply.merge import ApplyConflict, server_side_apply, track_update
-from konverge.apply.normal import normalize, stored_form
+from konverge.apply.builtin_defaults import with_builtin_defaults
+from konverge.apply.builtin_schemas import build_custom_resource_schema, find_builtin_schema, list_builtin_kinds
+from konverge.apply.drift import HIDDEN, Difference, find_drift
+from konverge.apply.field_set import FieldSet
+from konverge.apply.merge import ApplyConflictError, server_side_apply, track_update
+from konverge.apply.normalization import normalize, to_stored_form
 from konverge.apply.schema import ABSENT, Schema
-from konverge.apply.structural import with_schema_defaults, without_meaningless_nulls
+from konverge.apply.structural_schema import remove_meaningless_nulls, with_schema_defaults
 
 __all__ = [
     "ABSENT",
     "HIDDEN",
-    "ApplyConflict",
+    "ApplyConflictError",
     "Difference",
     "FieldSet",
     "Schema",
-    "builtin_kinds",
-    "builtin_schema",
-    "custom_resource_schema",
-    "differences",
+    "build_custom_resource_schema",
+    "find_builtin_schema",
+    "find_drift",
+    "list_builtin_kinds",
     "normalize",
+    "remove_meaningless_nulls",
     "server_side_apply",
-    "stored_form",
+    "to_stored_form",
     "track_update",
-    "with_defaults",
+    "with_builtin_defaults",
     "with_schema_defaults",
-    "without_meaningless_nulls",
 ]

@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from konverge.apply.schema import EMBEDDED, Definitions, Schema
+from konverge.apply.schema import EMBEDDED, Schema, SchemaDefinitions
 from konverge.kube import GroupVersionKind
 
-__all__ = ["builtin_kinds", "builtin_schema", "custom_resource_schema"]
+__all__ = ["build_custom_resource_schema", "find_builtin_schema", "list_builtin_kinds"]
 
 
 class _DataFile(msgspec.Struct, frozen=True):
@@ -30,49 +30,49 @@ _FOLDER = resources.files("konverge.apply") / "builtin"
 _SHARED = "shared"
 
 
-class _Index(msgspec.Struct, frozen=True):
+class _SchemaIndex(msgspec.Struct, frozen=True):
     group_versions: dict[str, str]
     packages: dict[str, str]
 
 
 @cache
-def _index() -> _Index:
-    return msgspec.json.decode((_FOLDER / "index.json").read_bytes(), type=_Index)
+def _read_index() -> _SchemaIndex:
+    return msgspec.json.decode((_FOLDER / "index.json").read_bytes(), type=_SchemaIndex)
 
 
 @cache
-def _read(name: str) -> _DataFile:
+def _read_data_file(name: str) -> _DataFile:
     return msgspec.json.decode((_FOLDER / f"{name}.json").read_bytes(), type=_DataFile)
 
 
-def _find(name: str) -> Mapping[str, Any] | None:
+def _find_definition(name: str) -> Mapping[str, Any] | None:
     package = name.rpartition(".")[0]
-    return _read(_index().packages.get(package, _SHARED)).definitions.get(name)
+    return _read_data_file(_read_index().packages.get(package, _SHARED)).definitions.get(name)
 
 
-_DEFINITIONS = Definitions(_find)
+_DEFINITIONS = SchemaDefinitions(_find_definition)
 
 
 @cache
-def builtin_schema(gvk: GroupVersionKind) -> Schema | None:
+def find_builtin_schema(gvk: GroupVersionKind) -> Schema | None:
     """The schema of a built-in kind, None for a kind that this version of konverge knows no schema of."""
-    file = _index().group_versions.get(gvk.api_version)
-    name = _read(file).kinds.get(gvk.kind) if file is not None else None
-    return _DEFINITIONS.schema(name) if name is not None else None
+    file = _read_index().group_versions.get(gvk.api_version)
+    name = _read_data_file(file).kinds.get(gvk.kind) if file is not None else None
+    return _DEFINITIONS.find_schema(name) if name is not None else None
 
 
-def builtin_kinds() -> tuple[GroupVersionKind, ...]:
+def list_builtin_kinds() -> tuple[GroupVersionKind, ...]:
     """Every kind that `builtin_schema` knows, sorted."""
     return tuple(
         sorted(
             GroupVersionKind.parse(api_version, kind)
-            for api_version, file in _index().group_versions.items()
-            for kind in _read(file).kinds
+            for api_version, file in _read_index().group_versions.items()
+            for kind in _read_data_file(file).kinds
         )
     )
 
 
-def custom_resource_schema(open_api_v3_schema: Mapping[str, Any] | None) -> Schema:
+def build_custom_resource_schema(open_api_v3_schema: Mapping[str, Any] | None) -> Schema:
     """The schema of a custom resource's objects.
 
     Args:

@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import Any
 
 from konverge.apply.schema import ABSENT
-from konverge.apply.structure import same_value
+from konverge.apply.typed_values import is_same_value
 from konverge.kube import parse_time
-from konverge.kube.quantities import quantity_value
+from konverge.kube.quantities import quantity_to_fraction
 
 __all__ = ["is_override"]
 
@@ -55,36 +55,36 @@ def _is_kept(desired: Any, live: Any) -> bool:
         return all(map(_is_kept, desired, live)) or _has_same_items(desired, live)
     if isinstance(live, dict | list):
         return False
-    if same_value(desired, live):
+    if is_same_value(desired, live):
         return True
     if isinstance(desired, bool) or isinstance(live, bool):
         return False
     one, other = str(desired).strip(), str(live).strip()
-    return one.casefold() == other.casefold() or any(_means_the_same(one, other, read) for read in _READINGS)
+    return one.casefold() == other.casefold() or any(_is_equivalent(one, other, read) for read in _PARSERS)
 
 
 def _has_same_items(desired: list[Any], live: list[Any]) -> bool:
     """Tell whether only the order is another one."""
     left = list(live)
     for item in desired:
-        place = next((place for place, other in enumerate(left) if same_value(item, other)), None)
+        place = next((place for place, other in enumerate(left) if is_same_value(item, other)), None)
         if place is None:
             return False
         del left[place]
     return True
 
 
-def _means_the_same(one: str, other: str, read: Callable[[str], object]) -> bool:
+def _is_equivalent(one: str, other: str, read: Callable[[str], object]) -> bool:
     try:
         return read(one) == read(other)
     except (ValueError, OverflowError):
         return False
 
 
-def _duration(text: str) -> Fraction:
+def _parse_duration(text: str) -> Fraction:
     if not _DURATION.fullmatch(text):
         raise ValueError("no duration")
     return sum((Fraction(number) * _SECONDS[unit] for number, unit in _DURATION_PART.findall(text)), Fraction(0))
 
 
-_READINGS: tuple[Callable[[str], object], ...] = (quantity_value, _duration, parse_time)
+_PARSERS: tuple[Callable[[str], object], ...] = (quantity_to_fraction, _parse_duration, parse_time)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-__all__ = ["ABSENT", "DEDUCED", "EMBEDDED", "OBJECT_META", "UNTYPED", "Definitions", "Schema"]
+__all__ = ["ABSENT", "DEDUCED", "EMBEDDED", "OBJECT_META", "UNTYPED", "Schema", "SchemaDefinitions"]
 
 
-class _Absent:
+class _AbsentType:
     """The type of `ABSENT`."""
 
     def __repr__(self) -> str:
@@ -25,11 +25,11 @@ class _Absent:
         return False
 
 
-ABSENT = _Absent()
+ABSENT = _AbsentType()
 """Stands for "there is no such value", where None is a value (an explicit null)."""
 
 
-class Definitions:
+class SchemaDefinitions:
     """Named schemas that others refer to.
 
     Args:
@@ -40,11 +40,11 @@ class Definitions:
         self._find = find
         self._known: dict[str, Schema] = {}
 
-    def spec(self, name: str) -> Mapping[str, Any]:
+    def find_spec(self, name: str) -> Mapping[str, Any]:
         """The OpenAPI form; an unknown name accepts anything."""
         return self._find(name) or {}
 
-    def schema(self, name: str) -> Schema:
+    def find_schema(self, name: str) -> Schema:
         """The schema of that name, the same object each time."""
         found = self._known.get(name)
         if found is None:
@@ -52,7 +52,7 @@ class Definitions:
         return found
 
 
-_NO_DEFINITIONS = Definitions(lambda name: None)
+_NO_DEFINITIONS = SchemaDefinitions(lambda name: None)
 
 _QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 _RAW_EXTENSION = "io.k8s.apimachinery.pkg.runtime.RawExtension"
@@ -60,7 +60,7 @@ OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 """The name of the definition of ``metadata``."""
 
 
-def _reference(spec: Mapping[str, Any]) -> str:
+def _find_reference(spec: Mapping[str, Any]) -> str:
     """The name that a node refers to: directly, or through the one-element allOf that carries a default beside it."""
     target = spec.get("$ref")
     if target is None:
@@ -81,7 +81,7 @@ class Schema:
     """
 
     source: Mapping[str, Any]
-    definitions: Definitions = field(default=_NO_DEFINITIONS)
+    definitions: SchemaDefinitions = field(default=_NO_DEFINITIONS)
     preserving: bool = False
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ class Schema:
     @cached_property
     def name(self) -> str:
         """The definition's name, empty for a node without one."""
-        return _reference(self.source)
+        return _find_reference(self.source)
 
     @cached_property
     def spec(self) -> Mapping[str, Any]:
@@ -98,7 +98,7 @@ class Schema:
         if not self.name:
             return self.source
         beside = {key: value for key, value in self.source.items() if key not in ("$ref", "allOf")}
-        return {**self.definitions.spec(self.name), **beside}
+        return {**self.definitions.find_spec(self.name), **beside}
 
     @cached_property
     def type(self) -> str:
@@ -109,10 +109,12 @@ class Schema:
     def properties(self) -> Mapping[str, Schema]:
         """The named fields."""
         found = self.spec.get("properties")
-        properties = {name: self._child(spec) for name, spec in found.items()} if isinstance(found, Mapping) else {}
+        properties = (
+            {name: self._build_child(spec) for name, spec in found.items()} if isinstance(found, Mapping) else {}
+        )
         if self.embedded_resource:
-            properties = {name: self._child(spec) for name, spec in EMBEDDED.items()} | properties
-            properties["metadata"] = self._child(EMBEDDED["metadata"])
+            properties = {name: self._build_child(spec) for name, spec in EMBEDDED.items()} | properties
+            properties["metadata"] = self._build_child(EMBEDDED["metadata"])
         return properties
 
     @cached_property
@@ -120,7 +122,7 @@ class Schema:
         """What fields without a name of their own look like; None when there may be none."""
         found = self.spec.get("additionalProperties")
         if isinstance(found, Mapping):
-            return self._child(found)
+            return self._build_child(found)
         if found is True:
             return DEDUCED
         if found is None and (self.preserve_unknown or not self.properties):
@@ -131,19 +133,19 @@ class Schema:
     def items(self) -> Schema | None:
         """What a list's items look like."""
         found = self.spec.get("items")
-        return self._child(found) if isinstance(found, Mapping) else None
+        return self._build_child(found) if isinstance(found, Mapping) else None
 
-    def _child(self, spec: Any) -> Schema:
+    def _build_child(self, spec: Any) -> Schema:
         if not isinstance(spec, Mapping):
             return UNTYPED
-        name = _reference(spec)
+        name = _find_reference(spec)
         if name == _RAW_EXTENSION:
             return UNTYPED
         if name and "$ref" in spec and len(spec) == 1:
-            return self.definitions.schema(name)
+            return self.definitions.find_schema(name)
         return Schema(spec, self.definitions, self.preserve_unknown and not name)
 
-    def child(self, name: str) -> Schema | None:
+    def find_child(self, name: str) -> Schema | None:
         """The schema of one field: a named one, else any; None when there is no such field."""
         return self.properties.get(name) or self.additional_properties
 
@@ -217,7 +219,7 @@ class Schema:
         return bool(self.spec.get("x-kubernetes-embedded-resource"))
 
     @cached_property
-    def always(self) -> Mapping[str, Any]:
+    def always_written(self) -> Mapping[str, Any]:
         """Of a built-in type: the fields that the server writes even when they are absent, and as what."""
         return self.spec.get("x-konverge-always") or {}
 
@@ -306,24 +308,24 @@ class Schema:
         """The CEL rules (``x-kubernetes-validations``), as data."""
         return tuple(self.spec.get("x-kubernetes-validations") or ())
 
-    def _branches(self, keyword: str) -> tuple[Schema, ...]:
+    def _build_branches(self, keyword: str) -> tuple[Schema, ...]:
         found = self.spec.get(keyword)
         return tuple(Schema(spec, self.definitions) for spec in found) if isinstance(found, list) else ()
 
     @cached_property
     def all_of(self) -> tuple[Schema, ...]:
         """Further demands, all of which the value must meet (a reference is not one of them)."""
-        return () if self.name else self._branches("allOf")
+        return () if self.name else self._build_branches("allOf")
 
     @cached_property
     def any_of(self) -> tuple[Schema, ...]:
         """Demands of which the value must meet at least one."""
-        return self._branches("anyOf")
+        return self._build_branches("anyOf")
 
     @cached_property
     def one_of(self) -> tuple[Schema, ...]:
         """Demands of which the value must meet exactly one."""
-        return self._branches("oneOf")
+        return self._build_branches("oneOf")
 
     @cached_property
     def negated(self) -> Schema | None:

@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from konverge.box.file import OperatorBox
 from konverge.errors import ConfigurationError
 from konverge.kube import Object, ObjectKey
-from konverge.operator.deployment import Deployed, deployment_manifests
-from konverge.operator.permissions import Permissions
-from konverge.operator.roles import manifests
+from konverge.operator.deployment_manifests import DeployedOperator, build_deployment_manifests
+from konverge.operator.permission_derivation import RequiredPermissions
+from konverge.operator.role_manifests import build_role_manifests
 
-__all__ = ["Packaging", "package"]
+__all__ = ["PackagingOptions", "build_manifests"]
 
 _FILE = "box.yaml"
 _FOLDER = "/box"
-_MAXIMUM_CONFIG_MAP = 1 << 20
+_MAX_CONFIG_MAP_SIZE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Packaging:
+class PackagingOptions:
     """What is to be chosen.
 
     Args:
@@ -42,8 +42,12 @@ class Packaging:
     is_namespace_made: bool = True
 
 
-def package(
-    box: OperatorBox, text: str, permissions: Permissions, definitions: Sequence[Object], chosen: Packaging
+def build_manifests(
+    box: OperatorBox,
+    text: str,
+    permissions: RequiredPermissions,
+    definitions: Sequence[Object],
+    chosen: PackagingOptions,
 ) -> list[Object]:
     """The manifests, in the order in which they can be applied.
 
@@ -57,30 +61,30 @@ def package(
     Raises:
         ConfigurationError: A name is none, or the file does not fit into a ConfigMap.
     """
-    if len(text.encode()) + len(_FILE) > _MAXIMUM_CONFIG_MAP:
-        raise ConfigurationError(f"the box does not fit into a ConfigMap, which holds {_MAXIMUM_CONFIG_MAP >> 20} MiB")
+    if len(text.encode()) + len(_FILE) > _MAX_CONFIG_MAP_SIZE:
+        raise ConfigurationError(f"the box does not fit into a ConfigMap, which holds {_MAX_CONFIG_MAP_SIZE >> 20} MiB")
     name = box.metadata.name
-    deployed = Deployed(
+    deployed = DeployedOperator(
         name=name,
         namespace=chosen.namespace,
         kind="konverge-box",
-        made_by="konverge-box-package",
+        generator="konverge-box-package",
         image=chosen.image,
         command=("box", "run", f"{_FOLDER}/{_FILE}"),
         replicas=chosen.replicas,
-        watched=chosen.watched,
+        watched_namespaces=chosen.watched,
         environment_from=f"{name}-environment" if _reads_environment(box) else "",
         volumes={"box": {"configMap": {"name": name}}},  # a folder, not one file of it: only folders follow a change
         mounts={"box": _FOLDER},
     )
     found: list[Object] = []
-    granted = manifests(permissions, ObjectKey(chosen.namespace, name), chosen.watched)
+    granted = build_role_manifests(permissions, ObjectKey(chosen.namespace, name), chosen.watched)
     if chosen.is_namespace_made:
         found.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": chosen.namespace}})
     found += definitions
-    found += deployed.labelled(granted)
+    found += deployed.add_labels(granted)
     found.append({"apiVersion": "v1", "kind": "ConfigMap", "metadata": deployed.metadata, "data": {_FILE: text}})
-    return found + deployment_manifests(deployed)
+    return found + build_deployment_manifests(deployed)
 
 
 def _reads_environment(box: OperatorBox) -> bool:

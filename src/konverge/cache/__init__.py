@@ -7,28 +7,29 @@ which a reader may change) and changes (the metadata before and after). Three pr
 * a reader sees what this process has written, at once, and never an older state again;
 * what vanished while no watch was open is told as a deletion.
 
-`Store`, `Index` and `Reflector` are pure; `Informer` (a kind, made of collections) and `Informers` move the bytes.
+`Store`, `Index` and `Reflector` are pure; `Informer` (a kind, made of collections) and `InformerFactory` move the
+bytes.
 """
 
-from konverge.cache.collection import Callback
-from konverge.cache.indexes import ValuesOf, label_index
+from konverge.cache.indexes import IndexFunction, label_index
 from konverge.cache.informer import Informer
-from konverge.cache.informers import Informers
+from konverge.cache.informer_factory import InformerFactory
+from konverge.cache.informer_statistics import InformerStatistics
 from konverge.cache.options import CacheOptions, Transform
 from konverge.cache.reflector import Reflector
-from konverge.cache.statistics import Statistics
-from konverge.cache.store import Change, Store
+from konverge.cache.reflector_driver import ChangeCallback
+from konverge.cache.store import Store, StoreChange
 
 __all__ = [
     "CacheOptions",
-    "Callback",
-    "Change",
+    "ChangeCallback",
+    "IndexFunction",
     "Informer",
-    "Informers",
+    "InformerFactory",
+    "InformerStatistics",
     "Reflector",
-    "Statistics",
     "Store",
+    "StoreChange",
     "Transform",
-    "ValuesOf",
     "label_index",
 ]

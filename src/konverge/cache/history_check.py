@@ -6,17 +6,17 @@ leads to a list, once in a while.
 
 from __future__ import annotations
 
-from konverge.cache.entries import Received, received_item
+from konverge.cache.cached_object import RawObject, parse_item
+from konverge.cache.reflector_steps import HistoryComparison
 from konverge.cache.server_state import ServerState
-from konverge.cache.steps import Comparison
 from konverge.cache.store import Store
 from konverge.client.client import ListPage
-from konverge.kube.metadata import revision_of
+from konverge.kube.metadata import parse_revision
 
 __all__ = ["HistoryCheck"]
 
 # A server that tells again and again what it has told before must not make a list of each time.
-_LIST_AGAIN_SECONDS = 600.0
+_RELIST_INTERVAL_SECONDS = 600.0
 
 
 class HistoryCheck:
@@ -36,34 +36,34 @@ class HistoryCheck:
         self._history = server.history
         self._is_doubtful = False
         self._has_contradiction = False
-        self._wanted_list_at: float | None = None
+        self._relist_requested_at: float | None = None
 
     @property
-    def is_void(self) -> bool:
+    def is_invalidated(self) -> bool:
         """Whether the server's storage was set back since this collection was read."""
         return self._history != self._server.history
 
-    def begin(self) -> None:
+    def adopt_history(self) -> None:
         """Take up the present history: what is held is void."""
         self._history = self._server.history
-        self._store.void()
+        self._store.invalidate()
 
-    def doubt(self) -> None:
+    def mark_uncertain(self) -> None:
         """Record that the server may have another history than the one that is held."""
         self._is_doubtful = True
 
-    def trust(self) -> None:
+    def mark_trusted(self) -> None:
         """Record that there is no doubt: the whole was listed, or the server refuses to be compared."""
         self._is_doubtful = False
 
-    def comparison(self) -> Comparison | None:
+    def plan_comparison(self) -> HistoryComparison | None:
         """What to read to settle a doubt; None when there is none."""
         if not self._is_doubtful:
             return None
-        newest = self._store.newest_key()
-        return Comparison("", "") if newest is None else Comparison(newest.namespace, newest.name)
+        newest = self._store.find_newest_key()
+        return HistoryComparison("", "") if newest is None else HistoryComparison(newest.namespace, newest.name)
 
-    def compare(self, page: ListPage) -> bool:
+    def detect_rollback(self, page: ListPage) -> bool:
         """Tell whether the answer to the comparison, about the newest object that is held, proves a set-back.
 
         That the collection is older than what is known proves it, and so does another version of the object that is not
@@ -71,14 +71,14 @@ class HistoryCheck:
         that was set back and has caught up it does not: that is a contradiction.
         """
         self._is_doubtful = False
-        newest = self._store.newest_key()
-        held = None if newest is None else self._store.metadata(newest)
-        known = self._store.newest_known
-        if 0 < revision_of(page.resource_version) < known:
+        newest = self._store.find_newest_key()
+        held = None if newest is None else self._store.get_metadata(newest)
+        known = self._store.newest_known_revision
+        if 0 < parse_revision(page.resource_version) < known:
             return True
         if held is None:
             return False
-        live = {item.meta.key: item.meta for item in map(received_item, page.items)}.get(held.key)
+        live = {item.meta.key: item.meta for item in map(parse_item, page.items)}.get(held.key)
         if live is not None and live.resource_version == held.resource_version:
             return False
         if live is not None and 0 < live.revision <= known:
@@ -86,21 +86,21 @@ class HistoryCheck:
         self._has_contradiction = True
         return False
 
-    def check_event(self, received: Received) -> None:
+    def check_event(self, received: RawObject) -> None:
         """Note an event of a watch that is no newer than what is held."""
         if 0 < received.meta.revision <= self._store.revision:
             self._has_contradiction = True
 
     def check_bookmark(self, resource_version: str) -> None:
         """Note a bookmark that is older than what is held."""
-        if 0 < revision_of(resource_version) < self._store.revision:
+        if 0 < parse_revision(resource_version) < self._store.revision:
             self._has_contradiction = True
 
-    def wants_list(self, now: float) -> bool:
+    def request_relist(self, now: float) -> bool:
         """Tell whether a contradiction calls for a list now: not if another one did shortly before."""
         is_contradicted, self._has_contradiction = self._has_contradiction, False
-        last = self._wanted_list_at
-        if not is_contradicted or (last is not None and now - last < _LIST_AGAIN_SECONDS):
+        last = self._relist_requested_at
+        if not is_contradicted or (last is not None and now - last < _RELIST_INTERVAL_SECONDS):
             return False
-        self._wanted_list_at = now
+        self._relist_requested_at = now
         return True

@@ -9,32 +9,32 @@ from typing import TypeAlias
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.kube.selectors import LabelSelector
 
-__all__ = ["Index", "ValuesOf", "label_index", "labelled_index"]
+__all__ = ["Index", "IndexFunction", "find_by_label_index", "label_index"]
 
 _logger = logging.getLogger(__name__)
 
-ValuesOf: TypeAlias = Callable[[Object], Iterable[str]]
+IndexFunction: TypeAlias = Callable[[Object], Iterable[str]]
 """Gets an object (a copy of its own) and returns the values that it is to be found by; none is fine."""
 
 
-def label_index(label: str) -> tuple[str, ValuesOf]:
+def label_index(label: str) -> tuple[str, IndexFunction]:
     """The name and the function of an index of a label: with it, a list by that label looks at no other objects."""
 
-    def values_of(obj: Object) -> list[str]:
+    def get_values(obj: Object) -> list[str]:
         value = (obj["metadata"].get("labels") or {}).get(label)
         return [] if value is None else [value]
 
-    return f"label {label}", values_of
+    return f"label {label}", get_values
 
 
-def labelled_index(indexes: Mapping[str, Index], labels: LabelSelector) -> list[ObjectKey] | None:
+def find_by_label_index(indexes: Mapping[str, Index], labels: LabelSelector) -> list[ObjectKey] | None:
     """The objects that may match a selector, by the first of its labels that has an index; None without one."""
     for requirement in labels.requirements:
         if requirement.operator == "in" and len(requirement.values) == 1:
             index = indexes.get(f"label {requirement.key}")
             if index is not None:
                 (value,) = requirement.values
-                return index.keys(value)
+                return index.find_keys(value)
     return None
 
 
@@ -47,7 +47,7 @@ class Index:
         values_of: Says what an object is found by. An object on which it fails is found by nothing.
     """
 
-    def __init__(self, gvk: GroupVersionKind, name: str, values_of: ValuesOf) -> None:
+    def __init__(self, gvk: GroupVersionKind, name: str, values_of: IndexFunction) -> None:
         self._gvk = gvk
         self._name = name
         self._values_of = values_of
@@ -55,10 +55,10 @@ class Index:
         self._values: dict[ObjectKey, tuple[str, ...]] = {}
         self._has_failed = False
 
-    def put(self, key: ObjectKey, obj: Object) -> None:
+    def upsert(self, key: ObjectKey, obj: Object) -> None:
         """The object is held from now on, or has changed."""
         self.remove(key)
-        values = self._read(key, obj)
+        values = self._compute_values(key, obj)
         if values:
             self._values[key] = values
         for value in values:
@@ -72,11 +72,11 @@ class Index:
             if not keys:
                 del self._keys[value]
 
-    def keys(self, value: str) -> list[ObjectKey]:
+    def find_keys(self, value: str) -> list[ObjectKey]:
         """The objects with that value, sorted."""
         return sorted(self._keys.get(value, ()))
 
-    def _read(self, key: ObjectKey, obj: Object) -> tuple[str, ...]:
+    def _compute_values(self, key: ObjectKey, obj: Object) -> tuple[str, ...]:
         try:
             values = tuple(dict.fromkeys(self._values_of(obj)))
             if not all(isinstance(value, str) for value in values):

@@ -11,7 +11,7 @@ from konverge.kube import Object
 from konverge.kube.metadata import ObjectMeta
 from konverge.kube.selectors import FieldSelector, LabelSelector, SelectorSyntaxError
 
-__all__ = ["CacheOptions", "Selection", "Transform"]
+__all__ = ["CacheOptions", "CacheSelection", "Transform"]
 
 Transform: TypeAlias = Callable[[Object], Object]
 """Gets an object as the server sent it, and returns what is to be held of it; it may change what it gets."""
@@ -57,7 +57,7 @@ class CacheOptions:
 _METADATA_FIELDS = frozenset({"metadata.name", "metadata.namespace"})
 
 
-class Selection:
+class CacheSelection:
     """Says whether what we have written is in the selected part of the collection.
 
     The server does not say it in its answer, and the watch says nothing of what is outside: let in by mistake, an
@@ -71,9 +71,9 @@ class Selection:
         self._labels = LabelSelector.parse(options.label_selector)
         requirements = FieldSelector.parse(options.field_selector).requirements
         self._fields = FieldSelector(tuple(found for found in requirements if found.field in _METADATA_FIELDS))
-        self._can_tell = len(self._fields.requirements) == len(requirements)
+        self._is_decidable = len(self._fields.requirements) == len(requirements)
 
-    def takes(self, meta: ObjectMeta, *, is_held: bool) -> bool:
+    def includes(self, meta: ObjectMeta, *, is_held: bool) -> bool:
         """Tell whether the object of that metadata belongs to it.
 
         Args:
@@ -81,7 +81,7 @@ class Selection:
             is_held: Whether an earlier state of it is held. Then the watch will tell when it leaves; where the fields
                 do not show whether an object belongs, only such a one is taken.
         """
-        if not (self._can_tell or is_held):
+        if not (self._is_decidable or is_held):
             return False
         values = {"metadata.name": meta.name, "metadata.namespace": meta.namespace}
         return self._labels.matches(meta.labels) and self._fields.matches(values.__getitem__)

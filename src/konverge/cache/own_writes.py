@@ -7,7 +7,7 @@ from collections import deque
 __all__ = ["OwnWrites"]
 
 # A watch that has been silent is given up long before a process has written that much.
-_MOST = 10_000
+_MAX_WRITES = 10_000
 
 
 class OwnWrites:
@@ -17,20 +17,20 @@ class OwnWrites:
     """
 
     def __init__(self) -> None:
-        self._waiting: deque[tuple[int, float]] = deque()
+        self._unconfirmed: deque[tuple[int, float]] = deque()
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._unconfirmed)
 
     @property
     def oldest_at(self) -> float | None:
         """When the oldest of them was answered; None when there is none."""
-        return self._waiting[0][1] if self._waiting else None
+        return self._unconfirmed[0][1] if self._unconfirmed else None
 
-    def made(self, revision: int, now: float) -> None:
+    def add(self, revision: int, now: float) -> None:
         """A write has been answered with that revision."""
-        if len(self._waiting) < _MOST:
-            self._waiting.append((revision, now))
+        if len(self._unconfirmed) < _MAX_WRITES:
+            self._unconfirmed.append((revision, now))
 
     def confirm(self, revision: int, listed_at: float) -> None:
         """Forget what is no news any more.
@@ -40,5 +40,5 @@ class OwnWrites:
             listed_at: When the last whole list was asked for. It holds every write that was answered before, also of a
                 server whose storage was set back, and whose watch may never come to such a revision.
         """
-        while self._waiting and (self._waiting[0][0] <= revision or self._waiting[0][1] < listed_at):
-            self._waiting.popleft()
+        while self._unconfirmed and (self._unconfirmed[0][0] <= revision or self._unconfirmed[0][1] < listed_at):
+            self._unconfirmed.popleft()

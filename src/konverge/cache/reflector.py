@@ -17,17 +17,17 @@ from collections.abc import Sequence
 
 import msgspec
 
-from konverge.cache.entries import Received, received_event, received_item
+from konverge.cache.cached_object import RawObject, parse_event, parse_item
 from konverge.cache.history_check import HistoryCheck
-from konverge.cache.patience import Patience
+from konverge.cache.informer_statistics import InformerStatistics
+from konverge.cache.reflector_backoff import ReflectorBackoff
+from konverge.cache.reflector_steps import HistoryComparison, OpenWatch, ReadPage, Step, WaitStep
 from konverge.cache.server_state import ServerState
-from konverge.cache.statistics import Statistics
-from konverge.cache.steps import Comparison, OpenWatch, ReadPage, Step, Wait
-from konverge.cache.store import Change, Replacement, Store
-from konverge.cache.watch_lines import bookmark_in, error_in, type_of
+from konverge.cache.store import Store, StoreChange, StoreReplacement
+from konverge.cache.watch_events import parse_bookmark, parse_error, parse_type
 from konverge.client.client import ListPage
-from konverge.client.decoding import check_text
-from konverge.client.listing import ContinueTokens
+from konverge.client.json_decoding import check_text
+from konverge.client.object_list import ContinueTokens
 from konverge.client.watch import (
     ADDED,
     BOOKMARK,
@@ -50,7 +50,7 @@ from konverge.errors import (
     UntrustedServerError,
 )
 from konverge.kube import GroupVersionKind
-from konverge.kube.server_texts import withhold_text
+from konverge.kube.server_text_redaction import withhold_text
 
 __all__ = ["Reflector"]
 
@@ -108,24 +108,24 @@ class Reflector:
         entropy: Entropy,
         *,
         streaming: bool = True,
-        statistics: Statistics | None = None,
+        statistics: InformerStatistics | None = None,
         server: ServerState | None = None,
     ) -> None:
         self._gvk = gvk
         self._store = store
         self._entropy = entropy
-        self._statistics = statistics or Statistics()
+        self._statistics = statistics or InformerStatistics()
         self._streaming = streaming
-        self._pages_this_time = False
+        self._uses_pages_once = False
         self._listing = True
-        self._replacement: Replacement | None = None
+        self._replacement: StoreReplacement | None = None
         self._end_is_late = False
         self._lists_begun = 0
         self._lists_done = 0
         self._continue_token = ""
         self._continue_tokens = ContinueTokens(gvk)
         self._page_size = _PAGE_SIZE
-        self._patience = Patience(entropy)
+        self._backoff = ReflectorBackoff(entropy)
         self._server = server or ServerState()
         self._history = HistoryCheck(store, self._server)
         self._disconnected_at: float | None = None
@@ -134,13 +134,13 @@ class Reflector:
         self._opened_at: float | None = None
         self._got_events = False
         self._was_short = False
-        self._list_wanted = False
+        self._is_relist_requested = False
         self._has_unread = False
         self._listed_for_unread_at: float | None = None
         self._is_listed = False
-        self.problem: KonvergeError | None = None
+        self.last_error: KonvergeError | None = None
         """The last failure, None since something has worked."""
-        self.proven_at: float | None = None
+        self.confirmed_at: float | None = None
         """When the server last said something that proves the store's state; None before the first list."""
         self.listed_at: float | None = None
         """When the list that is in place was asked for; None before the first."""
@@ -148,7 +148,7 @@ class Reflector:
     @property
     def synced(self) -> bool:
         """Whether the store holds a whole list, of a kind that the server serves, in the server's present history."""
-        return self._is_listed and not self._history.is_void
+        return self._is_listed and not self._history.is_invalidated
 
     @property
     def store(self) -> Store:
@@ -161,28 +161,28 @@ class Reflector:
         return _IDLE_SECONDS if self._replacement is None else _INITIAL_IDLE_SECONDS
 
     @property
-    def leaves_watch(self) -> bool:
+    def should_leave_watch(self) -> bool:
         """Tell whether an open watch is to be left, since a list is wanted; not while it streams one that counts."""
-        return (self._list_wanted and self._replacement is None) or self._history.is_void
+        return (self._is_relist_requested and self._replacement is None) or self._history.is_invalidated
 
     @property
     def lists_done(self) -> int:
         """The number of the last list that is in place."""
         return self._lists_done
 
-    def step(self, now: float) -> Step:
+    def next_step(self, now: float) -> Step:
         """What to do next."""
-        if self._history.is_void:
-            self._history.begin()
+        if self._history.is_invalidated:
+            self._history.adopt_history()
             self._is_listed = False
-            self._list_again()
-        pause = self._patience.seconds_left(now)
+            self._relist()
+        pause = self._backoff.seconds_left(now)
         if pause > 0:
-            return Wait(pause)
-        if self.leaves_watch:
-            self._list_again()
+            return WaitStep(pause)
+        if self.should_leave_watch:
+            self._relist()
         if not self._listing:
-            return self._watch(self._store.resource_version, initial_events=False)
+            return self._build_watch_step(self._store.resource_version, initial_events=False)
         if self._replacement is None:
             self._replacement = self._store.begin_replacement(now)
             self._lists_begun += 1
@@ -190,73 +190,73 @@ class Reflector:
             self._continue_token = ""
             self._continue_tokens = ContinueTokens(self._gvk)
             self._end_is_late = False
-        if self._streaming and not self._pages_this_time:
-            return self._watch("", initial_events=True)
+        if self._streaming and not self._uses_pages_once:
+            return self._build_watch_step("", initial_events=True)
         return ReadPage(self._continue_token, self._page_size)
 
-    def items(self, items: Sequence[msgspec.Raw]) -> None:
+    def add_items(self, items: Sequence[msgspec.Raw]) -> None:
         """Some items of a page, or all."""
         replacement = self._replacement
         if replacement is None:
             raise RuntimeError("items of a list that nobody asked for")
         for item in items:
             try:
-                replacement.put(received_item(item))
+                replacement.upsert(parse_item(item))
             except ValueError as error:
-                self._leave_out(error)
+                self._skip_unreadable(error)
 
-    def page(self, page: ListPage, now: float) -> list[Change]:
+    def finish_page(self, page: ListPage, now: float) -> list[StoreChange]:
         """All items of the page were told; the changes that readers see, which come with the last page.
 
         Raises:
             konverge.errors.ConnectionFailedError: The next page is one that came before.
         """
-        self._continue_token = self._continue_tokens.following(page)
-        self._prove(now)
+        self._continue_token = self._continue_tokens.check_next(page)
+        self._confirm_state(now)
         if page.continue_token:
             return []
         self._page_size = _PAGE_SIZE
         return self._commit(page.resource_version, now)
 
-    def opened(self, now: float) -> None:
+    def on_watch_opened(self, now: float) -> None:
         """The watch is open."""
         self._statistics.watches += 1
         self._opened_at = now
         self._got_events = False
-        self._server.answered(now)
+        self._server.record_response(now)
 
-    def comparison(self) -> Comparison | None:
+    def plan_comparison(self) -> HistoryComparison | None:
         """What to read now that the watch is open, before it is followed; None when there is nothing to compare."""
-        return None if self._listing else self._history.comparison()
+        return None if self._listing else self._history.plan_comparison()
 
-    def compared(self, page: ListPage, now: float) -> None:
+    def on_comparison(self, page: ListPage, now: float) -> None:
         """Take the answer to the comparison."""
-        if self._history.compare(page):
-            self._prove_set_back(page.resource_version, now)
+        if self._history.detect_rollback(page):
+            self._record_rollback(page.resource_version, now)
         else:
-            self._want_contradicted(now)
+            self._relist_for_contradiction(now)
 
     def skip_comparison(self) -> None:
         """The comparison cannot be made: the server refuses such a list."""
-        self._history.trust()
+        self._history.mark_trusted()
 
-    def lines(self, lines: Sequence[bytes], now: float) -> tuple[list[Change], KonvergeError | None]:
+    def process_lines(self, lines: Sequence[bytes], now: float) -> tuple[list[StoreChange], KonvergeError | None]:
         """The watch has brought that.
 
         Returns:
             The changes that readers see, and what the watch failed with after them: that goes to `failed`.
         """
-        changes: list[Change] = []
-        take = self._take
+        changes: list[StoreChange] = []
+        take = self._apply_event
         for line in lines:
             try:
                 check_text(line)
-                event_type, received = received_event(line)
+                event_type, received = parse_event(line)
                 change = take(event_type, received)
             except (msgspec.DecodeError, ValueError, RecursionError) as error:
-                failure = self._take_other(line, error, changes, now)
+                failure = self._apply_other_line(line, error, changes, now)
                 if failure is not None:
-                    self._want_unread(now)
+                    self._relist_for_unread(now)
                     return changes, failure
                 continue
             self._got_events = True
@@ -264,76 +264,76 @@ class Reflector:
                 changes.append(change)
         self._statistics.events += len(lines)
         self._statistics.last_resource_version = self._store.resource_version
-        self._prove(now)
-        self._want_unread(now)
-        self._want_contradicted(now)
-        self._notice_late_end(now)
+        self._confirm_state(now)
+        self._relist_for_unread(now)
+        self._relist_for_contradiction(now)
+        self._warn_late_end(now)
         return changes, None
 
-    def ended(self, now: float) -> None:
+    def on_watch_ended(self, now: float) -> None:
         """The server has ended the watch, as it should after the time-out."""
-        self._doubt_early_end(now)
-        seconds = self._closed(now)
+        self._check_early_end(now)
+        seconds = self._close_watch(now)
         was_short, self._was_short = self._was_short, seconds < _VERY_SHORT_SECONDS
         if self._was_short and not self._got_events:
             self._statistics.short_watches += 1
         if self._replacement is not None:
-            self._list_in_pages("it ended before its bookmark came")
+            self._fall_back_to_pages("it ended before its bookmark came")
         elif self._was_short and not self._got_events:
-            self._fail(
+            self._handle_failure(
                 ConnectionFailedError(f"a watch of {self._gvk} ended at once without an event"), now, is_cut=True
             )
         elif self._was_short and was_short:
             # An event each time, if only a bookmark, must not make a hot loop of it.
-            self._patience.wait_until(now - seconds + _VERY_SHORT_SECONDS)
+            self._backoff.delay_until(now - seconds + _VERY_SHORT_SECONDS)
 
-    def failed(self, error: KonvergeError, now: float) -> None:
+    def on_failure(self, error: KonvergeError, now: float) -> None:
         """The step, or reading on in a watch, has failed."""
-        is_cut = self._was_cut(error)
-        if is_cut and self._has_worked(now):
-            self.ended(now)
+        is_cut = self._is_disconnect(error)
+        if is_cut and self._was_useful(now):
+            self.on_watch_ended(now)
             return
-        self._doubt_early_end(now)
-        self._closed(now)
-        self._fail(error, now, is_cut=is_cut)
+        self._check_early_end(now)
+        self._close_watch(now)
+        self._handle_failure(error, now, is_cut=is_cut)
 
-    def _fail(self, error: KonvergeError, now: float, *, is_cut: bool) -> None:
-        if self._listing and self._streaming and not self._pages_this_time:
+    def _handle_failure(self, error: KonvergeError, now: float, *, is_cut: bool) -> None:
+        if self._listing and self._streaming and not self._uses_pages_once:
             if isinstance(error, InvalidError | BadRequestError):
                 _logger.info("%s: the server has no streaming lists (%s); listing page by page", self._gvk, error)
                 self._streaming = False
-                self._list_again()
+                self._relist()
                 return
             if isinstance(error, SilentWatchError):
-                self._list_in_pages(str(error))
+                self._fall_back_to_pages(str(error))
                 return
-        self.problem = error
-        self._history.doubt()
+        self.last_error = error
+        self._history.mark_uncertain()
         if isinstance(error, ConnectionFailedError):
             self._disconnected_at = now
-        if not is_cut and self._is_of_the_connection(now):
-            self._server.wait(self._server_answered)
+        if not is_cut and self._is_connection_failure(now):
+            self._server.call_on_response(self._on_server_response)
         if isinstance(error, KindNotServedError):
-            self._list_again()
+            self._relist()
             self._is_listed = False  # but nothing is told as deleted: an API that is away for a minute deletes nothing
         elif self._listing:
             if isinstance(error, ExpiredError) and self._continue_token:
                 # Reading all the pages takes longer than the server keeps its history: take everything at once.
                 self._page_size = 0
-            self._list_again()
+            self._relist()
         else:
-            self._watch_failed(error, now)
+            self._handle_watch_failure(error, now)
         wanted = error.retry_after_seconds if isinstance(error, ApiError) else None
-        self._patience.failed(now, is_cut=is_cut, wanted_seconds=wanted or 0.0)
+        self._backoff.record_failure(now, is_cut=is_cut, wanted_seconds=wanted or 0.0)
 
-    def left(self, now: float) -> None:
+    def on_watch_left(self, now: float) -> None:
         """The driver has left the watch, or the wait, that it was in."""
-        self._closed(now)
+        self._close_watch(now)
 
-    def hurry(self, now: float) -> None:
+    def expedite(self, now: float) -> None:
         """Somebody waits: do not wait much longer, unless the server asked for it."""
-        if not (isinstance(self.problem, ApiError) and self.problem.retry_after_seconds):
-            self._patience.hurry(now)
+        if not (isinstance(self.last_error, ApiError) and self.last_error.retry_after_seconds):
+            self._backoff.expedite(now)
 
     def widen(self) -> int:
         """What the store keeps has become more: list again if anything was dropped, after the list that is under way.
@@ -343,16 +343,16 @@ class Reflector:
         """
         if self._replacement is None and self._lists_done and not self._store.dropped:
             return self._lists_done
-        self._list_wanted = True
+        self._is_relist_requested = True
         return self._lists_begun + 1
 
-    def sift(self) -> None:
+    def evict_rejected(self) -> None:
         """What the store keeps has become less: drop the rest."""
-        self._store.sift()
+        self._store.evict_rejected()
         if self._replacement is not None:
-            self._replacement.sift()
+            self._replacement.evict_rejected()
 
-    def _watch(self, resource_version: str, *, initial_events: bool) -> OpenWatch:
+    def _build_watch_step(self, resource_version: str, *, initial_events: bool) -> OpenWatch:
         timeout_seconds = self._entropy.uniform(*_WATCH_SECONDS)
         self._watch_seconds = timeout_seconds
         return OpenWatch(
@@ -362,27 +362,29 @@ class Reflector:
             idle_timeout_seconds=self.idle_timeout_seconds,
         )
 
-    def _take(self, event_type: str, received: Received) -> Change | None:
-        if not self._store.projection.is_of_the_kind(received):
+    def _apply_event(self, event_type: str, received: RawObject) -> StoreChange | None:
+        if not self._store.projection.matches_kind(received):
             raise ValueError(f"an event of another kind: {received.api_version!r} {received.kind!r}")
         target = self._store if self._replacement is None else self._replacement
         if self._replacement is None:
             self._history.check_event(received)
         if event_type in (ADDED, MODIFIED):
-            return target.put(received)
+            return target.upsert(received)
         if event_type == DELETED:
             return target.remove(received)
         raise ValueError(f"an event of another type: {event_type!r}")
 
-    def _take_other(self, line: bytes, error: Exception, changes: list[Change], now: float) -> KonvergeError | None:
+    def _apply_other_line(
+        self, line: bytes, error: Exception, changes: list[StoreChange], now: float
+    ) -> KonvergeError | None:
         """A line that is not about an object: a bookmark, an error of the server, or nothing that can be read."""
         try:
-            event_type = type_of(line)
+            event_type = parse_type(line)
             if event_type == ERROR:
-                error_sent = error_in(line)
+                error_sent = parse_error(line)
                 return withhold_text(error_sent) if self._gvk.is_secret else error_sent
             if event_type == BOOKMARK:
-                changes += self._take_bookmark(line, now)
+                changes += self._apply_bookmark(line, now)
                 self._got_events = True
                 return None
         except msgspec.ValidationError as odd:
@@ -391,87 +393,89 @@ class Reflector:
             return ConnectionFailedError(f"a watch of {self._gvk} sent what is not JSON: {broken}")
         except (UnicodeDecodeError, RecursionError) as odd:
             error = odd
-        self._leave_out(error)
+        self._skip_unreadable(error)
         self._has_unread = self._replacement is None  # what a list cannot show, another one cannot either
         return None
 
-    def _want_unread(self, now: float) -> None:
+    def _relist_for_unread(self, now: float) -> None:
         """Want a list for the events that could not be read, if the last one for such is long ago; else later."""
         last = self._listed_for_unread_at
         if self._has_unread and (last is None or now - last >= _LIST_FOR_UNREAD_SECONDS):
             self._has_unread = False
             self._listed_for_unread_at = now
-            self._list_wanted = True
+            self._is_relist_requested = True
 
-    def _want_contradicted(self, now: float) -> None:
-        if self._history.wants_list(now):
-            self._list_wanted = True
+    def _relist_for_contradiction(self, now: float) -> None:
+        if self._history.request_relist(now):
+            self._is_relist_requested = True
 
-    def _take_bookmark(self, line: bytes, now: float) -> list[Change]:
-        found = bookmark_in(line)
+    def _apply_bookmark(self, line: bytes, now: float) -> list[StoreChange]:
+        found = parse_bookmark(line)
         if self._replacement is None:
             self._history.check_bookmark(found.resource_version)
-            self._store.bookmark(found.resource_version)
+            self._store.record_bookmark(found.resource_version)
         elif found.ends_list:
             return self._commit(found.resource_version, now)
         return []
 
-    def _commit(self, resource_version: str, now: float) -> list[Change]:
+    def _commit(self, resource_version: str, now: float) -> list[StoreChange]:
         replacement, self._replacement = self._replacement, None
         if replacement is None:
             raise RuntimeError("the end of a list that nobody asked for")
-        if self._history.is_void or replacement.proves_set_back(resource_version):
-            if not self._history.is_void:
-                self._prove_set_back(resource_version, now)
+        if self._history.is_invalidated or replacement.proves_rollback(resource_version):
+            if not self._history.is_invalidated:
+                self._record_rollback(resource_version, now)
             return []  # the list may hold other objects under the same versions: the next one takes nothing over
         self._statistics.lists += 1
-        self._statistics.list_seconds += now - replacement.started
+        self._statistics.list_seconds += now - replacement.started_at
         self._statistics.items_listed += len(replacement)
         self._lists_done = self._lists_begun
-        self.listed_at = replacement.started
+        self.listed_at = replacement.started_at
         self._listing = False
-        self._pages_this_time = False
-        self._history.trust()
+        self._uses_pages_once = False
+        self._history.mark_trusted()
         self._is_listed = True
         changes = replacement.commit(resource_version)
         self._statistics.last_resource_version = resource_version
         return changes
 
-    def _prove(self, now: float) -> None:
-        self.problem = None
+    def _confirm_state(self, now: float) -> None:
+        self.last_error = None
         self._fruitless_since = None
-        self.proven_at = now
-        self._patience.worked(now)
-        self._server.answered(now)
+        self.confirmed_at = now
+        self._backoff.record_success(now)
+        self._server.record_response(now)
 
-    def _prove_set_back(self, resource_version: str, now: float) -> None:
+    def _record_rollback(self, resource_version: str, now: float) -> None:
         _logger.warning(
             "%s: the storage of the API server was set back: version %d was known, and it is at %s; every kind is "
             "listed again",
-            self._gvk, self._store.newest_known, resource_version,
+            self._gvk, self._store.newest_known_revision, resource_version,
         )  # fmt: skip
-        self._patience.failed(now, is_cut=True)  # servers that contradict each other must not make a loop of lists
-        self._server.set_back()
+        self._backoff.record_failure(
+            now, is_cut=True
+        )  # servers that contradict each other must not make a loop of lists
+        self._server.record_rollback()
 
-    def _doubt_early_end(self, now: float) -> None:
+    def _check_early_end(self, now: float) -> None:
         """A watch that ends before its time may end because the server was replaced or its storage restored."""
         if self._opened_at is not None and now - self._opened_at < self._watch_seconds - _EARLY_SECONDS:
-            self._history.doubt()
+            self._history.mark_uncertain()
 
-    def _is_of_the_connection(self, now: float) -> bool:
+    def _is_connection_failure(self, now: float) -> bool:
         """Tell whether the last failure is of the server as a whole rather than of this kind."""
-        error, last = self.problem, self._disconnected_at
+        error, last = self.last_error, self._disconnected_at
         if error is None or isinstance(error, UntrustedServerError):
             return False
         if isinstance(error, ApiError) and error.retry_after_seconds:
             return False
         return last is not None and now - last < _STARTING_SECONDS
 
-    def _server_answered(self, now: float) -> None:
-        if self.problem is not None:
-            self._patience.server_answered(now)
+    def _on_server_response(self, now: float) -> None:
+        if self.last_error is not None:
+            self._backoff.on_server_response(now)
 
-    def _was_cut(self, error: KonvergeError) -> bool:
+    def _is_disconnect(self, error: KonvergeError) -> bool:
         """Tell whether the connection of an open watch broke.
 
         That is how a load balancer or a server that is killed ends it. It says nothing against the server, and pauses
@@ -481,11 +485,11 @@ class Reflector:
             return False
         return isinstance(error, ConnectionFailedError) and not isinstance(error, NotConnectedError | SilentWatchError)
 
-    def _has_worked(self, now: float) -> bool:
+    def _was_useful(self, now: float) -> bool:
         """Tell whether the open watch was of use: it has brought something, or would have, had there been anything."""
         return self._got_events or (self._opened_at is not None and now - self._opened_at >= _VERY_SHORT_SECONDS)
 
-    def _closed(self, now: float) -> float:
+    def _close_watch(self, now: float) -> float:
         """Count the watch that was open, if one was; for how long it was."""
         if self._opened_at is None:
             return 0.0
@@ -494,30 +498,30 @@ class Reflector:
         self._opened_at = None
         return seconds
 
-    def _list_again(self) -> None:
+    def _relist(self) -> None:
         self._listing = True
         self._replacement = None
-        self._list_wanted = False
+        self._is_relist_requested = False
         self._fruitless_since = None
 
-    def _watch_failed(self, error: KonvergeError, now: float) -> None:
+    def _handle_watch_failure(self, error: KonvergeError, now: float) -> None:
         if isinstance(error, ExpiredError | SilentWatchError) or _is_version_too_large(error):
-            self._list_again()
+            self._relist()
             return
         if isinstance(error, TooManyRequestsError | NotConnectedError):
             return
         if self._fruitless_since is None:
             self._fruitless_since = now
         elif now - self._fruitless_since >= _RETRY_WATCH_SECONDS:
-            self._list_again()
+            self._relist()
 
-    def _list_in_pages(self, why: str) -> None:
+    def _fall_back_to_pages(self, why: str) -> None:
         """Do without the streaming list once: whatever was wrong, the next time it may work."""
         _logger.warning("%s: the streaming list did not come to its end: %s; listing page by page", self._gvk, why)
-        self._pages_this_time = True
-        self._list_again()
+        self._uses_pages_once = True
+        self._relist()
 
-    def _notice_late_end(self, now: float) -> None:
+    def _warn_late_end(self, now: float) -> None:
         if self._replacement is None or self._end_is_late or self._opened_at is None:
             return
         seconds = now - self._opened_at
@@ -528,7 +532,7 @@ class Reflector:
                 self._gvk, seconds, len(self._replacement),
             )  # fmt: skip
 
-    def _leave_out(self, error: Exception) -> None:
+    def _skip_unreadable(self, error: Exception) -> None:
         self._statistics.left_out += 1
         _logger.warning("%s: left out what cannot be read: %s", self._gvk, error)
 

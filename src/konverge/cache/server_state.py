@@ -24,7 +24,7 @@ class ServerState:
 
     def __init__(self) -> None:
         self.history = 0
-        self._waiting: set[Callable[[float], None]] = set()
+        self._retries: set[Callable[[float], None]] = set()
         self._listeners: list[Callable[[], None]] = []
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
@@ -36,19 +36,19 @@ class ServerState:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def wait(self, retry: Callable[[float], None]) -> None:
+    def call_on_response(self, retry: Callable[[float], None]) -> None:
         """Call the function, once, at the next answer of the server, with the time of that."""
-        self._waiting.add(retry)
+        self._retries.add(retry)
 
-    def answered(self, now: float) -> None:
+    def record_response(self, now: float) -> None:
         """Record that the server has answered as it should; whoever waits for that tries again."""
-        if self._waiting:
-            waiting, self._waiting = self._waiting, set()
+        if self._retries:
+            waiting, self._retries = self._retries, set()
             for retry in waiting:
                 retry(now)
             self._notify()
 
-    def set_back(self) -> None:
+    def record_rollback(self) -> None:
         """Record that the storage was set back: everything has to be listed again."""
         self.history += 1
         self._notify()

@@ -17,21 +17,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from konverge.cache.entries import Entry, Received, received_object
+from konverge.cache.cached_object import CachedObject, RawObject, parse_object
 from konverge.cache.indexes import Index
-from konverge.cache.options import CacheOptions, Selection
+from konverge.cache.informer_statistics import InformerStatistics
+from konverge.cache.options import CacheOptions, CacheSelection
 from konverge.cache.projection import Projection
-from konverge.cache.statistics import Statistics
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.kube.metadata import ObjectMeta, revision_of
+from konverge.kube.metadata import ObjectMeta, parse_revision
 
-__all__ = ["Change", "Replacement", "Store"]
+__all__ = ["Store", "StoreChange", "StoreReplacement"]
 
 # How long a delete of ours is remembered when no event confirms it: far longer than a watch lags.
 _DELETED_SECONDS = 300.0
 
 
-class Change(NamedTuple):
+class StoreChange(NamedTuple):
     """What happened to one object: old without new is a deletion, new without old an addition.
 
     A deletion that a list has shown (it happened while no watch was open) is told like any other, with the last state
@@ -62,15 +62,15 @@ class Store:
         *,
         options: CacheOptions | None = None,
         indexes: Mapping[str, Index] | None = None,
-        statistics: Statistics | None = None,
+        statistics: InformerStatistics | None = None,
     ) -> None:
         self._keep = keep
-        self._statistics = statistics or Statistics()
-        self._selection = Selection(options or CacheOptions())
+        self._statistics = statistics or InformerStatistics()
+        self._selection = CacheSelection(options or CacheOptions())
         self.projection = Projection(gvk, options or CacheOptions(), self._statistics)
         """How much of an object is held."""
         self._indexes = {} if indexes is None else indexes
-        self._entries: dict[ObjectKey, Entry] = {}
+        self._entries: dict[ObjectKey, CachedObject] = {}
         self._dropped: set[int] = set()
         # UIDs of own deletes and when, oldest first, until the watch shows the deletion.
         self._deleted: dict[str, float] = {}
@@ -98,7 +98,7 @@ class Store:
         return self._revision
 
     @property
-    def newest_known(self) -> int:
+    def newest_known_revision(self) -> int:
         """The newest revision that a watch, a list or the answer to a write has shown."""
         return max(self._revision, self._newest_answer)
 
@@ -118,7 +118,7 @@ class Store:
         entry = self._entries.get(key)
         return None if entry is None else entry.decode()
 
-    def metadata(self, key: ObjectKey) -> ObjectMeta | None:
+    def get_metadata(self, key: ObjectKey) -> ObjectMeta | None:
         """One object's metadata; None when it is absent or was dropped."""
         entry = self._entries.get(key)
         return None if entry is None else entry.meta
@@ -127,29 +127,29 @@ class Store:
         """Tell whether the object exists but is not held."""
         return hash(key) in self._dropped
 
-    def all_metadata(self) -> Iterator[ObjectMeta]:
+    def iter_metadata(self) -> Iterator[ObjectMeta]:
         """The metadata of all that is held; not to be continued after a change."""
         return (entry.meta for entry in self._entries.values())
 
-    def fill(self, index: Index) -> None:
+    def populate_index(self, index: Index) -> None:
         """Put all that is held into an index that is new."""
         for key, entry in self._entries.items():
-            index.put(key, entry.decode())
+            index.upsert(key, entry.decode())
 
-    def sift(self) -> None:
+    def evict_rejected(self) -> None:
         """Drop what `keep` refuses now, told to nobody."""
         for key, meta in [(key, entry.meta) for key, entry in self._entries.items() if not self._is_kept(entry.meta)]:
-            self._take_out(key)
+            self._remove_entry(key)
             self._dropped.add(hash(key))
             if meta.revision > self._revision and self._is_comparable(key):
                 self._unheld[key] = meta.revision
 
-    def newest_key(self) -> ObjectKey | None:
+    def find_newest_key(self) -> ObjectKey | None:
         """The object that is held in the newest version; None when nothing is held."""
         newest = max(self._entries.values(), key=lambda entry: entry.meta.revision, default=None)
         return None if newest is None else newest.meta.key
 
-    def void(self) -> None:
+    def invalidate(self) -> None:
         """The server's storage was set back: no revision that is known means anything any more.
 
         Readers keep what they have until the next list is in place. Own writes from now on are of the new history.
@@ -162,7 +162,7 @@ class Store:
 
     # What the watch tells.
 
-    def put(self, received: Received) -> Change | None:
+    def upsert(self, received: RawObject) -> StoreChange | None:
         """An event says that an object was added or modified; None when readers see no difference."""
         meta = received.meta
         key, revision = meta.key, meta.revision
@@ -175,11 +175,11 @@ class Store:
         if self._floors and 0 < revision <= self._floors.get(key, 0):
             self._statistics.stale_events += 1
             return None
-        if self._unheld and self._is_before_our_write(key, revision):
+        if self._unheld and self._is_before_own_write(key, revision):
             self._statistics.stale_events += 1
             return None
         if self._deleted and meta.uid in self._deleted:
-            return self._outlived(meta)
+            return self._remove_predecessor(meta)
         stored = self._entries.get(key)
         if stored is not None:
             if stored.meta.resource_version == meta.resource_version:
@@ -187,9 +187,9 @@ class Store:
             if revision <= self._newest_answer and stored.meta.revision > revision:
                 self._statistics.stale_events += 1
                 return None
-        return self._place(key, stored, received)
+        return self._upsert_entry(key, stored, received)
 
-    def remove(self, received: Received) -> Change | None:
+    def remove(self, received: RawObject) -> StoreChange | None:
         """An event says that an object was deleted, or has left what is selected.
 
         None when readers see no difference.
@@ -201,7 +201,7 @@ class Store:
         self._deleted.pop(meta.uid, None)
         if self._floors and revision > self._floors.get(key, 0):
             self._floors.pop(key, None)
-        if self._unheld and self._is_before_our_write(key, revision):
+        if self._unheld and self._is_before_own_write(key, revision):
             return None  # the name has been born again since
         stored = self._entries.get(key)
         if stored is None:
@@ -210,25 +210,25 @@ class Store:
             return None
         if stored.meta.uid != meta.uid and stored.meta.revision > revision:
             return None  # the name has been born again, and we have seen that already
-        self._take_out(key)
-        return Change(stored.meta, None)
+        self._remove_entry(key)
+        return StoreChange(stored.meta, None)
 
-    def bookmark(self, resource_version: str) -> None:
+    def record_bookmark(self, resource_version: str) -> None:
         """The watch has told everything up to there."""
-        self._advance(resource_version, revision_of(resource_version))
+        self._advance(resource_version, parse_revision(resource_version))
 
-    def begin_replacement(self, now: float) -> Replacement:
+    def begin_replacement(self, now: float) -> StoreReplacement:
         """Start to read a whole list; readers keep what they have until it is committed.
 
         Args:
             now: Monotonic seconds, before the list is asked for: what was deleted earlier cannot be in it.
         """
         self._read_since_list.clear()
-        return Replacement(self, now)
+        return StoreReplacement(self, now)
 
     # What our own requests were answered.
 
-    def record_write(self, obj: Mapping[str, Any]) -> Change | None:
+    def record_write(self, obj: Mapping[str, Any]) -> StoreChange | None:
         """The answer to an own create, update, patch or apply; None when readers see no difference.
 
         What is outside of the selected part of the collection is not held. An object that this write has taken out of
@@ -237,11 +237,11 @@ class Store:
         Raises:
             ValueError: The object cannot be read.
         """
-        received = received_object(obj)
+        received = parse_object(obj)
         meta = received.meta
         key, revision = meta.key, meta.revision
         if meta.uid in self._deleted:
-            return self._outlived(meta)
+            return self._remove_predecessor(meta)
         stored = self._entries.get(key)
         if stored is not None:
             if stored.meta.revision >= revision and self._is_comparable(key):
@@ -253,16 +253,16 @@ class Store:
         self._newest_answer = max(self._newest_answer, revision)
         if self._written_since is not None:
             self._written_since.add(key)
-        if self._selection.takes(meta, is_held=stored is not None):
-            change = self._place(key, stored, received)
+        if self._selection.includes(meta, is_held=stored is not None):
+            change = self._upsert_entry(key, stored, received)
             if key not in self._entries:
                 self._unheld[key] = revision
             return change
         if stored is None:
             return None
         self._raise_floor(key, revision)
-        self._take_out(key)
-        return Change(stored.meta, None)
+        self._remove_entry(key)
+        return StoreChange(stored.meta, None)
 
     def record_read(self, obj: Mapping[str, Any]) -> None:
         """The answer to a live read of an object that was dropped: hold it from now on, if `keep` says so.
@@ -272,15 +272,15 @@ class Store:
         Raises:
             ValueError: The object cannot be read.
         """
-        received = received_object(obj)
+        received = parse_object(obj)
         key = received.meta.key
         # Not dropped any more: an event has brought it, or it was deleted while the answer was on its way.
         if self.is_dropped(key) and received.meta.uid not in self._deleted:
             self._newest_answer = max(self._newest_answer, received.meta.revision)
             self._read_since_list.add(key)
-            self._place(key, None, received)
+            self._upsert_entry(key, None, received)
 
-    def record_delete(self, key: ObjectKey, uid: str, now: float) -> Change | None:
+    def record_delete(self, key: ObjectKey, uid: str, now: float) -> StoreChange | None:
         """An own delete after which nothing holds the object any more; None when readers see no difference.
 
         Args:
@@ -288,36 +288,36 @@ class Store:
             uid: Its UID: another object of that name stays.
             now: Monotonic seconds.
         """
-        self._expire(now)
+        self._expire_deletions(now)
         self._deleted[uid] = now
         stored = self._entries.get(key)
         if stored is None or stored.meta.uid != uid:
             # Of what is not held no UID is known: whether that was it the watch will say, or the server who reads it.
             return None
         self._raise_floor(key, stored.meta.revision)
-        self._take_out(key)
-        return Change(stored.meta, None)
+        self._remove_entry(key)
+        return StoreChange(stored.meta, None)
 
-    # Inner workings; a `Replacement` is part of them.
+    # Inner workings; a `StoreReplacement` is part of them.
 
-    def _place(self, key: ObjectKey, stored: Entry | None, received: Received) -> Change | None:
+    def _upsert_entry(self, key: ObjectKey, stored: CachedObject | None, received: RawObject) -> StoreChange | None:
         meta = received.meta
-        entry = self.projection.entry(received) if self._is_kept(meta) else None
+        entry = self.projection.project(received) if self._is_kept(meta) else None
         if entry is not None:
             self._entries[key] = entry
             if self._dropped:
                 self._dropped.discard(hash(key))
             if self._indexes:
                 for index in self._indexes.values():
-                    index.put(key, entry.decode())
-            return Change(None if stored is None else stored.meta, meta)
+                    index.upsert(key, entry.decode())
+            return StoreChange(None if stored is None else stored.meta, meta)
         self._dropped.add(hash(key))
         if stored is None:
             return None
-        self._take_out(key)
-        return Change(stored.meta, meta)
+        self._remove_entry(key)
+        return StoreChange(stored.meta, meta)
 
-    def _take_out(self, key: ObjectKey) -> None:
+    def _remove_entry(self, key: ObjectKey) -> None:
         del self._entries[key]
         for index in self._indexes.values():
             index.remove(key)
@@ -326,14 +326,14 @@ class Store:
         if revision >= self._revision:
             self._resource_version, self._revision = resource_version, revision
 
-    def _outlived(self, meta: ObjectMeta) -> Change | None:
+    def _remove_predecessor(self, meta: ObjectMeta) -> StoreChange | None:
         """Something deleted is heard of once more: an older object of that name must have gone before it came."""
         self._raise_floor(meta.key, meta.revision)
         stored = self._entries.get(meta.key)
         if stored is None or stored.meta.revision > meta.revision:
             return None
-        self._take_out(meta.key)
-        return Change(stored.meta, None)
+        self._remove_entry(meta.key)
+        return StoreChange(stored.meta, None)
 
     def _raise_floor(self, key: ObjectKey, revision: int) -> None:
         if revision > max(self._revision, self._floors.get(key, 0)) and self._is_comparable(key):
@@ -343,14 +343,14 @@ class Store:
         """Tell whether the version that is held of the object is of the server's present history."""
         return self._written_since is None or key in self._written_since
 
-    def _is_before_our_write(self, key: ObjectKey, revision: int) -> bool:
+    def _is_before_own_write(self, key: ObjectKey, revision: int) -> bool:
         """Tell whether an event is older than what we wrote and do not hold; if not, that write has been shown."""
         if 0 < revision < self._unheld.get(key, 0):
             return True
         self._unheld.pop(key, None)
         return False
 
-    def _expire(self, now: float) -> None:
+    def _expire_deletions(self, now: float) -> None:
         while self._deleted:
             uid, moment = next(iter(self._deleted.items()))
             if now - moment < _DELETED_SECONDS:
@@ -361,37 +361,37 @@ class Store:
         return self._keep is None or self._keep(meta)
 
 
-class Replacement:
+class StoreReplacement:
     """A whole list while it is being read: filled item by item, then put in place at once."""
 
     def __init__(self, store: Store, started: float) -> None:
         self._store = store
-        self._entries: dict[ObjectKey, Entry] = {}
+        self._entries: dict[ObjectKey, CachedObject] = {}
         self._dropped: set[int] = set()
         # What readers have seen and the list holds in a state that is not to be held.
         self._refused: dict[ObjectKey, ObjectMeta] = {}
         # A list shows every write that was answered before it was asked for: it is of that version at least.
-        self._oldest_possible = store.newest_known
+        self._min_revision = store.newest_known_revision
         self._replaces_void = store._written_since is not None
-        self.started = started
+        self.started_at = started
         """Monotonic seconds, before the list was asked for."""
 
     def __len__(self) -> int:
         return len(self._entries) + len(self._dropped)
 
-    def put(self, received: Received) -> None:
+    def upsert(self, received: RawObject) -> None:
         """The list holds that object; nothing is seen of it yet."""
         store = self._store
         meta = received.meta
         key = meta.key
         stored = store._entries.get(key)
-        entry: Entry | None = None
+        entry: CachedObject | None = None
         if store._is_kept(meta):
             is_same = stored is not None and stored.meta.resource_version == meta.resource_version
             if is_same and not self._replaces_void:  # noqa: SIM108  # the comment belongs to one of the two
                 entry = stored  # most are unchanged when a list is read again: one copy serves both
             else:
-                entry = store.projection.entry(received)
+                entry = store.projection.project(received)
         if entry is not None:
             if self._dropped:
                 self._dropped.discard(hash(key))
@@ -402,20 +402,20 @@ class Replacement:
         if stored is not None:
             self._refused[key] = meta
 
-    def remove(self, received: Received) -> None:
+    def remove(self, received: RawObject) -> None:
         """The object was deleted while the list was being streamed."""
         key = received.meta.key
         self._entries.pop(key, None)
         self._refused.pop(key, None)
         self._dropped.discard(hash(key))
 
-    def sift(self) -> None:
+    def evict_rejected(self) -> None:
         """Drop what `keep` refuses now."""
         for key in [key for key, entry in self._entries.items() if not self._store._is_kept(entry.meta)]:
             self._dropped.add(hash(key))
             del self._entries[key]
 
-    def proves_set_back(self, resource_version: str) -> bool:
+    def proves_rollback(self, resource_version: str) -> bool:
         """Tell whether the list is older than what was known before it was asked for.
 
         It is read from the quorum: so the server's storage was set back. Such a list is not put in place, since objects
@@ -424,9 +424,9 @@ class Replacement:
         Args:
             resource_version: At which the list was as it is.
         """
-        return 0 < revision_of(resource_version) < self._oldest_possible
+        return 0 < parse_revision(resource_version) < self._min_revision
 
-    def commit(self, resource_version: str) -> list[Change]:
+    def commit(self, resource_version: str) -> list[StoreChange]:
         """Put the list in place of what the store held.
 
         Own writes that were answered after the list was asked for, and are newer, stay.
@@ -435,37 +435,39 @@ class Replacement:
             resource_version: At which the list was as it is.
         """
         store = self._store
-        revision = revision_of(resource_version)
+        revision = parse_revision(resource_version)
         self._keep_newer(revision)
         before, after = store._entries, self._entries
-        changes: list[Change] = []
+        changes: list[StoreChange] = []
         for key, entry in after.items():
             stored = before.get(key)
             if stored is None:
-                changes.append(Change(None, entry.meta))
+                changes.append(StoreChange(None, entry.meta))
             elif stored.meta.resource_version != entry.meta.resource_version or (
                 self._replaces_void and stored.body != entry.body  # two histories may have one version each
             ):
-                changes.append(Change(stored.meta, entry.meta))
+                changes.append(StoreChange(stored.meta, entry.meta))
         vanished = before.keys() - after.keys() if before else ()
-        changes += (Change(before[key].meta, self._refused.get(key)) for key in vanished)
+        changes += (StoreChange(before[key].meta, self._refused.get(key)) for key in vanished)
         store._entries, store._dropped = after, self._dropped
         store._resource_version, store._revision = resource_version, revision
         store._written_since = None
         for index in store._indexes.values():
-            self._follow(index, before, vanished)
+            self._update_index(index, before, vanished)
         return changes
 
-    def _follow(self, index: Index, before: Mapping[ObjectKey, Entry], vanished: Iterable[ObjectKey]) -> None:
+    def _update_index(
+        self, index: Index, before: Mapping[ObjectKey, CachedObject], vanished: Iterable[ObjectKey]
+    ) -> None:
         for key in vanished:
             index.remove(key)
         for key, entry in self._entries.items():
             if before.get(key) is not entry:
-                index.put(key, entry.decode())
+                index.upsert(key, entry.decode())
 
     def _keep_newer(self, revision: int) -> None:
         store, listed = self._store, self._entries
-        for uid in [uid for uid, moment in store._deleted.items() if moment < self.started]:
+        for uid in [uid for uid, moment in store._deleted.items() if moment < self.started_at]:
             del store._deleted[uid]  # the list was asked for later: what it shows was not deleted after all
         if store._deleted:
             for key in [key for key, entry in listed.items() if entry.meta.uid in store._deleted]:

@@ -11,11 +11,11 @@ from typing import Literal
 import click
 import msgspec
 
-from konverge.box.file import Mistake
-from konverge.box.file.source import MAX_BYTES
-from konverge.cli.counted import counted
-from konverge.cli.failures import ExitCode
-from konverge.cli.program import verbose_option
+from konverge.box.file import BoxFieldError
+from konverge.box.file.yaml_source import MAX_BYTES
+from konverge.cli.exit_codes import ExitCode
+from konverge.cli.main import verbose_option
+from konverge.cli.plurals import format_count
 from konverge.cli.yaml_documents import STDIN
 from konverge.errors import ConfigurationError
 
@@ -64,17 +64,17 @@ def lint(ctx: click.Context, files: tuple[Path, ...], output: Literal["text", "j
     file cannot be read.
     """
     # With everything that a running box needs: not for who lists the commands.
-    from konverge.box.running.checking import find_mistakes
+    from konverge.box.runtime.box_validation import find_box_errors
 
-    found: list[Mistake] = []
+    found: list[BoxFieldError] = []
     for file in files:
-        found += find_mistakes(read_box(file), file=str(file))
+        found += find_box_errors(read_box(file), file=str(file))
     if output == "json":
         click.echo(json.dumps({"files": len(files), "mistakes": msgspec.to_builtins(found)}, indent=2))
     else:
         for mistake in found:
             click.echo(str(mistake))
-        click.echo(f"{counted(len(files), 'file')}, {counted(len(found), 'mistake')}", err=True)
+        click.echo(f"{format_count(len(files), 'file')}, {format_count(len(found), 'mistake')}", err=True)
     if found:
         ctx.exit(ExitCode.FAILED)
 

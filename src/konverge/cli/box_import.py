@@ -10,12 +10,12 @@ from typing import Literal
 import click
 import msgspec
 
-from konverge.box.file.source import MAX_BYTES
-from konverge.box.katalog import Imported, import_katalog
+from konverge.box.file.yaml_source import MAX_BYTES
+from konverge.box.katalog import KatalogImport, import_katalog
 from konverge.cli.box import read_box
-from konverge.cli.counted import counted
-from konverge.cli.failures import ExitCode
-from konverge.cli.program import verbose_option
+from konverge.cli.exit_codes import ExitCode
+from konverge.cli.main import verbose_option
+from konverge.cli.plurals import format_count
 from konverge.cli.yaml_documents import STDIN
 from konverge.errors import ConfigurationError
 
@@ -41,19 +41,19 @@ def box_import(ctx: click.Context, file: Path, output: Path | None, report: Lite
     not quite the same, stands in the box as a comment. Exit code 0: all of it was carried over, 1: something is listed,
     3: it is no Katalog.
     """
-    found = import_katalog(read_box(file), file=str(file), read=_reader(file))
+    found = import_katalog(read_box(file), file=str(file), read=_build_reader(file))
     if found.text:
         _write(found.text, output)
     if report == "json":
         listed = msgspec.to_builtins({"listed": found.listed, "decisions": found.decisions})
         click.echo(json.dumps(listed, indent=2), err=True)
     else:
-        _tell(found)
+        _print_findings(found)
     if found.listed:
         ctx.exit(ExitCode.FAILED)
 
 
-def _reader(file: Path) -> Callable[[str], bytes | None]:
+def _build_reader(file: Path) -> Callable[[str], bytes | None]:
     """Reads files beside the Katalog or below, and no others."""
     folder = Path() if file == STDIN else file.parent
 
@@ -80,9 +80,9 @@ def _write(text: str, output: Path | None) -> None:
         raise ConfigurationError(f"{output}: {error.strerror}") from error
 
 
-def _tell(found: Imported) -> None:
+def _print_findings(found: KatalogImport) -> None:
     for each in found.listed:
         click.echo(" ".join(str(each).split()), err=True)
     count = len(found.listed)
-    said = f"{counted(count, 'thing')} not carried over" if count else "everything is carried over"
+    said = f"{format_count(count, 'thing')} not carried over" if count else "everything is carried over"
     click.echo(f"{said}; {len(found.decisions)} not quite the same, see the comments", err=True)

@@ -7,17 +7,17 @@ from typing import Literal
 
 import click
 
-from konverge.box.packaging import Packaging, package
-from konverge.box.running import box_operator
-from konverge.box.running.checking import load_checked_box
+from konverge.box.packaging import PackagingOptions, build_manifests
+from konverge.box.runtime import build_box_operator
+from konverge.box.runtime.box_validation import load_valid_box
 from konverge.cli.box import read_box
 from konverge.cli.crd import output_option
-from konverge.cli.manifest_text import manifest_text
+from konverge.cli.main import verbose_option
+from konverge.cli.manifest_text import format_manifests
 from konverge.cli.package_options import package_options
-from konverge.cli.program import verbose_option
 from konverge.crd import crd_manifest
-from konverge.operator.deployment import FACILITIES
-from konverge.operator.permissions import permissions_of
+from konverge.operator.deployment_manifests import DEPLOYED_FEATURES
+from konverge.operator.permission_derivation import derive_permissions
 
 __all__ = ["box_package"]
 
@@ -46,12 +46,12 @@ def box_package(
     konverge box package FILE.yaml | kubectl apply --server-side -f -
     """
     content = read_box(file)
-    box = load_checked_box(content, file=str(file))
-    operator = box_operator(box)
-    permissions = permissions_of(operator.registered.declaration, FACILITIES)
+    box = load_valid_box(content, file=str(file))
+    operator = build_box_operator(box)
+    permissions = derive_permissions(operator.registered.declaration, DEPLOYED_FEATURES)
     for gap in permissions.gaps:
         click.echo(f"konverge: not derived: {' '.join(gap.split())}", err=True)
-    chosen = Packaging(
+    chosen = PackagingOptions(
         image=image,
         namespace=namespace,
         replicas=replicas,
@@ -59,5 +59,5 @@ def box_package(
         is_namespace_made=make_namespace,
     )
     definitions = [crd_manifest(resource) for resource in operator.defined_resources]
-    found = package(box, content.decode(), permissions, definitions, chosen)
-    click.echo(manifest_text(found, output), nl=False)
+    found = build_manifests(box, content.decode(), permissions, definitions, chosen)
+    click.echo(format_manifests(found, output), nl=False)

@@ -10,13 +10,13 @@ from typing import Literal
 import click
 
 from konverge.box.rendering import DEFAULT_TIME, Rendering, render_box
-from konverge.box.running.checking import load_checked_box
-from konverge.box.running.order import ORDER
+from konverge.box.runtime.box_validation import load_valid_box
+from konverge.box.runtime.step_order import STEP_ORDER
 from konverge.cli.box import read_box
-from konverge.cli.box_surroundings import read_answers, read_given, surroundings_options
-from konverge.cli.failures import ExitCode
-from konverge.cli.program import verbose_option
-from konverge.cli.rehearsals import encoded
+from konverge.cli.box_inputs import input_options, read_answers, read_input_objects
+from konverge.cli.dry_run import encode_output
+from konverge.cli.exit_codes import ExitCode
+from konverge.cli.main import verbose_option
 from konverge.cli.yaml_documents import STDIN, read_objects
 from konverge.clock import SimulatedLoop
 from konverge.errors import ConfigurationError
@@ -24,7 +24,7 @@ from konverge.kube import Object
 
 __all__ = ["box_render"]
 
-_STEPS = ("object", *(step.name for step in ORDER))
+_STEPS = ("object", *(step.name for step in STEP_ORDER))
 
 
 @click.command("render")
@@ -37,7 +37,7 @@ _STEPS = ("object", *(step.name for step in ORDER))
     type=click.Path(path_type=Path),
     help="The custom resource; - is stdin.",
 )
-@surroundings_options(
+@input_options(
     given="Objects that would be in the cluster; repeatable. Without them nothing is there.",
     answers="What external calls are answered, by name: status and json or body, or result, or error.",
 )
@@ -65,12 +65,14 @@ def box_render(
     Nothing is called and nothing is written. The values of Secrets are masked; equal input gives equal output. Exit
     code 1: the custom resource is denied, or a step fails; the steps before it are shown all the same.
     """
-    box = load_checked_box(read_box(file), file=str(file))
-    owner = _only(read_objects(object_file), object_file)
-    given, answers = read_given(given_files), read_answers(answers_file)
+    box = load_valid_box(read_box(file), file=str(file))
+    owner = _find_only_object(read_objects(object_file), object_file)
+    given, answers = read_input_objects(given_files), read_answers(answers_file)
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
-        rendering = runner.run(render_box(box, owner, given=given, answers=answers, at=_time(at), namespace=namespace))
-    click.echo(_text(rendering, step_name, output), nl=False)
+        rendering = runner.run(
+            render_box(box, owner, given=given, answers=answers, at=_parse_time(at), namespace=namespace)
+        )
+    click.echo(_format_rendering(rendering, step_name, output), nl=False)
     for step in rendering.steps:
         if step.error:
             click.echo(f"konverge: {step.step}: {' '.join(step.error.split())}", err=True)
@@ -78,14 +80,14 @@ def box_render(
         ctx.exit(ExitCode.FAILED)
 
 
-def _only(objects: list[Object], file: Path) -> Object:
+def _find_only_object(objects: list[Object], file: Path) -> Object:
     if len(objects) != 1:
         name = "stdin" if file == STDIN else file
         raise ConfigurationError(f"{name}: expected one custom resource, found {len(objects)} objects")
     return objects[0]
 
 
-def _time(text: str | None) -> datetime:
+def _parse_time(text: str | None) -> datetime:
     if text is None:
         return DEFAULT_TIME
     try:
@@ -95,7 +97,7 @@ def _time(text: str | None) -> datetime:
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
-def _text(rendering: Rendering, step: str | None, output: Literal["yaml", "json"]) -> str:
+def _format_rendering(rendering: Rendering, step: str | None, output: Literal["yaml", "json"]) -> str:
     if step is None:
-        return encoded(rendering, output)
-    return encoded(next((each for each in rendering.steps if each.step == step), {"step": step}), output)
+        return encode_output(rendering, output)
+    return encode_output(next((each for each in rendering.steps if each.step == step), {"step": step}), output)

@@ -15,35 +15,35 @@ from typing import Literal, TypeAlias
 import click
 
 from konverge.box.file import OperatorBox
-from konverge.box.file.source import read_source
+from konverge.box.file.yaml_source import parse_source
 from konverge.box.rendering import DEFAULT_TIME
-from konverge.box.running.checking import load_checked_box
-from konverge.box.running.definition import class_of
+from konverge.box.runtime.box_validation import load_valid_box
+from konverge.box.runtime.resource_class import build_resource_class
 from konverge.box.simulation import (
     LoadedSimulation,
     SimulatedCluster,
     StepReport,
     load_simulation,
-    run_cycles,
+    reconcile_until_steady,
     simulate,
 )
-from konverge.box.simulation.model import KIND
-from konverge.cancellation import to_its_end
+from konverge.box.simulation.simulation_model import KIND
+from konverge.cancellation import await_shielded
 from konverge.cli.box import read_box
-from konverge.cli.box_surroundings import read_answers, read_given, surroundings_options
-from konverge.cli.failures import ExitCode
-from konverge.cli.program import is_verbose, verbose_option
-from konverge.cli.signals import interrupted_by_signals
-from konverge.client import Client, HttpTransport, cluster_config
+from konverge.cli.box_inputs import input_options, read_answers, read_input_objects
+from konverge.cli.exit_codes import ExitCode
+from konverge.cli.main import is_verbose, verbose_option
+from konverge.cli.signals import cancel_on_signal
+from konverge.client import Client, HttpTransport, load_cluster_config
 from konverge.clock import SeededEntropy, SimulatedClock, SimulatedLoop, SystemClock, SystemEntropy
-from konverge.crd import definition_of, sample_objects
+from konverge.crd import build_sample_objects, find_definition
 from konverge.errors import ConfigurationError, KonvergeError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.localcluster import LocalCluster
 
 __all__ = ["box_simulate"]
 
-Where: TypeAlias = Literal["embedded", "kubeconfig"]
+ClusterKind: TypeAlias = Literal["embedded", "kubeconfig"]
 
 _FILE = "simulate.yaml"
 _DEFAULT_NAMESPACE = "default"
@@ -74,7 +74,7 @@ _NAMESPACE = GroupVersionKind("", "v1", "Namespace")
     type=click.Path(path_type=Path),
     help="Custom resources for a box without simulation; samples of its schema when not given.",
 )
-@surroundings_options(
+@input_options(
     given="What is in the cluster before, for a box without simulation.",
     answers="What external calls are answered, for a box without simulation.",
 )
@@ -83,7 +83,7 @@ _NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 def box_simulate(
     ctx: click.Context,
     paths: tuple[Path, ...],
-    cluster: Where,
+    cluster: ClusterKind,
     cycles: int,
     object_files: tuple[Path, ...],
     given_files: tuple[Path, ...],
@@ -98,22 +98,28 @@ def box_simulate(
     """
     # What passes fail with is part of the report.
     logging.basicConfig(level=logging.DEBUG if is_verbose(ctx) else logging.CRITICAL)
-    files = [file for path in paths for file in _files(path)]
-    objects, given, answers = read_given(object_files), read_given(given_files), read_answers(answers_file)
+    files = [file for path in paths for file in _list_files(path)]
+    objects, given, answers = (
+        read_input_objects(object_files),
+        read_input_objects(given_files),
+        read_answers(answers_file),
+    )
     failed = 0
     for file in files:
         click.secho(str(file), bold=True)
         # On a cluster that others use, each has a namespace of its own.
         is_shared = cluster == "kubeconfig"
         namespace = f"simulation-{SystemEntropy().name_suffix(8)}" if is_shared else _DEFAULT_NAMESPACE
-        if _kind_of(file) == KIND:
+        if _read_kind(file) == KIND:
             loaded = load_simulation(file, namespace=namespace)
             starts_at = datetime.fromisoformat(loaded.simulation.spec.starts_at)
-            is_well = _run(cluster, namespace, starts_at, partial(_simulated, loaded))
+            is_well = _run_in_cluster(cluster, namespace, starts_at, partial(_simulate, loaded))
         else:
-            box = load_checked_box(read_box(file), file=str(file))
-            run = partial(run_cycles, box, objects or _samples(box), cycles=cycles, given=given, answers=answers)
-            is_well = _run(cluster, namespace, DEFAULT_TIME, partial(run, tell=_tell))
+            box = load_valid_box(read_box(file), file=str(file))
+            run = partial(
+                reconcile_until_steady, box, objects or _build_samples(box), cycles=cycles, given=given, answers=answers
+            )
+            is_well = _run_in_cluster(cluster, namespace, DEFAULT_TIME, partial(run, tell=_print_report))
             click.echo("  steady" if is_well else f"  not steady after {cycles} cycles")
         failed += not is_well
     if len(files) > 1 or failed:
@@ -122,25 +128,27 @@ def box_simulate(
         ctx.exit(ExitCode.FAILED)
 
 
-def _run(kind: Where, namespace: str, starts_at: datetime, job: Callable[[SimulatedCluster], Awaitable[bool]]) -> bool:
+def _run_in_cluster(
+    kind: ClusterKind, namespace: str, starts_at: datetime, job: Callable[[SimulatedCluster], Awaitable[bool]]
+) -> bool:
     """Run something in a cluster."""
     if kind == "kubeconfig":
-        return asyncio.run(_on(_of_kubeconfig(namespace), job))
+        return asyncio.run(_run_with_timeout(_connect_kubeconfig(namespace), job))
     # Hours of simulated time pass at once, and nobody waits for a network.
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
-        return runner.run(_on(_embedded(namespace, starts_at), job))
+        return runner.run(_run_with_timeout(_start_embedded(namespace, starts_at), job))
 
 
-async def _on(
+async def _run_with_timeout(
     opening: AbstractAsyncContextManager[SimulatedCluster], job: Callable[[SimulatedCluster], Awaitable[bool]]
 ) -> bool:
-    with interrupted_by_signals():
+    with cancel_on_signal():
         async with opening as cluster:
             return await job(cluster)
 
 
 @asynccontextmanager
-async def _embedded(namespace: str, starts_at: datetime) -> AsyncIterator[SimulatedCluster]:
+async def _start_embedded(namespace: str, starts_at: datetime) -> AsyncIterator[SimulatedCluster]:
     clock = SimulatedClock(starts_at)
     async with (
         LocalCluster(clock=clock, entropy=SeededEntropy()) as cluster,
@@ -151,35 +159,37 @@ async def _embedded(namespace: str, starts_at: datetime) -> AsyncIterator[Simula
 
 
 @asynccontextmanager
-async def _of_kubeconfig(namespace: str) -> AsyncIterator[SimulatedCluster]:
+async def _connect_kubeconfig(namespace: str) -> AsyncIterator[SimulatedCluster]:
     clock = SystemClock()
-    config = cluster_config(clock=clock)
+    config = load_cluster_config(clock=clock)
     transport = HttpTransport(config, clock=clock)
     async with Client(HttpTransport(config, clock=clock), user_agent=_USER_AGENT, clock=clock) as client:
         try:
             yield SimulatedCluster(client, transport, clock, SystemEntropy(), namespace, is_embedded=False)
         finally:
-            await to_its_end(_leave(client, transport, namespace))
+            await await_shielded(_clean_up(client, transport, namespace))
 
 
-async def _leave(client: Client, transport: HttpTransport, namespace: str) -> None:
+async def _clean_up(client: Client, transport: HttpTransport, namespace: str) -> None:
     await transport.close()
     with suppress(KonvergeError):  # it was not made, or what has gone wrong is known already
         await client.delete(_NAMESPACE, ObjectKey("", namespace))
 
 
-async def _simulated(loaded: LoadedSimulation, cluster: SimulatedCluster) -> bool:
-    return not any(report.failures for report in await simulate(loaded, cluster, tell=_tell))
+async def _simulate(loaded: LoadedSimulation, cluster: SimulatedCluster) -> bool:
+    return not any(report.failures for report in await simulate(loaded, cluster, tell=_print_report))
 
 
-def _tell(report: StepReport) -> None:
+def _print_report(report: StepReport) -> None:
     if report.skipped:
         click.echo(f"  {report.name}: left out: {report.skipped}")
         return
     click.echo(f"  {report.name}")
     shown: dict[tuple[str, str, bool], int] = {}
     for each in report.operations:
-        shown[each.verb, each.which, each.is_status] = shown.get((each.verb, each.which, each.is_status), 0) + 1
+        shown[each.verb, each.object_name, each.is_status] = (
+            shown.get((each.verb, each.object_name, each.is_status), 0) + 1
+        )
     for (verb, which, is_status), count in shown.items():
         told = f"{_SIGNS[verb]} {which}{' status' if is_status else ''}{f' ({count} times)' if count > 1 else ''}"
         click.secho(f"    {told}", fg=_STYLES[verb])
@@ -191,18 +201,20 @@ def _tell(report: StepReport) -> None:
         click.secho(f"    FAILED {text}", fg="red")
 
 
-def _samples(box: OperatorBox) -> list[Object]:
+def _build_samples(box: OperatorBox) -> list[Object]:
     """Custom resources as the schemas allow them."""
     found: list[Object] = []
     for declared in box.spec.crds.values():
-        for number, sample in enumerate(sample_objects(definition_of(class_of(declared)), _SAMPLES).objects, 1):
+        for number, sample in enumerate(
+            build_sample_objects(find_definition(build_resource_class(declared)), _SAMPLES).objects, 1
+        ):
             name = f"{declared.resource.kind.lower()}-{number}"
             # Without what would be somebody's namespace, or another UID.
             found.append({**sample, "metadata": {"name": name}})
     return found
 
 
-def _files(path: Path) -> list[Path]:
+def _list_files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     if (path / _FILE).is_file():
@@ -213,7 +225,7 @@ def _files(path: Path) -> list[Path]:
     return found
 
 
-def _kind_of(file: Path) -> str:
-    sources = read_source(read_box(file), str(file))
+def _read_kind(file: Path) -> str:
+    sources = parse_source(read_box(file), str(file))
     value = sources[0].value if sources else None
     return str(value.get("kind", "")) if isinstance(value, dict) else ""

@@ -8,13 +8,13 @@ from typing import Literal
 import click
 import yaml
 
-from konverge.cli.authors_code import printing_to_stderr
-from konverge.cli.operator_file import load_operator, parse_reference
-from konverge.cli.program import verbose_option
+from konverge.cli.main import verbose_option
+from konverge.cli.operator_file import load_operator, parse_operator_reference
+from konverge.cli.user_code import redirect_stdout_to_stderr
 from konverge.crd import crd_manifest
 from konverge.kube import Object
 
-__all__ = ["crd", "output_option", "render"]
+__all__ = ["crd", "format_objects", "output_option"]
 
 output_option = click.option(
     "-o",
@@ -35,13 +35,13 @@ def crd(file: str, output: Literal["yaml", "json"]) -> None:
 
     They are derived from its classes; apply them with: konverge crd FILE.py | kubectl apply --server-side -f -
     """
-    with printing_to_stderr():
-        operator = load_operator(parse_reference(file))
+    with redirect_stdout_to_stderr():
+        operator = load_operator(parse_operator_reference(file))
         found = [crd_manifest(resource) for resource in operator.defined_resources]
-    click.echo(render(found, output), nl=False)
+    click.echo(format_objects(found, output), nl=False)
 
 
-def render(objects: list[Object], output: Literal["yaml", "json"]) -> str:
+def format_objects(objects: list[Object], output: Literal["yaml", "json"]) -> str:
     """The objects as ``kubectl apply`` reads them; equal objects give equal text."""
     if output == "json":
         return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2) + "\n"

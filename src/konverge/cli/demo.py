@@ -16,23 +16,23 @@ from pathlib import Path
 import click
 import yaml
 
-from konverge.cli.kubeconfig_file import kubeconfig, write_kubeconfig
+from konverge.cli.demo_output import DemoOutput, choose_output
+from konverge.cli.demo_runner import DemoError, DemoRequest, DemoRunner
+from konverge.cli.demo_script import WATCHED_KINDS, WEBAPP, build_creation_step, build_webapp_steps
+from konverge.cli.kubeconfig_file import build_kubeconfig, write_kubeconfig
+from konverge.cli.main import verbose_option
 from konverge.cli.operator_process import operator_process
-from konverge.cli.program import verbose_option
-from konverge.cli.screen import Screen, choose_screen
-from konverge.cli.signals import abort_when, until_told_to_stop
-from konverge.cli.stage import Request, Stage, StoryError
-from konverge.cli.story import FOLLOWED, WEBAPP, creation, webapp_story
+from konverge.cli.signals import abort_on_event, stop_event_on_signal
 from konverge.client.connect import connect
 from konverge.clock import SystemClock, SystemEntropy
 from konverge.errors import ConfigurationError, KonvergeError
 from konverge.kube import Object
 
-__all__ = ["demo", "example_folder"]
+__all__ = ["demo", "find_example_folder"]
 
 _USER_AGENT = "konverge-demo"
 _OPERATOR_USER_AGENT = "konverge/"  # so begins that of `konverge run`
-_WHOLE_SECONDS = 90.0
+_DEMO_TIMEOUT_SECONDS = 90.0
 
 # No image is pulled on the embedded cluster; without this the story would be over before anybody has read it.
 _START_SECONDS = {"nginx:*": 1.0, "redis:*": 1.0}
@@ -53,10 +53,10 @@ def demo(stay: bool, plain: bool, example: Path | None) -> None:
     It needs no cluster and touches none: it starts an embedded one, and ends it. The exit code is 0 only if every step
     of the story really happened.
     """
-    asyncio.run(_demo(example or example_folder(), choose_screen(plain=plain), stay=stay))
+    asyncio.run(_run_demo(example or find_example_folder(), choose_output(plain=plain), stay=stay))
 
 
-def example_folder() -> Path:
+def find_example_folder() -> Path:
     """The folder of ``examples/webapp``: that of the checkout which this package is in, else the package's copy.
 
     Raises:
@@ -69,75 +69,75 @@ def example_folder() -> Path:
     raise ConfigurationError("the example of the demo is not installed: clone the repository and run make demo")
 
 
-async def _demo(example: Path, screen: Screen, *, stay: bool) -> None:
+async def _run_demo(example: Path, screen: DemoOutput, *, stay: bool) -> None:
     """Start everything, tell the story, end everything."""
     from konverge.localcluster import LocalCluster
 
     webapp = yaml.load((example / "webapp.yaml").read_bytes(), Loader=yaml.CSafeLoader)
     file, clock = example / "operator.py", SystemClock()
     async with AsyncExitStack() as stack:
-        told = stack.enter_context(until_told_to_stop())
+        told = stack.enter_context(stop_event_on_signal())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="konverge-demo-")))
         cluster = await stack.enter_async_context(LocalCluster(clock=clock, entropy=SystemEntropy()))
         for image, seconds in _START_SECONDS.items():
             cluster.images.ready_after(image, seconds)
         url = await cluster.serve()
         config = folder / "kubeconfig"
-        write_kubeconfig(kubeconfig(url, "demo"), config)
+        write_kubeconfig(build_kubeconfig(url, "demo"), config)
         client = await stack.enter_async_context(connect(config, user_agent=_USER_AGENT, clock=clock))
         operator = await stack.enter_async_context(
             operator_process(file, config, webapp["metadata"]["namespace"], folder / "operator.log")
         )
-        screen.say(f"cluster   embedded, {url}")
-        screen.say(f"operator  konverge run {file} (process {operator.pid})")
+        screen.print_line(f"cluster   embedded, {url}")
+        screen.print_line(f"operator  konverge run {file} (process {operator.pid})")
 
-        def operator_requests() -> Iterable[Request]:
+        def list_operator_requests() -> Iterable[DemoRequest]:
             return (found for found in cluster.requests if found.user_agent.startswith(_OPERATOR_USER_AGENT))
 
-        stage = Stage(client, screen, clock, webapp, operator_requests)
+        stage = DemoRunner(client, screen, clock, webapp, list_operator_requests)
         try:
             async with asyncio.TaskGroup() as tasks:
-                life = tasks.create_task(operator.must_live())
-                interruption = tasks.create_task(abort_when(told))
-                await _tell(stage, webapp, screen, stay=stay)
+                life = tasks.create_task(operator.wait_for_exit())
+                interruption = tasks.create_task(abort_on_event(told))
+                await _play_steps(stage, webapp, screen, stay=stay)
                 interruption.cancel()
                 if stay:
-                    _invite(webapp, config, screen)
+                    _print_next_steps(webapp, config, screen)
                     await told.wait()
                 life.cancel()
         except* KonvergeError:
-            for line in operator.log_tail():
+            for line in operator.read_log_tail():
                 click.echo(f"operator: {line}", err=True)
             raise
     if not stay:
-        screen.say("To keep it running and look with kubectl: konverge demo --stay")
+        screen.print_line("To keep it running and look with kubectl: konverge demo --stay")
 
 
-async def _tell(stage: Stage, webapp: Object, screen: Screen, *, stay: bool) -> None:
+async def _play_steps(stage: DemoRunner, webapp: Object, screen: DemoOutput, *, stay: bool) -> None:
     """Play the story; with `stay`, bring the application up once more at its end."""
-    clock, steps = SystemClock(), webapp_story(webapp)
+    clock, steps = SystemClock(), build_webapp_steps(webapp)
     await stage.wait_until_served(WEBAPP)
     async with asyncio.TaskGroup() as tasks:
-        followers = [tasks.create_task(stage.follow(gvk)) for gvk in (WEBAPP, *FOLLOWED)]
+        followers = [tasks.create_task(stage.watch_kind(gvk)) for gvk in (WEBAPP, *WATCHED_KINDS)]
         started = clock.monotonic()
-        with screen.shown():
+        with screen.display():
             try:
-                async with asyncio.timeout(_WHOLE_SECONDS):
+                async with asyncio.timeout(_DEMO_TIMEOUT_SECONDS):
                     for number, step in enumerate(steps, start=1):
-                        await stage.play(number, step)
+                        await stage.run_step(number, step)
             except TimeoutError:
-                raise StoryError(f"the story took more than {_WHOLE_SECONDS:g} s") from None
+                raise DemoError(f"the story took more than {_DEMO_TIMEOUT_SECONDS:g} s") from None
             ended = clock.monotonic()
             if stay:
-                await stage.play(len(steps) + 1, creation(webapp, "The WebApp is created once more"))
+                await stage.run_step(len(steps) + 1, build_creation_step(webapp, "The WebApp is created once more"))
         for follower in followers:
             follower.cancel()
-    screen.say(f"\nEvery step happened, in {ended - started:.0f} s.")
+    screen.print_line(f"\nEvery step happened, in {ended - started:.0f} s.")
 
 
-def _invite(webapp: Object, config: Path, screen: Screen) -> None:
+def _print_next_steps(webapp: Object, config: Path, screen: DemoOutput) -> None:
     name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
-    screen.say("The cluster and the operator stay up until Ctrl-C. In another terminal:\n")
-    screen.say(f"    export KUBECONFIG={shlex.quote(str(config))}")
-    screen.say(f"    kubectl get webapps,deployments,statefulsets,services,pods -n {namespace}")
-    screen.say(f"    kubectl describe webapp {name} -n {namespace}")
+    screen.print_line("The cluster and the operator stay up until Ctrl-C. In another terminal:\n")
+    screen.print_line(f"    export KUBECONFIG={shlex.quote(str(config))}")
+    screen.print_line(f"    kubectl get webapps,deployments,statefulsets,services,pods -n {namespace}")
+    screen.print_line(f"    kubectl describe webapp {name} -n {namespace}")

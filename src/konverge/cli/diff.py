@@ -8,19 +8,26 @@ from typing import Any, Literal
 
 import click
 
-from konverge.cli.authors_code import printing_to_stderr
-from konverge.cli.diff_text import diff_lines
-from konverge.cli.failures import ExitCode, explain, failures_in, refusal_in
-from konverge.cli.operator_file import load_operator, parse_reference
-from konverge.cli.owners import ClusterFlags, NamedOwner, OwnerInFile, cluster_flags, find_owner, within
-from konverge.cli.program import fails_with, verbose_option
-from konverge.cli.rehearsals import encoded, rehearsed
+from konverge.cli.diff_text import format_diff
+from konverge.cli.dry_run import dry_run_argument, encode_output
+from konverge.cli.exit_codes import ExitCode, find_refusal, format_failure, iter_errors
+from konverge.cli.main import set_failure_code, verbose_option
+from konverge.cli.operator_file import load_operator, parse_operator_reference
+from konverge.cli.owner_arguments import (
+    ClusterFlags,
+    NamedOwner,
+    OwnerInFile,
+    cluster_flags,
+    find_owner,
+    run_with_timeout,
+)
+from konverge.cli.user_code import redirect_stdout_to_stderr
 from konverge.client import Client
-from konverge.crd import definition_of
+from konverge.crd import find_definition
 from konverge.kube import Object
 from konverge.operator import Operator
-from konverge.operator.registered import Registration
-from konverge.operator.rehearsing import OwnerRehearsal, rehearse_owner
+from konverge.operator.dry_run import OwnerDryRun, dry_run_owner
+from konverge.operator.registrations import OwnerRegistration
 
 __all__ = ["diff"]
 
@@ -49,35 +56,35 @@ def diff(
     --namespace or everywhere. The server gets reads and dry runs. Exit code 0: nothing would change, 1: something
     would; more: trouble.
     """
-    fails_with(ctx, ExitCode.TROUBLE)
+    set_failure_code(ctx, ExitCode.TROUBLE)
     flags = ClusterFlags(kubeconfig_file, context, namespace, timeout_seconds)
     failures: list[BaseException] = []
-    with printing_to_stderr():
-        operator = load_operator(parse_reference(file))
+    with redirect_stdout_to_stderr():
+        operator = load_operator(parse_operator_reference(file))
         found = None if owner is None else find_owner(operator, owner)
-        owners = within(timeout_seconds, lambda: _all(operator, found, flags, failures), "comparing")
+        owners = run_with_timeout(timeout_seconds, lambda: _dry_run_all(operator, found, flags, failures), "comparing")
     if output == "text":
         for each in owners:
-            for line in diff_lines(each):
+            for line in format_diff(each):
                 click.echo(line)
     else:
-        click.echo(encoded({"owners": [_told(each) for each in owners]}, output), nl=False)
-    for failure in (each for group in failures for each in failures_in(group)):
-        click.echo(f"konverge: not compared: {' '.join(explain(failure).split())}", err=True)
+        click.echo(encode_output({"owners": [_build_output(each) for each in owners]}, output), nl=False)
+    for failure in (each for group in failures for each in iter_errors(group)):
+        click.echo(f"konverge: not compared: {' '.join(format_failure(failure).split())}", err=True)
     if failures:
-        ctx.exit(ExitCode.CLUSTER if any(map(refusal_in, failures)) else ExitCode.TROUBLE)
+        ctx.exit(ExitCode.CLUSTER if any(map(find_refusal, failures)) else ExitCode.TROUBLE)
     if any(each.changes for each in owners):
         ctx.exit(ExitCode.FAILED)
 
 
-async def _all(
+async def _dry_run_all(
     operator: Operator, found: NamedOwner | OwnerInFile | None, flags: ClusterFlags, failures: list[BaseException]
-) -> list[OwnerRehearsal]:
+) -> list[OwnerDryRun]:
     async with flags.connect("diff") as client:
         if found is not None:
-            return [await rehearsed(client, operator, found, flags, failures)]
+            return [await dry_run_argument(client, operator, found, flags, failures)]
         return [
-            await rehearse_owner(
+            await dry_run_owner(
                 registration,
                 obj,
                 client,
@@ -86,17 +93,17 @@ async def _all(
                 on_failure=failures.append,
             )
             for registration in operator.registered.classes
-            for obj in await _listed(client, registration, flags)
+            for obj in await _list_owners(client, registration, flags)
         ]
 
 
-async def _listed(client: Client, registration: Registration, flags: ClusterFlags) -> list[Object]:
-    definition = definition_of(registration.cls)
+async def _list_owners(client: Client, registration: OwnerRegistration, flags: ClusterFlags) -> list[Object]:
+    definition = find_definition(registration.cls)
     namespace = flags.namespace or "" if definition.namespaced else ""
     return [obj async for obj in client.items(definition.gvk, namespace=namespace)]
 
 
-def _told(owner: OwnerRehearsal) -> dict[str, Any]:
+def _build_output(owner: OwnerDryRun) -> dict[str, Any]:
     """The part of a rehearsal that concerns changes."""
     return {
         "apiVersion": owner.api_version,
@@ -105,12 +112,12 @@ def _told(owner: OwnerRehearsal) -> dict[str, Any]:
         "name": owner.name,
         "isDeleting": owner.is_deleting,
         "changes": owner.changes,
-        "halts": list(_halts(owner)),
+        "halts": list(_iter_halts(owner)),
         "errors": owner.errors,
     }
 
 
-def _halts(owner: OwnerRehearsal) -> Iterator[dict[str, Any]]:
+def _iter_halts(owner: OwnerDryRun) -> Iterator[dict[str, Any]]:
     for component in owner.components:
         unmet = next((story.reason for story in component.prerequisites if story.verdict == "NotMet"), "")
         halting = next((story for story in component.resources if story.outcome == "halts"), None)

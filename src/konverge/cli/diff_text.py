@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from konverge.apply import HIDDEN
-from konverge.cli.counted import counted
-from konverge.component.rehearsal import Change, FieldChange, Rehearsal, Writer
-from konverge.operator.rehearsing import OwnerRehearsal
+from konverge.cli.plurals import format_count
+from konverge.component.dry_run import DryRunReport, FieldChange, FieldManagerInfo, ObjectChange
+from konverge.operator.dry_run import OwnerDryRun
 
-__all__ = ["change_lines", "diff_lines", "halting_lines", "value_text", "writer_text"]
+__all__ = ["format_change", "format_diff", "format_halts", "format_manager", "format_value"]
 
 _LONGEST_VALUE = 120
 _MOST_FIELDS = 100
@@ -27,69 +27,69 @@ _WORDS = {
 }
 
 
-def diff_lines(owner: OwnerRehearsal) -> Iterator[str]:
+def format_diff(owner: OwnerDryRun) -> Iterator[str]:
     """What a pass over the owner would change, and what it would not even come to; nothing if it would do nothing."""
-    lines = list(_lines(owner))
+    lines = list(_format_components(owner))
     if lines:
         where = f"{owner.namespace}/{owner.name}" if owner.namespace else owner.name
         yield click.style(f"{owner.kind} {where}", bold=True)
         yield from lines
 
 
-def _lines(owner: OwnerRehearsal) -> Iterator[str]:
+def _format_components(owner: OwnerDryRun) -> Iterator[str]:
     told = [change for component in owner.components for change in component.changes]
     for component in owner.components:
-        lines = [*(line for change in component.changes for line in change_lines(change)), *halting_lines(component)]
+        lines = [*(line for change in component.changes for line in format_change(change)), *format_halts(component)]
         if lines:
             yield f"  component {component.component}"
             yield from (f"    {line}" for line in lines)
     others = [change for change in owner.changes if change not in told]
     if others:
         yield "  outside of components"
-        yield from (f"    {line}" for change in others for line in change_lines(change))
+        yield from (f"    {line}" for change in others for line in format_change(change))
     if owner.is_deleting:
         yield "  ! is being deleted: its components are left alone"
 
 
-def change_lines(change: Change) -> Iterator[str]:
+def format_change(change: ObjectChange) -> Iterator[str]:
     """One object and its fields."""
     sign, colour = _SIGNS[change.action]
     yield click.style(f"{sign} {change.identity}", fg=colour) + f"  {_WORDS[change.action]}"
     for field in change.fields[:_MOST_FIELDS]:
-        yield f"    {_field_line(field, is_new=change.action == 'create')}"
+        yield f"    {_format_field(field, is_new=change.action == 'create')}"
     if len(change.fields) > _MOST_FIELDS:
-        yield f"    … and {counted(len(change.fields) - _MOST_FIELDS, 'field')} more"
+        yield f"    … and {format_count(len(change.fields) - _MOST_FIELDS, 'field')} more"
 
 
-def _field_line(field: FieldChange, *, is_new: bool) -> str:
+def _format_field(field: FieldChange, *, is_new: bool) -> str:
     if is_new:
-        return f"{field.path}: {value_text(field.after)}"
+        return f"{field.path}: {format_value(field.after)}"
     match field.kind:
         case "added":
-            what = click.style(f"+ {value_text(field.after)}", fg="green")
+            what = click.style(f"+ {format_value(field.after)}", fg="green")
         case "removed":
-            what = click.style(f"- {value_text(field.before)}", fg="red")
+            what = click.style(f"- {format_value(field.before)}", fg="red")
         case "claimed":
-            what = f"{value_text(field.after)} stays, and becomes the component's"
+            what = f"{format_value(field.after)} stays, and becomes the component's"
         case "left":
-            what = f"{value_text(field.after)} stays, and is the component's no more"
+            what = f"{format_value(field.after)} stays, and is the component's no more"
         case _ if field.before == field.after == HIDDEN:
             what = f"differs {HIDDEN}"
         case _:
-            before, after = value_text(field.before), value_text(field.after)
+            before, after = format_value(field.before), format_value(field.after)
             what = f"{click.style(before, fg='red')} → {click.style(after, fg='green')}"
-    return f"{field.path}: {what}{_owners(field)}"
+    return f"{field.path}: {what}{_format_owners(field)}"
 
 
-def _owners(field: FieldChange) -> str:
+def _format_owners(field: FieldChange) -> str:
     if field.taken_from:
-        told = ", ".join(writer_text(writer) for writer in field.taken_from)
+        told = ", ".join(format_manager(writer) for writer in field.taken_from)
         return click.style(f"  (taken over from {told})", fg="magenta")
-    others = [writer_text(writer) for writer in field.owners if not writer.is_ours]
+    others = [format_manager(writer) for writer in field.owners if not writer.is_ours]
     return f"  (owned by {', '.join(others)})" if others else ""
 
 
-def halting_lines(component: Rehearsal) -> Iterator[str]:
+def format_halts(component: DryRunReport) -> Iterator[str]:
     """Why some of the component is not compared, and what."""
     if component.error:
         yield click.style(f"! fails: {component.error}", fg="red")
@@ -106,13 +106,13 @@ def halting_lines(component: Rehearsal) -> Iterator[str]:
         yield f"! not compared: {', '.join(behind)}"
 
 
-def writer_text(writer: Writer) -> str:
+def format_manager(writer: FieldManagerInfo) -> str:
     """A field manager, how it writes, and since when."""
     told = [writer.operation, *([f"through {writer.subresource}"] if writer.subresource else [])]
     return f"{writer.manager} ({', '.join([*told, *([f'since {writer.since}'] if writer.since else [])])})"
 
 
-def value_text(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value on one line, and not a long one."""
     text = value if value == HIDDEN else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}… ({len(text)} characters)"

@@ -8,18 +8,25 @@ from typing import Literal
 import click
 import msgspec
 
-from konverge.cli.authors_code import printing_to_stderr
-from konverge.cli.explain_text import explain_lines
-from konverge.cli.failures import ExitCode, refusal_in
-from konverge.cli.failures import explain as told
-from konverge.cli.operator_file import load_operator, parse_reference
-from konverge.cli.owners import ClusterFlags, NamedOwner, OwnerInFile, cluster_flags, find_owner, within
-from konverge.cli.program import verbose_option
-from konverge.cli.rehearsals import encoded, rehearsed
+from konverge.cli.dry_run import dry_run_argument, encode_output
+from konverge.cli.exit_codes import ExitCode, find_refusal
+from konverge.cli.exit_codes import format_failure as told
+from konverge.cli.explain_text import format_explanation
+from konverge.cli.main import verbose_option
+from konverge.cli.operator_file import load_operator, parse_operator_reference
+from konverge.cli.owner_arguments import (
+    ClusterFlags,
+    NamedOwner,
+    OwnerInFile,
+    cluster_flags,
+    find_owner,
+    run_with_timeout,
+)
+from konverge.cli.user_code import redirect_stdout_to_stderr
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError
 from konverge.operator import Operator
-from konverge.operator.rehearsing import OwnerRehearsal
+from konverge.operator.dry_run import OwnerDryRun
 
 __all__ = ["explain"]
 
@@ -50,31 +57,33 @@ def explain(
     """
     flags = ClusterFlags(kubeconfig_file, context, namespace, timeout_seconds)
     failures: list[BaseException] = []
-    with printing_to_stderr():
-        operator = load_operator(parse_reference(file))
+    with redirect_stdout_to_stderr():
+        operator = load_operator(parse_operator_reference(file))
         found = find_owner(operator, owner)
-        explained = within(timeout_seconds, lambda: _explained(operator, found, flags, failures), f"explaining {owner}")
+        explained = run_with_timeout(
+            timeout_seconds, lambda: _dry_run_owner(operator, found, flags, failures), f"explaining {owner}"
+        )
     if component is not None:
-        explained = _only(explained, component)
+        explained = _select_component(explained, component)
     if output == "text":
-        for line in explain_lines(explained, SystemClock().now()):
+        for line in format_explanation(explained, SystemClock().now()):
             click.echo(line)
     else:
-        click.echo(encoded(explained, output), nl=False)
-    refusals = [refusal for failure in failures if (refusal := refusal_in(failure)) is not None]
+        click.echo(encode_output(explained, output), nl=False)
+    refusals = [refusal for failure in failures if (refusal := find_refusal(failure)) is not None]
     if refusals:
         click.echo(f"konverge: the story is not complete: {told(refusals[0])}", err=True)
         ctx.exit(ExitCode.CLUSTER)
 
 
-async def _explained(
+async def _dry_run_owner(
     operator: Operator, found: NamedOwner | OwnerInFile, flags: ClusterFlags, failures: list[BaseException]
-) -> OwnerRehearsal:
+) -> OwnerDryRun:
     async with flags.connect("explain") as client:
-        return await rehearsed(client, operator, found, flags, failures)
+        return await dry_run_argument(client, operator, found, flags, failures)
 
 
-def _only(owner: OwnerRehearsal, name: str) -> OwnerRehearsal:
+def _select_component(owner: OwnerDryRun, name: str) -> OwnerDryRun:
     chosen = tuple(each for each in owner.components if each.component == name)
     if not chosen:
         known = ", ".join(each.component for each in owner.components) or "none"

@@ -11,14 +11,14 @@ import msgspec
 import yaml
 
 from konverge.errors import ConfigurationError
-from konverge.kube.yaml_depth import check_yaml_depth
+from konverge.kube.yaml_limits import check_yaml_depth
 
-__all__ = ["kubeconfig", "write_kubeconfig"]
+__all__ = ["build_kubeconfig", "write_kubeconfig"]
 
 _PREFIX = "konverge"
 
 
-def kubeconfig(url: str, name: str, *, authority: bytes = b"", token: str = "") -> bytes:
+def build_kubeconfig(url: str, name: str, *, authority: bytes = b"", token: str = "") -> bytes:
     """The kubeconfig of a cluster; JSON, which is YAML too.
 
     Args:
@@ -50,25 +50,25 @@ def write_kubeconfig(content: bytes, file: Path) -> None:
     Raises:
         konverge.errors.ConfigurationError: The file is there and not one of ours.
     """
-    if file.exists() and not _is_ours(file):
+    if file.exists() and not _is_own_file(file):
         raise ConfigurationError(f"{file}: exists and describes other clusters; choose a file of its own")
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as written:
         written.write(content)
 
 
-def _is_ours(file: Path) -> bool:
+def _is_own_file(file: Path) -> bool:
     text = file.read_bytes()
     try:
         check_yaml_depth(text)
-        found = msgspec.convert(yaml.load(text, Loader=yaml.CSafeLoader), _Config)
+        found = msgspec.convert(yaml.load(text, Loader=yaml.CSafeLoader), _KubeconfigNames)
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError):
         return False
     return all(cluster.name.startswith(_PREFIX) for cluster in found.clusters)
 
 
-class _Cluster(msgspec.Struct):
+class _NamedCluster(msgspec.Struct):
     name: str = ""
 
 
-class _Config(msgspec.Struct):
-    clusters: list[_Cluster] = []
+class _KubeconfigNames(msgspec.Struct):
+    clusters: list[_NamedCluster] = []

@@ -22,14 +22,14 @@ from pathlib import Path
 
 import click
 
-from konverge.cli.failures import ExitCode
-from konverge.cli.instances import Instance, Record
-from konverge.cli.kubeconfig_file import kubeconfig, write_kubeconfig
-from konverge.cli.program import verbose_option
-from konverge.cli.signals import abort_when, until_told_to_stop
+from konverge.cli.cluster_instances import ClusterInstance, InstanceRecord
+from konverge.cli.exit_codes import ExitCode
+from konverge.cli.kubeconfig_file import build_kubeconfig, write_kubeconfig
+from konverge.cli.main import verbose_option
+from konverge.cli.signals import abort_on_event, stop_event_on_signal
 from konverge.clock import Clock, SystemClock, SystemEntropy
 from konverge.errors import ConfigurationError, KonvergeError
-from konverge.runtime.certificates import CERTIFICATE_FILE, KEY_FILE
+from konverge.runtime.certificate_watcher import CERTIFICATE_FILE, KEY_FILE
 
 __all__ = ["local"]
 
@@ -49,14 +49,14 @@ def local() -> None:
     """
 
 
-def _instance(_ctx: click.Context, _parameter: click.Parameter, name: str) -> Instance:
+def _parse_instance(_ctx: click.Context, _parameter: click.Parameter, name: str) -> ClusterInstance:
     if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name):
         raise click.BadParameter(f"{name!r}: expected lower case letters, digits and '-'")
-    return Instance(name)
+    return ClusterInstance(name)
 
 
 _name_option = click.option(
-    "--name", "instance", default="default", show_default=True, callback=_instance, help="Which cluster."
+    "--name", "instance", default="default", show_default=True, callback=_parse_instance, help="Which cluster."
 )
 
 
@@ -76,7 +76,7 @@ _name_option = click.option(
 @_name_option
 @verbose_option
 def up(
-    real: bool, port: int, kubeconfig_file: Path | None, insecure: bool, foreground: bool, instance: Instance
+    real: bool, port: int, kubeconfig_file: Path | None, insecure: bool, foreground: bool, instance: ClusterInstance
 ) -> None:
     """Start a cluster and wait until it answers.
 
@@ -89,31 +89,31 @@ def up(
     kind = "real" if real else "embedded"
     file = kubeconfig_file.absolute() if kubeconfig_file else instance.kubeconfig
     if foreground:
-        asyncio.run(_serve(instance, kind, port, file, insecure=insecure))
+        asyncio.run(_run_server(instance, kind, port, file, insecure=insecure))
         return
-    record = instance.running() or _start_server(instance, kind, port, file, insecure=insecure)
+    record = instance.read_record() or _start_server(instance, kind, port, file, insecure=insecure)
     if record.kind != kind:
         raise ConfigurationError(
             f'the cluster "{instance.name}" is running already, and it is {record.kind}: '
-            f"stop it with {instance.command('down')}, or choose another --name"
+            f"stop it with {instance.format_command('down')}, or choose another --name"
         )
     if record.url.startswith("http:") != insecure:
         found = "without TLS and token" if not insecure else "with TLS and a token"
         raise ConfigurationError(
             f'the cluster "{instance.name}" is running already, and it is one {found}: '
-            f"stop it with {instance.command('down')}, or choose another --name"
+            f"stop it with {instance.format_command('down')}, or choose another --name"
         )
     click.echo(f'cluster "{instance.name}" ({record.kind}) is up at {record.url}', err=True)
     if not insecure and Path(record.kubeconfig).stat().st_mode & _OF_OTHERS:
         told = "others on this machine may read it, and with it use the cluster: chmod 600 mends that"
         click.echo(f"konverge: {record.kubeconfig}: {told}", err=True)
-    click.echo(_export(record))
+    click.echo(_format_export(record))
 
 
 @local.command()
 @_name_option
 @verbose_option
-def down(instance: Instance) -> None:
+def down(instance: ClusterInstance) -> None:
     """Stop a cluster; everything in it is lost."""
     if asyncio.run(_stop_server(instance)):
         click.echo(f'cluster "{instance.name}" is down', err=True)
@@ -124,71 +124,73 @@ def down(instance: Instance) -> None:
 @local.command()
 @_name_option
 @verbose_option
-def env(instance: Instance) -> None:
+def env(instance: ClusterInstance) -> None:
     """Print the line that points kubectl at it.
 
     For a shell: eval "$(konverge local env)"
     """
-    record = instance.running()
+    record = instance.read_record()
     if record is None:
-        raise ConfigurationError(f'no cluster "{instance.name}" is running: start it with {instance.command("up")}')
-    click.echo(_export(record))
+        raise ConfigurationError(
+            f'no cluster "{instance.name}" is running: start it with {instance.format_command("up")}'
+        )
+    click.echo(_format_export(record))
 
 
-def _export(record: Record) -> str:
+def _format_export(record: InstanceRecord) -> str:
     return f"export KUBECONFIG={shlex.quote(record.kubeconfig)}"
 
 
-async def _serve(instance: Instance, kind: str, port: int, file: Path, *, insecure: bool) -> None:
+async def _run_server(instance: ClusterInstance, kind: str, port: int, file: Path, *, insecure: bool) -> None:
     """Be the server until told to stop; told so while it starts, it gives up.
 
     Raises:
         click.Abort: It was told so before it was ready.
     """
-    with instance.held(), until_told_to_stop() as told:
-        cluster = _embedded(instance, port, file, insecure=insecure) if kind == "embedded" else _real(file)
+    with instance.server_lock(), stop_event_on_signal() as told:
+        cluster = _serve_embedded(instance, port, file, insecure=insecure) if kind == "embedded" else _serve_real(file)
         async with asyncio.TaskGroup() as starting, AsyncExitStack() as stack:
-            interruption = starting.create_task(abort_when(told))
+            interruption = starting.create_task(abort_on_event(told))
             url = await stack.enter_async_context(cluster)
             interruption.cancel()
-            record = Record(pid=os.getpid(), kind=kind, url=url, kubeconfig=str(file))
-            instance.announce(record)
+            record = InstanceRecord(pid=os.getpid(), kind=kind, url=url, kubeconfig=str(file))
+            instance.write_record(record)
             click.echo(f'cluster "{instance.name}" ({kind}) is up at {url}', err=True)
-            click.echo(_export(record))
+            click.echo(_format_export(record))
             sys.stdout.flush()
             await told.wait()
 
 
 @asynccontextmanager
-async def _embedded(instance: Instance, port: int, file: Path, *, insecure: bool) -> AsyncIterator[str]:
+async def _serve_embedded(instance: ClusterInstance, port: int, file: Path, *, insecure: bool) -> AsyncIterator[str]:
     from konverge.localcluster import LocalCluster, User
 
     clock, entropy = SystemClock(), SystemEntropy()
     if insecure:
         async with LocalCluster(clock=clock, entropy=entropy) as cluster:
             url = await cluster.serve(port)
-            write_kubeconfig(kubeconfig(url, instance.name), file)
+            write_kubeconfig(build_kubeconfig(url, instance.name), file)
             yield url
         return
-    authority, context = _certificate(instance.folder, clock)
+    authority, context = _create_certificate(instance.folder, clock)
     token = f"{entropy.uid()}{entropy.uid()}".replace("-", "")
     admin = User("konverge-admin", ("system:masters",))
-    async with LocalCluster(clock=clock, entropy=entropy, tokens={token: admin}, asks_everybody=True) as cluster:
+    async with LocalCluster(clock=clock, entropy=entropy, tokens={token: admin}, requires_token=True) as cluster:
         url = await cluster.serve(port, context)
-        write_kubeconfig(kubeconfig(url, instance.name, authority=authority, token=token), file)
+        write_kubeconfig(build_kubeconfig(url, instance.name, authority=authority, token=token), file)
         yield url
 
 
-def _certificate(folder: Path, clock: Clock) -> tuple[bytes, ssl.SSLContext]:
+def _create_certificate(folder: Path, clock: Clock) -> tuple[bytes, ssl.SSLContext]:
     """A certificate of the server's own, for as long as it runs, and who has signed it."""
     try:
-        from konverge.runtime.webhooks.self_signed import Authority, write_pair
+        from konverge.runtime.webhooks.self_signed_certificate import CertificateAuthority, write_pair
     except ImportError:
         raise ConfigurationError(
             "expected the library cryptography, for the certificate of the cluster, found none: "
             "pip install 'konverge[local]', or start it with --insecure, open to all on this machine"
         ) from None
-    authority = Authority("konverge local authority", clock.now())
+    authority = CertificateAuthority("konverge local authority", clock.now())
     pair = authority.issue(["127.0.0.1", "localhost"], clock.now(), timedelta(days=3650), name="konverge local")
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     with tempfile.TemporaryDirectory(dir=folder) as files:  # OpenSSL reads keys from files alone
@@ -198,7 +200,7 @@ def _certificate(folder: Path, clock: Clock) -> tuple[bytes, ssl.SSLContext]:
 
 
 @asynccontextmanager
-async def _real(file: Path) -> AsyncIterator[str]:
+async def _serve_real(file: Path) -> AsyncIterator[str]:
     from konverge.testing.controlplane import BinariesNotFoundError, RealCluster
 
     try:
@@ -209,7 +211,7 @@ async def _real(file: Path) -> AsyncIterator[str]:
         raise ConfigurationError(str(error)) from error
 
 
-def _start_server(instance: Instance, kind: str, port: int, file: Path, *, insecure: bool) -> Record:
+def _start_server(instance: ClusterInstance, kind: str, port: int, file: Path, *, insecure: bool) -> InstanceRecord:
     instance.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     command = [sys.executable, "-m", "konverge", "local", "up", "--foreground", "--name", instance.name]
     command += ["--kubeconfig", str(file)] + (["--real"] if kind == "real" else ["--port", str(port)])
@@ -218,7 +220,7 @@ def _start_server(instance: Instance, kind: str, port: int, file: Path, *, insec
         # A session of its own: a Ctrl-C in this terminal, or its end, is not meant for the cluster.
         server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     try:
-        return asyncio.run(_until_ready(instance, server))
+        return asyncio.run(_wait_until_ready(instance, server))
     except BaseException:
         server.terminate()
         try:
@@ -229,20 +231,20 @@ def _start_server(instance: Instance, kind: str, port: int, file: Path, *, insec
         raise
 
 
-async def _until_ready(instance: Instance, server: subprocess.Popen[bytes]) -> Record:
+async def _wait_until_ready(instance: ClusterInstance, server: subprocess.Popen[bytes]) -> InstanceRecord:
     clock = SystemClock()
     try:
         async with asyncio.timeout(_START_SECONDS):
-            while (record := instance.running()) is None:
+            while (record := instance.read_record()) is None:
                 if server.poll() is not None:
-                    raise _failure(instance, server.returncode)
+                    raise _build_start_error(instance, server.returncode)
                 await clock.sleep(_POLL_SECONDS)
     except TimeoutError:
         raise KonvergeError(f"the cluster is not up after {_START_SECONDS:g} s (log: {instance.log})") from None
     return record
 
 
-def _failure(instance: Instance, exit_code: int) -> KonvergeError:
+def _build_start_error(instance: ClusterInstance, exit_code: int) -> KonvergeError:
     """The server's own last line, as the error of this command."""
     written = instance.log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace")
     lines = [line.removeprefix("konverge: ") for line in written.splitlines() if line.strip()]
@@ -254,11 +256,11 @@ def _failure(instance: Instance, exit_code: int) -> KonvergeError:
     )
 
 
-async def _stop_server(instance: Instance) -> bool:
+async def _stop_server(instance: ClusterInstance) -> bool:
     """Tell whether there was a server to stop."""
-    record = instance.running()
+    record = instance.read_record()
     if record is None:
-        if instance.is_held:
+        if instance.is_locked:
             raise KonvergeError(f'the cluster "{instance.name}" is still starting: try again in a moment')
         return False
     clock = SystemClock()
@@ -267,7 +269,7 @@ async def _stop_server(instance: Instance) -> bool:
             os.kill(record.pid, number)
         try:
             async with asyncio.timeout(_STOP_SECONDS):
-                while instance.is_held:
+                while instance.is_locked:
                     await clock.sleep(_POLL_SECONDS)
             return True
         except TimeoutError:

@@ -9,24 +9,26 @@ import yaml
 
 from konverge.kube import Object
 
-__all__ = ["manifest_text"]
+__all__ = ["format_manifests"]
 
 
-def manifest_text(objects: list[Object], output: Literal["yaml", "json"]) -> str:
+def format_manifests(objects: list[Object], output: Literal["yaml", "json"]) -> str:
     """The objects as ``kubectl apply`` reads them; equal objects give equal text."""
     if output == "json":
         return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2) + "\n"
-    return yaml.dump_all(objects, Dumper=_Dumper, sort_keys=False, explicit_start=True, width=120, allow_unicode=True)
+    return yaml.dump_all(
+        objects, Dumper=_ManifestDumper, sort_keys=False, explicit_start=True, width=120, allow_unicode=True
+    )
 
 
-class _Dumper(yaml.SafeDumper):
+class _ManifestDumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     style = "|" if "\n" in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-_Dumper.add_representer(str, _text)
+_ManifestDumper.add_representer(str, _represent_text)

@@ -6,7 +6,7 @@ import click
 
 from konverge.errors import ConfigurationError
 from konverge.kube import ObjectKey
-from konverge.kube.names import dns_label_mistakes, dns_subdomain_mistakes
+from konverge.kube.name_validation import validate_dns_label, validate_dns_subdomain
 
 __all__ = ["parse_namespaced_name"]
 
@@ -26,8 +26,8 @@ def parse_namespaced_name(option: str, text: str) -> ObjectKey:
     if not slash:
         raise click.UsageError(f"{option}: expected NAMESPACE/NAME, found {text!r}")
     mistakes = [
-        *(f"namespace {namespace!r}: {mistake}" for mistake in dns_label_mistakes(namespace)),
-        *(f"name {name!r}: {mistake}" for mistake in dns_subdomain_mistakes(name)),
+        *(f"namespace {namespace!r}: {mistake}" for mistake in validate_dns_label(namespace)),
+        *(f"name {name!r}: {mistake}" for mistake in validate_dns_subdomain(name)),
     ]
     if mistakes:
         raise ConfigurationError(f"{option}: {'; '.join(mistakes)}")

@@ -13,7 +13,7 @@ from types import ModuleType
 from konverge.errors import ConfigurationError
 from konverge.operator import Operator
 
-__all__ = ["OperatorReference", "find_operator", "load_operator", "parse_reference"]
+__all__ = ["OperatorReference", "find_operator", "load_operator", "parse_operator_reference"]
 
 
 _BOX_SUFFIXES = (".yaml", ".yml")
@@ -32,7 +32,7 @@ class OperatorReference:
         return self.file.suffix in _BOX_SUFFIXES
 
 
-def parse_reference(text: str) -> OperatorReference:
+def parse_operator_reference(text: str) -> OperatorReference:
     """Read ``FILE.py``, ``FILE.py:variable`` or ``FILE.yaml``."""
     file, colon, name = text.rpartition(":")
     if colon and name.isidentifier():
@@ -52,7 +52,7 @@ def load_operator(reference: OperatorReference) -> Operator:
     """
     if reference.is_box:
         return _load_box(reference)
-    module = _import(reference.file)
+    module = _import_file(reference.file)
     return find_operator(vars(module), reference)
 
 
@@ -83,16 +83,16 @@ def find_operator(variables: Mapping[str, object], reference: OperatorReference)
 
 def _load_box(reference: OperatorReference) -> Operator:
     # With its libraries: not for who has an operator in Python.
-    from konverge.box.running import box_operator
-    from konverge.box.running.checking import load_checked_box
+    from konverge.box.runtime import build_box_operator
+    from konverge.box.runtime.box_validation import load_valid_box
     from konverge.cli.box import read_box
 
     if reference.name:
         raise ConfigurationError(f"{reference.file}: a box file is one operator: leave out :{reference.name}")
-    return box_operator(load_checked_box(read_box(reference.file), file=str(reference.file)), file=reference.file)
+    return build_box_operator(load_valid_box(read_box(reference.file), file=str(reference.file)), file=reference.file)
 
 
-def _import(file: Path) -> ModuleType:
+def _import_file(file: Path) -> ModuleType:
     if not file.is_file():
         raise ConfigurationError(f"{file}: {'a folder, expected a Python file' if file.is_dir() else 'no such file'}")
     # Classes look up their module by name to resolve their type hints, so it must be registered, under a name that
@@ -111,11 +111,11 @@ def _import(file: Path) -> ModuleType:
     except (Exception, SystemExit, GeneratorExit) as error:
         # Also what is no `Exception`: a file that calls sys.exit(0) must not look like an operator that ran.
         del sys.modules[name]
-        raise ConfigurationError(_explain(file, error)) from error
+        raise ConfigurationError(_format_import_error(file, error)) from error
     return module
 
 
-def _explain(file: Path, error: BaseException) -> str:
+def _format_import_error(file: Path, error: BaseException) -> str:
     """One line: the last line of the user's own file that was being executed, and what went wrong there."""
     message = "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
     line: int | None = None

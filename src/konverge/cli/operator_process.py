@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from konverge.cancellation import to_its_end
+from konverge.cancellation import await_shielded
 from konverge.errors import KonvergeError
 
 __all__ = ["OperatorProcess", "operator_process"]
@@ -34,7 +34,7 @@ class OperatorProcess:
         """Its process id."""
         return self._process.pid
 
-    async def must_live(self) -> None:
+    async def wait_for_exit(self) -> None:
         """Wait for an end that nobody asked for; returns only by raising.
 
         Raises:
@@ -42,10 +42,10 @@ class OperatorProcess:
         """
         code = await self._process.wait()
         how = f"ended with exit code {code}" if code >= 0 else f"was ended by signal {-code}"
-        last = self.log_tail()[-1:] or ["it printed nothing"]
+        last = self.read_log_tail()[-1:] or ["it printed nothing"]
         raise KonvergeError(f"the operator {how}: {last[0].removeprefix('konverge: ')}")
 
-    def log_tail(self) -> list[str]:
+    def read_log_tail(self) -> list[str]:
         """The last lines that it printed."""
         return self._log.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:]
 
@@ -73,10 +73,12 @@ async def operator_process(file: Path, kubeconfig: Path, namespace: str, log: Pa
             )
         )
         try:
-            yield OperatorProcess(await to_its_end(starting), log)  # half a start leaves a process that nobody knows
+            yield OperatorProcess(
+                await await_shielded(starting), log
+            )  # half a start leaves a process that nobody knows
         finally:
             if starting.exception() is None:
-                await to_its_end(_stop(starting.result()))
+                await await_shielded(_stop(starting.result()))
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:

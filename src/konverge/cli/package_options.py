@@ -13,11 +13,11 @@ __all__ = ["package_options"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _image(ctx: click.Context, parameter: click.Parameter, given: str | None) -> str:
+def _parse_image(ctx: click.Context, parameter: click.Parameter, given: str | None) -> str:
     return given or f"konverge:{version('konverge')}"
 
 
-def _each_once(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+def _drop_duplicates(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(given))
 
 
@@ -29,19 +29,19 @@ def package_options(*, namespace: str, watched: str) -> Callable[[F], F]:
         watched: What it says of the namespaces of the custom resources.
     """
     options = (
-        click.option("--image", callback=_image,
+        click.option("--image", callback=_parse_image,
                      help="The image, whose entry point is konverge; konverge:VERSION when not given."),
         click.option("--namespace", default="konverge-system", show_default=True, help=namespace),
         click.option("--make-namespace/--no-make-namespace", default=True, show_default=True,
                      help="Print the Namespace, too."),
         click.option("--replicas", type=click.IntRange(1, 10), default=2, show_default=True,
                      help="One of them works."),
-        click.option("--watch", "watched", multiple=True, metavar="NAMESPACE", callback=_each_once, help=watched),
+        click.option("--watch", "watched", multiple=True, metavar="NAMESPACE", callback=_drop_duplicates, help=watched),
     )  # fmt: skip
 
-    def give(command: F) -> F:
+    def decorate(command: F) -> F:
         for option in reversed(options):
             command = option(command)
         return command
 
-    return give
+    return decorate

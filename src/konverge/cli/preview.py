@@ -9,22 +9,29 @@ from typing import Literal
 import click
 
 from konverge.apply import HIDDEN
-from konverge.cli.authors_code import ends_within, printing_to_stderr
-from konverge.cli.crd import output_option, render
-from konverge.cli.failures import ExitCode
-from konverge.cli.operator_file import load_operator, parse_reference
-from konverge.cli.owners import ClusterFlags, NamedOwner, cluster_flags, find_owner, read_owner, within
-from konverge.cli.program import verbose_option
+from konverge.cli.crd import format_objects, output_option
+from konverge.cli.exit_codes import ExitCode
+from konverge.cli.main import verbose_option
+from konverge.cli.operator_file import load_operator, parse_operator_reference
+from konverge.cli.owner_arguments import (
+    ClusterFlags,
+    NamedOwner,
+    cluster_flags,
+    find_owner,
+    read_owner,
+    run_with_timeout,
+)
+from konverge.cli.user_code import call_with_timeout, redirect_stdout_to_stderr
 from konverge.component import Component
-from konverge.component.data_flow import fill
-from konverge.component.options import Mode
-from konverge.crd import decode, definition_of
-from konverge.errors import ConfigurationError, describe
+from konverge.component.data_flow import fill_cells
+from konverge.component.resource_options import ResourceMode
+from konverge.crd import decode, find_definition
+from konverge.errors import ConfigurationError, format_error
 from konverge.feature import is_enabled
 from konverge.kube import Object
-from konverge.kube.secrets import without_secrets
-from konverge.operator.reconciling import built, check_condition_type
-from konverge.operator.registered import Registration
+from konverge.kube.secret_redaction import redact_secret_values
+from konverge.operator.author_reconciler import build_component, check_condition_type
+from konverge.operator.registrations import OwnerRegistration
 
 __all__ = ["preview"]
 
@@ -61,41 +68,41 @@ def preview(
     --data gives such data.
     """
     flags = ClusterFlags(kubeconfig_file, context, namespace, timeout_seconds)
-    cells = _cells(data)
+    cells = _parse_cells(data)
     objects: list[Object] = []
     failures: list[str] = []
-    reference = parse_reference(file)
+    reference = parse_operator_reference(file)
     if reference.is_box:
         raise ConfigurationError(
             f"{reference.file}: the objects of a box come out of its steps: konverge box render "
             f"{reference.file} --object OWNER.yaml shows all of them"
         )
-    with printing_to_stderr():
+    with redirect_stdout_to_stderr():
         found = find_owner(load_operator(reference), owner)
         if isinstance(found, NamedOwner):
-            obj = within(timeout_seconds, lambda: _read(found, flags), f"reading {owner}")
+            obj = run_with_timeout(timeout_seconds, lambda: _read_owner(found, flags), f"reading {owner}")
         else:
             obj = found.obj
-            if definition_of(found.registration.cls).namespaced:
+            if find_definition(found.registration.cls).namespaced:
                 obj["metadata"].setdefault("namespace", namespace or "default")
         if not found.registration.factories:
             raise ConfigurationError(
                 f"{obj['kind']} is reconciled by a function of the operator's own, which has to run to tell what it "
                 "applies: konverge diff runs it and writes nothing"
             )
-        ends_within(
+        call_with_timeout(
             timeout_seconds,
-            lambda: _rendered(found.registration, obj, cells, objects, failures),
+            lambda: _render_components(found.registration, obj, cells, objects, failures),
             "building the components",
         )
-    click.echo(render(objects, output), nl=False)
+    click.echo(format_objects(objects, output), nl=False)
     for failure in failures:
         click.echo(f"konverge: {' '.join(failure.split())}", err=True)
     if failures:
         ctx.exit(ExitCode.FAILED)
 
 
-def _cells(told: tuple[str, ...]) -> dict[str, str]:
+def _parse_cells(told: tuple[str, ...]) -> dict[str, str]:
     """What the cells hold, by their names."""
     cells: dict[str, str] = {}
     for each in told:
@@ -106,52 +113,52 @@ def _cells(told: tuple[str, ...]) -> dict[str, str]:
     return cells
 
 
-async def _read(found: NamedOwner, flags: ClusterFlags) -> Object:
+async def _read_owner(found: NamedOwner, flags: ClusterFlags) -> Object:
     async with flags.connect("preview") as client:
         return await read_owner(client, found, flags)
 
 
-def _rendered(
-    registration: Registration, owner: Object, data: Mapping[str, str], objects: list[Object], failures: list[str]
+def _render_components(
+    registration: OwnerRegistration, owner: Object, data: Mapping[str, str], objects: list[Object], failures: list[str]
 ) -> None:
-    components = _built(registration, decode(registration.cls, owner), failures)
+    components = _build_components(registration, decode(registration.cls, owner), failures)
     try:
-        fill((cell for component in components for cell in component.cells), data)
+        fill_cells((cell for component in components for cell in component.cells), data)
     except ConfigurationError as error:
         failures.append(f"--data: {error}")
     for component in components:
-        objects += _objects(component, failures)
+        objects += _render_objects(component, failures)
 
 
-def _built(registration: Registration, owner: object, failures: list[str]) -> list[Component]:
+def _build_components(registration: OwnerRegistration, owner: object, failures: list[str]) -> list[Component]:
     """The components that a pass would reconcile."""
     components: list[Component] = []
     for factory in registration.factories:
         try:
-            component = built(factory(owner))
+            component = build_component(factory(owner))
             check_condition_type(component, components, registration.condition_type)
         except Exception as error:  # noqa: BLE001  # an author's code: the other components are not to suffer
-            failures.append(f"{getattr(factory, '__name__', factory)}: {describe(error)}")
+            failures.append(f"{getattr(factory, '__name__', factory)}: {format_error(error)}")
             continue
         components.append(component)
     return components
 
 
-def _objects(component: Component, failures: list[str]) -> Iterator[Object]:
+def _render_objects(component: Component, failures: list[str]) -> Iterator[Object]:
     """What `Component.preview` renders, as far as it can be rendered."""
     try:
         if not is_enabled(component.gate):
             click.echo(f"konverge: component {component.name}: its gate is off, it applies nothing", err=True)
             return
     except Exception as error:  # noqa: BLE001  # an author's code: the other components are not to suffer
-        failures.append(f"component {component.name}: {describe(error)}")
+        failures.append(f"component {component.name}: {format_error(error)}")
         return
     if not component.entries:
         click.echo(f"konverge: component {component.name}: it has no resource, it applies nothing", err=True)
     for entry in component.entries:
-        if entry.treatment.mode is not Mode.MANAGED:
+        if entry.treatment.mode is not ResourceMode.MANAGED:
             continue
         try:
-            yield without_secrets(entry.resource.desired(), HIDDEN)
+            yield redact_secret_values(entry.resource.render(), HIDDEN)
         except Exception as error:  # noqa: BLE001  # an author's code: the other objects are not to suffer
-            failures.append(f"component {component.name}: {entry.identity}: {describe(error)}")
+            failures.append(f"component {component.name}: {entry.identity}: {format_error(error)}")

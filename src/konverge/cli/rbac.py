@@ -7,24 +7,24 @@ from typing import Literal
 
 import click
 
-from konverge.cli.authors_code import ends_within, printing_to_stderr
-from konverge.cli.crd import output_option, render
+from konverge.cli.crd import format_objects, output_option
+from konverge.cli.main import verbose_option
 from konverge.cli.namespaced_name import parse_namespaced_name
-from konverge.cli.operator_file import load_operator, parse_reference
-from konverge.cli.program import verbose_option
+from konverge.cli.operator_file import load_operator, parse_operator_reference
+from konverge.cli.user_code import call_with_timeout, redirect_stdout_to_stderr
 from konverge.cli.yaml_documents import read_objects
 from konverge.errors import ConfigurationError
 from konverge.kube import ObjectKey
-from konverge.operator.permissions import FACTORY_SECONDS, Facilities, permissions_of
-from konverge.operator.roles import manifests
+from konverge.operator.permission_derivation import MAX_FACTORY_SECONDS, RuntimeFeatures, derive_permissions
+from konverge.operator.role_manifests import build_role_manifests
 
 __all__ = ["rbac"]
 
 # For a function that never returns: those that are only slow are given up before.
-_LONGEST_SECONDS = FACTORY_SECONDS + 5.0
+_LONGEST_SECONDS = MAX_FACTORY_SECONDS + 5.0
 
 
-class _LikeRun(click.Command):
+class _RbacCommand(click.Command):
     """Takes ``--shards`` with the number that ``konverge run`` wants, or without."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -36,7 +36,7 @@ class _LikeRun(click.Command):
         return super().parse_args(ctx, [*told, *args[end:]])
 
 
-@click.command(cls=_LikeRun)
+@click.command(cls=_RbacCommand)
 @click.argument("file", metavar="FILE.py[:OPERATOR]|FILE.yaml")
 @click.option("--namespace", "namespaces", multiple=True, help="Grant rights in this namespace alone; repeatable.")
 @click.option(
@@ -87,7 +87,7 @@ def rbac(
     if lease_name and not (leader_elect or shards is not None):
         raise click.UsageError("--lease-name: does nothing without --leader-elect or --shards")
     secret = None if webhook_secret is None else parse_namespaced_name("--webhook-secret", webhook_secret)
-    facilities = Facilities(
+    facilities = RuntimeFeatures(
         records_events=events,
         elects_leader=leader_elect,
         shards=shards is not None,
@@ -98,22 +98,22 @@ def rbac(
         certificate_secret="" if secret is None else secret.name,
     )
     given = [obj for sample in samples for obj in read_objects(sample)]
-    with printing_to_stderr():
-        operator = load_operator(parse_reference(file))
-        pods_account = _account(account, operator.name)
+    with redirect_stdout_to_stderr():
+        operator = load_operator(parse_operator_reference(file))
+        pods_account = _parse_account(account, operator.name)
         _check_secret(secret, pods_account)
-        found = ends_within(
+        found = call_with_timeout(
             _LONGEST_SECONDS,
-            lambda: permissions_of(operator.registered.declaration, facilities, samples=given),
+            lambda: derive_permissions(operator.registered.declaration, facilities, samples=given),
             "building components for sample owners",
         )
-    granted = manifests(found, pods_account, namespaces)
+    granted = build_role_manifests(found, pods_account, namespaces)
     for gap in found.gaps:
         click.echo(f"konverge: not derived: {' '.join(gap.split())}", err=True)
-    click.echo(render(granted, output), nl=False)
+    click.echo(format_objects(granted, output), nl=False)
 
 
-def _account(text: str, operator: str) -> ObjectKey:
+def _parse_account(text: str, operator: str) -> ObjectKey:
     if not text:
         return ObjectKey("default", operator)
     namespace, slash, name = text.partition("/")

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from konverge.cli.failures import ExitCode
-from konverge.cli.program import fails_with, verbose_option
+from konverge.cli.exit_codes import ExitCode
+from konverge.cli.main import set_failure_code, verbose_option
 
 if TYPE_CHECKING:
     from konverge.resolution.errors import ResolutionError
     from konverge.resolution.resolver import Resolver
 
-__all__ = ["ended_by_reason", "resolve", "shared_options"]
+__all__ = ["build_lock_options", "exit_with_reason", "resolve"]
 
 _NAMES = {"pathInRepo": "path"}
 """What a parameter is called on the command line, where that is not its own name with dashes."""
@@ -30,7 +30,7 @@ _AUTHORITIES_SETTING = "setting 'ca-certificates'"
 _CREDENTIAL = "what the reference names as a Secret is given with --credential NAME/KEY=env:VARIABLE or file:PATH"
 
 
-def shared_options() -> list[click.Option]:
+def build_lock_options() -> list[click.Option]:
     """The options that say how references are resolved and locked."""
     path = click.Path(path_type=Path)
     return [
@@ -65,7 +65,7 @@ def shared_options() -> list[click.Option]:
     ]  # fmt: skip
 
 
-def _own_options() -> list[click.Option]:
+def _build_output_options() -> list[click.Option]:
     return [
         click.Option(["--param", "parameters"], multiple=True, metavar="NAME=VALUE",
                      help="Any other parameter; repeatable."),
@@ -75,33 +75,35 @@ def _own_options() -> list[click.Option]:
     ]  # fmt: skip
 
 
-class _Resolvers(click.Group):
+class _ResolverGroup(click.Group):
     """One command for each resolver, with options made of its parameters."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        from konverge.resolution.resolvers import standard_resolvers
+        from konverge.resolution.resolvers import load_resolvers
 
-        return sorted(resolver.name for resolver in standard_resolvers())
+        return sorted(resolver.name for resolver in load_resolvers())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        from konverge.resolution.resolvers import standard_resolvers
+        from konverge.resolution.resolvers import load_resolvers
 
-        found = [resolver for resolver in standard_resolvers([cmd_name]) if resolver.name == cmd_name]
-        return _command_of(found[0]) if found else None
+        found = [resolver for resolver in load_resolvers([cmd_name]) if resolver.name == cmd_name]
+        return _build_command(found[0]) if found else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        from konverge.resolution.registry import Registry
+        from konverge.resolution.resolver_registry import ResolverRegistry
 
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             # In the words in which a cluster refuses it.
-            raise click.UsageError(Registry().unavailable(name, self.list_commands(ctx)).message, ctx)
+            raise click.UsageError(
+                ResolverRegistry().build_unavailable_error(name, self.list_commands(ctx)).message, ctx
+            )
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=_Resolvers, invoke_without_command=True)
+@click.group(cls=_ResolverGroup, invoke_without_command=True)
 @verbose_option
 @click.pass_context
 def resolve(ctx: click.Context, /, **given: Any) -> None:
@@ -114,20 +116,20 @@ def resolve(ctx: click.Context, /, **given: Any) -> None:
     Exit code 0: it is there; 1: the reference is wrong, or there is no such thing; 3: policy or configuration does not
     allow it; 6: it may be there later; 7: it is not what its digest, its signature or the lock file says.
     """
-    from konverge.cli.resolve_flags import Flags
-    from konverge.cli.resolving import fetch_all
+    from konverge.cli.resolve_actions import fetch_all
+    from konverge.cli.resolve_flags import ResolveFlags
 
     if ctx.invoked_subcommand is not None:
         if any(_is_given(ctx, name) for name in given):
             raise click.UsageError(f"give options after the resolver: konverge resolve {ctx.invoked_subcommand} …", ctx)
         return
-    flags = Flags.of(ctx, given)
+    flags = ResolveFlags.of(ctx, given)
     if flags.lock_file is None:
         raise click.UsageError("give a resolver, or --lock FILE; konverge resolve --help lists the resolvers", ctx)
-    _run(ctx, fetch_all(flags))
+    _run_and_print(ctx, fetch_all(flags))
 
 
-resolve.params += shared_options()
+resolve.params += build_lock_options()
 
 
 def _is_given(ctx: click.Context, name: str) -> bool:
@@ -135,16 +137,16 @@ def _is_given(ctx: click.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _command_of(resolver: Resolver) -> click.Command:
-    common = _common_options(resolver)
+def _build_command(resolver: Resolver) -> click.Command:
+    common = _build_common_options(resolver)
     taken = {option.removeprefix("--") for each in common for option in each.opts}
     options: list[click.Parameter] = []
     names: dict[str, str] = {}
     told_as: dict[str, str] = {}
     for name, parameter in resolver.parameters.items():
-        option = _NAMES.get(name, _dashed(name))
+        option = _NAMES.get(name, _to_option_name(name))
         if option in taken:
-            told_as[name] = f"--{option}" if _is_of_an_object(resolver, name) else f"--param {name}"
+            told_as[name] = f"--{option}" if _is_object_namespace(resolver, name) else f"--param {name}"
             continue
         told_as[name] = f"--{option}"
         variable = f"parameter_{len(names)}"
@@ -154,22 +156,22 @@ def _command_of(resolver: Resolver) -> click.Command:
         options.append(click.Option([f"--{option}", variable], metavar="TEXT", help=f"{told}.{default}"))
 
     @click.pass_context
-    def called(ctx: click.Context, /, **given: Any) -> None:
-        from konverge.cli.resolve_flags import Flags
-        from konverge.cli.resolving import resolve_one
+    def run_resolver(ctx: click.Context, /, **given: Any) -> None:
+        from konverge.cli.resolve_actions import resolve_one
+        from konverge.cli.resolve_flags import ResolveFlags
 
         params = {name: given.pop(variable) for variable, name in names.items()}
-        _run(ctx, resolve_one(Flags.of(ctx, given, resolver.name, params)), told_as)
+        _run_and_print(ctx, resolve_one(ResolveFlags.of(ctx, given, resolver.name, params)), told_as)
 
     about = (type(resolver).__doc__ or "A resolver.").strip().partition("\n")[0]
-    command = click.Command(resolver.name, callback=called, help=about, params=[*options, *common])
+    command = click.Command(resolver.name, callback=run_resolver, help=about, params=[*options, *common])
     return verbose_option(command)
 
 
-def _common_options(resolver: Resolver) -> list[click.Option]:
+def _build_common_options(resolver: Resolver) -> list[click.Option]:
     """The options that a resolver does not have of its own parameters."""
-    found = [*_own_options(), *shared_options()]
-    if not _is_of_an_object(resolver, "namespace"):
+    found = [*_build_output_options(), *build_lock_options()]
+    if not _is_object_namespace(resolver, "namespace"):
         return found
     told = (
         "The object's namespace, for which policies are asked, too; that of the kubeconfig's context if not given. "
@@ -179,60 +181,62 @@ def _common_options(resolver: Resolver) -> list[click.Option]:
     return [own if option.name == own.name else option for option in found]
 
 
-def _is_of_an_object(resolver: Resolver, parameter: str) -> bool:
+def _is_object_namespace(resolver: Resolver, parameter: str) -> bool:
     """Tell whether a parameter is what ``-n`` means to whoever knows kubectl: where an object of the cluster is."""
     return (resolver.name, parameter) == ("cluster", "namespace")
 
 
-def _dashed(name: str) -> str:
+def _to_option_name(name: str) -> str:
     """``scmType`` as ``scm-type``, ``gitSSHSecret`` as ``git-ssh-secret``."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
 
 
-def _run(ctx: click.Context, work: Coroutine[Any, Any, bytes], told_as: Mapping[str, str] | None = None) -> None:
+def _run_and_print(
+    ctx: click.Context, work: Coroutine[Any, Any, bytes], option_names: Mapping[str, str] | None = None
+) -> None:
     """Print what it comes to, or end with the code of its reason."""
-    with ended_by_reason(ctx, told_as):
+    with exit_with_reason(ctx, option_names):
         told = asyncio.run(work)
     sys.stdout.buffer.write(told)
     sys.stdout.buffer.flush()
 
 
 @contextmanager
-def ended_by_reason(ctx: click.Context, told_as: Mapping[str, str] | None = None) -> Iterator[None]:
+def exit_with_reason(ctx: click.Context, option_names: Mapping[str, str] | None = None) -> Iterator[None]:
     """Have the command end with the code of a failed resolution's reason, and say what is wrong in its own words.
 
     Args:
         ctx: The command.
-        told_as: By parameter of the reference, the option that gives it; empty where none does.
+        option_names: By parameter of the reference, the option that gives it; empty where none does.
     """
     from konverge.resolution.errors import ResolutionError
 
     try:
         yield
     except ResolutionError as error:
-        fails_with(ctx, _code(error))
-        raise ResolutionError(error.reason, _told(error, ctx, told_as or {})) from error
+        set_failure_code(ctx, _find_exit_code(error))
+        raise ResolutionError(error.reason, _translate_message(error, ctx, option_names or {})) from error
 
 
-def _told(error: ResolutionError, ctx: click.Context, told_as: Mapping[str, str]) -> str:
+def _translate_message(error: ResolutionError, ctx: click.Context, option_names: Mapping[str, str]) -> str:
     """A failure in the words of the command line, whose options have other names than parameters."""
     from konverge.resolution.reasons import Reason
 
     message = error.message.replace(_AUTHORITIES_SETTING, "--ca-certificates FILE.pem")
-    if told_as:  # without a resolver there is nobody whose settings could be given
+    if option_names:  # without a resolver there is nobody whose settings could be given
         message = _SETTING.sub(r"--setting \1=…", message)
-    if not error.where:  # of a definition it is the definition's parameter
-        message = _PARAMETER.sub(lambda found: told_as.get(found[1], found[0]), message)
+    if not error.field_path:  # of a definition it is the definition's parameter
+        message = _PARAMETER.sub(lambda found: option_names.get(found[1], found[0]), message)
     if error.reason is Reason.AUTHENTICATION_REQUIRED and not ctx.params.get("credentials"):
         message += f"; {_CREDENTIAL}" if "--credential" not in message else ""
     return message
 
 
-def _code(error: Any) -> ExitCode:
+def _find_exit_code(error: Any) -> ExitCode:
     from konverge.resolution.reasons import Fault, Reason
 
     if error.reason in (Reason.DIGEST_MISMATCH, Reason.SIGNATURE_INVALID):
         return ExitCode.ALTERED
-    if error.facts.may_pass:
+    if error.traits.is_transient:
         return ExitCode.LATER
-    return ExitCode.CONFIGURATION if error.facts.fault is Fault.OPERATOR else ExitCode.FAILED
+    return ExitCode.CONFIGURATION if error.traits.fault is Fault.OPERATOR else ExitCode.FAILED

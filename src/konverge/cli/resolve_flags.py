@@ -11,22 +11,22 @@ from typing import Any, Literal
 import click
 
 from konverge.cli.yaml_documents import read_objects
-from konverge.client.connect import cluster_config
+from konverge.client.connect import load_cluster_config
 from konverge.crd import crd_manifest
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
-from konverge.network import Networks
-from konverge.resolution.content_folder import content_folder_of
+from konverge.network import AllowedNetworks
+from konverge.resolution.content_store import find_content_folder
 from konverge.resolution.engine import EngineOptions
-from konverge.resolution.local import CredentialPlace, LocalHints, LocalSetup
+from konverge.resolution.local_engine import CredentialSource, ErrorHints, LocalSetup
 from konverge.resolution.policy import Policy
 from konverge.resolution.reference import Digest, Reference, Value
-from konverge.resolution.requests.kinds import ResolutionPolicy
-from konverge.resolution.requests.policies import read_policy
-from konverge.resolution.resolvers import known_resolver_names
+from konverge.resolution.requests.api_types import ResolutionPolicy
+from konverge.resolution.requests.policy_parsing import parse_policy
+from konverge.resolution.resolvers import list_resolver_names
 from konverge.resolution.signatures import SignatureVerifier
 
-__all__ = ["Flags", "read_file"]
+__all__ = ["ResolveFlags", "read_file"]
 
 _MAX_CERTIFICATES = 1 << 20
 _WITH_LOCK = {
@@ -35,14 +35,14 @@ _WITH_LOCK = {
     "is_verifying": "--verify",
     "content": "--content",
 }
-_HINTS = LocalHints(
+_HINTS = ErrorHints(
     networks="--allow-network CIDR allows one",
     credentials="--credential NAME/KEY=env:VARIABLE or file:PATH",
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Flags:
+class ResolveFlags:
     """What the options say; made by `of`.
 
     Args:
@@ -78,7 +78,7 @@ class Flags:
         given: Mapping[str, Any],
         resolver: str = "",
         params: Mapping[str, str | None] | None = None,
-    ) -> Flags:
+    ) -> ResolveFlags:
         """Read the options.
 
         Args:
@@ -101,37 +101,37 @@ class Flags:
             other = "--offline asks nobody" if given["is_offline"] else "--update takes what is there now"
             raise click.UsageError(f"--verify compares what is locked with its source, and {other}: give one", ctx)
         try:
-            credentials = tuple(CredentialPlace.parse(each) for each in given["credentials"])
+            credentials = tuple(CredentialSource.parse(each) for each in given["credentials"])
         except ValueError as error:
             raise click.BadParameter(str(error), ctx, param_hint="--credential") from None
         try:
-            Networks(given["networks"])
+            AllowedNetworks(given["networks"])
         except ValueError as error:
             raise click.BadParameter(str(error), ctx, param_hint="--allow-network") from None
-        settings = _pairs(ctx, "--setting", given["settings"])
+        settings = _parse_pairs(ctx, "--setting", given["settings"])
         if settings and not resolver:
             raise click.UsageError("--setting is for one resolver: name it", ctx)
         needs_cluster = resolver == "cluster" or given["kubeconfig_file"] or given["context"]
         # Of cluster, -n has no default: where it is not given, the kubeconfig's context says it, as to kubectl.
-        namespace = given["namespace"] or cluster_config(given["kubeconfig_file"], given["context"]).namespace
+        namespace = given["namespace"] or load_cluster_config(given["kubeconfig_file"], given["context"]).namespace
         is_for_object = given["namespace"] is not None or "default-namespace" not in settings
         defaults = {"namespace": namespace} if resolver == "cluster" and is_for_object else {}
         return cls(
-            reference=_reference(ctx, resolver, params or {}, given, defaults) if resolver else None,
+            reference=_build_reference(ctx, resolver, params or {}, given, defaults) if resolver else None,
             output=given.get("output", "content"),
             namespace=namespace,
             seconds=given["seconds"],
             lock_file=lock_file,
-            content=given["content"] or content_folder_of(lock_file or Path()),
+            content=given["content"] or find_content_folder(lock_file or Path()),
             is_offline=given["is_offline"],
             is_update=given["is_update"],
             is_verifying=given["is_verifying"],
             setup=LocalSetup(
                 settings={resolver: settings} if settings else {},
-                policies=tuple(policy for file in given["policy_files"] for policy in _policies(file)),
+                policies=tuple(policy for file in given["policy_files"] for policy in _read_policies(file)),
                 credentials=credentials,
                 networks=given["networks"],
-                certificates=_certificates(given["certificates"]),
+                certificates=_read_certificates(given["certificates"]),
                 options=EngineOptions(timeout=timedelta(seconds=given["seconds"])),
                 verifier=SignatureVerifier(given["trusted_root"]),
                 hints=_HINTS,
@@ -140,7 +140,7 @@ class Flags:
         )
 
 
-def _reference(
+def _build_reference(
     ctx: click.Context,
     resolver: str,
     params: Mapping[str, str | None],
@@ -148,7 +148,7 @@ def _reference(
     defaults: Mapping[str, str],
 ) -> Reference:
     found: dict[str, Value] = {name: value for name, value in params.items() if value is not None}
-    for name, value in _pairs(ctx, "--param", given["parameters"]).items():
+    for name, value in _parse_pairs(ctx, "--param", given["parameters"]).items():
         if name in found:
             raise click.UsageError(f"--param {name} is given by an option of its own, too: give one of them", ctx)
         found[name] = value
@@ -159,7 +159,7 @@ def _reference(
     return Reference(resolver, {**defaults, **found}, digest)
 
 
-def _pairs(ctx: click.Context, option: str, given: tuple[str, ...]) -> dict[str, str]:
+def _parse_pairs(ctx: click.Context, option: str, given: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
     for each in given:
         name, equals, value = each.partition("=")
@@ -171,7 +171,7 @@ def _pairs(ctx: click.Context, option: str, given: tuple[str, ...]) -> dict[str,
     return found
 
 
-def _policies(file: Path) -> list[Policy]:
+def _read_policies(file: Path) -> list[Policy]:
     found = []
     for obj in read_objects(file):
         if obj.get("kind") != "ResolutionPolicy":
@@ -179,18 +179,20 @@ def _policies(file: Path) -> list[Policy]:
         if not isinstance(obj.get("metadata"), dict) or not obj["metadata"].get("name"):
             raise ConfigurationError(f"{file}: a ResolutionPolicy has no metadata.name")
         # A server would refuse a field that it does not know; what is misspelt must not be a policy that asks for less.
-        if unknown := sorted(_unknown(obj, crd_manifest(ResolutionPolicy)["spec"]["versions"][0]["schema"])):
+        if unknown := sorted(
+            _find_unknown_fields(obj, crd_manifest(ResolutionPolicy)["spec"]["versions"][0]["schema"])
+        ):
             raise ConfigurationError(f"{file}: ResolutionPolicy {obj['metadata']['name']}: unknown field {unknown[0]}")
-        policy = read_policy(obj, known_resolver_names())
+        policy = parse_policy(obj, list_resolver_names())
         if not isinstance(policy, Policy):
-            raise ConfigurationError(f"{file}: ResolutionPolicy {policy.scope.name}: {'; '.join(policy.mistakes)}")
+            raise ConfigurationError(f"{file}: ResolutionPolicy {policy.scope.name}: {'; '.join(policy.errors)}")
         found.append(policy)
     if not found:
         raise ConfigurationError(f"{file}: expected ResolutionPolicy objects, found none")
     return found
 
 
-def _unknown(obj: Object, schema: Object) -> Iterator[str]:
+def _find_unknown_fields(obj: Object, schema: Object) -> Iterator[str]:
     """The paths of fields that a definition's schema does not have; of metadata everything is known."""
     pending = [("spec", obj.get("spec"), schema["openAPIV3Schema"]["properties"]["spec"])]
     yield from (name for name in obj if name not in schema["openAPIV3Schema"]["properties"])
@@ -205,7 +207,7 @@ def _unknown(obj: Object, schema: Object) -> Iterator[str]:
             ]
 
 
-def _certificates(file: Path | None) -> str:
+def _read_certificates(file: Path | None) -> str:
     return "" if file is None else read_file(file, _MAX_CERTIFICATES).decode("utf-8", "replace")
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from konverge.cli.crd import output_option
-from konverge.cli.manifest_text import manifest_text
+from konverge.cli.main import verbose_option
+from konverge.cli.manifest_text import format_manifests
 from konverge.cli.package_options import package_options
-from konverge.cli.program import verbose_option
 from konverge.cli.run import process_flags, run_operator
-from konverge.cli.run_options import own_namespace
+from konverge.cli.run_options import get_pod_namespace
 from konverge.kube import GroupVersionKind
 
 if TYPE_CHECKING:
@@ -25,10 +25,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _HOME = "konverge-system"
 _NAME = "konverge-resolution"
-_TEKTONS = "this is Tekton's definition: install Tekton, or leave out --tekton"
+_TEKTON_INSTALL_HINT = "this is Tekton's definition: install Tekton, or leave out --tekton"
 
 
-def _kind(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> tuple[GroupVersionKind, ...]:
+def _parse_kinds(
+    ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> tuple[GroupVersionKind, ...]:
     found = []
     for text in texts:
         api_version, _, kind = text.rpartition("/")
@@ -45,7 +47,7 @@ _FLAGS = (
     click.option("--lifecycle/--no-lifecycle", "keeps_lifecycle", default=True, show_default=True,
                  help="Begin, end and remove the requests of every resolver. One operator of a cluster does."),
     click.option("--tekton", "serves_tekton", is_flag=True, help="Fulfil Tekton's requests, too."),
-    click.option("--reads", "reads_kinds", multiple=True, metavar="VERSION/KIND", callback=_kind,
+    click.option("--reads", "reads_kinds", multiple=True, metavar="VERSION/KIND", callback=_parse_kinds,
                  help="A kind that the resolver cluster may read, such as tekton.dev/v1/Task; repeatable."),
     click.option("--credentials", "credentials_in", multiple=True, metavar="NAMESPACE",
                  help="Let requests of this namespace name Secrets, '*' for every namespace (default: none). "
@@ -53,7 +55,7 @@ _FLAGS = (
 )  # fmt: skip
 
 
-def _shared_flags(command: F) -> F:
+def _resolver_flags(command: F) -> F:
     for option in reversed(_FLAGS):
         command = option(command)
     return command
@@ -72,7 +74,7 @@ def resolvers() -> None:
     metavar="FILE",
     help="What is trusted for keyless signatures: trusted_root.json of sigstore.",
 )
-@_shared_flags
+@_resolver_flags
 @process_flags
 @verbose_option
 @click.pass_context
@@ -95,12 +97,12 @@ def run(
     konverge-resolution for all resolvers, konverge-resolver-NAME for each.
     """
     # With everything that resolvers need: not for who lists the commands.
-    from konverge.resolution.requests import TEKTON_REQUEST, resolution_operator
+    from konverge.resolution.requests import TEKTON_REQUEST, build_resolution_operator
     from konverge.resolution.signatures import SignatureVerifier
 
-    found = own_namespace(otherwise=_HOME) if home is None else home
-    operator = resolution_operator(
-        _chosen(ctx, only),
+    found = get_pod_namespace(default=_HOME) if home is None else home
+    operator = build_resolution_operator(
+        _select_resolvers(ctx, only),
         name=name,
         home=found,
         keeps_lifecycle=keeps_lifecycle,
@@ -109,7 +111,7 @@ def run(
         credentials_in=credentials_in,
         verifier=SignatureVerifier(trusted_root),
     )
-    run_operator(ctx, operator, home=found, brought_by={TEKTON_REQUEST: _TEKTONS}, **flags)
+    run_operator(ctx, operator, home=found, install_hints={TEKTON_REQUEST: _TEKTON_INSTALL_HINT}, **flags)
 
 
 @resolvers.command()
@@ -117,7 +119,7 @@ def run(
     namespace="Where the operator lives, with its ConfigMaps.",
     watched="For requests of this one alone; repeatable.",
 )
-@_shared_flags
+@_resolver_flags
 @click.option(
     "--admission",
     "has_admission",
@@ -150,7 +152,7 @@ def package(
     Deployment. A resolver that is left out leaves no rule behind. Apply them with: konverge resolvers package | kubectl
     apply --server-side -f -
     """
-    from konverge.resolution.requests.packaging import ResolverPackaging, package_resolvers
+    from konverge.resolution.requests.resolver_packaging import ResolverPackaging, package_resolvers
 
     if has_admission and not keeps_lifecycle:
         raise click.UsageError("--admission is for requests of every resolver: give it without --no-lifecycle", ctx)
@@ -170,18 +172,18 @@ def package(
         credentials_in=credentials_in,
         has_admission=has_admission,
     )
-    click.echo(manifest_text(package_resolvers(_chosen(ctx, only), chosen), output), nl=False)
+    click.echo(format_manifests(package_resolvers(_select_resolvers(ctx, only), chosen), output), nl=False)
 
 
-def _chosen(ctx: click.Context, only: str | None) -> list[Resolver]:
-    from konverge.resolution.resolvers import standard_resolvers
+def _select_resolvers(ctx: click.Context, only: str | None) -> list[Resolver]:
+    from konverge.resolution.resolvers import load_resolvers
 
     if only is None:
-        return standard_resolvers()
+        return load_resolvers()
     names = [each.strip() for each in only.split(",") if each.strip()]
-    found = standard_resolvers(names)
+    found = load_resolvers(names)
     there = {resolver.name for resolver in found}
     if not names or not there.issuperset(names):
-        known = ", ".join(sorted(resolver.name for resolver in standard_resolvers()))
+        known = ", ".join(sorted(resolver.name for resolver in load_resolvers()))
         raise click.BadParameter(f"expected some of {known}; found {only!r}", ctx, param_hint="--only")
     return found

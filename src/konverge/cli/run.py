@@ -16,21 +16,21 @@ from typing import Any, TypeVar
 
 import click
 
-from konverge.cli.kubeconfig_file import kubeconfig, write_kubeconfig
-from konverge.cli.operator_file import load_operator, parse_reference
-from konverge.cli.program import is_verbose, verbose_option
+from konverge.cli.kubeconfig_file import build_kubeconfig, write_kubeconfig
+from konverge.cli.main import is_verbose, verbose_option
+from konverge.cli.operator_file import load_operator, parse_operator_reference
 from konverge.cli.run_options import RunFlags, run_flags
-from konverge.cli.signals import abort_when, until_told_to_stop
+from konverge.cli.signals import abort_on_event, stop_event_on_signal
 from konverge.client import Client
 from konverge.client.connect import connect
 from konverge.clock import Clock, SystemClock, SystemEntropy
-from konverge.crd import crd_manifest, definition_of
+from konverge.crd import crd_manifest, find_definition
 from konverge.errors import KindNotServedError, KonvergeError, NoKubeconfigError
 from konverge.kube import GroupVersionKind
 from konverge.operator import Operator, RunOptions
-from konverge.runtime.last_resort import LastResort
-from konverge.runtime.logs import LogFormat, install
-from konverge.runtime.start import StartSteps
+from konverge.runtime.log_formatters import LogFormat, install_formatter
+from konverge.runtime.shutdown_watchdog import ShutdownWatchdog
+from konverge.runtime.start_steps import StartSteps
 
 __all__ = ["install_definitions", "process_flags", "run", "run_operator"]
 
@@ -72,7 +72,7 @@ def run(ctx: click.Context, /, file: str, **flags: Any) -> None:
     Passes under way may end; a second signal cuts them short. Without --kubeconfig the cluster is the one of KUBECONFIG
     or ~/.kube/config, and in a Pod without either the Pod's own.
     """
-    run_operator(ctx, load_operator(parse_reference(file)), **flags)
+    run_operator(ctx, load_operator(parse_operator_reference(file)), **flags)
 
 
 def run_operator(
@@ -85,7 +85,7 @@ def run_operator(
     local: bool,
     install_crds: bool,
     log_format: LogFormat,
-    brought_by: Mapping[GroupVersionKind, str] | None = None,
+    install_hints: Mapping[GroupVersionKind, str] | None = None,
     **flags: Any,
 ) -> None:
     """Run an operator until the process is told to stop.
@@ -99,12 +99,12 @@ def run_operator(
         local: Start an embedded cluster for it.
         install_crds: Apply the operator's definitions first.
         log_format: How it logs.
-        brought_by: By kind that the operator does not define itself, what to do where the cluster does not have it.
+        install_hints: By kind that the operator does not define itself, what to do where the cluster does not have it.
         **flags: The other options of `process_flags`.
     """
     if local and (kubeconfig_file or context):
         raise click.UsageError("--local brings a cluster of its own: leave out --kubeconfig and --context")
-    options = RunFlags(**flags).options(operator.name, home)
+    options = RunFlags(**flags).build_options(operator.name, home)
     _log_to_stderr(log_format, verbose=is_verbose(ctx))
     running = _run(
         operator,
@@ -113,14 +113,14 @@ def run_operator(
         options,
         local=local,
         install=install_crds or local,
-        brought_by=brought_by or {},
+        install_hints=install_hints or {},
     )
     asyncio.run(running)
 
 
 def _log_to_stderr(log_format: LogFormat, *, verbose: bool) -> None:
     handler = logging.StreamHandler(sys.stderr)
-    install(handler, log_format)
+    install_formatter(handler, log_format)
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler])
 
 
@@ -132,44 +132,44 @@ async def _run(
     *,
     local: bool,
     install: bool,
-    brought_by: Mapping[GroupVersionKind, str],
+    install_hints: Mapping[GroupVersionKind, str],
 ) -> None:
     clock = SystemClock()
     async with AsyncExitStack() as stack:
-        told = stack.enter_context(until_told_to_stop())
+        told = stack.enter_context(stop_event_on_signal())
         if local:
-            file = await stack.enter_async_context(_embedded_cluster())
+            file = await stack.enter_async_context(_start_embedded_cluster())
         user_agent = f"konverge/{version('konverge')} ({operator.name})"
         try:
             client = await stack.enter_async_context(connect(file, context, user_agent=user_agent, clock=clock))
         except NoKubeconfigError as error:
             raise NoKubeconfigError(f"{error} (--local starts one)") from error
         async with asyncio.TaskGroup() as tasks:
-            interruption = tasks.create_task(abort_when(told))
+            interruption = tasks.create_task(abort_on_event(told))
             steps = StartSteps(clock=clock, entropy=SystemEntropy(), timeout=options.start_timeout)
             if install:
                 await steps.run_step(
                     "installing the CustomResourceDefinitions", partial(install_definitions, client, operator, clock)
                 )
             await steps.run_step(
-                "discovery of the operator's kinds", partial(_check_served, client, operator, brought_by)
+                "discovery of the operator's kinds", partial(_check_served, client, operator, install_hints)
             )
             # It has handlers of its own; until they are in place, a signal still is an interruption.
             await operator.run(client, options, clock=clock, stops_on_signals=True)
             interruption.cancel()
         _log.info("operator %s has stopped", operator.name)
         # A thread of an author's that hangs would keep the interpreter from ending.
-        LastResort().arm(_THREADS_SECONDS, asyncio.get_running_loop())
+        ShutdownWatchdog().arm(_THREADS_SECONDS, asyncio.get_running_loop())
 
 
 @asynccontextmanager
-async def _embedded_cluster() -> AsyncIterator[Path]:
+async def _start_embedded_cluster() -> AsyncIterator[Path]:
     from konverge.localcluster import LocalCluster
 
     with tempfile.TemporaryDirectory(prefix="konverge-") as folder:
         async with LocalCluster(clock=SystemClock(), entropy=SystemEntropy()) as cluster:
             file = Path(folder) / "kubeconfig"
-            write_kubeconfig(kubeconfig(await cluster.serve(), "run"), file)
+            write_kubeconfig(build_kubeconfig(await cluster.serve(), "run"), file)
             click.echo(f"export KUBECONFIG={shlex.quote(str(file))}")
             yield file
 
@@ -181,7 +181,7 @@ async def install_definitions(client: Client, operator: Operator, clock: Clock) 
         konverge.errors.KonvergeError: The server refuses one, or does not serve it in time.
     """
     for resource in operator.defined_resources:
-        definition = definition_of(resource)
+        definition = find_definition(resource)
         await client.apply(crd_manifest(resource), field_manager=_FIELD_MANAGER)
         try:
             async with asyncio.timeout(_SERVED_SECONDS):
@@ -203,14 +203,14 @@ async def _is_served(client: Client, gvk: GroupVersionKind) -> bool:
     return True
 
 
-async def _check_served(client: Client, operator: Operator, brought_by: Mapping[GroupVersionKind, str]) -> None:
+async def _check_served(client: Client, operator: Operator, install_hints: Mapping[GroupVersionKind, str]) -> None:
     """Fail at once where the cluster cannot be reached or does not know the operator's kinds."""
     for resource in operator.custom_resources:
-        definition = definition_of(resource)
+        definition = find_definition(resource)
         try:
             await client.mapping(definition.gvk)
         except KindNotServedError as error:
             told = "--install-crds installs it"
             if definition.is_external:
-                told = brought_by.get(definition.gvk, "this operator does not define it: install what does")
+                told = install_hints.get(definition.gvk, "this operator does not define it: install what does")
             raise KindNotServedError(f"{error} ({told})") from error

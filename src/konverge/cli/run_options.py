@@ -17,12 +17,12 @@ from konverge.client.in_cluster import SERVICE_ACCOUNT_FOLDER
 from konverge.errors import ConfigurationError
 from konverge.operator import RunOptions
 from konverge.runtime.election import LeaderElection, Sharding
-from konverge.runtime.serving import DEFAULT_FRESHNESS, ServingOptions
-from konverge.runtime.serving.addresses import Address, parse_address
-from konverge.runtime.start import DEFAULT_START_TIMEOUT
+from konverge.runtime.observability import DEFAULT_FRESHNESS, ObservabilityOptions
+from konverge.runtime.observability.listen_address import ListenAddress, parse_listen_address
+from konverge.runtime.start_steps import DEFAULT_START_TIMEOUT
 from konverge.runtime.webhooks import ServiceReference, WebhookOptions
 
-__all__ = ["RunFlags", "own_namespace", "run_flags"]
+__all__ = ["RunFlags", "get_pod_namespace", "run_flags"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,7 +31,7 @@ _LEASE_SECONDS = 15
 _MAX_GRACE_SECONDS = 86_400
 
 
-def _at_most_a_day(ctx: click.Context, parameter: click.Parameter, seconds: float) -> float:
+def _check_duration(ctx: click.Context, parameter: click.Parameter, seconds: float) -> float:
     """Refuse also "nan", which is neither above nor below anything."""
     if not 0 <= seconds <= _MAX_GRACE_SECONDS:
         raise click.BadParameter(f"expected a number from 0 to {_MAX_GRACE_SECONDS}, found {seconds:g}", ctx, parameter)
@@ -41,10 +41,10 @@ def _at_most_a_day(ctx: click.Context, parameter: click.Parameter, seconds: floa
 _FLAGS = (
     click.option("--namespace", "namespaces", multiple=True, help="Look after this namespace alone; repeatable."),
     click.option("--grace", "grace_seconds", type=float, default=30.0, show_default=True, metavar="SECONDS",
-                 callback=_at_most_a_day,
+                 callback=_check_duration,
                  help="How long passes under way may take to end."),
     click.option("--start-timeout", "start_seconds", type=float, default=DEFAULT_START_TIMEOUT.total_seconds(),
-                 show_default=True, metavar="SECONDS", callback=_at_most_a_day,
+                 show_default=True, metavar="SECONDS", callback=_check_duration,
                  help="Time for which each step of the start is tried again; 0 ends with the first failure."),
     click.option("--leader-elect", is_flag=True, help="Of several replicas one works, the others stand by."),
     click.option("--shards", type=click.IntRange(1, 256), help="Several replicas divide the owners in so many parts."),
@@ -81,10 +81,10 @@ _FLAGS = (
 
 
 # What needs another option beside it.
-_OF_LEASES = ("--lease-name", "--lease-namespace", "--lease-seconds")
-_OF_METRICS = ("--metrics-auth", "--metrics-token-file", "--metrics-certificate", "--debug-page")
-_OF_PROBES = ("--freshness",)
-_OF_WEBHOOKS = ("--webhook-certificate", "--webhook-secret", "--webhook-service", "--register-webhooks")
+_LEASE_OPTIONS = ("--lease-name", "--lease-namespace", "--lease-seconds")
+_METRICS_OPTIONS = ("--metrics-auth", "--metrics-token-file", "--metrics-certificate", "--debug-page")
+_PROBE_OPTIONS = ("--freshness",)
+_WEBHOOK_OPTIONS = ("--webhook-certificate", "--webhook-secret", "--webhook-service", "--register-webhooks")
 
 
 def run_flags(command: F) -> F:
@@ -104,7 +104,7 @@ class RunFlags:
     def __init__(self, **flags: Any) -> None:
         self._flags = flags
 
-    def options(self, operator: str, home: str = "") -> RunOptions:
+    def build_options(self, operator: str, home: str = "") -> RunOptions:
         """How to run an operator.
 
         Args:
@@ -116,16 +116,16 @@ class RunFlags:
             konverge.errors.ConfigurationError: A value cannot be used.
         """
         flags = self._flags
-        self._check_partners()
+        self._check_combinations()
         given = flags["lease_namespace"]
-        lease_home = (home or own_namespace()) if given is None else given
+        lease_home = (home or get_pod_namespace()) if given is None else given
         return RunOptions(
             namespaces=tuple(dict.fromkeys(flags["namespaces"])),
             grace=timedelta(seconds=flags["grace_seconds"]),
             start_timeout=timedelta(seconds=flags["start_seconds"]),
-            leases=self._leases(operator, lease_home),
-            serving=self._serving(),
-            webhooks=self._webhooks(),
+            leases=self._build_leases(operator, lease_home),
+            observability=self._build_observability(),
+            webhooks=self._build_webhooks(),
             registers_webhooks=flags["register_webhooks"],
             records_events=flags["records_events"],
             traces=flags["traces"],
@@ -133,19 +133,19 @@ class RunFlags:
             home=home or lease_home,
         )
 
-    def _check_partners(self) -> None:
+    def _check_combinations(self) -> None:
         flags = self._flags
         for partner, is_there, options in (
-            ("--leader-elect or --shards", flags["leader_elect"] or flags["shards"], _OF_LEASES),
-            ("--metrics", _address("--metrics", flags["metrics_address"]), _OF_METRICS),
-            ("--probes", _address("--probes", flags["probe_address"]), _OF_PROBES),
-            ("--webhooks", _address("--webhooks", flags["webhook_address"]), _OF_WEBHOOKS),
+            ("--leader-elect or --shards", flags["leader_elect"] or flags["shards"], _LEASE_OPTIONS),
+            ("--metrics", _parse_address("--metrics", flags["metrics_address"]), _METRICS_OPTIONS),
+            ("--probes", _parse_address("--probes", flags["probe_address"]), _PROBE_OPTIONS),
+            ("--webhooks", _parse_address("--webhooks", flags["webhook_address"]), _WEBHOOK_OPTIONS),
         ):
-            given = [name for name in options if flags[_parameter(name)] not in (None, False)]
+            given = [name for name in options if flags[_to_parameter_name(name)] not in (None, False)]
             if given and not is_there:
                 raise click.UsageError(f"{', '.join(given)}: does nothing without {partner}")
 
-    def _leases(self, operator: str, home: str) -> LeaderElection | Sharding | None:
+    def _build_leases(self, operator: str, home: str) -> LeaderElection | Sharding | None:
         flags = self._flags
         if flags["leader_elect"] and flags["shards"]:
             raise click.UsageError("--leader-elect and --shards exclude each other: one replica works, or all do")
@@ -159,11 +159,13 @@ class RunFlags:
             return Sharding(name, home, shards, lease_duration=duration, renew_deadline=deadline, retry_period=retry)
         return LeaderElection(name, home, lease_duration=duration, renew_deadline=deadline, retry_period=retry)
 
-    def _serving(self) -> ServingOptions | None:
+    def _build_observability(self) -> ObservabilityOptions | None:
         flags = self._flags
-        if not (_address("--metrics", flags["metrics_address"]) or _address("--probes", flags["probe_address"])):
+        if not (
+            _parse_address("--metrics", flags["metrics_address"]) or _parse_address("--probes", flags["probe_address"])
+        ):
             return None
-        return ServingOptions(
+        return ObservabilityOptions(
             flags["metrics_address"],
             flags["probe_address"],
             metrics_certificate=flags["metrics_certificate"],
@@ -173,9 +175,9 @@ class RunFlags:
             freshness=DEFAULT_FRESHNESS if flags["freshness"] is None else timedelta(seconds=flags["freshness"]),
         )
 
-    def _webhooks(self) -> WebhookOptions | None:
+    def _build_webhooks(self) -> WebhookOptions | None:
         flags = self._flags
-        address = _address("--webhooks", flags["webhook_address"])
+        address = _parse_address("--webhooks", flags["webhook_address"])
         if address is None:
             return None
         service = secret = None
@@ -195,21 +197,21 @@ class RunFlags:
         )
 
 
-def _address(option: str, text: str) -> Address | None:
+def _parse_address(option: str, text: str) -> ListenAddress | None:
     try:
-        return parse_address(text)
+        return parse_listen_address(text)
     except ConfigurationError as error:
         raise ConfigurationError(f"{option}: {error}") from error
 
 
-def _parameter(option: str) -> str:
+def _to_parameter_name(option: str) -> str:
     """The name under which click hands an option over that has no name of its own."""
     return option.removeprefix("--").replace("-", "_")
 
 
-def own_namespace(otherwise: str = "default") -> str:
+def get_pod_namespace(default: str = "default") -> str:
     """The Pod's namespace; outside of one, something else."""
     try:
-        return (SERVICE_ACCOUNT_FOLDER / "namespace").read_text(encoding="utf-8").strip() or otherwise
+        return (SERVICE_ACCOUNT_FOLDER / "namespace").read_text(encoding="utf-8").strip() or default
     except OSError:
-        return otherwise
+        return default

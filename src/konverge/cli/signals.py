@@ -10,12 +10,12 @@ from types import FrameType
 
 import click
 
-__all__ = ["abort_when", "interrupted_by_signals", "sigterm_is_ctrl_c", "until_told_to_stop"]
+__all__ = ["abort_on_event", "cancel_on_signal", "handle_sigterm_as_sigint", "stop_event_on_signal"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def sigterm_is_ctrl_c() -> None:
+def handle_sigterm_as_sigint() -> None:
     """Have SIGTERM do what SIGINT does at that moment: by itself it would end the process, and nothing is cleaned up.
 
     Only in a program's main thread.
@@ -29,7 +29,7 @@ def sigterm_is_ctrl_c() -> None:
 
 
 @contextmanager
-def until_told_to_stop() -> Iterator[asyncio.Event]:
+def stop_event_on_signal() -> Iterator[asyncio.Event]:
     """An event that is set by SIGINT or SIGTERM, for as long as the block runs.
 
     The second signal cancels the block, which cleans up all the same. The third interrupts that, and a blocked loop.
@@ -38,12 +38,12 @@ def until_told_to_stop() -> Iterator[asyncio.Event]:
         click.Abort: A second signal came.
     """
     told = asyncio.Event()
-    with _signals_call(told.set):
+    with _call_on_signal(told.set):
         yield told
 
 
 @contextmanager
-def interrupted_by_signals() -> Iterator[None]:
+def cancel_on_signal() -> Iterator[None]:
     """Cancel the block when SIGINT or SIGTERM comes.
 
     Unlike that of asyncio's own handler, the block's cleaning up is only interrupted by a third.
@@ -53,18 +53,18 @@ def interrupted_by_signals() -> Iterator[None]:
     """
     task = asyncio.current_task()
     assert task is not None
-    with _signals_call(task.cancel):
+    with _call_on_signal(task.cancel):
         yield
 
 
 @contextmanager
-def _signals_call(first: Callable[[], object]) -> Iterator[None]:
+def _call_on_signal(first: Callable[[], object]) -> Iterator[None]:
     """Have the first signal call that in the loop, the second cancel the block, the third raise `KeyboardInterrupt`."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     heard = 0
 
-    def hear(number: int, frame: FrameType | None) -> None:
+    def on_signal(number: int, frame: FrameType | None) -> None:
         nonlocal heard
         heard += 1
         if heard > len(calls):
@@ -74,7 +74,7 @@ def _signals_call(first: Callable[[], object]) -> Iterator[None]:
     calls = (first, task.cancel)
 
     # Not the loop's own handlers: what has handlers for a while, as an operator that runs, puts back only these.
-    before = {number: signal.signal(number, hear) for number in _SIGNALS}
+    before = {number: signal.signal(number, on_signal) for number in _SIGNALS}
     try:
         yield
     except (Exception, asyncio.CancelledError) as ending:
@@ -88,11 +88,11 @@ def _signals_call(first: Callable[[], object]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-async def abort_when(told: asyncio.Event) -> None:
+async def abort_on_event(event: asyncio.Event) -> None:
     """End the group of tasks that this runs in as soon as the event is set.
 
     Raises:
         click.Abort: It was set.
     """
-    await told.wait()
+    await event.wait()
     raise click.Abort

@@ -10,19 +10,19 @@ from typing import TypeAlias
 
 import click
 
-from konverge.cli.program import verbose_option
+from konverge.cli.main import verbose_option
 from konverge.cli.yaml_documents import STDIN, read_objects
 from konverge.client.connect import connect
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError
 from konverge.kube import GroupVersionKind, Object
-from konverge.typegen import custom_resource_module
+from konverge.typegen import generate_custom_resource_module
 
 __all__ = ["types"]
 
 _DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 
-_Wanted: TypeAlias = Callable[[Object], bool]
+_DefinitionFilter: TypeAlias = Callable[[Object], bool]
 
 
 @click.command()
@@ -60,38 +60,40 @@ def types(
         raise click.UsageError("--kubeconfig, --context: does nothing without --cluster")
 
     def is_wanted(definition: Object) -> bool:
-        group, kind = _group_and_kind(definition)
+        group, kind = _get_group_and_kind(definition)
         return (not groups or group in groups) and (not kinds or kind in kinds)
 
     if from_cluster:
         source = "the cluster"
-        definitions = asyncio.run(_of_cluster(kubeconfig_file, context, is_wanted))
+        definitions = asyncio.run(_list_from_cluster(kubeconfig_file, context, is_wanted))
     else:
         source = ", ".join(map(str, files))
-        definitions = [definition for file in files for definition in _of_file(file, is_wanted)]
+        definitions = [definition for file in files for definition in _read_file(file, is_wanted)]
     if not definitions:
         chosen = " of the chosen groups and kinds" if groups or kinds else ""
         raise ConfigurationError(f"{source}: expected CustomResourceDefinitions{chosen}, found none")
-    _write(custom_resource_module(definitions), out)
+    _write(generate_custom_resource_module(definitions), out)
 
 
-def _of_file(file: Path, is_wanted: _Wanted) -> list[Object]:
+def _read_file(file: Path, is_wanted: _DefinitionFilter) -> list[Object]:
     """The definitions in a file, of which each by itself is good."""
     found = [obj for obj in read_objects(file) if obj.get("kind") == _DEFINITION.kind and is_wanted(obj)]
     try:
-        custom_resource_module(found)
+        generate_custom_resource_module(found)
     except ConfigurationError as error:
         raise ConfigurationError(f"{file}: {error}") from error
     return found
 
 
-async def _of_cluster(kubeconfig_file: Path | None, context: str | None, is_wanted: _Wanted) -> list[Object]:
+async def _list_from_cluster(
+    kubeconfig_file: Path | None, context: str | None, is_wanted: _DefinitionFilter
+) -> list[Object]:
     user_agent = f"konverge/{version('konverge')} (types)"
     async with connect(kubeconfig_file, context, user_agent=user_agent, clock=SystemClock()) as client:
         return [obj async for obj in client.items(_DEFINITION) if is_wanted(obj)]
 
 
-def _group_and_kind(definition: Object) -> tuple[object, object]:
+def _get_group_and_kind(definition: Object) -> tuple[object, object]:
     """What a definition, which may be none, says that it defines."""
     spec = definition.get("spec")
     spec = spec if isinstance(spec, dict) else {}

@@ -7,13 +7,13 @@ from typing import Literal
 
 import click
 
-from konverge.cli.authors_code import printing_to_stderr
-from konverge.cli.crd import output_option, render
+from konverge.cli.crd import format_objects, output_option
+from konverge.cli.main import verbose_option
 from konverge.cli.namespaced_name import parse_namespaced_name
-from konverge.cli.operator_file import load_operator, parse_reference
-from konverge.cli.program import verbose_option
+from konverge.cli.operator_file import load_operator, parse_operator_reference
+from konverge.cli.user_code import redirect_stdout_to_stderr
 from konverge.errors import ConfigurationError
-from konverge.runtime.webhooks import Endpoint, ServiceReference
+from konverge.runtime.webhooks import ServiceReference, WebhookEndpoint
 
 __all__ = ["webhooks"]
 
@@ -41,15 +41,17 @@ def webhooks(file: str, service: str, port: int, ca_bundle: Path | None, output:
     konverge webhooks FILE.py --service NAMESPACE/NAME --ca-bundle ca.crt | kubectl apply --server-side -f -
     """
     key = parse_namespaced_name("--service", service)
-    endpoint = Endpoint(ServiceReference(key.namespace, key.name, port), _bundle(ca_bundle) if ca_bundle else b"")
-    with printing_to_stderr():
-        found = load_operator(parse_reference(file)).registered.webhook_manifests(endpoint)
+    endpoint = WebhookEndpoint(
+        ServiceReference(key.namespace, key.name, port), _read_bundle(ca_bundle) if ca_bundle else b""
+    )
+    with redirect_stdout_to_stderr():
+        found = load_operator(parse_operator_reference(file)).registered.build_webhook_manifests(endpoint)
     if not found:
         raise ConfigurationError(f"{file}: the operator has no handlers of webhooks")
-    click.echo(render(found, output), nl=False)
+    click.echo(format_objects(found, output), nl=False)
 
 
-def _bundle(file: Path) -> bytes:
+def _read_bundle(file: Path) -> bytes:
     """The certificates of a file."""
     try:
         with file.open("rb") as opened:

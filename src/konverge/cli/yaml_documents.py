@@ -10,7 +10,7 @@ import yaml
 
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
-from konverge.kube.yaml_depth import check_yaml_depth
+from konverge.kube.yaml_limits import check_yaml_depth
 from konverge.kube.yaml_loader import ObjectLoader
 
 __all__ = ["STDIN", "read_objects"]
@@ -26,7 +26,7 @@ def read_objects(file: Path) -> list[Object]:
     Raises:
         konverge.errors.ConfigurationError: It cannot be read, is no YAML, has anything but objects, or is too large.
     """
-    text = _text(file)
+    text = _read_text(file)
     try:
         check_yaml_depth(text)
         documents = [each for each in yaml.load_all(text, Loader=ObjectLoader) if each is not None]
@@ -46,7 +46,7 @@ def _is_list(document: Any) -> bool:
     return isinstance(document, dict) and isinstance(kind := document.get("kind"), str) and kind.endswith("List")
 
 
-def _text(file: Path) -> bytes:
+def _read_text(file: Path) -> bytes:
     try:
         if file == STDIN:
             text = sys.stdin.buffer.read(_MAX_BYTES + 1)

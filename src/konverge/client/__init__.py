@@ -8,35 +8,35 @@ has a deadline, everything that a server sends is bounded, and a request is repe
 from typing import TYPE_CHECKING
 
 from konverge.client.client import Client
-from konverge.client.cluster import ClusterConfig, Tls
-from konverge.client.connect import cluster_config, connect
+from konverge.client.config import ClusterConfig, TlsConfig
+from konverge.client.connect import connect, load_cluster_config
 from konverge.client.in_cluster import load_in_cluster
 from konverge.client.kubeconfig import load_kubeconfig
-from konverge.client.listing import ListPage, ObjectList
-from konverge.client.observing import RequestObserver
-from konverge.client.permits import WritePermit
+from konverge.client.object_list import ListPage, ObjectList
 from konverge.client.pod_logs import PodLog
+from konverge.client.request_bodies import FieldValidation, PatchType, Propagation
+from konverge.client.request_observer import RequestObserver
 from konverge.client.server_warnings import ServerWarning
 from konverge.client.transport import Response, StreamingResponse, Transport
 from konverge.client.watch import Watch, WatchEvent
-from konverge.client.writes import FieldValidation, PatchType, Propagation
-from konverge.client.writing import Applied
+from konverge.client.write_permit import WritePermit
+from konverge.client.write_verbs import ApplyResponse
 
 if TYPE_CHECKING:
-    from konverge.client.http import HttpTransport
+    from konverge.client.http_transport import HttpTransport
 else:
 
     def __getattr__(name: str) -> object:
         """Import the HTTP library when it is asked for: it takes a quarter of a second, and the engine needs none."""
         if name != "HttpTransport":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from konverge.client.http import HttpTransport
+        from konverge.client.http_transport import HttpTransport
 
         return HttpTransport
 
 
 __all__ = [
-    "Applied",
+    "ApplyResponse",
     "Client",
     "ClusterConfig",
     "FieldValidation",
@@ -50,13 +50,13 @@ __all__ = [
     "Response",
     "ServerWarning",
     "StreamingResponse",
-    "Tls",
+    "TlsConfig",
     "Transport",
     "Watch",
     "WatchEvent",
     "WritePermit",
-    "cluster_config",
     "connect",
+    "load_cluster_config",
     "load_in_cluster",
     "load_kubeconfig",
 ]

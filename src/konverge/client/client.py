@@ -8,19 +8,19 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from konverge.client.endpoint import Endpoint
-from konverge.client.listing import ListPage
-from konverge.client.observing import RequestObserver
-from konverge.client.permits import WritePermit
-from konverge.client.reading import ReadVerbs
+from konverge.client.object_list import ListPage
+from konverge.client.read_verbs import ReadVerbs
+from konverge.client.request_observer import RequestObserver
+from konverge.client.rest_client import RestClient
 from konverge.client.rest_mapper import RestMapper
-from konverge.client.sending import Sender
-from konverge.client.server_texts import ServerTexts
-from konverge.client.server_warnings import ServerWarning, ServerWarnings
+from konverge.client.sender import Sender
+from konverge.client.server_text_filter import ServerTextFilter
+from konverge.client.server_warnings import ServerWarning, ServerWarningLog
 from konverge.client.transport import SeparableTransport, Transport
-from konverge.client.writing import WriteVerbs
+from konverge.client.write_permit import WritePermit
+from konverge.client.write_verbs import WriteVerbs
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
-from konverge.kube import GroupVersionKind, ResourceMapping
+from konverge.kube import GroupVersionKind, RestMapping
 from konverge.kube.secret_values import SecretValues
 
 __all__ = ["Client", "ListPage"]
@@ -69,21 +69,21 @@ class Client(ReadVerbs, WriteVerbs):
             entropy or SystemEntropy(),
             observer,
             permit,
-            ServerWarnings(on_warning),
-            ServerTexts(),
+            ServerWarningLog(on_warning),
+            ServerTextFilter(),
         )
-        self._endpoint = Endpoint(sender, RestMapper(sender))
+        self._rest_client = RestClient(sender, RestMapper(sender))
 
     def with_permit(self, permit: WritePermit | None) -> Client:
         """A client that differs in its permit alone.
 
         Both share the transport and what they know of the server's kinds; closing one closes both.
         """
-        return self._derived(replace(self._endpoint.sender, permit=permit))
+        return self._derive(replace(self._rest_client.sender, permit=permit))
 
     def with_observer(self, observer: RequestObserver | None) -> Client:
         """A client that differs in its observer alone; shared is what `with_permit` says."""
-        return self._derived(replace(self._endpoint.sender, observer=observer))
+        return self._derive(replace(self._rest_client.sender, observer=observer))
 
     def with_own_connections(self) -> Client:
         """A client for the same cluster, user and settings that shares no connection with this one.
@@ -93,24 +93,24 @@ class Client(ReadVerbs, WriteVerbs):
         for the requests of everybody else. A transport without connections (the embedded cluster in process) is shared,
         for the same event loop only.
         """
-        found = self._endpoint.sender.transport
+        found = self._rest_client.sender.transport
         transport = found.with_own_connections() if isinstance(found, SeparableTransport) else found
         other = copy.copy(self)
         other._is_borrowing = transport is found
         sender = replace(
-            self._endpoint.sender,
+            self._rest_client.sender,
             transport=transport,
             observer=None,
             permit=None,
-            warnings=ServerWarnings(),
-            texts=ServerTexts(),
+            warnings=ServerWarningLog(),
+            texts=ServerTextFilter(),
         )
-        other._endpoint = self._endpoint.copied(sender)
+        other._rest_client = self._rest_client.clone(sender)
         return other
 
-    def _derived(self, sender: Sender) -> Client:
+    def _derive(self, sender: Sender) -> Client:
         other = copy.copy(self)
-        other._endpoint = self._endpoint.through(sender)
+        other._rest_client = self._rest_client.with_sender(sender)
         return other
 
     async def __aenter__(self) -> Self:
@@ -124,22 +124,22 @@ class Client(ReadVerbs, WriteVerbs):
     async def close(self) -> None:
         """Close the transport."""
         if not self._is_borrowing:
-            await self._endpoint.sender.transport.close()
+            await self._rest_client.sender.transport.close()
 
     @property
     def host(self) -> str:
         """The API server's host and port; empty for a transport that has none."""
-        return str(getattr(self._endpoint.sender.transport, "host", ""))
+        return str(getattr(self._rest_client.sender.transport, "host", ""))
 
     @property
     def secret_values(self) -> SecretValues:
         """The values of the Secrets that went through this client; what they are in is not shown."""
-        return self._endpoint.sender.texts.values
+        return self._rest_client.sender.texts.values
 
-    async def mapping(self, gvk: GroupVersionKind) -> ResourceMapping:
+    async def mapping(self, gvk: GroupVersionKind) -> RestMapping:
         """Where the kind is served and whether it is namespaced."""
-        return await self._endpoint.mapping(gvk)
+        return await self._rest_client.mapping(gvk)
 
-    async def mappings(self) -> list[ResourceMapping]:
+    async def mappings(self) -> list[RestMapping]:
         """Every kind that the server serves, each version of it, preferred versions first."""
-        return list((await self._endpoint.mapper.served()).mappings)
+        return list((await self._rest_client.mapper.fetch_served_kinds()).mappings)

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from konverge.client.client import Client
-from konverge.client.cluster import ClusterConfig
+from konverge.client.config import ClusterConfig
 from konverge.client.in_cluster import SERVICE_ACCOUNT_FOLDER, is_in_cluster, load_in_cluster
-from konverge.client.kubeconfig import kubeconfig_paths, load_kubeconfig
+from konverge.client.kubeconfig import list_kubeconfig_paths, load_kubeconfig
 from konverge.clock import Clock, Entropy
 
-__all__ = ["cluster_config", "connect"]
+__all__ = ["connect", "load_cluster_config"]
 
 
-def cluster_config(
+def load_cluster_config(
     kubeconfig: str | Path | None = None,
     context: str | None = None,
     env: Mapping[str, str] = os.environ,
@@ -30,7 +30,7 @@ def cluster_config(
     """
     named = kubeconfig is not None or context is not None or bool(env.get("KUBECONFIG"))
     in_pod = is_in_cluster(env, service_account_folder)
-    if not named and in_pod and not any(path.is_file() for path in kubeconfig_paths(None, env)):
+    if not named and in_pod and not any(path.is_file() for path in list_kubeconfig_paths(None, env)):
         return load_in_cluster(env, folder=service_account_folder, clock=clock)
     return load_kubeconfig(kubeconfig, context, env, clock=clock)
 
@@ -44,12 +44,14 @@ def connect(
     clock: Clock | None = None,
     entropy: Entropy | None = None,
 ) -> Client:
-    """A client of the cluster that `cluster_config` finds; nothing is sent yet. Use it with ``async with``.
+    """A client of the cluster that `load_cluster_config` finds; nothing is sent yet. Use it with ``async with``.
 
     Raises:
         konverge.errors.ConfigurationError: There is none, or it cannot be used.
     """
-    from konverge.client.http import HttpTransport  # not at the top: the HTTP library takes a quarter of a second
+    from konverge.client.http_transport import (
+        HttpTransport,  # not at the top: the HTTP library takes a quarter of a second
+    )
 
-    config = cluster_config(kubeconfig, context, env, clock=clock)
+    config = load_cluster_config(kubeconfig, context, env, clock=clock)
     return Client(HttpTransport(config, clock=clock), user_agent=user_agent, clock=clock, entropy=entropy)

@@ -17,7 +17,15 @@ from typing import Protocol
 from konverge.clock import Clock
 from konverge.errors import ConfigurationError
 
-__all__ = ["Anonymous", "BasicAuth", "Credentials", "Identity", "Token", "TokenFile", "is_header_value"]
+__all__ = [
+    "AnonymousCredentials",
+    "BasicAuth",
+    "BearerToken",
+    "Credentials",
+    "Identity",
+    "TokenFile",
+    "is_header_value",
+]
 
 _logger = logging.getLogger(__name__)
 
@@ -40,7 +48,7 @@ class Identity:
     key: bytes = field(default=b"", repr=False)
 
     @classmethod
-    def of_token(cls, token: str) -> Identity:
+    def from_token(cls, token: str) -> Identity:
         """Whoever bears that token.
 
         Raises:
@@ -58,7 +66,7 @@ class Credentials(Protocol):
     def description(self) -> str:
         """What it is, for messages: ``the token of user "ann"``."""
 
-    async def identity(self) -> Identity:
+    async def get_identity(self) -> Identity:
         """What to show with the next request.
 
         Raises:
@@ -66,48 +74,48 @@ class Credentials(Protocol):
             konverge.errors.NotConnectedError: It cannot be had now.
         """
 
-    def refused(self, identity: Identity) -> bool:
+    def invalidate(self, identity: Identity) -> bool:
         """Hear that the server did not accept that; tell whether there may be another by now, worth one more try."""
 
-    def separate(self) -> Credentials:
+    def clone(self) -> Credentials:
         """The same for another event loop."""
 
 
-class _Constant:
+class _StaticCredentials:
     """What stays as it is."""
 
     def __init__(self, identity: Identity, description: str) -> None:
         self.description = description
         self._identity = identity
 
-    async def identity(self) -> Identity:
+    async def get_identity(self) -> Identity:
         """Always the same."""
         return self._identity
 
-    def refused(self, identity: Identity) -> bool:
+    def invalidate(self, identity: Identity) -> bool:
         """Nothing else to offer."""
         return False
 
-    def separate(self) -> Credentials:
+    def clone(self) -> Credentials:
         """Itself: it never changes."""
         return self
 
 
-class Anonymous(_Constant):
+class AnonymousCredentials(_StaticCredentials):
     """Nobody in particular, or somebody with a client certificate."""
 
     def __init__(self, description: str = "a request without credentials") -> None:
         super().__init__(Identity(), description)
 
 
-class Token(_Constant):
+class BearerToken(_StaticCredentials):
     """A bearer token that stays as it is."""
 
     def __init__(self, token: str, description: str = "the token") -> None:
-        super().__init__(Identity.of_token(token), description)
+        super().__init__(Identity.from_token(token), description)
 
 
-class BasicAuth(_Constant):
+class BasicAuth(_StaticCredentials):
     """A user name and a password."""
 
     def __init__(self, username: str, password: str, description: str = "the password") -> None:
@@ -133,10 +141,10 @@ class TokenFile:
         self._path = path
         self._clock = clock
         self._token = token
-        self._identity = Identity.of_token(token)
+        self._identity = Identity.from_token(token)
         self._read_at: float | None = None
 
-    async def identity(self) -> Identity:
+    async def get_identity(self) -> Identity:
         """The token, at most a minute old. When the file cannot be read, the last token that could is used.
 
         Raises:
@@ -148,7 +156,9 @@ class TokenFile:
                 read = (await asyncio.to_thread(self._path.read_text, "ascii")).strip()
             except (OSError, ValueError) as error:
                 if not self._token:
-                    raise ConfigurationError(f"cannot read {self.description}: {_why(error)}") from error
+                    raise ConfigurationError(
+                        f"cannot read {self.description}: {_describe_read_error(error)}"
+                    ) from error
             else:
                 # Whoever writes a file in place empties it first.
                 if not read and not self._token:
@@ -159,17 +169,17 @@ class TokenFile:
                         raise ConfigurationError(f"cannot use {self.description}: it has characters that no token has")
                     _logger.warning("%s stays as it was: the file holds characters that no token has", self.description)
                 elif read and read != self._token:
-                    self._token, self._identity = read, Identity.of_token(read)
+                    self._token, self._identity = read, Identity.from_token(read)
             self._read_at = now
         return self._identity
 
-    def refused(self, identity: Identity) -> bool:
+    def invalidate(self, identity: Identity) -> bool:
         """The file may hold a newer one."""
         if identity is self._identity:
             self._read_at = None
         return True
 
-    def separate(self) -> Credentials:
+    def clone(self) -> Credentials:
         """One that reads the same file by itself."""
         return TokenFile(self._path, self._clock, token=self._token, description=self.description)
 
@@ -187,7 +197,7 @@ def _is_token(text: str) -> bool:
     return text.isascii() and text.isprintable()
 
 
-def _why(error: OSError | ValueError) -> str:
+def _describe_read_error(error: OSError | ValueError) -> str:
     if isinstance(error, OSError):
         return error.strerror or str(error)
     return "it is not text" if isinstance(error, UnicodeDecodeError) else str(error)

@@ -11,9 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from konverge.kube import GroupVersionKind, ResourceMapping
+from konverge.kube import GroupVersionKind, RestMapping
 
-__all__ = ["AGGREGATED_ACCEPT", "ServedKinds", "group_versions_of", "is_aggregated", "parse_aggregated", "parse_legacy"]
+__all__ = [
+    "AGGREGATED_ACCEPT",
+    "ServedKinds",
+    "is_aggregated",
+    "parse_aggregated",
+    "parse_group_versions",
+    "parse_legacy",
+]
 
 AGGREGATED_ACCEPT = ", ".join(
     (
@@ -35,22 +42,22 @@ class ServedKinds:
             than absent.
     """
 
-    mappings: tuple[ResourceMapping, ...] = ()
+    mappings: tuple[RestMapping, ...] = ()
     unreachable: frozenset[str] = frozenset()
-    by_kind: Mapping[GroupVersionKind, ResourceMapping] = field(init=False, repr=False, compare=False)
+    by_kind: Mapping[GroupVersionKind, RestMapping] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # The first wins: a kind may be served under a second plural, and the preferred one comes first.
-        by_kind: dict[GroupVersionKind, ResourceMapping] = {}
+        by_kind: dict[GroupVersionKind, RestMapping] = {}
         for mapping in self.mappings:
             by_kind.setdefault(mapping.gvk, mapping)
         object.__setattr__(self, "by_kind", by_kind)
 
-    def versions_of(self, group: str, kind: str) -> tuple[str, ...]:
+    def list_versions(self, group: str, kind: str) -> tuple[str, ...]:
         """The versions in which the kind is served, the preferred one first."""
         return tuple(found.gvk.version for found in self.mappings if found.gvk.group_kind == (group, kind))
 
-    def joined(self, other: ServedKinds) -> ServedKinds:
+    def merge(self, other: ServedKinds) -> ServedKinds:
         """Both together."""
         return ServedKinds(self.mappings + other.mappings, self.unreachable | other.unreachable)
 
@@ -62,92 +69,94 @@ def is_aggregated(document: Mapping[str, Any]) -> bool:
 
 def parse_aggregated(document: Mapping[str, Any]) -> ServedKinds:
     """Read an ``APIGroupDiscoveryList``."""
-    mappings: list[ResourceMapping] = []
+    mappings: list[RestMapping] = []
     unreachable: set[str] = set()
-    for group in _mappings_in(document.get("items")):
+    for group in _iter_mappings(document.get("items")):
         metadata = group.get("metadata")
-        group_name = _text(metadata.get("name")) if isinstance(metadata, Mapping) else ""
-        for version in _mappings_in(group.get("versions")):
-            version_name = _text(version.get("version"))
+        group_name = _get_text(metadata.get("name")) if isinstance(metadata, Mapping) else ""
+        for version in _iter_mappings(group.get("versions")):
+            version_name = _get_text(version.get("version"))
             if version.get("freshness") == "Stale":
                 unreachable.add(f"{group_name}/{version_name}" if group_name else version_name)
-            for resource in _mappings_in(version.get("resources")):
-                found = _aggregated_resource(group_name, version_name, resource)
+            for resource in _iter_mappings(version.get("resources")):
+                found = _parse_aggregated_resource(group_name, version_name, resource)
                 if found is not None:
                     mappings.append(found)
     return ServedKinds(tuple(mappings), frozenset(unreachable))
 
 
-def _aggregated_resource(group: str, version: str, resource: Mapping[str, Any]) -> ResourceMapping | None:
+def _parse_aggregated_resource(group: str, version: str, resource: Mapping[str, Any]) -> RestMapping | None:
     kind = resource.get("responseKind")
-    kind_name = _text(kind.get("kind")) if isinstance(kind, Mapping) else ""
-    plural = _text(resource.get("resource"))
+    kind_name = _get_text(kind.get("kind")) if isinstance(kind, Mapping) else ""
+    plural = _get_text(resource.get("resource"))
     if not (kind_name and plural):
         return None
-    return ResourceMapping(
+    return RestMapping(
         gvk=GroupVersionKind(group, version, kind_name),
         plural=plural,
         namespaced=resource.get("scope") == "Namespaced",
-        singular=_text(resource.get("singularResource")),
-        short_names=_texts(resource.get("shortNames")),
-        verbs=frozenset(_texts(resource.get("verbs"))),
-        subresources=frozenset(_text(found.get("subresource")) for found in _mappings_in(resource.get("subresources"))),
-        categories=_texts(resource.get("categories")),
+        singular=_get_text(resource.get("singularResource")),
+        short_names=_get_texts(resource.get("shortNames")),
+        verbs=frozenset(_get_texts(resource.get("verbs"))),
+        subresources=frozenset(
+            _get_text(found.get("subresource")) for found in _iter_mappings(resource.get("subresources"))
+        ),
+        categories=_get_texts(resource.get("categories")),
     )
 
 
-def group_versions_of(document: Mapping[str, Any]) -> tuple[str, ...]:
+def parse_group_versions(document: Mapping[str, Any]) -> tuple[str, ...]:
     """The group versions that a legacy document names: ``APIVersions`` of ``/api`` or ``APIGroupList`` of ``/apis``.
 
     A group's preferred version comes first.
     """
     if document.get("kind") == "APIVersions":
-        return _texts(document.get("versions"))
+        return _get_texts(document.get("versions"))
     found: list[str] = []
-    for group in _mappings_in(document.get("groups")):
+    for group in _iter_mappings(document.get("groups")):
         preferred = group.get("preferredVersion")
-        first = _text(preferred.get("groupVersion")) if isinstance(preferred, Mapping) else ""
-        listed = [_text(version.get("groupVersion")) for version in _mappings_in(group.get("versions"))]
+        first = _get_text(preferred.get("groupVersion")) if isinstance(preferred, Mapping) else ""
+        listed = [_get_text(version.get("groupVersion")) for version in _iter_mappings(group.get("versions"))]
         found += sorted((name for name in listed if name), key=lambda name: name != first)
     return tuple(found)
 
 
 def parse_legacy(document: Mapping[str, Any]) -> ServedKinds:
     """Read an ``APIResourceList``: resources, and their subresources as entries of their own (``pods/status``)."""
-    group_version = _text(document.get("groupVersion"))
+    group_version = _get_text(document.get("groupVersion"))
     subresources: dict[str, set[str]] = {}
     resources: list[Mapping[str, Any]] = []
-    for entry in _mappings_in(document.get("resources")):
-        name, _, subresource = _text(entry.get("name")).partition("/")
+    for entry in _iter_mappings(document.get("resources")):
+        name, _, subresource = _get_text(entry.get("name")).partition("/")
         if subresource:
             subresources.setdefault(name, set()).add(subresource)
-        elif name and _text(entry.get("kind")):
+        elif name and _get_text(entry.get("kind")):
             resources.append(entry)
     return ServedKinds(
         tuple(
-            ResourceMapping(
-                gvk=GroupVersionKind.parse(group_version, _text(entry.get("kind"))),
-                plural=_text(entry.get("name")),
+            RestMapping(
+                gvk=GroupVersionKind.parse(group_version, _get_text(entry.get("kind"))),
+                plural=_get_text(entry.get("name")),
                 namespaced=entry.get("namespaced") is True,
-                singular=_text(entry.get("singularName")),
-                short_names=_texts(entry.get("shortNames")),
-                verbs=frozenset(_texts(entry.get("verbs"))),
-                subresources=frozenset(subresources.get(_text(entry.get("name")), ())),
-                categories=_texts(entry.get("categories")),
+                singular=_get_text(entry.get("singularName")),
+                short_names=_get_texts(entry.get("shortNames")),
+                verbs=frozenset(_get_texts(entry.get("verbs"))),
+                subresources=frozenset(subresources.get(_get_text(entry.get("name")), ())),
+                categories=_get_texts(entry.get("categories")),
             )
             for entry in resources
         )
     )
 
 
-def _mappings_in(found: object) -> Iterator[Mapping[str, Any]]:
+def _iter_mappings(found: object) -> Iterator[Mapping[str, Any]]:
     if isinstance(found, list):
         yield from (item for item in found if isinstance(item, Mapping))
 
 
-def _text(found: object) -> str:
+def _get_text(found: object) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _texts(found: object) -> tuple[str, ...]:
+def _get_texts(found: object) -> tuple[str, ...]:
     return tuple(item for item in found if isinstance(item, str)) if isinstance(found, list) else ()

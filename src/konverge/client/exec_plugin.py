@@ -16,20 +16,20 @@ from typing import Any
 
 import msgspec
 
+from konverge.client.credential_renewer import IssuedIdentity
 from konverge.client.credentials import Identity
-from konverge.client.decoding import UNREADABLE
-from konverge.client.redaction import redacted, secret_values
-from konverge.client.renewal import Issued
+from konverge.client.json_decoding import DECODE_ERRORS
+from konverge.client.redaction import find_secret_values, redact
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
 
-__all__ = ["ExecPlugin", "issued_by", "parse_exec_plugin", "told_to", "without_secrets"]
+__all__ = ["ExecPlugin", "encode_exec_info", "parse_exec_credential", "parse_exec_plugin", "redact_stderr"]
 
 _GROUP = "client.authentication.k8s.io"
 _VERSIONS = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1")
 _MODES = ("Never", "IfAvailable", "Always")
 
-_MAX_COMPLAINT = 400
+_MAX_STDERR = 400
 
 _SECRET_OPTION = re.compile(r"(?i)(secret|token|password|passphrase|key)")
 
@@ -39,7 +39,7 @@ class ExecPlugin:
     """A program that prints credentials.
 
     Args:
-        whose: Whose credentials they are, for messages: ``user "ann" of /home/ann/.kube/config``.
+        user: Whose credentials they are, for messages: ``user "ann" of /home/ann/.kube/config``.
         command: The program: a name to look up in ``PATH``, or a path.
         arguments: Its arguments.
         environment: All of its environment.
@@ -50,7 +50,7 @@ class ExecPlugin:
         secrets: Values that no message may hold.
     """
 
-    whose: str
+    user: str
     command: str
     arguments: tuple[str, ...] = field(default=(), repr=False)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -63,7 +63,7 @@ class ExecPlugin:
     @property
     def name(self) -> str:
         """What it is, for messages."""
-        return f"the credential plug-in {self.command} of {self.whose}"
+        return f"the credential plug-in {self.command} of {self.user}"
 
 
 def parse_exec_plugin(
@@ -95,31 +95,34 @@ def parse_exec_plugin(
     if mode not in _MODES and (mode or api_version == _VERSIONS[0]):
         found = f'found "{mode}"' if mode else "it must be said in v1"
         raise ConfigurationError(f"{where} ({command}): interactiveMode must be one of {', '.join(_MODES)} ({found})")
-    arguments = tuple(map(str, _listed(fields, "args", where)))
+    arguments = tuple(map(str, _read_list(fields, "args", where)))
     added = {}
-    for entry in _listed(fields, "env", where):
+    for entry in _read_list(fields, "env", where):
         if not isinstance(entry, Mapping) or not entry.get("name"):
             raise ConfigurationError(f"{where} ({command}): each of env must have a name and a value")
         added[str(entry["name"])] = str(entry.get("value") or "")
     environment = {**env, **added}
-    if not all(map(_is_passable, (command, *arguments, *environment, *environment.values()))) or "=" in "".join(added):
+    if not all(map(_is_valid_argument, (command, *arguments, *environment, *environment.values()))) or "=" in "".join(
+        added
+    ):
         raise ConfigurationError(
-            f"{where} ({_one_line(command)}): command, args and env must hold no NUL and nothing else that no program "
+            f"{where} ({_to_one_line(command)}): command, args and env must hold no NUL and "
+            "nothing else that no program "
             "can be given, and a name of env no ="
         )
     plugin = ExecPlugin(
-        whose=whose,
+        user=whose,
         command=str(folder / command) if os.sep in command else command,
         arguments=arguments,
         environment=environment,
         api_version=api_version,
-        install_hint=_one_line(str(fields.get("installHint") or "")),
+        install_hint=_to_one_line(str(fields.get("installHint") or "")),
         interactive_mode=mode or "IfAvailable",
         cluster=cluster if fields.get("provideClusterInfo") is True else None,
-        secrets=frozenset((*_secret_arguments(arguments), *added.values(), *secret_values(environment))),
+        secrets=frozenset((*_find_secret_arguments(arguments), *added.values(), *find_secret_values(environment))),
     )
     try:
-        told_to(plugin, interactive=False)
+        encode_exec_info(plugin, interactive=False)
     except (TypeError, ValueError, OverflowError, RecursionError):
         raise ConfigurationError(
             f"{where} ({command}): what it is to be told of the cluster cannot be written as JSON"
@@ -127,7 +130,7 @@ def parse_exec_plugin(
     return plugin
 
 
-def told_to(plugin: ExecPlugin, *, interactive: bool) -> str:
+def encode_exec_info(plugin: ExecPlugin, *, interactive: bool) -> str:
     """What the program finds in ``KUBERNETES_EXEC_INFO``.
 
     Args:
@@ -141,7 +144,7 @@ def told_to(plugin: ExecPlugin, *, interactive: bool) -> str:
     return msgspec.json.encode(told).decode()
 
 
-def issued_by(plugin: ExecPlugin, printed: bytes) -> Issued:
+def parse_exec_credential(plugin: ExecPlugin, printed: bytes) -> IssuedIdentity:
     """Read the ``ExecCredential`` that the program has printed.
 
     Raises:
@@ -149,12 +152,12 @@ def issued_by(plugin: ExecPlugin, printed: bytes) -> Issued:
     """
     try:
         found = msgspec.json.decode(printed, type=dict)
-    except UNREADABLE:
+    except DECODE_ERRORS:
         raise ConfigurationError(f"{plugin.name} printed something that is not JSON") from None
     if found.get("kind") != "ExecCredential" or found.get("apiVersion") != plugin.api_version:
         raise ConfigurationError(
             f"{plugin.name} must print an ExecCredential of {plugin.api_version} "
-            f"(found kind {_shown(found.get('kind'))}, apiVersion {_shown(found.get('apiVersion'))})"
+            f"(found kind {_format_value(found.get('kind'))}, apiVersion {_format_value(found.get('apiVersion'))})"
         )
     status = found.get("status")
     status = status if isinstance(status, Mapping) else {}
@@ -168,30 +171,30 @@ def issued_by(plugin: ExecPlugin, printed: bytes) -> Issued:
         raise ConfigurationError(f"{plugin.name} printed neither a token nor a client certificate")
     if not (token.isascii() and token.isprintable()):
         raise ConfigurationError(f"{plugin.name} printed a token with characters that no token has")
-    headers = Identity.of_token(token).headers if token else {}
+    headers = Identity.from_token(token).headers if token else {}
     identity = Identity(headers, certificate.encode(), key.encode())
-    return Issued(identity, _expiration(plugin, status.get("expirationTimestamp")))
+    return IssuedIdentity(identity, _parse_expiration(plugin, status.get("expirationTimestamp")))
 
 
-def _expiration(plugin: ExecPlugin, written: object) -> datetime | None:
+def _parse_expiration(plugin: ExecPlugin, written: object) -> datetime | None:
     if not written:
         return None
     try:
         found = msgspec.convert(written, datetime)
     except msgspec.ValidationError:
         raise ConfigurationError(
-            f"{plugin.name} printed an expirationTimestamp that is no time of RFC 3339 (found {_shown(written)})"
+            f"{plugin.name} printed an expirationTimestamp that is no time of RFC 3339 (found {_format_value(written)})"
         ) from None
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
-def without_secrets(complaint: bytes, plugin: ExecPlugin) -> str:
+def redact_stderr(complaint: bytes, plugin: ExecPlugin) -> str:
     """The end of what a program had to say, on one line, without what must stay secret."""
-    text = _one_line(redacted(complaint.decode("utf-8", "replace"), plugin.secrets))
-    return text if len(text) <= _MAX_COMPLAINT else f"... {text[-_MAX_COMPLAINT:]}"
+    text = _to_one_line(redact(complaint.decode("utf-8", "replace"), plugin.secrets))
+    return text if len(text) <= _MAX_STDERR else f"... {text[-_MAX_STDERR:]}"
 
 
-def _secret_arguments(arguments: tuple[str, ...]) -> list[str]:
+def _find_secret_arguments(arguments: tuple[str, ...]) -> list[str]:
     """The values of options whose names say that they are secret: ``--client-secret=x`` and ``--client-secret x``."""
     found = []
     for position, argument in enumerate(arguments):
@@ -205,7 +208,7 @@ def _secret_arguments(arguments: tuple[str, ...]) -> list[str]:
     return found
 
 
-def _is_passable(text: str) -> bool:
+def _is_valid_argument(text: str) -> bool:
     """Tell whether a program can be given it as an argument or a variable."""
     try:
         return b"\0" not in os.fsencode(text)
@@ -213,15 +216,15 @@ def _is_passable(text: str) -> bool:
         return False
 
 
-def _one_line(text: str) -> str:
+def _to_one_line(text: str) -> str:
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
-def _shown(found: object) -> str:
-    return f'"{_one_line(str(found))[:80]}"' if found is not None else "nothing"
+def _format_value(found: object) -> str:
+    return f'"{_to_one_line(str(found))[:80]}"' if found is not None else "nothing"
 
 
-def _listed(fields: Mapping[str, Any], name: str, where: str) -> list[Any]:
+def _read_list(fields: Mapping[str, Any], name: str, where: str) -> list[Any]:
     found = fields.get(name)
     if found is None:
         return []

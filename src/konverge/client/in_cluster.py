@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from konverge.client.cluster import ClusterConfig, Tls
+from konverge.client.config import ClusterConfig, TlsConfig
 from konverge.client.credentials import TokenFile
 from konverge.clock import Clock, SystemClock
 from konverge.errors import ConfigurationError
@@ -47,7 +47,7 @@ def load_in_cluster(
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
         source="the Pod's service account",
         namespace=namespace or "default",
-        tls=Tls(authority=authority, authority_file=folder / "ca.crt"),
+        tls=TlsConfig(authority=authority, authority_file=folder / "ca.crt"),
         credentials=TokenFile(
             folder / "token", clock or SystemClock(), description="the token of the Pod's service account"
         ),

@@ -17,20 +17,27 @@ from urllib.parse import quote
 
 import msgspec
 
-from konverge.client.addresses import address_mistake, shown_address
-from konverge.client.cluster import ClusterConfig, Tls
-from konverge.client.credentials import Anonymous, BasicAuth, Credentials, Token, TokenFile, is_header_value
-from konverge.client.decoding import UNREADABLE
+from konverge.client.config import ClusterConfig, TlsConfig
+from konverge.client.credentials import (
+    AnonymousCredentials,
+    BasicAuth,
+    BearerToken,
+    Credentials,
+    TokenFile,
+    is_header_value,
+)
 from konverge.client.exec_credentials import ExecCredentials
 from konverge.client.exec_plugin import parse_exec_plugin
+from konverge.client.json_decoding import DECODE_ERRORS
 from konverge.client.oidc import OidcCredentials, parse_oidc_provider
-from konverge.client.proxies import usable_proxy
+from konverge.client.proxy_environment import find_usable_proxy
+from konverge.client.server_url import find_url_error, redact_url
 from konverge.clock import Clock, SystemClock
 from konverge.errors import ConfigurationError, NoKubeconfigError
 from konverge.kube import Object
-from konverge.kube.yaml_depth import check_yaml_depth
+from konverge.kube.yaml_limits import check_yaml_depth
 
-__all__ = ["kubeconfig_paths", "load_kubeconfig"]
+__all__ = ["list_kubeconfig_paths", "load_kubeconfig"]
 
 _MAX_FILE_BYTES = 16 * 1024 * 1024
 
@@ -43,42 +50,42 @@ _HEADER_NAME_PUNCTUATION = "!#$&'*+-.^_`|~"
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _NamedEntry:
     """A named cluster, user or context, and the file that it is from."""
 
     fields: Mapping[str, Any]
     file: Path
 
-    def text(self, name: str) -> str:
+    def get_text(self, name: str) -> str:
         """A field as text; empty when it is absent. YAML makes numbers of some names and tokens."""
         value = self.fields.get(name)
         return "" if value is None or isinstance(value, Mapping | list) else str(value)
 
-    def flag(self, name: str) -> bool:
+    def get_flag(self, name: str) -> bool:
         return self.fields.get(name) is True
 
-    def path(self, name: str) -> Path | None:
+    def get_path(self, name: str) -> Path | None:
         """A field that names a file, resolved."""
-        written = self.text(name)
+        written = self.get_text(name)
         if "\0" in written:
             raise ConfigurationError(f"{self.file}: {name} is no path: it holds a NUL")
         return self.file.parent / written if written else None
 
 
 @dataclass(slots=True)
-class _Merged:
+class _MergedKubeconfig:
     files: list[Path] = field(default_factory=list)
     current_context: str = ""
-    clusters: dict[str, _Entry] = field(default_factory=dict)
-    users: dict[str, _Entry] = field(default_factory=dict)
-    contexts: dict[str, _Entry] = field(default_factory=dict)
+    clusters: dict[str, _NamedEntry] = field(default_factory=dict)
+    users: dict[str, _NamedEntry] = field(default_factory=dict)
+    contexts: dict[str, _NamedEntry] = field(default_factory=dict)
 
     @property
-    def where(self) -> str:
+    def location(self) -> str:
         return ", ".join(map(str, self.files))
 
 
-def kubeconfig_paths(path: str | Path | None, env: Mapping[str, str]) -> list[Path]:
+def list_kubeconfig_paths(path: str | Path | None, env: Mapping[str, str]) -> list[Path]:
     """The files that count, whether or not they exist."""
     if path is not None:
         return [Path(path).expanduser()]
@@ -106,7 +113,7 @@ def load_kubeconfig(
     Raises:
         konverge.errors.ConfigurationError: There is no file, no such context, or what it says cannot be used.
     """
-    paths = kubeconfig_paths(path, env)
+    paths = list_kubeconfig_paths(path, env)
     existing = [found for found in paths if found.is_file()]
     if not existing:
         looked = ", ".join(map(str, paths)) or "no place at all, since HOME is not set"
@@ -116,23 +123,27 @@ def load_kubeconfig(
     merged = _merge(existing)
     name = context or merged.current_context
     if not name:
-        raise ConfigurationError(f"{merged.where} has no current context: name one ({_known(merged.contexts)})")
+        raise ConfigurationError(
+            f"{merged.location} has no current context: name one ({_describe_known(merged.contexts)})"
+        )
     chosen = merged.contexts.get(name)
     if chosen is None:
         named = "" if context else ", which is named as the current one"
-        raise ConfigurationError(f'{merged.where} has no context "{name}"{named} ({_known(merged.contexts)})')
+        raise ConfigurationError(
+            f'{merged.location} has no context "{name}"{named} ({_describe_known(merged.contexts)})'
+        )
     return _resolve(merged, name, chosen, env, clock or SystemClock())
 
 
-def _known(entries: Mapping[str, object]) -> str:
+def _describe_known(entries: Mapping[str, object]) -> str:
     return f"it has: {', '.join(sorted(entries))}" if entries else "it has none"
 
 
-def _merge(files: list[Path]) -> _Merged:
-    merged = _Merged(files)
+def _merge(files: list[Path]) -> _MergedKubeconfig:
+    merged = _MergedKubeconfig(files)
     for file in files:
-        document = _read(file)
-        merged.current_context = merged.current_context or _Entry(document, file).text("current-context")
+        document = _read_file(file)
+        merged.current_context = merged.current_context or _NamedEntry(document, file).get_text("current-context")
         for kind, entries in (("cluster", merged.clusters), ("user", merged.users), ("context", merged.contexts)):
             listed = document.get(f"{kind}s") or []
             if not isinstance(listed, list):
@@ -141,18 +152,18 @@ def _merge(files: list[Path]) -> _Merged:
                 fields = item.get(kind) if isinstance(item, Mapping) else None
                 if not isinstance(item, Mapping) or not isinstance(fields, Mapping | None):
                     raise ConfigurationError(f"{file}: each of {kind}s must have a name and a {kind}")
-                entries.setdefault(str(item.get("name", "")), _Entry(fields or {}, file))
+                entries.setdefault(str(item.get("name", "")), _NamedEntry(fields or {}, file))
     return merged
 
 
-def _read(file: Path) -> Mapping[str, Any]:
+def _read_file(file: Path) -> Mapping[str, Any]:
     try:
         if file.stat().st_size > _MAX_FILE_BYTES:
             raise ConfigurationError(f"{file} is larger than {_MAX_FILE_BYTES} bytes: this is no kubeconfig")
         text = file.read_bytes()
     except OSError as error:
         raise ConfigurationError(f"cannot read the kubeconfig {file}: {error.strerror}") from error
-    document = _decoded(file, text)
+    document = _decode_document(file, text)
     if document is None:
         return {}
     if not isinstance(document, Mapping):
@@ -160,10 +171,10 @@ def _read(file: Path) -> Mapping[str, Any]:
     return document
 
 
-def _decoded(file: Path, text: bytes) -> Any:
+def _decode_document(file: Path, text: bytes) -> Any:
     # JSON is YAML, and to read it takes no library of 3 MB.
     if text.startswith(b"{"):
-        with suppress(*UNREADABLE):
+        with suppress(*DECODE_ERRORS):
             return msgspec.json.decode(text)
     import yaml  # not at the top: a program in a Pod reads no such file
 
@@ -179,51 +190,54 @@ def _decoded(file: Path, text: bytes) -> Any:
         raise ConfigurationError(f"the kubeconfig {file} is not YAML that can be used") from None
 
 
-def _resolve(merged: _Merged, name: str, chosen: _Entry, env: Mapping[str, str], clock: Clock) -> ClusterConfig:
+def _resolve(
+    merged: _MergedKubeconfig, name: str, chosen: _NamedEntry, env: Mapping[str, str], clock: Clock
+) -> ClusterConfig:
     source = f'context "{name}" of {chosen.file}'
-    cluster_name, user_name = chosen.text("cluster"), chosen.text("user")
+    cluster_name, user_name = chosen.get_text("cluster"), chosen.get_text("user")
     cluster = merged.clusters.get(cluster_name)
     if cluster is None:
         raise ConfigurationError(
-            f'{source} names the cluster "{cluster_name}", which {merged.where} does not have '
-            f"({_known(merged.clusters)})"
+            f'{source} names the cluster "{cluster_name}", which {merged.location} does not have '
+            f"({_describe_known(merged.clusters)})"
         )
-    user = _Entry({}, chosen.file)
+    user = _NamedEntry({}, chosen.file)
     if user_name:
         if user_name not in merged.users:
             raise ConfigurationError(
-                f'{source} names the user "{user_name}", which {merged.where} does not have ({_known(merged.users)})'
+                f'{source} names the user "{user_name}", which {merged.location} does not have '
+                f"({_describe_known(merged.users)})"
             )
         user = merged.users[user_name]
-    server = _server(cluster, cluster_name)
+    server = _parse_server(cluster, cluster_name)
     found = ClusterConfig(
         server=server,
         source=source,
-        namespace=chosen.text("namespace") or "default",
-        tls=_tls(cluster, cluster_name, user, user_name),
-        impersonation=_impersonation(user),
-        proxy_url=_proxy(cluster, cluster_name) or usable_proxy(server, env),
+        namespace=chosen.get_text("namespace") or "default",
+        tls=_parse_tls(cluster, cluster_name, user, user_name),
+        impersonation=_parse_impersonation(user),
+        proxy_url=_parse_proxy(cluster, cluster_name) or find_usable_proxy(server, env),
     )
-    return replace(found, credentials=_credentials(user, user_name, found, cluster, env, clock))
+    return replace(found, credentials=_parse_credentials(user, user_name, found, cluster, env, clock))
 
 
-def _server(cluster: _Entry, name: str) -> str:
-    server = cluster.text("server").rstrip("/")
+def _parse_server(cluster: _NamedEntry, name: str) -> str:
+    server = cluster.get_text("server").rstrip("/")
     if not server:
         raise ConfigurationError(f'cluster "{name}" of {cluster.file} has no server')
     if "://" not in server:
         server = f"https://{server}"
-    if mistake := address_mistake(server):
+    if mistake := find_url_error(server):
         raise ConfigurationError(
             f'cluster "{name}" of {cluster.file}: server must be an http(s) URL '
-            f'(found "{shown_address(server)}": {mistake})'
+            f'(found "{redact_url(server)}": {mistake})'
         )
     return server
 
 
-def _proxy(cluster: _Entry, name: str) -> str:
-    proxy = cluster.text("proxy-url")
-    mistake = address_mistake(proxy, may_have_user=True) if proxy else ""
+def _parse_proxy(cluster: _NamedEntry, name: str) -> str:
+    proxy = cluster.get_text("proxy-url")
+    mistake = find_url_error(proxy, may_have_user=True) if proxy else ""
     if mistake:  # which is not quoted: it may hold a password
         raise ConfigurationError(
             f'cluster "{name}" of {cluster.file}: proxy-url must start with http:// or https:// and be a URL '
@@ -232,24 +246,24 @@ def _proxy(cluster: _Entry, name: str) -> str:
     return proxy
 
 
-def _tls(cluster: _Entry, cluster_name: str, user: _Entry, user_name: str) -> Tls:
-    insecure = cluster.flag("insecure-skip-tls-verify")
-    authority, authority_file = _content(cluster, f'cluster "{cluster_name}"', "certificate-authority")
+def _parse_tls(cluster: _NamedEntry, cluster_name: str, user: _NamedEntry, user_name: str) -> TlsConfig:
+    insecure = cluster.get_flag("insecure-skip-tls-verify")
+    authority, authority_file = _read_content(cluster, f'cluster "{cluster_name}"', "certificate-authority")
     if insecure and authority:
         raise ConfigurationError(
             f'cluster "{cluster_name}" of {cluster.file} has a certificate-authority and insecure-skip-tls-verify: '
             "keep one of them"
         )
-    certificate, certificate_file = _content(user, f'user "{user_name}"', "client-certificate")
-    key, key_file = _content(user, f'user "{user_name}"', "client-key")
+    certificate, certificate_file = _read_content(user, f'user "{user_name}"', "client-certificate")
+    key, key_file = _read_content(user, f'user "{user_name}"', "client-key")
     if bool(certificate) != bool(key):
         found, missing = ("client-certificate", "client-key") if certificate else ("client-key", "client-certificate")
         raise ConfigurationError(f'user "{user_name}" of {user.file} has a {found} but no {missing}')
-    return Tls(
+    return TlsConfig(
         authority,
         certificate,
         key,
-        cluster.text("tls-server-name"),
+        cluster.get_text("tls-server-name"),
         insecure,
         authority_file,
         certificate_file,
@@ -257,14 +271,14 @@ def _tls(cluster: _Entry, cluster_name: str, user: _Entry, user_name: str) -> Tl
     )
 
 
-def _content(entry: _Entry, whose: str, name: str) -> tuple[bytes, Path | None]:
+def _read_content(entry: _NamedEntry, whose: str, name: str) -> tuple[bytes, Path | None]:
     """What ``<name>-data`` holds in base64, else what the file ``<name>`` holds, and which that is; the data wins."""
-    if data := entry.text(f"{name}-data"):
+    if data := entry.get_text(f"{name}-data"):
         try:
             return base64.b64decode(data, validate=True), None
         except ValueError:
             raise ConfigurationError(f"{whose} of {entry.file}: {name}-data is not base64") from None
-    path = entry.path(name)
+    path = entry.get_path(name)
     if path is None:
         return b"", None
     try:
@@ -273,22 +287,22 @@ def _content(entry: _Entry, whose: str, name: str) -> tuple[bytes, Path | None]:
         raise ConfigurationError(f"{whose} of {entry.file}: cannot read {name} {path}: {error.strerror}") from error
 
 
-def _credentials(
-    user: _Entry, name: str, found: ClusterConfig, cluster: _Entry, env: Mapping[str, str], clock: Clock
+def _parse_credentials(
+    user: _NamedEntry, name: str, found: ClusterConfig, cluster: _NamedEntry, env: Mapping[str, str], clock: Clock
 ) -> Credentials:
     """Who asks: what the file holds itself goes before what would have to be fetched, as kubectl has it."""
     whose = f'user "{name}" of {user.file}'
-    token, token_file = user.text("token"), user.path("tokenFile")
+    token, token_file = user.get_text("token"), user.get_path("tokenFile")
     if token_file is not None:
         return TokenFile(token_file, clock, token=token, description=f"the token of {whose} in {token_file}")
     if not (token.isascii() and token.isprintable()):
         raise ConfigurationError(f"the token of {whose} has characters that no token has")
     if token:
-        return Token(token, f"the token of {whose}")
-    if user.text("username"):
-        return BasicAuth(user.text("username"), user.text("password"), f"the password of {whose}")
+        return BearerToken(token, f"the token of {whose}")
+    if user.get_text("username"):
+        return BasicAuth(user.get_text("username"), user.get_text("password"), f"the password of {whose}")
     if found.tls.certificate:
-        return Anonymous(f"the client certificate of {whose}")
+        return AnonymousCredentials(f"the client certificate of {whose}")
     fetched = [kind for kind in ("exec", "auth-provider") if user.fields.get(kind)]
     if len(fetched) == 2:
         raise ConfigurationError(f"{whose} has an exec plug-in and an auth-provider: keep one of them")
@@ -297,14 +311,16 @@ def _credentials(
         if not isinstance(fields, Mapping):
             raise ConfigurationError(f"{fetched[0]} of {whose} must be a mapping")
         if fetched == ["exec"]:
-            told = _cluster_for_plugins(found, cluster)
+            told = _build_plugin_cluster(found, cluster)
             plugin = parse_exec_plugin(fields, whose=whose, folder=user.file.parent, env=env, cluster=told)
             return ExecCredentials(plugin, clock)
-        return _auth_provider(fields, whose, user.file.parent, env, clock)
-    return Anonymous(f"a request without credentials ({whose} has none)" if name else "a request without credentials")
+        return _parse_auth_provider(fields, whose, user.file.parent, env, clock)
+    return AnonymousCredentials(
+        f"a request without credentials ({whose} has none)" if name else "a request without credentials"
+    )
 
 
-def _auth_provider(
+def _parse_auth_provider(
     fields: Mapping[str, Any], whose: str, folder: Path, env: Mapping[str, str], clock: Clock
 ) -> Credentials:
     config = fields.get("config")
@@ -316,7 +332,7 @@ def _auth_provider(
     return OidcCredentials(parse_oidc_provider(config, whose=whose, folder=folder, env=env), clock)
 
 
-def _cluster_for_plugins(found: ClusterConfig, cluster: _Entry) -> Object:
+def _build_plugin_cluster(found: ClusterConfig, cluster: _NamedEntry) -> Object:
     """What an exec plug-in that wants to know is told of the cluster; empty fields are left out."""
     extensions = cluster.fields.get("extensions")
     named = [
@@ -329,19 +345,19 @@ def _cluster_for_plugins(found: ClusterConfig, cluster: _Entry) -> Object:
         "tls-server-name": found.tls.server_name,
         "insecure-skip-tls-verify": found.tls.insecure,
         "certificate-authority-data": base64.b64encode(found.tls.authority).decode("ascii"),
-        "proxy-url": cluster.text("proxy-url"),
-        "disable-compression": cluster.flag("disable-compression"),
+        "proxy-url": cluster.get_text("proxy-url"),
+        "disable-compression": cluster.get_flag("disable-compression"),
         "config": named[0] if named else None,
     }
     return {name: value for name, value in told.items() if value}
 
 
-def _impersonation(user: _Entry) -> tuple[tuple[str, str], ...]:
+def _parse_impersonation(user: _NamedEntry) -> tuple[tuple[str, str], ...]:
     headers: list[tuple[str, str]] = []
-    if user.text("as"):
-        headers.append(("Impersonate-User", user.text("as")))
-    if user.text("as-uid"):
-        headers.append(("Impersonate-Uid", user.text("as-uid")))
+    if user.get_text("as"):
+        headers.append(("Impersonate-User", user.get_text("as")))
+    if user.get_text("as-uid"):
+        headers.append(("Impersonate-Uid", user.get_text("as-uid")))
     groups = user.fields.get("as-groups")
     headers += [("Impersonate-Group", str(group)) for group in (groups if isinstance(groups, list) else [])]
     extra = user.fields.get("as-user-extra")

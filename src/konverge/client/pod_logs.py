@@ -10,13 +10,13 @@ from konverge.client.transport import StreamingResponse
 from konverge.clock import Clock
 from konverge.errors import ConnectionFailedError
 
-__all__ = ["MAX_LOG_LINE_BYTES", "LogLineCutter", "PodLog"]
+__all__ = ["MAX_LOG_LINE_BYTES", "LogLineSplitter", "PodLog"]
 
 MAX_LOG_LINE_BYTES = 64 * 1024
 """Longer lines come in pieces of that size; container runtimes cut theirs at 16 KiB."""
 
 
-class LogLineCutter:
+class LogLineSplitter:
     """Chunks in, lines out, without their newlines; a line that is too long comes in pieces.
 
     Args:
@@ -33,20 +33,20 @@ class LogLineCutter:
         *whole, rest = chunk.split(b"\n")
         for piece in whole:
             self._rest += piece
-            self._cut_into(found)
+            self._split_into(found)
             found.append(bytes(self._rest))
             self._rest.clear()
         self._rest += rest
-        self._cut_into(found)
+        self._split_into(found)
         return found
 
-    def end(self) -> list[bytes]:
+    def flush(self) -> list[bytes]:
         """What is left when the log ends without a newline."""
         rest = bytes(self._rest)
         self._rest.clear()
         return [rest] if rest else []
 
-    def _cut_into(self, found: list[bytes]) -> None:
+    def _split_into(self, found: list[bytes]) -> None:
         at = 0
         while len(self._rest) - at > self._max:
             found.append(bytes(self._rest[at : at + self._max]))
@@ -79,7 +79,7 @@ class PodLog:
         self._clock = clock
         self._timeout_seconds = timeout_seconds
         self._deadline = None if timeout_seconds is None else clock.monotonic() + timeout_seconds
-        self._cutter = LogLineCutter(max_line_bytes)
+        self._splitter = LogLineSplitter(max_line_bytes)
         self._lines: deque[bytes] = deque()
         self._has_ended = False
 
@@ -97,7 +97,7 @@ class PodLog:
                 raise StopAsyncIteration
             chunk = await self._next_chunk()
             self._has_ended = chunk is None
-            self._lines.extend(self._cutter.end() if chunk is None else self._cutter.feed(chunk))
+            self._lines.extend(self._splitter.flush() if chunk is None else self._splitter.feed(chunk))
         return self._lines.popleft().decode("utf-8", "replace")
 
     async def _next_chunk(self) -> bytes | None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["redacted", "secret_values"]
+__all__ = ["find_secret_values", "redact"]
 
 _HIDDEN = "***"
 
 # A shorter value is in every other word: hiding it would hide the message.
-_SHORTEST_SECRET = 4
+_MIN_SECRET_LENGTH = 4
 
 _NAMED_SECRET = (
     r"secret|token|passw(?:or)?d|passphrase|passcode|credential|assertion|api[_-]?key|access[_-]?key|private[_-]?key"
@@ -22,7 +22,7 @@ _NAMED_SECRET = (
 _SECRET_NAME = re.compile(rf"(?i){_NAMED_SECRET}|(?:^|_)key(?:_|$)|(?:^|_)pass(?:_|$)|(?:^|_)pwd(?:_|$)")
 
 # Of a secret these say where it is, not what.
-_PLACE = re.compile(r"(?i)(file|path|dir|ur[il]|sock|endpoint)$")
+_LOCATION_NAME = re.compile(r"(?i)(file|path|dir|ur[il]|sock|endpoint)$")
 _ORDINARY = frozenset({"true", "false", "none", "null"})
 
 _QUOTE = r"""(?:\\?["'])?"""
@@ -41,23 +41,23 @@ _PATTERNS = (
 _URL_PASSWORD = re.compile(r"://[^\s:/@]*:([^\s@]+)@")
 
 
-def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """The text without those secrets, and without what looks like one."""
     for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _SHORTEST_SECRET:
+        if len(secret) >= _MIN_SECRET_LENGTH:
             text = text.replace(secret, _HIDDEN)
     for pattern in _PATTERNS:
-        text = pattern.sub(_hide, text)
+        text = pattern.sub(_replace_secret, text)
     return text
 
 
-def secret_values(environment: Mapping[str, str]) -> Iterator[str]:
+def find_secret_values(environment: Mapping[str, str]) -> Iterator[str]:
     """The values of the variables whose names say that they are secret, and the passwords in URLs."""
     for name, value in environment.items():
-        if _SECRET_NAME.search(name) and not _PLACE.search(name) and value.lower() not in _ORDINARY:
+        if _SECRET_NAME.search(name) and not _LOCATION_NAME.search(name) and value.lower() not in _ORDINARY:
             yield value
         yield from _URL_PASSWORD.findall(value)
 
 
-def _hide(found: re.Match[str]) -> str:
+def _replace_secret(found: re.Match[str]) -> str:
     return found.groupdict().get("kept", "") + _HIDDEN

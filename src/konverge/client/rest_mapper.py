@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from konverge.client.discovery import (
     AGGREGATED_ACCEPT,
     ServedKinds,
-    group_versions_of,
     is_aggregated,
     parse_aggregated,
+    parse_group_versions,
     parse_legacy,
 )
-from konverge.client.sending import Sender, decode_object
+from konverge.client.sender import Sender, decode_object
 from konverge.errors import ApiError, ConnectionFailedError, KindNotServedError, KindUnreachableError, NotFoundError
-from konverge.kube import GroupVersionKind, Object, ResourceMapping
+from konverge.kube import GroupVersionKind, Object, RestMapping
 
 __all__ = ["RestMapper"]
 
@@ -25,23 +25,23 @@ _FRESH_SECONDS = 1.0
 _FRESH_LEGACY_SECONDS = 10.0
 
 # So many group versions are asked for at a time in legacy discovery.
-_PARALLEL = 8
+_MAX_PARALLEL = 8
 
 
 @dataclass(slots=True)
-class _Knowledge:
+class _DiscoveryCache:
     """What the server has said of its kinds. It belongs to one event loop."""
 
     served: ServedKinds = field(default_factory=ServedKinds)
-    asked_at: float | None = None
+    fetched_at: float | None = None
     forgot_at: float | None = None
     is_legacy: bool = False
-    answers: dict[str, tuple[str, Object]] = field(default_factory=dict)
+    responses: dict[str, tuple[str, Object]] = field(default_factory=dict)
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    def copy(self) -> _Knowledge:
+    def copy(self) -> _DiscoveryCache:
         """The same for another event loop."""
-        return _Knowledge(self.served, self.asked_at, self.forgot_at, self.is_legacy, dict(self.answers))
+        return _DiscoveryCache(self.served, self.fetched_at, self.forgot_at, self.is_legacy, dict(self.responses))
 
 
 class RestMapper:
@@ -49,22 +49,22 @@ class RestMapper:
 
     Args:
         sender: Asks the server.
-        knowledge: What is known already; for `through` and `copied`.
+        knowledge: What is known already; for `with_sender` and `copied`.
     """
 
-    def __init__(self, sender: Sender, *, knowledge: _Knowledge | None = None) -> None:
+    def __init__(self, sender: Sender, *, knowledge: _DiscoveryCache | None = None) -> None:
         self._sender = sender
-        self._known = knowledge or _Knowledge()
+        self._discovery = knowledge or _DiscoveryCache()
 
-    def through(self, sender: Sender) -> RestMapper:
+    def with_sender(self, sender: Sender) -> RestMapper:
         """One that asks through another sender and shares what both know."""
-        return RestMapper(sender, knowledge=self._known)
+        return RestMapper(sender, knowledge=self._discovery)
 
-    def copied(self, sender: Sender) -> RestMapper:
+    def clone(self, sender: Sender) -> RestMapper:
         """One that knows as much now, and shares nothing: for another event loop."""
-        return RestMapper(sender, knowledge=self._known.copy())
+        return RestMapper(sender, knowledge=self._discovery.copy())
 
-    async def mapping(self, gvk: GroupVersionKind) -> ResourceMapping:
+    async def mapping(self, gvk: GroupVersionKind) -> RestMapping:
         """Where the kind is served.
 
         Raises:
@@ -72,39 +72,39 @@ class RestMapper:
                 a server without aggregated discovery). `konverge.errors.KindUnreachableError` if that cannot be told.
             konverge.errors.ApiError: Discovery failed.
         """
-        found = self._known.served.by_kind.get(gvk)
+        found = self._discovery.served.by_kind.get(gvk)
         if found is None:
             await self._refresh()
-            found = self._known.served.by_kind.get(gvk)
-        if found is None and gvk.api_version in self._known.served.unreachable:
+            found = self._discovery.served.by_kind.get(gvk)
+        if found is None and gvk.api_version in self._discovery.served.unreachable:
             raise KindUnreachableError(f"{gvk} is served by an aggregated API server that does not answer now")
         if found is None:
-            raise KindNotServedError(self._explain(gvk))
+            raise KindNotServedError(self._explain_missing(gvk))
         return found
 
-    async def current(self, gvk: GroupVersionKind) -> ResourceMapping | None:
+    async def find_current(self, gvk: GroupVersionKind) -> RestMapping | None:
         """Where the kind is served by an answer that is at most a few seconds old; None when it is not."""
-        return (await self.served()).by_kind.get(gvk)
+        return (await self.fetch_served_kinds()).by_kind.get(gvk)
 
-    async def served(self) -> ServedKinds:
+    async def fetch_served_kinds(self) -> ServedKinds:
         """Everything that the server serves, by an answer that is at most a few seconds old."""
         await self._refresh()
-        return self._known.served
+        return self._discovery.served
 
     def forget(self, gvk: GroupVersionKind) -> None:
         """The server answered that there is no such path: the next question about the kind asks anew.
 
         Once in a while only: discovery may go on naming what is gone.
         """
-        if gvk in self._known.served.by_kind:
-            remaining = tuple(found for found in self._known.served.mappings if found.gvk != gvk)
-            self._known.served = ServedKinds(remaining, self._known.served.unreachable)
+        if gvk in self._discovery.served.by_kind:
+            remaining = tuple(found for found in self._discovery.served.mappings if found.gvk != gvk)
+            self._discovery.served = ServedKinds(remaining, self._discovery.served.unreachable)
             now = self._sender.clock.monotonic()
-            if self._known.forgot_at is None or now - self._known.forgot_at >= self._fresh_seconds:
-                self._known.forgot_at, self._known.asked_at = now, None
+            if self._discovery.forgot_at is None or now - self._discovery.forgot_at >= self._fresh_seconds:
+                self._discovery.forgot_at, self._discovery.fetched_at = now, None
 
-    def _explain(self, gvk: GroupVersionKind) -> str:
-        versions = self._known.served.versions_of(gvk.group, gvk.kind)
+    def _explain_missing(self, gvk: GroupVersionKind) -> str:
+        versions = self._discovery.served.list_versions(gvk.group, gvk.kind)
         if versions:
             return f"the server does not serve {gvk}; it serves {gvk.kind} as {', '.join(versions)}"
         if "." in gvk.group:
@@ -113,27 +113,29 @@ class RestMapper:
 
     @property
     def _fresh_seconds(self) -> float:
-        return _FRESH_LEGACY_SECONDS if self._known.is_legacy else _FRESH_SECONDS
+        return _FRESH_LEGACY_SECONDS if self._discovery.is_legacy else _FRESH_SECONDS
 
     async def _refresh(self) -> None:
         """Ask the server, unless the last answer is fresh. Callers that come together share one answer."""
         came_at = self._sender.clock.monotonic()
-        async with self._known.asking:
-            if self._known.asked_at is not None and came_at - self._known.asked_at < self._fresh_seconds:
+        async with self._discovery.asking:
+            if self._discovery.fetched_at is not None and came_at - self._discovery.fetched_at < self._fresh_seconds:
                 return
             now = self._sender.clock.monotonic()
-            core, groups = await self._document("/api"), await self._document("/apis")
-            self._known.is_legacy = not (is_aggregated(core) and is_aggregated(groups))
-            if self._known.is_legacy:
-                self._known.served = await self._legacy_kinds(group_versions_of(core) + group_versions_of(groups))
+            core, groups = await self._fetch_document("/api"), await self._fetch_document("/apis")
+            self._discovery.is_legacy = not (is_aggregated(core) and is_aggregated(groups))
+            if self._discovery.is_legacy:
+                self._discovery.served = await self._fetch_legacy_kinds(
+                    parse_group_versions(core) + parse_group_versions(groups)
+                )
             else:
-                self._known.served = parse_aggregated(core).joined(parse_aggregated(groups))
+                self._discovery.served = parse_aggregated(core).merge(parse_aggregated(groups))
             # The moment of asking: what was installed since is not in the answer.
-            self._known.asked_at = now
+            self._discovery.fetched_at = now
 
-    async def _document(self, path: str) -> Object:
+    async def _fetch_document(self, path: str) -> Object:
         headers = {"accept": AGGREGATED_ACCEPT}
-        etag, known = self._known.answers.get(path, ("", {}))
+        etag, known = self._discovery.responses.get(path, ("", {}))
         if etag:
             headers["if-none-match"] = etag
         try:
@@ -143,13 +145,13 @@ class RestMapper:
         if answer.status == 304:
             return known
         document = decode_object(answer, "GET", path)
-        self._known.answers[path] = (answer.headers.get("etag", ""), document)
+        self._discovery.responses[path] = (answer.headers.get("etag", ""), document)
         return document
 
-    async def _legacy_kinds(self, group_versions: tuple[str, ...]) -> ServedKinds:
-        room = asyncio.Semaphore(_PARALLEL)
+    async def _fetch_legacy_kinds(self, group_versions: tuple[str, ...]) -> ServedKinds:
+        room = asyncio.Semaphore(_MAX_PARALLEL)
 
-        async def ask(group_version: str) -> ServedKinds:
+        async def fetch_kinds(group_version: str) -> ServedKinds:
             path = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
             async with room:
                 try:
@@ -159,8 +161,8 @@ class RestMapper:
                     return ServedKinds(unreachable=frozenset({group_version}))
 
         async with asyncio.TaskGroup() as tasks:
-            asked = [tasks.create_task(ask(name)) for name in group_versions]
+            asked = [tasks.create_task(fetch_kinds(name)) for name in group_versions]
         served = ServedKinds()
         for task in asked:
-            served = served.joined(task.result())
+            served = served.merge(task.result())
         return served

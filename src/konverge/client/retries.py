@@ -19,10 +19,10 @@ from konverge.errors import (
     UntrustedServerError,
 )
 
-__all__ = ["Backoff", "may_repeat", "pause_before_retry"]
+__all__ = ["Backoff", "is_retryable", "retry_delay"]
 
 _BUSY = frozenset({429, 503})
-_PASSING = frozenset({429, 502, 503, 504})
+_TRANSIENT = frozenset({429, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Backoff:
     cap_seconds: float = 30.0
     jitter: float = 0.5
 
-    def pause(self, failures: int, entropy: Entropy) -> float:
+    def compute_delay(self, failures: int, entropy: Entropy) -> float:
         """The pause in seconds after so many failures in a row (at least one)."""
         # Beyond 2**64 times the first pause the cap has long been reached, and floats would overflow.
         exponent = min(failures - 1, 64)
@@ -48,7 +48,7 @@ class Backoff:
         return seconds * entropy.uniform(1.0, 1.0 + self.jitter)
 
 
-def may_repeat(method: str, failure: KonvergeError) -> bool:
+def is_retryable(method: str, failure: KonvergeError) -> bool:
     """Tell whether the same request may be sent again."""
     if isinstance(failure, NotConnectedError):
         return True
@@ -59,12 +59,12 @@ def may_repeat(method: str, failure: KonvergeError) -> bool:
     if isinstance(failure, ApiError):
         if failure.code in _BUSY and failure.retry_after_seconds is not None:
             return True
-        is_passing = failure.code in _PASSING or (failure.code >= 500 and failure.retry_after_seconds is not None)
+        is_passing = failure.code in _TRANSIENT or (failure.code >= 500 and failure.retry_after_seconds is not None)
         return method == "GET" and is_passing
     return False
 
 
-def pause_before_retry(
+def retry_delay(
     method: str, failure: KonvergeError, *, failures: int, attempts: int, backoff: Backoff, entropy: Entropy
 ) -> float | None:
     """How many seconds to wait before sending again; None when it should not be.
@@ -77,9 +77,9 @@ def pause_before_retry(
         backoff: The pauses; a ``Retry-After`` that is longer is honoured, with jitter.
         entropy: What draws the jitter.
     """
-    if failures >= attempts or not may_repeat(method, failure):
+    if failures >= attempts or not is_retryable(method, failure):
         return None
-    pause = backoff.pause(failures, entropy)
+    pause = backoff.compute_delay(failures, entropy)
     wanted = failure.retry_after_seconds if isinstance(failure, ApiError) else None
     if wanted is not None:
         pause = max(pause, wanted * entropy.uniform(1.0, 1.0 + backoff.jitter))

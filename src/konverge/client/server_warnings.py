@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from konverge.client.server_texts import ServerTexts
+from konverge.client.server_text_filter import ServerTextFilter
 
-__all__ = ["ServerWarning", "ServerWarnings", "parse_warnings"]
+__all__ = ["ServerWarning", "ServerWarningLog", "parse_warnings"]
 
 # code, agent, quoted text, and perhaps a quoted date (RFC 9111, 5.5, in the form of its predecessor).
 _WARNING = re.compile(r'\d{3} [^\s,]+ "((?:[^"\\]|\\.)*)"')
 _ESCAPED = re.compile(r"\\(.)")
 
-_MAX_IN_AN_ANSWER = 64
+_MAX_PER_RESPONSE = 64
 _MAX_TEXT = 1000
-_REMEMBERED = 256
+_MAX_REMEMBERED = 256
 
 _logger = logging.getLogger(__name__)
 
@@ -45,12 +45,12 @@ def parse_warnings(header: str) -> list[str]:
     for found in _WARNING.finditer(header):
         text = _ESCAPED.sub(r"\1", found.group(1))[:_MAX_TEXT]
         texts.append("".join(letter if letter.isprintable() else " " for letter in text))
-        if len(texts) == _MAX_IN_AN_ANSWER:
+        if len(texts) == _MAX_PER_RESPONSE:
             break
     return texts
 
 
-class ServerWarnings:
+class ServerWarningLog:
     """Passes warnings on: each to whoever asked for them, and a text that was not seen lately to the log.
 
     Args:
@@ -61,7 +61,9 @@ class ServerWarnings:
         self._listener = listener
         self._logged: OrderedDict[str, None] = OrderedDict()
 
-    def note(self, method: str, path: str, headers: Mapping[str, str], texts: ServerTexts, body: Any = None) -> None:
+    def process_headers(
+        self, method: str, path: str, headers: Mapping[str, str], texts: ServerTextFilter, body: Any = None
+    ) -> None:
         """Look through the headers of an answer; names are in lower case.
 
         Args:
@@ -79,7 +81,7 @@ class ServerWarnings:
                 _logger.warning("the API server warns: %s (%s %s)", text, method, path)
             self._logged[text] = None
             self._logged.move_to_end(text)
-            if len(self._logged) > _REMEMBERED:
+            if len(self._logged) > _MAX_REMEMBERED:
                 self._logged.popitem(last=False)
             if self._listener is not None:
                 self._listener(ServerWarning(text, method, path))

@@ -1,6 +1,7 @@
 """The port through which a client reaches a server: requests that are answered, and streams that go on.
 
-`konverge.client.http.HttpTransport` sends over HTTP; the embedded cluster answers in process; a test scripts one. None
+`konverge.client.http_transport.HttpTransport` sends over HTTP; the embedded cluster answers in process; a test scripts
+one. None
 of them knows what Kubernetes is: they carry methods, paths, headers and bytes.
 """
 
@@ -71,7 +72,8 @@ class Transport(Protocol):
         Raises:
             konverge.errors.NotConnectedError: Nothing was sent.
             konverge.errors.ConnectionFailedError: The connection broke, or the deadline passed.
-            konverge.errors.NoPermitError: The permit to write (`konverge.client.permits.current_permit`) had ended when
+            konverge.errors.NoPermitError: The permit to write (`konverge.client.write_permit.current_permit`) had
+            ended when
                 the request was about to be sent. A transport within the process need not ask.
         """
 

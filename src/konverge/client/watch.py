@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import msgspec
 
-from konverge.client.decoding import UNREADABLE
-from konverge.client.lines import LineSplitter
-from konverge.client.listing import metadata_of
-from konverge.client.server_texts import ServerTexts
+from konverge.client.json_decoding import DECODE_ERRORS
+from konverge.client.line_splitter import LineSplitter
+from konverge.client.object_list import extract_metadata
+from konverge.client.server_text_filter import ServerTextFilter
 from konverge.client.transport import StreamingResponse
 from konverge.errors import ApiError, ConnectionFailedError
 from konverge.kube import GroupVersionKind, Object
@@ -27,7 +27,7 @@ __all__ = [
     "SilentWatchError",
     "Watch",
     "WatchEvent",
-    "error_of",
+    "build_watch_error",
 ]
 
 ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
@@ -76,13 +76,13 @@ class Watch:
         *,
         idle_timeout_seconds: float,
         metadata_of: GroupVersionKind | None = None,
-        texts: ServerTexts | None = None,
+        texts: ServerTextFilter | None = None,
         path: str = "",
     ) -> None:
         self._chunks = aiter(response.chunks())
         self.idle_timeout_seconds = idle_timeout_seconds
         self._metadata_of = metadata_of
-        self._texts = texts or ServerTexts()
+        self._texts = texts or ServerTextFilter()
         self._path = path
         self._splitter = LineSplitter()
         self._lines: deque[bytes] = deque()
@@ -124,17 +124,17 @@ class Watch:
             self._lines.extend(lines)
         try:
             event = _decoder.decode(self._lines.popleft())
-        except UNREADABLE as error:
+        except DECODE_ERRORS as error:
             raise ConnectionFailedError(f"a watch sent something that is no event: {error}") from error
         if event.type == ERROR:
-            raise self._texts.filter_error(error_of(event.object), self._path)
+            raise self._texts.filter_error(build_watch_error(event.object), self._path)
         if self._metadata_of is not None:
-            return WatchEvent(event.type, metadata_of(event.object, self._metadata_of))
-        self._texts.remember(event.object)
+            return WatchEvent(event.type, extract_metadata(event.object, self._metadata_of))
+        self._texts.remember_object(event.object)
         return event
 
 
-def error_of(status: Mapping[str, Any]) -> ApiError:
+def build_watch_error(status: Mapping[str, Any]) -> ApiError:
     """The error that an ``ERROR`` event carries as its object."""
     code = status.get("code")
     return ApiError.from_status(code if isinstance(code, int) else 500, status)

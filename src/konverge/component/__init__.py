@@ -9,13 +9,24 @@ Kept here: a settled component sends no request (invariant 1), a pass that stops
 (5), status is written at most once a pass (4).
 """
 
+from konverge.component.applied_cache import AppliedCache
 from konverge.component.builder import ComponentBuilder
-from konverge.component.client import Applied, Client
-from konverge.component.component import Component, PassObserver
-from konverge.component.context import ReconcileContext
+from konverge.component.client_protocol import ApplyResult, ComponentClient
+from konverge.component.component import Component, ReconcileObserver
+from konverge.component.condition_reason import ConditionReason
 from konverge.component.data_flow import DataEdge
-from konverge.component.memory import AppliedMemory
-from konverge.component.options import (
+from konverge.component.owner_condition import aggregate, summarize_conditions
+from konverge.component.prerequisites import (
+    MET,
+    Prerequisite,
+    PrerequisiteResult,
+    PrerequisiteStatus,
+    depends_on,
+    not_met,
+)
+from konverge.component.reconcile_context import ReconcileContext
+from konverge.component.reporting import ApplyMetrics, ConditionMetrics, EventRecorder
+from konverge.component.resource_options import (
     Option,
     adopt,
     auxiliary,
@@ -30,44 +41,33 @@ from konverge.component.options import (
     suppress_grace_inconsistency_warning,
     unowned,
 )
-from konverge.component.owner_condition import aggregate, summed_up
-from konverge.component.prerequisites import (
-    MET,
-    Prerequisite,
-    PrerequisiteResult,
-    PrerequisiteStatus,
-    depends_on,
-    not_met,
-)
-from konverge.component.recording import ApplyMetrics, ConditionMetrics, EventRecorder
-from konverge.component.status import Status
-from konverge.component.time_limit import TimeLimit, call_limited
+from konverge.component.time_limit import TimeLimit, call_with_limit
 
 __all__ = [
     "MET",
-    "Applied",
-    "AppliedMemory",
+    "AppliedCache",
     "ApplyMetrics",
-    "Client",
+    "ApplyResult",
     "Component",
     "ComponentBuilder",
+    "ComponentClient",
     "ConditionMetrics",
+    "ConditionReason",
     "DataEdge",
     "EventRecorder",
     "Option",
-    "PassObserver",
     "Prerequisite",
     "PrerequisiteResult",
     "PrerequisiteStatus",
     "ReconcileContext",
-    "Status",
+    "ReconcileObserver",
     "TimeLimit",
     "adopt",
     "aggregate",
     "auxiliary",
     "block_on_absence",
     "block_on_foreign_controller",
-    "call_limited",
+    "call_with_limit",
     "delete",
     "delete_when",
     "depends_on",
@@ -76,7 +76,7 @@ __all__ = [
     "not_met",
     "orphan_when",
     "read_only",
-    "summed_up",
+    "summarize_conditions",
     "suppress_grace_inconsistency_warning",
     "unowned",
 ]

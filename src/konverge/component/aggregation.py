@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from konverge.component.status import Status, severity
-from konverge.primitives.lifecycle import (
+from konverge.component.condition_reason import ConditionReason, severity_of
+from konverge.primitives.resource_protocol import (
     READY,
     Convergence,
     ConvergingStatus,
@@ -16,7 +16,14 @@ from konverge.primitives.lifecycle import (
     SuspensionStatus,
 )
 
-__all__ = ["HEALTHY_MESSAGE", "SUSPENDED_MESSAGE", "Verdict", "converge", "grade", "suspend"]
+__all__ = [
+    "HEALTHY_MESSAGE",
+    "SUSPENDED_MESSAGE",
+    "AggregatedStatus",
+    "aggregate_convergence",
+    "aggregate_grades",
+    "aggregate_suspension",
+]
 
 HEALTHY_MESSAGE = "Component is healthy."
 SUSPENDED_MESSAGE = "All resources are suspended."
@@ -24,10 +31,10 @@ _NOT_CONVERGED = "Component failed to converge within grace period."
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AggregatedStatus:
     """What the component's condition is to say."""
 
-    status: Status
+    status: ConditionReason
     message: str
 
     @property
@@ -36,7 +43,7 @@ class Verdict:
         return str(self.status) in READY
 
 
-def converge(results: Sequence[Convergence]) -> Verdict:
+def aggregate_convergence(results: Sequence[Convergence]) -> AggregatedStatus:
     """The most critical state wins; the message tells the reasons of everything as severe as the winner.
 
     Args:
@@ -44,17 +51,19 @@ def converge(results: Sequence[Convergence]) -> Verdict:
             guard. Without any, the component is ready by existing.
     """
     if all(result.status.is_ready for result in results):
-        best = max((Status(result.status) for result in results), key=_priority, default=Status.HEALTHY)
-        return Verdict(best, HEALTHY_MESSAGE)
-    winner = max(results, key=lambda result: Status(result.status).priority).status
+        best = max(
+            (ConditionReason(result.status) for result in results), key=_read_priority, default=ConditionReason.HEALTHY
+        )
+        return AggregatedStatus(best, HEALTHY_MESSAGE)
+    winner = max(results, key=lambda result: ConditionReason(result.status).priority).status
     if winner is ConvergingStatus.BLOCKED:
         told = [result for result in results if result.status is winner]
     else:
-        told = [result for result in results if severity(result.status) == severity(winner)]
-    return Verdict(Status(winner), _joined(result.reason for result in told))
+        told = [result for result in results if severity_of(result.status) == severity_of(winner)]
+    return AggregatedStatus(ConditionReason(winner), _join_reasons(result.reason for result in told))
 
 
-def grade(grades: Sequence[Grace]) -> Verdict | None:
+def aggregate_grades(grades: Sequence[Grace]) -> AggregatedStatus | None:
     """How bad it is that the grace is over; None when every grace handler is content.
 
     Args:
@@ -62,32 +71,32 @@ def grade(grades: Sequence[Grace]) -> Verdict | None:
             Without any, nobody can vouch for the component: Down.
     """
     if not grades:
-        return Verdict(Status.DOWN, f"Component is down: {_NOT_CONVERGED}")
+        return AggregatedStatus(ConditionReason.DOWN, f"Component is down: {_NOT_CONVERGED}")
     for worst, status, prefix in (
-        (GraceStatus.DOWN, Status.DOWN, "Component is down: "),
-        (GraceStatus.DEGRADED, Status.DEGRADED, "Component is degraded: "),
+        (GraceStatus.DOWN, ConditionReason.DOWN, "Component is down: "),
+        (GraceStatus.DEGRADED, ConditionReason.DEGRADED, "Component is degraded: "),
     ):
         told = [found for found in grades if found.status is worst]
         if told:
-            return Verdict(status, prefix + (_joined(found.reason for found in told) or _NOT_CONVERGED))
+            return AggregatedStatus(status, prefix + (_join_reasons(found.reason for found in told) or _NOT_CONVERGED))
     return None
 
 
 _PENDING_FIRST = (SuspensionStatus.PENDING_SUSPENSION, SuspensionStatus.SUSPENDING)
 
 
-def suspend(results: Sequence[Suspension]) -> Verdict:
+def aggregate_suspension(results: Sequence[Suspension]) -> AggregatedStatus:
     """The component is as suspended as its least suspended resource; without any to suspend it is suspended."""
     for status in _PENDING_FIRST:
         told = [result for result in results if result.status is status]
         if told:
-            return Verdict(Status(status), _joined(result.reason for result in told))
-    return Verdict(Status.SUSPENDED, SUSPENDED_MESSAGE)
+            return AggregatedStatus(ConditionReason(status), _join_reasons(result.reason for result in told))
+    return AggregatedStatus(ConditionReason.SUSPENDED, SUSPENDED_MESSAGE)
 
 
-def _priority(status: Status) -> int:
+def _read_priority(status: ConditionReason) -> int:
     return status.priority
 
 
-def _joined(reasons: Iterable[str]) -> str:
+def _join_reasons(reasons: Iterable[str]) -> str:
     return "; ".join(reason for reason in reasons if reason)

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from konverge.component.component import Component
-from konverge.component.composition import Entry
-from konverge.component.data_flow import cells_of, data_mistakes
-from konverge.component.options import Option, resolve
+from konverge.component.component_spec import RegisteredResource
+from konverge.component.data_flow import list_cells, validate_data_flow
 from konverge.component.prerequisites import DependsOn, Prerequisite
-from konverge.errors import BuildError, describe
+from konverge.component.resource_options import Option, resolve_options
+from konverge.errors import BuildError, format_error
 from konverge.feature import Gate
-from konverge.primitives.lifecycle import Resource
+from konverge.primitives.resource_protocol import Resource
 
 __all__ = ["ComponentBuilder"]
 
@@ -37,12 +37,12 @@ class ComponentBuilder:
     def __init__(self, name: str = "", *, condition_type: str = "") -> None:
         self._name = name
         self._condition_type = condition_type
-        self._entries: list[Entry] = []
+        self._entries: list[RegisteredResource] = []
         self._gate: Gate | None = None
         self._prerequisites: list[Prerequisite] = []
         self._grace_period = timedelta(0)
         self._is_suspended = False
-        self._mistakes: list[str] = []
+        self._errors: list[str] = []
         self._failures: list[str] = []
 
     def with_resource(self, resource: Resource | None, *options: Option | None) -> ComponentBuilder:
@@ -54,21 +54,21 @@ class ComponentBuilder:
                 conditionally.
         """
         if resource is None:
-            self._mistakes.append("a resource is None: expected a primitive. To leave one out, use include_when")
+            self._errors.append("a resource is None: expected a primitive. To leave one out, use include_when")
             return self
         if not isinstance(getattr(resource, "identity", None), str):
-            self._mistakes.append(f"a resource is a {type(resource).__name__}: expected a primitive")
+            self._errors.append(f"a resource is a {type(resource).__name__}: expected a primitive")
             return self
-        treatment, mistakes = resolve(options)
+        treatment, mistakes = resolve_options(options)
         identity = resource.identity
-        self._mistakes += [f"{identity}: {mistake}" for mistake in (*resource.mistakes, *mistakes)]
+        self._errors += [f"{identity}: {mistake}" for mistake in (*resource.errors, *mistakes)]
         twin = next((entry for entry in self._entries if entry.identity == identity), None)
         if twin is not None:
-            self._mistakes.append(
+            self._errors.append(
                 f"{identity}: registered twice ({twin.treatment.mode.value}, then {treatment.mode.value}); "
                 "one object has one treatment"
             )
-        self._entries.append(Entry(resource, treatment))
+        self._entries.append(RegisteredResource(resource, treatment))
         return self
 
     def include_when(
@@ -83,14 +83,14 @@ class ComponentBuilder:
         passes fails with what the factory raised, in its condition, before anything is touched.
         """
         if not isinstance(condition, bool):
-            self._mistakes.append(f"include_when(): expected a bool, found {type(condition).__name__}")
+            self._errors.append(f"include_when(): expected a bool, found {type(condition).__name__}")
             return self
         if not condition:
             return self
         try:
             resource = factory()
         except Exception as error:  # noqa: BLE001  # an author's code, like a guard or a mutation
-            self._failures.append(f"failed to construct a resource of include_when(): {describe(error)}")
+            self._failures.append(f"failed to construct a resource of include_when(): {format_error(error)}")
             return self
         return self.with_resource(resource, *options)
 
@@ -98,9 +98,9 @@ class ComponentBuilder:
         """Remove all resources while the gate is off; None is no gate. A component has at most one."""
         if gate is not None:
             if not callable(getattr(gate, "enabled", None)):
-                self._mistakes.append(f"its feature gate: expected one with enabled(), found {type(gate).__name__}")
+                self._errors.append(f"its feature gate: expected one with enabled(), found {type(gate).__name__}")
             if self._gate is not None:
-                self._mistakes.append("it has two feature gates: a component takes one; join them into one gate")
+                self._errors.append("it has two feature gates: a component takes one; join them into one gate")
             self._gate = gate
         return self
 
@@ -109,24 +109,24 @@ class ComponentBuilder:
         if prerequisite is not None:
             if not callable(getattr(prerequisite, "check", None)):
                 found = type(prerequisite).__name__
-                self._mistakes.append(f"a prerequisite: expected one with check(), as by depends_on(), found {found}")
+                self._errors.append(f"a prerequisite: expected one with check(), as by depends_on(), found {found}")
             self._prerequisites.append(prerequisite)
         return self
 
     def with_grace_period(self, period: timedelta) -> ComponentBuilder:
         """How long the component may converge before it is graded Degraded or Down; zero, the default, is forever."""
         if not isinstance(period, timedelta):
-            self._mistakes.append(f"its grace period: expected a timedelta, found {type(period).__name__}")
+            self._errors.append(f"its grace period: expected a timedelta, found {type(period).__name__}")
             return self
         if period < timedelta(0):
-            self._mistakes.append(f"its grace period is negative ({period}): expected zero (never ends) or more")
+            self._errors.append(f"its grace period is negative ({period}): expected zero (never ends) or more")
         self._grace_period = period
         return self
 
     def suspend(self, is_suspended: bool) -> ComponentBuilder:
         """Deactivate the component without deleting its configuration; the last call counts."""
         if not isinstance(is_suspended, bool):
-            self._mistakes.append(f"suspend(): expected a bool, found {type(is_suspended).__name__}")
+            self._errors.append(f"suspend(): expected a bool, found {type(is_suspended).__name__}")
         self._is_suspended = is_suspended
         return self
 
@@ -148,11 +148,11 @@ class ComponentBuilder:
                 f"it depends on its own condition {self._condition_type}, and would wait for itself: expected the "
                 "condition type of another component"
             )
-        mistakes += self._mistakes
+        mistakes += self._errors
         entries = tuple(self._entries)
-        cells = cells_of(entries)
+        cells = list_cells(entries)
         if cells and not self._failures:  # the producer of a cell may be what could not be constructed
-            mistakes += data_mistakes(entries)
+            mistakes += validate_data_flow(entries)
         if mistakes:
             raise BuildError(f'component "{self._name}"', mistakes)
         return Component(
@@ -164,5 +164,5 @@ class ComponentBuilder:
             grace_period=self._grace_period,
             is_suspended=self._is_suspended,
             cells=cells,
-            failures=tuple(self._failures),
+            construction_errors=tuple(self._failures),
         )

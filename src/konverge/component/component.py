@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from konverge.component import engine
-from konverge.component.composition import Composition
-from konverge.component.condition import generation_of
-from konverge.component.context import ReconcileContext
-from konverge.component.data_flow import DataEdge, data_topology, fill
-from konverge.component.failure import failing
-from konverge.component.options import Mode
-from konverge.component.recording import ResourceObserver
-from konverge.component.rendering import rendered
-from konverge.component.status import Status
+from konverge.component.component_spec import ComponentSpec
+from konverge.component.condition_reason import ConditionReason
+from konverge.component.condition_rules import read_generation
+from konverge.component.data_flow import DataEdge, build_data_topology, fill_cells
+from konverge.component.desired_object import render_desired
+from konverge.component.error_wrapping import wrap_errors
+from konverge.component.reconcile_context import ReconcileContext
+from konverge.component.reporting import ResourceObserver
+from konverge.component.resource_options import ResourceMode
 from konverge.errors import ReconcileError
 from konverge.kube import Condition, Object, find_condition
-from konverge.primitives.lifecycle import Resource
+from konverge.primitives.resource_protocol import Resource
 
-__all__ = ["Component", "PassObserver"]
+__all__ = ["Component", "ReconcileObserver"]
 
 
 @dataclass(frozen=True, slots=True)
-class Component(Composition):
+class Component(ComponentSpec):
     """A feature of a custom resource; made by `ComponentBuilder`.
 
     `reconcile` may be called any number of times, also for different passes: the value keeps nothing between them.
@@ -43,7 +43,7 @@ class Component(Composition):
         """
         observer = ctx.observer
         # None is looked for first: there is nearly never an observer, and isinstance of a protocol takes microseconds.
-        if observer is not None and isinstance(observer, PassObserver):
+        if observer is not None and isinstance(observer, ReconcileObserver):
             return await observer.reconcile(self, ctx)
         return await engine.reconcile(self, ctx)
 
@@ -54,17 +54,17 @@ class Component(Composition):
             return found
         return Condition(
             self.condition_type,
-            Status.UNKNOWN.condition_status,
-            Status.UNKNOWN,
+            ConditionReason.UNKNOWN.condition_status,
+            ConditionReason.UNKNOWN,
             "Component has not been reconciled yet.",
-            generation_of(owner),
+            read_generation(owner),
         )
 
     def data_topology(self) -> tuple[DataEdge, ...]:
         """How each data cell is used, in order of its first producer."""
-        return data_topology(self.entries)
+        return build_data_topology(self.entries)
 
-    def resource(self, identity: str) -> Resource | None:
+    def find_resource(self, identity: str) -> Resource | None:
         """The registered resource of that identity (managed, read-only or to be deleted), None without."""
         return next((entry.resource for entry in self.entries if entry.identity == identity), None)
 
@@ -80,34 +80,34 @@ class Component(Composition):
             konverge.errors.ConfigurationError: A name is not that of a cell of this component.
             konverge.errors.KonvergeError: A resource cannot be constructed or rendered, or renders nothing.
         """
-        return copy_context().run(self._preview, data or {})
+        return copy_context().run(self._render_preview, data or {})
 
-    def _preview(self, data: Mapping[str, Any]) -> list[Object]:
-        if self.failures:
-            raise ReconcileError("; ".join(self.failures))
-        fill(self.cells, data)
+    def _render_preview(self, data: Mapping[str, Any]) -> list[Object]:
+        if self.construction_errors:
+            raise ReconcileError("; ".join(self.construction_errors))
+        fill_cells(self.cells, data)
         previewed = []
         for entry in self.entries:
-            if entry.treatment.mode is Mode.MANAGED:
-                with failing("failed to preview resource", entry.identity):
-                    previewed.append(rendered(entry.resource.desired))
+            if entry.treatment.mode is ResourceMode.MANAGED:
+                with wrap_errors("failed to preview resource", entry.identity):
+                    previewed.append(render_desired(entry.resource.render))
         return previewed
 
     def registered_mutations(self) -> tuple[str, ...]:
         """The names of all mutations of managed resources, each once, in order of registration."""
-        return self._mutations(lambda resource: resource.registered_mutations())
+        return self._list_mutations(lambda resource: resource.registered_mutations())
 
     def firing_set(self) -> tuple[str, ...]:
         """The names of those whose gate is on."""
-        return self._mutations(lambda resource: resource.firing_set())
+        return self._list_mutations(lambda resource: resource.firing_set())
 
-    def _mutations(self, names_of: Callable[[Resource], tuple[str, ...]]) -> tuple[str, ...]:
-        managed = (entry.resource for entry in self.entries if entry.treatment.mode is Mode.MANAGED)
+    def _list_mutations(self, names_of: Callable[[Resource], tuple[str, ...]]) -> tuple[str, ...]:
+        managed = (entry.resource for entry in self.entries if entry.treatment.mode is ResourceMode.MANAGED)
         return tuple(dict.fromkeys(name for resource in managed for name in names_of(resource)))
 
 
 @runtime_checkable
-class PassObserver(ResourceObserver, Protocol):
+class ReconcileObserver(ResourceObserver, Protocol):
     """Who looks on while components are reconciled, to tell afterwards why they say what they say."""
 
     async def reconcile(self, component: Component, ctx: ReconcileContext) -> Condition:

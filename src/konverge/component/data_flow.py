@@ -9,15 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from konverge.component.composition import Entry
-from konverge.component.options import Mode
+from konverge.component.component_spec import RegisteredResource
+from konverge.component.resource_options import ResourceMode
 from konverge.errors import ConfigurationError
-from konverge.primitives.data import Data
+from konverge.primitives.data_cells import Data
 
-__all__ = ["DataEdge", "cells_of", "data_mistakes", "data_topology", "fill"]
+__all__ = ["DataEdge", "build_data_topology", "fill_cells", "list_cells", "validate_data_flow"]
 
 # What is removed or released is not read, so it fills nothing.
-_SEEN = (Mode.MANAGED, Mode.READ_ONLY)
+_SEEN = (ResourceMode.MANAGED, ResourceMode.READ_ONLY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,14 @@ class DataEdge:
     optional_readers: tuple[str, ...]
 
 
-def cells_of(entries: Sequence[Entry]) -> tuple[Data[Any], ...]:
+def list_cells(entries: Sequence[RegisteredResource]) -> tuple[Data[Any], ...]:
     """Every cell that a resource declares, each once: first those that are filled, in order of their producers."""
     produced = [cell for entry in entries for cell in entry.resource.produces]
     read = [cell for entry in entries for cell in (*entry.resource.requires, *entry.resource.optional_data)]
     return tuple(dict.fromkeys((*produced, *read)))
 
 
-def data_topology(entries: Sequence[Entry]) -> tuple[DataEdge, ...]:
+def build_data_topology(entries: Sequence[RegisteredResource]) -> tuple[DataEdge, ...]:
     """How each cell is used, in order of its first producer; a resource that is removed or released still counts."""
     return tuple(
         DataEdge(
@@ -53,11 +53,11 @@ def data_topology(entries: Sequence[Entry]) -> tuple[DataEdge, ...]:
             guarded_readers=tuple(entry.identity for entry in entries if cell in entry.resource.requires),
             optional_readers=tuple(entry.identity for entry in entries if cell in entry.resource.optional_data),
         )
-        for cell in cells_of(entries)
+        for cell in list_cells(entries)
     )
 
 
-def fill(cells: Iterable[Data[Any]], data: Mapping[str, Any]) -> None:
+def fill_cells(cells: Iterable[Data[Any]], data: Mapping[str, Any]) -> None:
     """Set all cells of these names for the running task; who wants them back as they were copies its context before.
 
     Raises:
@@ -75,9 +75,9 @@ def fill(cells: Iterable[Data[Any]], data: Mapping[str, Any]) -> None:
             cell.set(value)
 
 
-def data_mistakes(entries: Sequence[Entry]) -> Iterator[str]:
+def validate_data_flow(entries: Sequence[RegisteredResource]) -> Iterator[str]:
     """What cannot work: cells of one name, and readers before whom nobody fills the cell."""
-    names = [cell.name for cell in cells_of(entries)]
+    names = [cell.name for cell in list_cells(entries)]
     if not all(name.strip() for name in names):
         yield "a data cell has no name: conditions and errors refer to it"
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
@@ -88,18 +88,23 @@ def data_mistakes(entries: Sequence[Entry]) -> Iterator[str]:
         for cell in entry.resource.requires:
             found = [other for other in entries[:place] if cell in other.resource.produces]
             if not any(other.treatment.mode in _SEEN for other in found):
-                yield f'{entry.identity}: it requires data "{cell.name}", {_why_empty(cell, found, entries)}'
+                yield (
+                    f'{entry.identity}: it requires data "{cell.name}", '
+                    f"{_describe_missing_producer(cell, found, entries)}"
+                )
         for cell in entry.resource.optional_data:
             # One that is removed today leaves the cell empty, which is what "optional" allows for.
             if not any(cell in other.resource.produces for other in entries[:place]):
-                yield f'{entry.identity}: it reads data "{cell.name}", {_why_empty(cell, (), entries)}'
+                yield f'{entry.identity}: it reads data "{cell.name}", {_describe_missing_producer(cell, (), entries)}'
 
 
-def _why_empty(cell: Data[Any], earlier: Sequence[Entry], entries: Sequence[Entry]) -> str:
+def _describe_missing_producer(
+    cell: Data[Any], earlier: Sequence[RegisteredResource], entries: Sequence[RegisteredResource]
+) -> str:
     if earlier:
         producer = earlier[0]
         return f"which {producer.identity} would fill, but that one is not applied ({producer.treatment.mode.value})"
     later = next((entry for entry in entries if cell in entry.resource.produces), None)
     if later is None:
-        return "which no resource fills: expected extract=cell.extracted_by(...) on an earlier one"
+        return "which no resource fills: expected extract=cell.fill_with(...) on an earlier one"
     return f"which only {later.identity} fills: expected that one to be registered before"

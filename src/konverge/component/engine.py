@@ -18,23 +18,28 @@ from enum import StrEnum
 from functools import partial
 from typing import TypeVar
 
-from konverge.component import writing
-from konverge.component.aggregation import Verdict, converge, grade, suspend
-from konverge.component.composition import Composition, Entry
-from konverge.component.condition import is_barrier_active, staged, wake_up, with_grace
-from konverge.component.context import ReconcileContext
-from konverge.component.failure import failing, joined
-from konverge.component.last_applied import last_applied
-from konverge.component.options import Mode, OnAbsence
-from konverge.component.ownership import field_manager
+from konverge.component import object_operations
+from konverge.component.aggregation import (
+    AggregatedStatus,
+    aggregate_convergence,
+    aggregate_grades,
+    aggregate_suspension,
+)
+from konverge.component.component_spec import ComponentSpec, RegisteredResource
+from konverge.component.condition_reason import ConditionReason
+from konverge.component.condition_rules import apply_grace, build_condition, is_barrier_active, requeue_time
+from konverge.component.desired_object import render_desired
+from konverge.component.error_wrapping import join_errors, wrap_errors
+from konverge.component.last_applied import extract_last_applied
+from konverge.component.ownership import build_field_manager
 from konverge.component.prerequisites import PrerequisiteStatus
-from konverge.component.rendering import rendered
-from konverge.component.status import Status
-from konverge.errors import ReconcileError, TerminalError, describe
+from konverge.component.reconcile_context import ReconcileContext
+from konverge.component.resource_options import OnAbsence, ResourceMode
+from konverge.errors import ReconcileError, TerminalError, format_error
 from konverge.feature import is_enabled
 from konverge.kube import Condition, Object
-from konverge.primitives.data import cleared
-from konverge.primitives.lifecycle import (
+from konverge.primitives.data_cells import clear_cells
+from konverge.primitives.resource_protocol import (
     Convergence,
     ConvergingStatus,
     Grace,
@@ -66,23 +71,23 @@ _GRACE = "failed to determine grace status of resource"
 _SUSPENSION = "failed to determine suspension status of resource"
 
 
-async def reconcile(component: Composition, ctx: ReconcileContext) -> Condition:
+async def reconcile(component: ComponentSpec, ctx: ReconcileContext) -> Condition:
     """Run one pass; `Component.reconcile` is the documented way in."""
-    return await _Pass(component, ctx).run()
+    return await _ComponentReconcile(component, ctx).run()
 
 
 @dataclass(frozen=True, slots=True)
-class _Processed:
+class _ResourceResult:
     """What step 4 leaves of a resource: the object that lives in the cluster, or why it halts the component."""
 
-    entry: Entry
+    entry: RegisteredResource
     live: Object | None
     operation: Operation = Operation.NONE
     halt: Convergence | None = None
 
 
-class _Pass:
-    def __init__(self, component: Composition, ctx: ReconcileContext) -> None:
+class _ComponentReconcile:
+    def __init__(self, component: ComponentSpec, ctx: ReconcileContext) -> None:
         self._component = component
         self._ctx = ctx
         self._earlier = ctx.condition(component.condition_type)
@@ -91,35 +96,35 @@ class _Pass:
     async def run(self) -> Condition:
         component = self._component
         if component.cells:
-            cleared(component.cells)
-        self._check()
+            clear_cells(component.cells)
+        self._check_preconditions()
         try:
             enabled = component.gate is None or self._ctx.call(is_enabled, component.gate)
         except Exception as error:
-            told = describe(error)
-            self._stage(Verdict(Status.FEATURE_GATE_ERROR, told))
+            told = format_error(error)
+            self._stage(AggregatedStatus(ConditionReason.FEATURE_GATE_ERROR, told))
             raise ReconcileError(
                 f"failed to evaluate the feature gate of component {component.name}: {told}"
             ) from error
         if not enabled:
-            return await self._disable()
+            return await self._disable_component()
         if component.prerequisites and is_barrier_active(self._earlier):
-            waiting = await self._unmet_prerequisite()
+            waiting = await self._find_unmet_prerequisite()
             if waiting is not None:
-                return self._stage(Verdict(Status.PREREQUISITE_NOT_MET, waiting))
+                return self._stage(AggregatedStatus(ConditionReason.PREREQUISITE_NOT_MET, waiting))
         try:
-            condition = await (self._suspend() if component.is_suspended else self._converge())
-            await self._remove_marked()
+            condition = await (self._suspend_component() if component.is_suspended else self._converge_component())
+            await self._delete_marked()
         except ReconcileError as error:
-            self._stage(Verdict(Status.ERROR, str(error)))
+            self._stage(AggregatedStatus(ConditionReason.ERROR, str(error)))
             raise
-        self._ctx.request_wake(wake_up(condition, component.grace_period, self._now))
+        self._ctx.request_requeue(requeue_time(condition, component.grace_period, self._now))
         return condition
 
-    def _stage(self, verdict: Verdict) -> Condition:
+    def _stage(self, verdict: AggregatedStatus) -> Condition:
         # Compared with what stands on the owner *now*: an error that overrides a condition staged earlier in this pass
         # changes the status only if it differs from that one.
-        condition = staged(
+        condition = build_condition(
             self._component.condition_type,
             verdict,
             self._ctx.condition(self._component.condition_type),
@@ -128,7 +133,7 @@ class _Pass:
         )
         return self._ctx.stage(condition)
 
-    def _check(self) -> None:
+    def _check_preconditions(self) -> None:
         """Refuse a pass in which no step can be taken.
 
         Raises:
@@ -136,38 +141,38 @@ class _Pass:
         """
         component = self._component
         error: ReconcileError | None = None
-        if component.failures:
-            error = ReconcileError("; ".join(component.failures))
+        if component.construction_errors:
+            error = ReconcileError("; ".join(component.construction_errors))
         elif not self._ctx.owner_uid:
             error = ReconcileError(
                 f"{self._ctx.owner_gvk.kind} {self._ctx.owner_key} has no metadata.uid, by which its objects know it: "
                 "expected the owner as it was read from the server. Read it again before the pass"
             )
         else:
-            written = self._in_mode(Mode.MANAGED, Mode.DELETE, Mode.ORPHAN)
-            objects = {entry.identity: entry.treatment.mode is Mode.MANAGED for entry in written}
+            written = self._select_resources(ResourceMode.MANAGED, ResourceMode.DELETE, ResourceMode.ORPHAN)
+            objects = {entry.identity: entry.treatment.mode is ResourceMode.MANAGED for entry in written}
             if other := self._ctx.register(component.name, component.condition_type, objects):
                 error = TerminalError(f'component "{component.name}": {other}')
         if error is not None:
-            self._stage(Verdict(Status.ERROR, str(error)))
+            self._stage(AggregatedStatus(ConditionReason.ERROR, str(error)))
             raise error
 
-    def _in_mode(self, *modes: Mode) -> Iterable[Entry]:
+    def _select_resources(self, *modes: ResourceMode) -> Iterable[RegisteredResource]:
         return (entry for entry in self._component.entries if entry.treatment.mode in modes)
 
     # Step 1
 
-    async def _disable(self) -> Condition:
+    async def _disable_component(self) -> Condition:
         try:
-            await self._finish(Mode.MANAGED, Mode.DELETE, why="disabled feature gate")
+            await self._delete_and_release(ResourceMode.MANAGED, ResourceMode.DELETE, why="disabled feature gate")
         except ReconcileError as error:
-            self._stage(Verdict(Status.ERROR, str(error)))
+            self._stage(AggregatedStatus(ConditionReason.ERROR, str(error)))
             raise
-        return self._stage(Verdict(Status.DISABLED, "Component is disabled."))
+        return self._stage(AggregatedStatus(ConditionReason.DISABLED, "Component is disabled."))
 
     # Step 2
 
-    async def _unmet_prerequisite(self) -> str | None:
+    async def _find_unmet_prerequisite(self) -> str | None:
         for prerequisite in self._component.prerequisites:
             try:
                 asked = self._ctx.call(prerequisite.check, self._ctx)
@@ -177,8 +182,8 @@ class _Pass:
                 if not isinstance(result.reason, str):
                     raise ReconcileError(f"expected a reason as text, found {type(result.reason).__name__}")
             except Exception as error:
-                told = describe(error)
-                self._stage(Verdict(Status.PREREQUISITE_NOT_MET, told))
+                told = format_error(error)
+                self._stage(AggregatedStatus(ConditionReason.PREREQUISITE_NOT_MET, told))
                 raise ReconcileError(
                     f"failed to check a prerequisite of component {self._component.name}: {told}"
                 ) from error
@@ -188,132 +193,136 @@ class _Pass:
 
     # Step 3
 
-    async def _suspend(self) -> Condition:
+    async def _suspend_component(self) -> Condition:
         results: list[Suspension] = []
         errors: list[ReconcileError] = []
-        for entry in self._in_mode(Mode.MANAGED):
+        for entry in self._select_resources(ResourceMode.MANAGED):
             if not entry.resource.is_suspendable:
                 continue
             try:
-                results.append(await self._suspend_one(entry))
+                results.append(await self._suspend_resource(entry))
             except ReconcileError as error:  # the others are still suspended
                 errors.append(error)
                 continue
             if self._ctx.observer is not None:
-                self._ctx.observer.suspended(entry.identity, results[-1])
+                self._ctx.observer.on_suspended(entry.identity, results[-1])
         if errors:
-            raise joined(errors)
-        return self._stage(suspend(results))
+            raise join_errors(errors)
+        return self._stage(aggregate_suspension(results))
 
-    async def _suspend_one(self, entry: Entry) -> Suspension:
+    async def _suspend_resource(self, entry: RegisteredResource) -> Suspension:
         resource = entry.resource
         try:
-            live = await writing.read(self._ctx, resource, failed=_EXISTENCE)
+            live = await object_operations.read_object(self._ctx, resource, failed=_EXISTENCE)
         except ReconcileError as error:
-            if not writing.is_not_served(error.__cause__):
+            if not object_operations.is_kind_not_served(error.__cause__):
                 raise
-            return _suspended(f"Resource {entry.identity} does not exist: {error.__cause__}")
+            return _build_suspension(f"Resource {entry.identity} does not exist: {error.__cause__}")
         if live is None and resource.deletes_on_suspend:
-            return _suspended(f"Resource {entry.identity} already deleted.")
-        live, obstacle = await writing.describe_obstacle(self._ctx, self._component, entry, live)
+            return _build_suspension(f"Resource {entry.identity} already deleted.")
+        live, obstacle = await object_operations.describe_obstacle(self._ctx, self._component, entry, live)
         if obstacle:
-            return _suspended(f"Resource {entry.identity} is left alone: {obstacle}")
+            return _build_suspension(f"Resource {entry.identity} is left alone: {obstacle}")
         if resource.deletes_on_suspend and live is not None:
             # Applied first, what is not ours would be adopted, only to be deleted.
-            told = await writing.leave_if_not_ours(self._ctx, self._component, entry, live)
+            told = await object_operations.leave_if_not_ours(self._ctx, self._component, entry, live)
             if told:
-                return _suspended(told)
-        render = partial(resource.desired, suspended=True)
-        if empty := _empty_cells(resource):
+                return _build_suspension(told)
+        render = partial(resource.render, suspended=True)
+        if empty := _describe_empty_cells(resource):
             if live is None:
-                return _suspended(f"Resource {entry.identity} was never made: {empty}")
-            manager = field_manager(self._ctx.owner, self._component.name)
-            applied = self._ask(_MUTATE, entry, last_applied, live, manager)
+                return _build_suspension(f"Resource {entry.identity} was never made: {empty}")
+            manager = build_field_manager(self._ctx.owner, self._component.name)
+            applied = self._call_author(_MUTATE, entry, extract_last_applied, live, manager)
             if applied is not None:
                 render = partial(resource.suspend, applied)
-        written = await self._apply(entry, live, render)
+        written = await self._apply_resource(entry, live, render)
         if written.live is None:
-            return Suspension(SuspensionStatus.PENDING_SUSPENSION, written.waiting)
-        self._ask(_EXTRACT, entry, resource.extract, written.live)
-        suspension = self._ask(_SUSPENSION, entry, resource.suspension_status, written.live, expected=_SUSPENSIONS)
+            return Suspension(SuspensionStatus.PENDING_SUSPENSION, written.waiting_reason)
+        self._call_author(_EXTRACT, entry, resource.extract, written.live)
+        suspension = self._call_author(
+            _SUSPENSION, entry, resource.suspension_status, written.live, expected=_SUSPENSIONS
+        )
         if suspension.status is SuspensionStatus.SUSPENDED and resource.deletes_on_suspend:
-            await writing.delete(self._ctx, self._component, entry, told="deleted on suspension")
+            await object_operations.delete_object(self._ctx, self._component, entry, message="deleted on suspension")
         return suspension
 
     # Steps 4 to 6
 
-    async def _converge(self) -> Condition:
-        processed = await self._processed()
-        verdict = with_grace(
-            converge(self._results(processed)),
+    async def _converge_component(self) -> Condition:
+        processed = await self._process_resources()
+        verdict = apply_grace(
+            aggregate_convergence(self._collect_convergence(processed)),
             self._earlier,
             period=self._component.grace_period,
             now=self._now,
-            graded=lambda: self._graded(processed),
+            graded=lambda: self._grade_resources(processed),
         )
         return self._stage(verdict)
 
-    async def _processed(self) -> list[_Processed]:
+    async def _process_resources(self) -> list[_ResourceResult]:
         """Process the resources in registration order; one that halts the component is the last."""
-        processed: list[_Processed] = []
-        for entry in self._in_mode(Mode.MANAGED, Mode.READ_ONLY):
-            done = await self._process(entry)
+        processed: list[_ResourceResult] = []
+        for entry in self._select_resources(ResourceMode.MANAGED, ResourceMode.READ_ONLY):
+            done = await self._process_resource(entry)
             if self._ctx.observer is not None:
                 live, halt = (None, None) if done is None else (done.live, done.halt)
-                self._ctx.observer.processed(entry.identity, live, halt)
+                self._ctx.observer.on_processed(entry.identity, live, halt)
             if done is None:
                 continue
             processed.append(done)
             if done.live is None:
                 break
-            self._ask(_EXTRACT, entry, entry.resource.extract, done.live)
+            self._call_author(_EXTRACT, entry, entry.resource.extract, done.live)
         return processed
 
-    async def _process(self, entry: Entry) -> _Processed | None:
+    async def _process_resource(self, entry: RegisteredResource) -> _ResourceResult | None:
         """Apply or read one resource, if nothing blocks it; None for one that is absent and may be."""
         resource = entry.resource
-        if empty := _empty_cells(resource):
-            return _blocked(entry, empty)
-        guard = self._ask(_GUARD, entry, resource.check_guard, expected=_GUARDS)
+        if empty := _describe_empty_cells(resource):
+            return _build_blocked_result(entry, empty)
+        guard = self._call_author(_GUARD, entry, resource.check_guard, expected=_GUARDS)
         if guard.status is GuardStatus.BLOCKED:
-            return _blocked(entry, guard.reason or f"{entry.identity} is blocked")
-        if entry.treatment.mode is Mode.MANAGED:
-            live = await writing.read(self._ctx, resource, failed=_EXISTENCE)
-            live, obstacle = await writing.describe_obstacle(self._ctx, self._component, entry, live)
+            return _build_blocked_result(entry, guard.reason or f"{entry.identity} is blocked")
+        if entry.treatment.mode is ResourceMode.MANAGED:
+            live = await object_operations.read_object(self._ctx, resource, failed=_EXISTENCE)
+            live, obstacle = await object_operations.describe_obstacle(self._ctx, self._component, entry, live)
             if obstacle:
-                return _blocked(entry, obstacle)
-            written = await self._apply(entry, live, resource.desired)
+                return _build_blocked_result(entry, obstacle)
+            written = await self._apply_resource(entry, live, resource.render)
             if written.live is None:
-                return _Processed(entry, None, halt=Convergence(ConvergingStatus.UPDATING, written.waiting))
-            return _Processed(entry, written.live, written.operation)
-        live = await writing.read(self._ctx, resource)
+                return _ResourceResult(entry, None, halt=Convergence(ConvergingStatus.UPDATING, written.waiting_reason))
+            return _ResourceResult(entry, written.live, written.operation)
+        live = await object_operations.read_object(self._ctx, resource)
         if live is not None:
-            return _Processed(entry, live)
+            return _ResourceResult(entry, live)
         match entry.treatment.on_absence:
             case OnAbsence.BLOCK:
-                return _blocked(entry, f"waiting for {entry.identity}")
+                return _build_blocked_result(entry, f"waiting for {entry.identity}")
             case OnAbsence.IGNORE:
                 return None
             case OnAbsence.FAIL:
                 raise ReconcileError(f"failed to retrieve object for resource {entry.identity}: it does not exist")
 
-    async def _apply(self, entry: Entry, live: Object | None, render: Callable[[], Object]) -> writing.Written:
+    async def _apply_resource(
+        self, entry: RegisteredResource, live: Object | None, render: Callable[[], Object]
+    ) -> object_operations.ApplyOutcome:
         """Render and apply one managed resource, and count what came of it."""
-        resource, counted = entry.resource, self._ctx.applies
+        resource, counted = entry.resource, self._ctx.apply_metrics
         try:
-            desired = self._ask(_MUTATE, entry, partial(rendered, render))
-            written = await writing.apply(self._ctx, self._component, entry, desired, live)
+            desired = self._call_author(_MUTATE, entry, partial(render_desired, render))
+            written = await object_operations.apply_object(self._ctx, self._component, entry, desired, live)
         except ReconcileError:
             if counted is not None:
-                with failing(_COUNT, entry.identity):
-                    counted.failed(**self._counted_as(resource))
+                with wrap_errors(_COUNT, entry.identity):
+                    counted.record_failure(**self._build_metric_labels(resource))
             raise
         if counted is not None:
-            with failing(_COUNT, entry.identity):
-                counted.applied(**self._counted_as(resource), operation=written.operation.value.lower())
+            with wrap_errors(_COUNT, entry.identity):
+                counted.record_apply(**self._build_metric_labels(resource), operation=written.operation.value.lower())
         return written
 
-    def _counted_as(self, resource: Resource) -> dict[str, str]:
+    def _build_metric_labels(self, resource: Resource) -> dict[str, str]:
         return {
             "owner_kind": self._ctx.owner_gvk.kind,
             "component": self._component.name,
@@ -321,34 +330,39 @@ class _Pass:
             "kind": resource.gvk.kind,
         }
 
-    def _ask(
-        self, failed: str, entry: Entry, function: Callable[..., T], *args: object, expected: _Expected | None = None
+    def _call_author(
+        self,
+        failed: str,
+        entry: RegisteredResource,
+        function: Callable[..., T],
+        *args: object,
+        expected: _ExpectedResult | None = None,
     ) -> T:
         """Call what may be the author's code, and refuse an answer of the wrong type."""
-        with failing(failed, entry.identity):
+        with wrap_errors(failed, entry.identity):
             answer = self._ctx.call(function, *args)
             if expected is not None:
                 expected.check(answer, entry.resource)
-                answer = self._ctx.without_secret_values(answer, entry.resource.key)
+                answer = self._ctx.hide_secret_values(answer, entry.resource.key)
             return answer
 
-    def _results(self, processed: Iterable[_Processed]) -> list[Convergence]:
+    def _collect_convergence(self, processed: Iterable[_ResourceResult]) -> list[Convergence]:
         results = []
         for done in processed:
             if done.halt is not None:
                 results.append(done.halt)
                 continue
             # Asked for auxiliary resources too, so that a handler that is broken shows wherever it is used.
-            result = self._converging_status(done)
+            result = self._read_converging_status(done)
             if result is not None and not done.entry.treatment.is_auxiliary:
                 results.append(result)
         return results
 
-    def _converging_status(self, done: _Processed) -> Convergence | None:
+    def _read_converging_status(self, done: _ResourceResult) -> Convergence | None:
         asked = done.entry.resource.converging_status
-        return self._ask(_CONVERGING, done.entry, asked, done.live, done.operation, expected=_CONVERGENCES)
+        return self._call_author(_CONVERGING, done.entry, asked, done.live, done.operation, expected=_CONVERGENCES)
 
-    def _graded(self, processed: Iterable[_Processed]) -> Verdict | None:
+    def _grade_resources(self, processed: Iterable[_ResourceResult]) -> AggregatedStatus | None:
         grades = []
         for done in processed:
             if done.halt is not None:
@@ -356,16 +370,16 @@ class _Pass:
                 continue
             if done.entry.treatment.is_auxiliary:
                 continue
-            found = self._ask(_GRACE, done.entry, done.entry.resource.grace_status, done.live, expected=_GRADES)
+            found = self._call_author(_GRACE, done.entry, done.entry.resource.grace_status, done.live, expected=_GRADES)
             if found is not None:
                 grades.append(found)
-                self._warn_of_inconsistency(done, found)
-        return grade(grades)
+                self._log_grace_inconsistency(done, found)
+        return aggregate_grades(grades)
 
-    def _warn_of_inconsistency(self, done: _Processed, found: Grace) -> None:
+    def _log_grace_inconsistency(self, done: _ResourceResult, found: Grace) -> None:
         if found.status is not GraceStatus.HEALTHY or not done.entry.treatment.warns_of_grace_inconsistency:
             return
-        converging = self._converging_status(done)
+        converging = self._read_converging_status(done)
         if converging is not None and not converging.status.is_ready:
             _log.info(
                 "grace inconsistency: the grace handler is content with a resource that has not converged",
@@ -379,42 +393,44 @@ class _Pass:
 
     # Step 7
 
-    async def _remove_marked(self) -> None:
-        await self._finish(Mode.DELETE, why="resource deletion flag")
+    async def _delete_marked(self) -> None:
+        await self._delete_and_release(ResourceMode.DELETE, why="resource deletion flag")
 
-    async def _finish(self, *modes: Mode, why: str) -> None:
+    async def _delete_and_release(self, *modes: ResourceMode, why: str) -> None:
         """Delete what is in these modes and release what is to be orphaned; every one is tried."""
         errors: list[ReconcileError] = []
-        for entry in self._in_mode(*modes):
+        for entry in self._select_resources(*modes):
             try:
-                await writing.delete(self._ctx, self._component, entry, told=f"deleted due to {why}")
+                await object_operations.delete_object(
+                    self._ctx, self._component, entry, message=f"deleted due to {why}"
+                )
             except ReconcileError as error:
                 errors.append(error)
-        for entry in self._in_mode(Mode.ORPHAN):
+        for entry in self._select_resources(ResourceMode.ORPHAN):
             try:
-                await writing.release(self._ctx, entry.resource)
+                await object_operations.release_object(self._ctx, entry.resource)
             except ReconcileError as error:
                 errors.append(error)
         if errors:
-            raise joined(errors)
+            raise join_errors(errors)
 
 
-def _blocked(entry: Entry, reason: str) -> _Processed:
-    return _Processed(entry, None, halt=Convergence(ConvergingStatus.BLOCKED, reason))
+def _build_blocked_result(entry: RegisteredResource, reason: str) -> _ResourceResult:
+    return _ResourceResult(entry, None, halt=Convergence(ConvergingStatus.BLOCKED, reason))
 
 
-def _suspended(reason: str) -> Suspension:
+def _build_suspension(reason: str) -> Suspension:
     return Suspension(SuspensionStatus.SUSPENDED, reason)
 
 
-def _empty_cells(resource: Resource) -> str:
+def _describe_empty_cells(resource: Resource) -> str:
     """What a resource waits for when a data cell that it requires is empty, else nothing."""
     names = ", ".join(f'"{cell.name}"' for cell in resource.requires if not cell.is_set)
     return names and f"waiting for data {names}"
 
 
 @dataclass(frozen=True, slots=True)
-class _Expected:
+class _ExpectedResult:
     """What a lifecycle function is to answer. What is no status must never count as ready or suspended."""
 
     kind: type
@@ -437,7 +453,7 @@ class _Expected:
             )
 
 
-_GUARDS = _Expected(GuardResult, GuardStatus)
-_CONVERGENCES = _Expected(Convergence, ConvergingStatus, may_be_none=True)
-_GRADES = _Expected(Grace, GraceStatus, may_be_none=True)
-_SUSPENSIONS = _Expected(Suspension, SuspensionStatus)
+_GUARDS = _ExpectedResult(GuardResult, GuardStatus)
+_CONVERGENCES = _ExpectedResult(Convergence, ConvergingStatus, may_be_none=True)
+_GRADES = _ExpectedResult(Grace, GraceStatus, may_be_none=True)
+_SUSPENSIONS = _ExpectedResult(Suspension, SuspensionStatus)

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from konverge.component.component import Component
-from konverge.component.condition import generation_of
-from konverge.component.status import Status
+from konverge.component.condition_reason import ConditionReason
+from konverge.component.condition_rules import read_generation
 from konverge.kube import Condition, Object
 
-__all__ = ["aggregate", "summed_up"]
+__all__ = ["aggregate", "summarize_conditions"]
 
-_NAMED = 5
+_MAX_NAMES = 5
 _REASON_LENGTH = 500
 
 # What a component with a true condition is, for a person. Any other reason means healthy.
 _WORDS = {
-    Status.DISABLED: "disabled",
-    Status.SUSPENDED: "suspended",
-    Status.SUSPENDING: "being suspended",
-    Status.PENDING_SUSPENSION: "being suspended",
+    ConditionReason.DISABLED: "disabled",
+    ConditionReason.SUSPENDED: "suspended",
+    ConditionReason.SUSPENDING: "being suspended",
+    ConditionReason.PENDING_SUSPENSION: "being suspended",
 }
 _HEALTHY = "healthy"
 
@@ -34,12 +34,12 @@ def aggregate(condition_type: str, owner: Object, components: Sequence[Component
     """
     if not components:
         message = "No components were aggregated."
-        return Condition(condition_type, "False", Status.UNKNOWN, message, generation_of(owner))
+        return Condition(condition_type, "False", ConditionReason.UNKNOWN, message, read_generation(owner))
     reported = [(component.name, component.condition(owner)) for component in components]
-    return summed_up(condition_type, reported, generation_of(owner))
+    return summarize_conditions(condition_type, reported, read_generation(owner))
 
 
-def summed_up(
+def summarize_conditions(
     condition_type: str, reported: Sequence[tuple[str, Condition]], generation: int | None, *, noun: str = "component"
 ) -> Condition:
     """The condition that sums up others, by the rule of `aggregate`.
@@ -50,42 +50,42 @@ def summed_up(
         generation: The owner's, which it observes.
         noun: What a part is called in the message, in the singular.
     """
-    waiting = sorted((part for part in reported if part[1].status != "True"), key=_priority, reverse=True)
+    waiting = sorted((part for part in reported if part[1].status != "True"), key=_read_priority, reverse=True)
     if waiting:
-        message = _not_ready(waiting, len(reported), noun)
+        message = _describe_not_ready(waiting, len(reported), noun)
         return Condition(condition_type, "False", waiting[0][1].reason, message, generation)
-    at_work = [part for part in reported if part[1].reason != Status.DISABLED] or reported
-    reason = max(at_work, key=_priority)[1].reason
-    return Condition(condition_type, "True", reason, _in_expected_state(reported, noun), generation)
+    at_work = [part for part in reported if part[1].reason != ConditionReason.DISABLED] or reported
+    reason = max(at_work, key=_read_priority)[1].reason
+    return Condition(condition_type, "True", reason, _describe_ready(reported, noun), generation)
 
 
-def _priority(part: tuple[str, Condition]) -> int:
-    return Status.of_reason(part[1].reason).priority
+def _read_priority(part: tuple[str, Condition]) -> int:
+    return ConditionReason.of_reason(part[1].reason).priority
 
 
-def _not_ready(waiting: Sequence[tuple[str, Condition]], total: int, noun: str) -> str:
+def _describe_not_ready(waiting: Sequence[tuple[str, Condition]], total: int, noun: str) -> str:
     """Name the parts that are not ready, the most critical first, and why."""
-    named = [f"{name} ({_why(condition)})" for name, condition in waiting[:_NAMED]]
-    if len(waiting) > _NAMED:
-        named.append(f"and {len(waiting) - _NAMED} more")
+    named = [f"{name} ({_describe_condition(condition)})" for name, condition in waiting[:_MAX_NAMES]]
+    if len(waiting) > _MAX_NAMES:
+        named.append(f"and {len(waiting) - _MAX_NAMES} more")
     if total == 1:
         return f"The {noun} {named[0]} is not ready."
     verb = "is" if len(waiting) == 1 else "are"
     return f"{len(waiting)} of {total} {noun}s {verb} not ready: {', '.join(named)}."
 
 
-def _why(condition: Condition) -> str:
+def _describe_condition(condition: Condition) -> str:
     message = condition.message.rstrip(".")
     if len(message) > _REASON_LENGTH:
         message = message[: _REASON_LENGTH - 1] + "…"
     return f"{condition.reason}: {message}" if message else condition.reason
 
 
-def _in_expected_state(reported: Sequence[tuple[str, Condition]], noun: str) -> str:
+def _describe_ready(reported: Sequence[tuple[str, Condition]], noun: str) -> str:
     """Count the parts in each state; name those that are not at work."""
     groups: dict[str, list[str]] = {_HEALTHY: []}
     for name, condition in reported:
-        groups.setdefault(_WORDS.get(Status.of_reason(condition.reason), _HEALTHY), []).append(name)
+        groups.setdefault(_WORDS.get(ConditionReason.of_reason(condition.reason), _HEALTHY), []).append(name)
     found = [(state, names) for state, names in groups.items() if names]
     if len(found) == 1:
         state, names = found[0]
@@ -94,11 +94,11 @@ def _in_expected_state(reported: Sequence[tuple[str, Condition]], noun: str) -> 
     for place, (state, names) in enumerate(found):
         plural = len(names) != 1
         counted = f"{len(names)} {noun}{'s' if plural else ''}" if place == 0 else str(len(names))
-        listed = "" if state == _HEALTHY else f" ({_listed(names)})"
+        listed = "" if state == _HEALTHY else f" ({_format_names(names)})"
         clauses.append(f"{counted} {'are' if plural else 'is'} {state}{listed}")
     return "; ".join(clauses) + "."
 
 
-def _listed(names: Sequence[str]) -> str:
-    left = len(names) - _NAMED
-    return ", ".join([*names[:_NAMED], *([f"and {left} more"] if left > 0 else [])])
+def _format_names(names: Sequence[str]) -> str:
+    left = len(names) - _MAX_NAMES
+    return ", ".join([*names[:_MAX_NAMES], *([f"and {left} more"] if left > 0 else [])])

@@ -14,25 +14,25 @@ import hashlib
 from collections.abc import Iterator
 
 from konverge.apply import FieldSet
-from konverge.apply.fields import format_path
-from konverge.apply.managers import APPLY, Managed, Manager, decode
-from konverge.kube import Object, controller_of
+from konverge.apply.field_set import format_path
+from konverge.apply.managed_fields import APPLY, Manager, ManagerEntries, decode_managed_fields
+from konverge.kube import Object, find_controller
 
 __all__ = [
+    "build_field_manager",
+    "describe_foreign_controller",
     "describe_holder",
     "describe_overruled",
-    "field_manager",
-    "foreign_controller",
     "has_own_entry",
     "is_ours",
 ]
 
 _MANAGER_LIMIT = 128
-_MOST_MANAGERS = 5
-_MOST_FIELDS = 5
+_MAX_MANAGERS = 5
+_MAX_FIELDS = 5
 
 
-def field_manager(owner: Object, component: str) -> str:
+def build_field_manager(owner: Object, component: str) -> str:
     """``<OwnerKind>/<component>/<ownerUID>``, hashed when longer than the 128 characters that a manager may have.
 
     The UID keeps two owners that render one object from silently taking each other's fields.
@@ -49,7 +49,7 @@ def is_ours(live: Object, owner: Object, component: str) -> bool:
         owner: The custom resource.
         component: The component's name.
     """
-    controller = controller_of(live)
+    controller = find_controller(live)
     if controller is not None:
         return bool(controller.get("uid") == owner["metadata"]["uid"])
     return has_own_entry(live, owner, component)
@@ -57,20 +57,20 @@ def is_ours(live: Object, owner: Object, component: str) -> bool:
 
 def has_own_entry(live: Object, owner: Object, component: str) -> bool:
     """Tell whether the component, under this or an earlier name, has applied the object."""
-    return any(_is_own(manager, owner, component) for manager in _managers(live))
+    return any(_is_own_manager(manager, owner, component) for manager in _read_managed_fields(live))
 
 
-def _is_own(manager: Manager, owner: Object, component: str) -> bool:
+def _is_own_manager(manager: Manager, owner: Object, component: str) -> bool:
     if manager.operation != APPLY or manager.subresource:
         return False
     begin, end = f"{owner['kind']}/", f"/{owner['metadata']['uid']}"
     is_named = manager.name.startswith(begin) and manager.name.endswith(end)
-    return is_named or manager.name == field_manager(owner, component)
+    return is_named or manager.name == build_field_manager(owner, component)
 
 
-def foreign_controller(live: Object | None, owner: Object) -> str:
+def describe_foreign_controller(live: Object | None, owner: Object) -> str:
     """``controlled by <Kind> <name>`` when another owner controls the live object, else empty."""
-    controller = None if live is None else controller_of(live)
+    controller = None if live is None else find_controller(live)
     if controller is None or controller.get("uid") == owner["metadata"]["uid"]:
         return ""
     return f"controlled by {controller.get('kind')} {controller.get('name')}"
@@ -78,11 +78,11 @@ def foreign_controller(live: Object | None, owner: Object) -> str:
 
 def describe_holder(live: Object, owner: Object, component: str) -> str:
     """Who has an object that is not ours: its controller, or else its field managers."""
-    if told := foreign_controller(live, owner):
+    if told := describe_foreign_controller(live, owner):
         return told
-    others = (manager for manager in _managers(live) if not _is_own(manager, owner, component))
+    others = (manager for manager in _read_managed_fields(live) if not _is_own_manager(manager, owner, component))
     names = list(dict.fromkeys(manager.name for manager in others))
-    return f"managed by {_listed(names, _MOST_MANAGERS)}" if names else "without a controller and without a manager"
+    return f"managed by {_format_list(names, _MAX_MANAGERS)}" if names else "without a controller and without a manager"
 
 
 def describe_overruled(before: Object, after: Object) -> str:
@@ -90,34 +90,34 @@ def describe_overruled(before: Object, after: Object) -> str:
 
     Paths end where they would quote a value.
     """
-    then = _managers(after)
+    then = _read_managed_fields(after)
     told = []
-    for manager, owned in _managers(before).items():
+    for manager, owned in _read_managed_fields(before).items():
         kept = then.get(manager)
         lost = owned.fields if kept is None else owned.fields - kept.fields
-        paths = list(dict.fromkeys(_leaf_paths(lost)))
+        paths = list(dict.fromkeys(_iter_leaf_paths(lost)))
         if paths:
-            told.append(f"{manager.name} ({_listed(paths, _MOST_FIELDS)})")
-    return _listed(told, _MOST_MANAGERS)
+            told.append(f"{manager.name} ({_format_list(paths, _MAX_FIELDS)})")
+    return _format_list(told, _MAX_MANAGERS)
 
 
-def _managers(obj: Object) -> Managed:
+def _read_managed_fields(obj: Object) -> ManagerEntries:
     try:
-        return decode(obj["metadata"].get("managedFields"))
+        return decode_managed_fields(obj["metadata"].get("managedFields"))
     except ValueError:  # nobody's, then: what cannot be read proves nothing
         return {}
 
 
-def _leaf_paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[str]:
+def _iter_leaf_paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[str]:
     for element, below in fields.children.items():
         if element.startswith("v:"):
             yield format_path(prefix)
         elif below.children:
-            yield from _leaf_paths(below, (*prefix, element))
+            yield from _iter_leaf_paths(below, (*prefix, element))
         else:
             yield format_path((*prefix, element))
 
 
-def _listed(texts: list[str], most: int) -> str:
+def _format_list(texts: list[str], most: int) -> str:
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return ", ".join(texts[:most]) + more

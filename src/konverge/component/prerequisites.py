@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from konverge.component.context import ReconcileContext
+from konverge.component.reconcile_context import ReconcileContext
 from konverge.kube import find_condition
 
 __all__ = ["MET", "DependsOn", "Prerequisite", "PrerequisiteResult", "PrerequisiteStatus", "depends_on", "not_met"]

@@ -2,7 +2,7 @@
 
 A guard that never returns would hold up every owner of the operator, for ever and without a word. Nothing inside the
 loop can notice, so a thread watches: whoever calls a function leaves a number in a slot, and takes it away after. A
-number that stays for too long makes the watcher raise `OverTime` in the caller's thread
+number that stays for too long makes the watcher raise `FunctionInterrupt` in the caller's thread
 (``PyThreadState_SetAsyncExc``), which ends the function at its next instruction.
 
 What it cannot do:
@@ -14,7 +14,8 @@ What it cannot do:
 * Time in which the whole process stood still (a debugger, a stopped container) counts.
 
 The exception must never strike the caller instead of the function. It may be on its way when the function returns, so
-`TimeLimit.call` does three things in this order, all of them where it catches `OverTime`: it takes the number away, so
+`TimeLimit.call` does three things in this order, all of them where it catches `FunctionInterrupt`: it takes the number
+away, so
 that the watcher begins nothing new; waits while the watcher is in the middle of it; and calls back what has not struck
 yet. The two threads need no lock for it, which one of them might be struck inside of: under the interpreter's lock
 they see each other's assignments in order. Without that lock (a free-threaded interpreter) there is no limit.
@@ -32,13 +33,13 @@ from pathlib import PurePath
 from types import TracebackType
 from typing import TypeVar
 
-from konverge.errors import FunctionTimeoutError, KonvergeError, OverTime, describe
+from konverge.errors import FunctionInterrupt, FunctionTimeoutError, KonvergeError, format_error
 
-__all__ = ["TimeLimit", "call_limited"]
+__all__ = ["TimeLimit", "call_with_limit"]
 
 T = TypeVar("T")
 
-_LONGEST_PERIOD_SECONDS = 1.0
+_MAX_PERIOD_SECONDS = 1.0
 _PERIODS = 5  # in which a limit is measured: it is exceeded by a fifth of it at most
 _HANDSHAKE_SECONDS = 0.0005
 
@@ -58,7 +59,7 @@ class TimeLimit:
 
     def __init__(self, limit: timedelta) -> None:
         self._seconds = limit.total_seconds()
-        self._period = min(self._seconds / _PERIODS, _LONGEST_PERIOD_SECONDS)
+        self._period = min(self._seconds / _PERIODS, _MAX_PERIOD_SECONDS)
         self._is_on = self._seconds > 0 and getattr(sys, "_is_gil_enabled", lambda: True)()
         self._numbers = count(1)
         self._caller = 0
@@ -87,12 +88,12 @@ class TimeLimit:
             finally:
                 self._calling = 0
                 if self._is_striking or self._has_struck:
-                    self._call_back()
-        except OverTime as error:
+                    self._call_watched()
+        except FunctionInterrupt as error:
             # It may have struck in the lines above, before they were through.
             self._calling = 0
-            self._call_back()
-            told = f"it did not return within {self._seconds:g} s{_place(error.__traceback__)}"
+            self._call_watched()
+            told = f"it did not return within {self._seconds:g} s{_describe_location(error.__traceback__)}"
             raise FunctionTimeoutError(": ".join((*error.args, told))) from None
 
     def close(self) -> None:
@@ -111,7 +112,7 @@ class TimeLimit:
         self._watcher.start()
         return True
 
-    def _call_back(self) -> None:
+    def _call_watched(self) -> None:
         while self._is_striking:
             # An event of its own: being struck in here leaves nothing locked that anybody needs.
             threading.Event().wait(_HANDSHAKE_SECONDS)
@@ -127,19 +128,19 @@ class TimeLimit:
                 continue
             since += self._period
             if since >= self._seconds:
-                self._strike(seen)
+                self._interrupt(seen)
                 since = 0.0
 
-    def _strike(self, calling: int) -> None:
+    def _interrupt(self, calling: int) -> None:
         self._is_striking = True
         if self._calling == calling:
             # First, so that whoever is struck at once knows that it was.
             self._has_struck = True
-            _set_async_exc(self._caller, OverTime)
+            _set_async_exc(self._caller, FunctionInterrupt)
         self._is_striking = False
 
 
-def call_limited(limit: TimeLimit | None, function: Callable[..., T], *args: object) -> T:
+def call_with_limit(limit: TimeLimit | None, function: Callable[..., T], *args: object) -> T:
     """Call an author's function, for no longer than the limit; None is without a limit.
 
     Raises:
@@ -154,10 +155,10 @@ def call_limited(limit: TimeLimit | None, function: Callable[..., T], *args: obj
         raise
     # A ``sys.exit`` of a library, a panic of an extension in Rust, a future that was cancelled: not this pass was.
     except BaseException as error:
-        raise KonvergeError(describe(error)) from error
+        raise KonvergeError(format_error(error)) from error
 
 
-def _place(trace: TracebackType | None) -> str:
+def _describe_location(trace: TracebackType | None) -> str:
     """Where the function was: the last of its frames. Files, lines and names tell no values."""
     if trace is None or trace.tb_next is None:
         return ""

@@ -22,15 +22,15 @@ from konverge.kube import Object
 
 __all__ = [
     "ATOMIC",
-    "Rule",
+    "CelRule",
     "atomic",
     "class_rules",
     "embedded_resource",
     "immutable",
+    "list_class_rules",
     "list_map",
-    "rule_mistakes",
     "rules",
-    "rules_of_class",
+    "validate_rule",
 ]
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ _ATTRIBUTE = "__konverge_rules__"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CelRule:
     """A CEL expression that the server evaluates on each write; false refuses the write.
 
     ``self`` is the value that the rule stands on, ``oldSelf`` the stored one: a rule that names it is evaluated only
@@ -66,7 +66,7 @@ class Rule:
     field_path: str = ""
     optional_old_self: bool = False
 
-    def manifest(self) -> Object:
+    def to_manifest(self) -> Object:
         """The rule as an entry of ``x-kubernetes-validations``."""
         found: Object = {"rule": self.expression}
         for name, value in (
@@ -81,12 +81,12 @@ class Rule:
         return found
 
 
-def rules(*listed: Rule) -> msgspec.Meta:
+def rules(*listed: CelRule) -> msgspec.Meta:
     """What the server checks on each write of the field that is ``Annotated`` with it."""
-    return msgspec.Meta(extra_json_schema={"x-kubernetes-validations": [rule.manifest() for rule in listed]})
+    return msgspec.Meta(extra_json_schema={"x-kubernetes-validations": [rule.to_manifest() for rule in listed]})
 
 
-def class_rules(*listed: Rule) -> Callable[[type[T]], type[T]]:
+def class_rules(*listed: CelRule) -> Callable[[type[T]], type[T]]:
     """What the server checks wherever the class is the type of a field; a decorator, also inherited.
 
     ::
@@ -103,9 +103,9 @@ def class_rules(*listed: Rule) -> Callable[[type[T]], type[T]]:
     return declare
 
 
-def rules_of_class(cls: type[Any]) -> list[Object]:
+def list_class_rules(cls: type[Any]) -> list[Object]:
     """The class's own rules as the schema has them."""
-    return [rule.manifest() for rule in getattr(cls, _ATTRIBUTE, ())]
+    return [rule.to_manifest() for rule in getattr(cls, _ATTRIBUTE, ())]
 
 
 def immutable(message: str = "is immutable") -> msgspec.Meta:
@@ -114,7 +114,7 @@ def immutable(message: str = "is immutable") -> msgspec.Meta:
     An optional field may still be set later, or taken away: the server compares two values, and there is only one. To
     forbid that too, put a rule on the class around it: ``has(self.field) == has(oldSelf.field)``.
     """
-    return rules(Rule("self == oldSelf", message))
+    return rules(CelRule("self == oldSelf", message))
 
 
 def list_map(*keys: str) -> msgspec.Meta:
@@ -138,7 +138,7 @@ def embedded_resource() -> msgspec.Meta:
     return msgspec.Meta(extra_json_schema={"x-kubernetes-embedded-resource": True})
 
 
-def rule_mistakes(rule: Object) -> list[str]:
+def validate_rule(rule: Object) -> list[str]:
     """What the server would refuse of a rule before it reads the expression, one sentence each."""
     expression = rule.get("rule", "")
     mistakes = []

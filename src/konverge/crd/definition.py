@@ -9,17 +9,26 @@ from typing import Any, Literal, TypeVar
 
 from msgspec import inspect
 
-from konverge.crd.checks import schema_mistakes
-from konverge.crd.classes import CLASSES, class_type
-from konverge.crd.constraints import Rule
-from konverge.crd.metadata import Metadata
-from konverge.crd.names import plural_of
-from konverge.crd.schema import object_schema
-from konverge.crd.subresources import Scale, scale_mistakes, selectable_mistakes
+from konverge.crd.api_names import to_plural
+from konverge.crd.class_types import CLASSES, read_class_type
+from konverge.crd.constraints import CelRule
+from konverge.crd.resource_metadata import Metadata
+from konverge.crd.schema_generation import build_object_schema
+from konverge.crd.schema_validation import validate_schema
+from konverge.crd.subresources import Scale, validate_scale, validate_selectable_fields
 from konverge.errors import BuildError
-from konverge.kube import GroupVersionKind, Object, ResourceMapping
+from konverge.kube import GroupVersionKind, Object, RestMapping
 
-__all__ = ["AGE", "READY", "REASON", "Definition", "PrintColumn", "attach", "custom_resource", "definition_of"]
+__all__ = [
+    "AGE",
+    "READY",
+    "REASON",
+    "PrintColumn",
+    "ResourceDefinition",
+    "attach_definition",
+    "custom_resource",
+    "find_definition",
+]
 
 T = TypeVar("T")
 
@@ -55,7 +64,7 @@ AGE = PrintColumn("Age", "date", ".metadata.creationTimestamp")
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class ResourceDefinition:
     """What `custom_resource` recorded about a class.
 
     `schema` is the structural schema of the class by itself: without the API's own fields and without conditions.
@@ -72,7 +81,7 @@ class Definition:
     short_names: tuple[str, ...]
     categories: tuple[str, ...]
     print_columns: tuple[PrintColumn, ...]
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[CelRule, ...] = ()
     scale: Scale | None = None
     selectable_fields: tuple[str, ...] = ()
     is_served: bool = True
@@ -81,9 +90,9 @@ class Definition:
     is_external: bool = False
 
     @property
-    def versions(self) -> tuple[Definition, ...]:
+    def versions(self) -> tuple[ResourceDefinition, ...]:
         """The declarations of all versions of the kind: this one, which is stored, and then the others in order."""
-        return (self, *(definition_of(cls) for cls in self.also_serves))
+        return (self, *(find_definition(cls) for cls in self.also_serves))
 
     @property
     def singular(self) -> str:
@@ -96,9 +105,9 @@ class Definition:
         return f"{self.plural}.{self.gvk.group}"
 
     @property
-    def mapping(self) -> ResourceMapping:
+    def mapping(self) -> RestMapping:
         """Where a server that has the definition serves the kind."""
-        return ResourceMapping(
+        return RestMapping(
             gvk=self.gvk,
             plural=self.plural,
             namespaced=self.namespaced,
@@ -119,7 +128,7 @@ def custom_resource(
     short_names: Sequence[str] = (),
     categories: Sequence[str] = (),
     print_columns: Sequence[PrintColumn] = (READY, REASON, AGE),
-    rules: Sequence[Rule] = (),
+    rules: Sequence[CelRule] = (),
     scale: Scale | None = None,
     selectable_fields: Sequence[str] = (),
     served: bool = True,
@@ -161,14 +170,14 @@ def custom_resource(
         BuildError: The declaration cannot be served; it lists every mistake.
     """
 
-    def declare(cls: type[T]) -> type[T]:
+    def decorate(cls: type[T]) -> type[T]:
         gvk = GroupVersionKind(group, version, cls.__name__ if kind is None else kind)
-        schema, mistakes = _read_fields(cls)
-        definition = Definition(
+        schema, mistakes = _read_schema(cls)
+        definition = ResourceDefinition(
             cls=cls,
             schema=schema,
             gvk=gvk,
-            plural=plural_of(gvk.kind) if plural is None else plural,
+            plural=to_plural(gvk.kind) if plural is None else plural,
             namespaced=scope == "Namespaced",
             short_names=tuple(short_names),
             categories=tuple(categories),
@@ -180,50 +189,50 @@ def custom_resource(
             deprecation=(deprecated if isinstance(deprecated, str) else "") if deprecated else None,
             also_serves=tuple(also_serves),
         )
-        attach(
+        attach_definition(
             definition,
             [
                 *mistakes,
-                *schema_mistakes(schema, [rule.manifest() for rule in rules]),
-                *([] if scale is None else scale_mistakes(scale, schema)),
-                *selectable_mistakes(definition.selectable_fields, schema),
-                *_version_mistakes(definition),
+                *validate_schema(schema, [rule.to_manifest() for rule in rules]),
+                *([] if scale is None else validate_scale(scale, schema)),
+                *validate_selectable_fields(definition.selectable_fields, schema),
+                *_validate_versions(definition),
             ],
         )
         return cls
 
-    return declare
+    return decorate
 
 
-def attach(definition: Definition, mistakes: Sequence[str] = ()) -> None:
+def attach_definition(definition: ResourceDefinition, errors: Sequence[str] = ()) -> None:
     """Make the definition that of its class.
 
     Args:
         definition: The declaration.
-        mistakes: What is wrong with it already.
+        errors: What is wrong with it already.
 
     Raises:
         BuildError: It cannot be served; it lists every mistake.
     """
-    found = [*([] if definition.is_external else _name_mistakes(definition)), *mistakes]
+    found = [*([] if definition.is_external else _validate_names(definition)), *errors]
     if found:
         raise BuildError(f"custom resource {definition.cls.__qualname__}", found)
     setattr(definition.cls, _ATTRIBUTE, definition)
 
 
-def definition_of(cls: type[Any]) -> Definition:
+def find_definition(cls: type[Any]) -> ResourceDefinition:
     """The declaration of a custom resource class.
 
     Raises:
         BuildError: The class (itself, not one that it derives from) was not declared.
     """
     definition = cls.__dict__.get(_ATTRIBUTE)
-    if not isinstance(definition, Definition):
+    if not isinstance(definition, ResourceDefinition):
         raise BuildError(f"custom resource {cls.__qualname__}", ["the class has no @custom_resource(...)"])
     return definition
 
 
-def _name_mistakes(definition: Definition) -> list[str]:
+def _validate_names(definition: ResourceDefinition) -> list[str]:
     gvk = definition.gvk
     mistakes = []
     if not _GROUP.fullmatch(gvk.group):
@@ -238,7 +247,7 @@ def _name_mistakes(definition: Definition) -> list[str]:
     return mistakes
 
 
-def _version_mistakes(definition: Definition) -> list[str]:
+def _validate_versions(definition: ResourceDefinition) -> list[str]:
     """Why the other versions are not versions of this kind."""
     mistakes = []
     if definition.also_serves and not definition.is_served:
@@ -247,7 +256,7 @@ def _version_mistakes(definition: Definition) -> list[str]:
     taken = {definition.gvk.version: definition.cls}
     for cls in definition.also_serves:
         try:
-            other = definition_of(cls)
+            other = find_definition(cls)
         except BuildError:
             mistakes.append(f"also_serves: {cls.__qualname__} has no @custom_resource(...)")
             continue
@@ -259,7 +268,7 @@ def _version_mistakes(definition: Definition) -> list[str]:
             )
         mistakes += [
             f"also_serves: {cls.__qualname__} has {what} {found!r}, expected {expected!r} as {name}"
-            for what, found, expected in _common_to_versions(other, definition)
+            for what, found, expected in _iter_common_properties(other, definition)
             if found != expected
         ]
         if other.also_serves:
@@ -269,7 +278,7 @@ def _version_mistakes(definition: Definition) -> list[str]:
     return mistakes
 
 
-def _common_to_versions(one: Definition, other: Definition) -> Iterator[tuple[str, object, object]]:
+def _iter_common_properties(one: ResourceDefinition, other: ResourceDefinition) -> Iterator[tuple[str, object, object]]:
     """What a definition says once for all versions; names that only kubectl needs are taken from the stored one."""
     yield "group", one.gvk.group, other.gvk.group
     yield "kind", one.gvk.kind, other.gvk.kind
@@ -278,10 +287,10 @@ def _common_to_versions(one: Definition, other: Definition) -> Iterator[tuple[st
     yield "scope", scopes[one.namespaced], scopes[other.namespaced]
 
 
-def _read_fields(cls: type) -> tuple[Object, list[str]]:
+def _read_schema(cls: type) -> tuple[Object, list[str]]:
     """The schema of the class and what is wrong with the class."""
     try:
-        info = class_type(cls)
+        info = read_class_type(cls)
     except (NameError, TypeError) as problem:
         return {}, [f"its type hints cannot be read: {problem}"]
     if info is None:
@@ -293,7 +302,7 @@ def _read_fields(cls: type) -> tuple[Object, list[str]]:
     metadata = fields.get("metadata")
     if metadata is None or not (isinstance(metadata.type, inspect.StructType) and metadata.type.cls is Metadata):
         mistakes.append("metadata: expected a field `metadata: Metadata`")
-    schema = object_schema(info, "", mistakes)
+    schema = build_object_schema(info, "", mistakes)
     properties = schema.get("properties", {})
     if properties.get("spec", {}).get("type") != "object":
         mistakes.append(f"spec: expected a field `spec` of {CLASSES}")

@@ -20,7 +20,7 @@ _MICROSECONDS = {
 _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)", re.ASCII)
 _WHOLE = re.compile(rf"([+-]?)((?:{_PART.pattern})+)", re.ASCII)
 # A duration is written by a user: what is longer than this is no duration, and not worth a regular expression.
-_LONGEST = 64
+_MAX_LENGTH = 64
 
 
 def parse_duration(text: str) -> timedelta:
@@ -31,9 +31,9 @@ def parse_duration(text: str) -> timedelta:
     """
     if text in ("0", "+0", "-0"):
         return timedelta(0)
-    found = _WHOLE.fullmatch(text) if len(text) <= _LONGEST else None
+    found = _WHOLE.fullmatch(text) if len(text) <= _MAX_LENGTH else None
     if found is None:
-        raise ValueError(f"expected a duration such as 90s, 5m or 1h30m, found {text[:_LONGEST]!r}")
+        raise ValueError(f"expected a duration such as 90s, 5m or 1h30m, found {text[:_MAX_LENGTH]!r}")
     microseconds = sum(Decimal(number) * _MICROSECONDS[unit] for number, unit in _PART.findall(found[2]))
     try:
         return timedelta(microseconds=round(microseconds) * (-1 if found[1] == "-" else 1))

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from konverge.crd.definition import Definition, PrintColumn, definition_of
+from konverge.crd.definition import PrintColumn, ResourceDefinition, find_definition
 from konverge.errors import BuildError
 from konverge.kube import Object
 
@@ -56,7 +56,7 @@ def crd_manifest(cls: type[Any], *, conversion: Mapping[str, Any] | None = None)
     Raises:
         konverge.errors.BuildError: The class is no custom resource, or somebody else's.
     """
-    definition = definition_of(cls)
+    definition = find_definition(cls)
     if definition.is_external:
         raise BuildError(f"custom resource {definition.gvk.kind}", ["the cluster has its definition: none is made"])
     names: Object = {
@@ -75,7 +75,7 @@ def crd_manifest(cls: type[Any], *, conversion: Mapping[str, Any] | None = None)
         spec["conversion"] = {"strategy": "Webhook", "webhook": webhook}
     spec["names"] = names
     spec["scope"] = "Namespaced" if definition.namespaced else "Cluster"
-    spec["versions"] = [_version(found, is_stored=found is definition) for found in definition.versions]
+    spec["versions"] = [_build_version(found, is_stored=found is definition) for found in definition.versions]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -84,24 +84,24 @@ def crd_manifest(cls: type[Any], *, conversion: Mapping[str, Any] | None = None)
     }
 
 
-def _version(definition: Definition, *, is_stored: bool) -> Object:
+def _build_version(definition: ResourceDefinition, *, is_stored: bool) -> Object:
     version: Object = {"name": definition.gvk.version, "served": definition.is_served, "storage": is_stored}
     if definition.deprecation is not None:
         version["deprecated"] = True
         if definition.deprecation:
             version["deprecationWarning"] = definition.deprecation
     if definition.print_columns:
-        version["additionalPrinterColumns"] = [_column(column) for column in definition.print_columns]
+        version["additionalPrinterColumns"] = [_build_column(column) for column in definition.print_columns]
     if definition.selectable_fields:
         version["selectableFields"] = [{"jsonPath": path} for path in definition.selectable_fields]
-    version["schema"] = {"openAPIV3Schema": _root_schema(definition)}
+    version["schema"] = {"openAPIV3Schema": _build_root_schema(definition)}
     version["subresources"] = {"status": {}}
     if definition.scale is not None:
-        version["subresources"]["scale"] = definition.scale.manifest()
+        version["subresources"]["scale"] = definition.scale.to_manifest()
     return version
 
 
-def _root_schema(definition: Definition) -> Object:
+def _build_root_schema(definition: ResourceDefinition) -> Object:
     schema = copy.deepcopy(definition.schema)
     declared = schema["properties"]
     status = declared.get("status", {"type": "object", "properties": {}})
@@ -121,13 +121,13 @@ def _root_schema(definition: Definition) -> Object:
     root["properties"] = properties
     if required:
         root["required"] = required
-    rules = [*schema.get("x-kubernetes-validations", ()), *(rule.manifest() for rule in definition.rules)]
+    rules = [*schema.get("x-kubernetes-validations", ()), *(rule.to_manifest() for rule in definition.rules)]
     if rules:
         root["x-kubernetes-validations"] = rules
     return root
 
 
-def _column(column: PrintColumn) -> Object:
+def _build_column(column: PrintColumn) -> Object:
     found: Object = {"name": column.name, "type": column.type, "jsonPath": column.json_path}
     if column.description:
         found["description"] = column.description

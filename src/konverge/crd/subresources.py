@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from konverge.kube import Object
 
-__all__ = ["Scale", "field_at", "scale_mistakes", "selectable_mistakes"]
+__all__ = ["Scale", "find_field", "validate_scale", "validate_selectable_fields"]
 
 _STEP = re.compile(r"\.([A-Za-z0-9_-]+)")
 _PATH = re.compile(rf"(?:{_STEP.pattern})+")
 # What the API server admits for one version.
-_MOST_SELECTABLE = 8
+_MAX_SELECTABLE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Scale:
     status_replicas: str = ".status.replicas"
     label_selector: str = ""
 
-    def manifest(self) -> Object:
+    def to_manifest(self) -> Object:
         """The subresource as the definition has it."""
         found: Object = {"specReplicasPath": self.replicas, "statusReplicasPath": self.status_replicas}
         if self.label_selector:
@@ -38,7 +38,7 @@ class Scale:
         return found
 
 
-def field_at(schema: Object, path: str) -> Object | None:
+def find_field(schema: Object, path: str) -> Object | None:
     """The schema of the field at a path such as ``.spec.replicas``; None when it is no path, or there is no field."""
     if not _PATH.fullmatch(path):
         return None
@@ -48,7 +48,7 @@ def field_at(schema: Object, path: str) -> Object | None:
     return found
 
 
-def scale_mistakes(scale: Scale, schema: Object) -> list[str]:
+def validate_scale(scale: Scale, schema: Object) -> list[str]:
     """What is wrong with the paths of a scale subresource, one sentence each."""
     wanted: list[tuple[str, str, tuple[str, ...], str]] = [
         ("replicas", scale.replicas, (".spec.",), "integer"),
@@ -58,7 +58,7 @@ def scale_mistakes(scale: Scale, schema: Object) -> list[str]:
         wanted.append(("label_selector", scale.label_selector, (".status.", ".spec."), "string"))
     mistakes = []
     for name, path, roots, kind in wanted:
-        found = field_at(schema, path)
+        found = find_field(schema, path)
         if not path.startswith(roots):
             mistakes.append(f"scale {name}: expected a path that begins with {' or '.join(roots)}, found {path!r}")
         elif found is None or found.get("type") != kind:
@@ -67,16 +67,16 @@ def scale_mistakes(scale: Scale, schema: Object) -> list[str]:
     return mistakes
 
 
-def selectable_mistakes(paths: tuple[str, ...], schema: Object) -> list[str]:
+def validate_selectable_fields(paths: tuple[str, ...], schema: Object) -> list[str]:
     """What is wrong with the fields by which clients may select, one sentence each."""
     mistakes = []
     for path in paths:
-        found = field_at(schema, path)
+        found = find_field(schema, path)
         if found is None or found.get("type") not in ("string", "integer", "boolean"):
             actual = "no such field" if found is None else f"a field of type {found.get('type', 'any')}"
             mistakes.append(f"selectable field {path}: expected a declared string, integer or boolean, found {actual}")
-    if len(paths) > _MOST_SELECTABLE:
-        mistakes.append(f"selectable fields: expected {_MOST_SELECTABLE} at most, found {len(paths)}")
+    if len(paths) > _MAX_SELECTABLE:
+        mistakes.append(f"selectable fields: expected {_MAX_SELECTABLE} at most, found {len(paths)}")
     if len(set(paths)) < len(paths):
         mistakes.append("selectable fields: one is named twice")
     return mistakes

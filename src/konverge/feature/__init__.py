@@ -9,6 +9,6 @@ A `VersionRange` understands semantic versions and the usual syntax of ranges; f
 """
 
 from konverge.feature.gates import BooleanGate, Gate, VersionConstraint, VersionGate, is_enabled
-from konverge.feature.versions import VersionRange
+from konverge.feature.version_ranges import VersionRange
 
 __all__ = ["BooleanGate", "Gate", "VersionConstraint", "VersionGate", "VersionRange", "is_enabled"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from konverge.feature.versions import VersionRange
+from konverge.feature.version_ranges import VersionRange
 
 __all__ = ["BooleanGate", "Gate", "VersionConstraint", "VersionGate", "is_enabled"]
 
@@ -59,8 +59,8 @@ class VersionGate:
         self._value = True
 
     @classmethod
-    def within(cls, current: str, text: str) -> VersionGate:
-        """A gate that is on for the versions in one range, for example ``VersionGate.within("8.5.1", ">=8.5 <9")``.
+    def for_range(cls, current: str, text: str) -> VersionGate:
+        """A gate that is on for the versions in one range, for example ``VersionGate.for_range("8.5.1", ">=8.5 <9")``.
 
         Args:
             current: The version at hand. It is read when the gate is asked.
@@ -86,7 +86,7 @@ class VersionGate:
         The values come first, so that a version that nobody can read does no harm to a feature that is off anyway;
         the first constraint that fails ends the question. A constraint's error is the gate's.
         """
-        return self._value and all(_boolean(found, found.enabled(self._current)) for found in self._constraints)
+        return self._value and all(_require_bool(found, found.enabled(self._current)) for found in self._constraints)
 
 
 def is_enabled(gate: Gate | None) -> bool:
@@ -96,10 +96,10 @@ def is_enabled(gate: Gate | None) -> bool:
         TypeError: The answer is no boolean. An ``async def enabled`` would otherwise read as "on" for ever.
         Exception: Whatever the gate raises.
     """
-    return gate is None or _boolean(gate, gate.enabled())
+    return gate is None or _require_bool(gate, gate.enabled())
 
 
-def _boolean(asked: Gate | VersionConstraint, answer: object) -> bool:
+def _require_bool(asked: Gate | VersionConstraint, answer: object) -> bool:
     if isinstance(answer, bool):
         return answer
     if inspect.iscoroutine(answer):

@@ -5,10 +5,10 @@ absent, because one odd object must never end a watch.
 """
 
 from konverge.kube.conditions import MESSAGE_LIMIT, Condition, find_condition, remove_condition, set_condition
-from konverge.kube.objects import GroupVersionKind, Object, ObjectKey, ResourceMapping, identity
-from konverge.kube.owners import controller_of, has_owner, is_deleting, owner_reference, without_owner
-from konverge.kube.server_texts import withhold_server_texts
-from konverge.kube.times import format_micro_time, format_time, parse_time
+from konverge.kube.objects import GroupVersionKind, Object, ObjectKey, RestMapping, format_identity
+from konverge.kube.owner_references import build_owner_reference, find_controller, has_owner, is_deleting, remove_owner
+from konverge.kube.server_text_redaction import withhold_server_texts
+from konverge.kube.timestamps import format_micro_time, format_time, parse_time
 
 __all__ = [
     "MESSAGE_LIMIT",
@@ -16,18 +16,18 @@ __all__ = [
     "GroupVersionKind",
     "Object",
     "ObjectKey",
-    "ResourceMapping",
-    "controller_of",
+    "RestMapping",
+    "build_owner_reference",
     "find_condition",
+    "find_controller",
+    "format_identity",
     "format_micro_time",
     "format_time",
     "has_owner",
-    "identity",
     "is_deleting",
-    "owner_reference",
     "parse_time",
     "remove_condition",
+    "remove_owner",
     "set_condition",
     "withhold_server_texts",
-    "without_owner",
 ]

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from konverge.kube.objects import Object
-from konverge.kube.times import format_time, parse_time
+from konverge.kube.timestamps import format_time, parse_time
 
 __all__ = ["MESSAGE_LIMIT", "Condition", "find_condition", "remove_condition", "set_condition"]
 
@@ -63,7 +63,7 @@ class Condition:
         return found
 
 
-def _listed(obj: Mapping[str, Any]) -> list[Any]:
+def _list_conditions(obj: Mapping[str, Any]) -> list[Any]:
     status = obj.get("status")
     conditions = status.get("conditions") if isinstance(status, Mapping) else None
     return conditions if isinstance(conditions, list) else []
@@ -71,7 +71,7 @@ def _listed(obj: Mapping[str, Any]) -> list[Any]:
 
 def find_condition(obj: Mapping[str, Any], condition_type: str) -> Condition | None:
     """The object's condition of that type, None when it has none."""
-    for found in _listed(obj):
+    for found in _list_conditions(obj):
         if (type(found) is dict or isinstance(found, Mapping)) and found.get("type") == condition_type:
             return Condition.from_object(found)
     return None
@@ -107,7 +107,7 @@ def set_condition(obj: Object, condition: Condition, now: datetime) -> Condition
 
 def remove_condition(obj: Object, condition_type: str) -> bool:
     """Take the condition of that type out of the object, in place; tell whether there was one."""
-    conditions = _listed(obj)
+    conditions = _list_conditions(obj)
     kept = [found for found in conditions if not (isinstance(found, Mapping) and found.get("type") == condition_type)]
     if len(kept) == len(conditions):
         return False

@@ -13,7 +13,7 @@ import msgspec
 
 from konverge.kube.objects import ObjectKey
 
-__all__ = ["ObjectMeta", "OwnerReference", "decode_metadata", "revision_of"]
+__all__ = ["ObjectMeta", "OwnerReference", "decode_metadata", "parse_revision"]
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -48,7 +48,7 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     def of(cls, obj: Mapping[str, Any]) -> ObjectMeta:
         """The metadata of a decoded object, leniently."""
         found = obj.get("metadata")
-        return _leniently(found if isinstance(found, Mapping) else {})
+        return _convert_leniently(found if isinstance(found, Mapping) else {})
 
     @property
     def key(self) -> ObjectKey:
@@ -57,8 +57,8 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     @property
     def revision(self) -> int:
-        """The resource version as a number (see `revision_of`)."""
-        return revision_of(self.resource_version)
+        """The resource version as a number (see `parse_revision`)."""
+        return parse_revision(self.resource_version)
 
     @property
     def is_deleting(self) -> bool:
@@ -71,7 +71,7 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
         return next((owner for owner in self.owner_references if owner.controller), None)
 
 
-def revision_of(resource_version: str) -> int:
+def parse_revision(resource_version: str) -> int:
     """A resource version as a number; 0 when it is none.
 
     Resource versions of one resource are integers of at most 128 bits that grow (KEP-5504, part of conformance since
@@ -98,41 +98,41 @@ def decode_metadata(raw: bytes | msgspec.Raw) -> ObjectMeta:
     found = msgspec.json.decode(raw)
     if not isinstance(found, dict):
         raise ValueError(f"metadata is not an object (found {type(found).__name__})")
-    return _leniently(found)
+    return _convert_leniently(found)
 
 
-def _leniently(found: Mapping[str, Any]) -> ObjectMeta:
+def _convert_leniently(found: Mapping[str, Any]) -> ObjectMeta:
     generation = found.get("generation")
     labels = found.get("labels")
     return ObjectMeta(
-        name=_text(found.get("name")),
-        namespace=_text(found.get("namespace")),
-        uid=_text(found.get("uid")),
-        resource_version=_text(found.get("resourceVersion")),
+        name=_read_text(found.get("name")),
+        namespace=_read_text(found.get("namespace")),
+        uid=_read_text(found.get("uid")),
+        resource_version=_read_text(found.get("resourceVersion")),
         generation=generation if isinstance(generation, int) else 0,
-        creation_timestamp=_text(found.get("creationTimestamp")),
-        deletion_timestamp=_text(found.get("deletionTimestamp")),
+        creation_timestamp=_read_text(found.get("creationTimestamp")),
+        deletion_timestamp=_read_text(found.get("deletionTimestamp")),
         labels={str(name): value for name, value in labels.items() if isinstance(value, str)}
         if isinstance(labels, Mapping)
         else {},
         owner_references=tuple(
             OwnerReference(
-                api_version=_text(owner.get("apiVersion")),
-                kind=_text(owner.get("kind")),
-                name=_text(owner.get("name")),
-                uid=_text(owner.get("uid")),
+                api_version=_read_text(owner.get("apiVersion")),
+                kind=_read_text(owner.get("kind")),
+                name=_read_text(owner.get("name")),
+                uid=_read_text(owner.get("uid")),
                 controller=owner.get("controller") is True,
             )
-            for owner in _items(found.get("ownerReferences"))
+            for owner in _read_list(found.get("ownerReferences"))
             if isinstance(owner, Mapping)
         ),
-        finalizers=tuple(name for name in _items(found.get("finalizers")) if isinstance(name, str)),
+        finalizers=tuple(name for name in _read_list(found.get("finalizers")) if isinstance(name, str)),
     )
 
 
-def _items(found: object) -> list[Any]:
+def _read_list(found: object) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _text(found: object) -> str:
+def _read_text(found: object) -> str:
     return found if isinstance(found, str) else ""

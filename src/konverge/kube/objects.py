@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from konverge.errors import BadRequestError
 
-__all__ = ["GroupVersionKind", "Object", "ObjectKey", "ResourceMapping", "identity"]
+__all__ = ["GroupVersionKind", "Object", "ObjectKey", "RestMapping", "format_identity"]
 
 Object: TypeAlias = dict[str, Any]
 """A Kubernetes object as JSON gives it: mappings, lists, strings, numbers, booleans and None."""
@@ -38,7 +38,7 @@ class GroupVersionKind(NamedTuple):
         api_version, kind = obj.get("apiVersion"), obj.get("kind")
         if not (isinstance(api_version, str) and api_version and isinstance(kind, str) and kind):
             raise ValueError(f"an object needs apiVersion and kind (found {api_version!r} and {kind!r})")
-        return _parsed(api_version, kind)
+        return _parse_api_version(api_version, kind)
 
     @property
     def api_version(self) -> str:
@@ -60,7 +60,7 @@ class GroupVersionKind(NamedTuple):
 
 
 @lru_cache(maxsize=1024)  # objects come by the thousand, of a few kinds
-def _parsed(api_version: str, kind: str) -> GroupVersionKind:
+def _parse_api_version(api_version: str, kind: str) -> GroupVersionKind:
     return GroupVersionKind.parse(api_version, kind)
 
 
@@ -84,7 +84,7 @@ class ObjectKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceMapping:
+class RestMapping:
     """Where the server serves a kind (a REST mapping): its plural, its scope, and what may be done with it."""
 
     gvk: GroupVersionKind
@@ -96,7 +96,7 @@ class ResourceMapping:
     subresources: frozenset[str] = frozenset()
     categories: tuple[str, ...] = ()
 
-    def path(self, key: ObjectKey | None = None, *, namespace: str = "", subresource: str = "") -> str:
+    def build_path(self, key: ObjectKey | None = None, *, namespace: str = "", subresource: str = "") -> str:
         """The URL path of one object, or of the collection.
 
         Args:
@@ -112,16 +112,16 @@ class ResourceMapping:
         where = key.namespace if key is not None else namespace
         parts = [f"{group}/{self.gvk.version}"]
         if self.namespaced and where:
-            parts.append(f"namespaces/{_segment(where, 'namespace')}")
+            parts.append(f"namespaces/{_quote_segment(where, 'namespace')}")
         parts.append(self.plural)
         if key is not None:
-            parts.append(_segment(key.name, f"name of a {self.gvk.kind}"))
+            parts.append(_quote_segment(key.name, f"name of a {self.gvk.kind}"))
             if subresource:
                 parts.append(subresource)
         return "/".join(parts)
 
 
-def _segment(text: str, what: str) -> str:
+def _quote_segment(text: str, what: str) -> str:
     why = "may not be empty" if not text else f"may not be '{text}'" if text in (".", "..") else ""
     for letter in "/%":
         if letter in text:
@@ -131,6 +131,6 @@ def _segment(text: str, what: str) -> str:
     return text
 
 
-def identity(gvk: GroupVersionKind, key: ObjectKey) -> str:
+def format_identity(gvk: GroupVersionKind, key: ObjectKey) -> str:
     """``apps/v1/Deployment/default/frontend``, without the namespace part when cluster-scoped (specification)."""
     return f"{gvk.api_version}/{gvk.kind}/{key}"

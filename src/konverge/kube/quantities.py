@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
-__all__ = ["canonical_quantity", "quantity_value"]
+__all__ = ["canonicalize_quantity", "quantity_to_fraction"]
 
 Family: TypeAlias = Literal["decimal", "binary", "exponent"]
 
@@ -21,20 +21,20 @@ _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL_SUFFIX = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
 _BINARY_SUFFIX = {exponent: suffix for suffix, exponent in _BINARY.items()}
 
-_GREATEST = 2**63 - 1  # Of a binary quantity; the server cuts off there.
+_MAX_INT64 = 2**63 - 1  # Of a binary quantity; the server cuts off there.
 _NANO, _MILLI = -9, -3
-_LONGEST = 256  # Characters; arithmetic on a longer number would be an attack, not a quantity.
+_MAX_LENGTH = 256  # Characters; arithmetic on a longer number would be an attack, not a quantity.
 
 
-class _Parsed(NamedTuple):
+class _ParsedQuantity(NamedTuple):
     number: Fraction
     family: Family
     scale: int  # The power of ten of the last digit that was written.
-    kept: bool  # Reads as canonical.
+    is_canonical: bool  # Reads as canonical.
 
 
-def _parse(text: str) -> _Parsed:
-    found = _FORM.fullmatch(text) if len(text) <= _LONGEST else None
+def _parse(text: str) -> _ParsedQuantity:
+    found = _FORM.fullmatch(text) if len(text) <= _MAX_LENGTH else None
     if found is None:
         raise ValueError(f"a quantity is a number with a suffix such as 500m, 1.5 or 2Gi: found {text[:40]!r}")
     sign, whole, fraction, decimal, binary, exponent = found.groups()
@@ -46,7 +46,7 @@ def _parse(text: str) -> _Parsed:
         # The server keeps the text of a number it can hold exactly in 64 bits and whose last bits are not all zero.
         short = not fraction and 14 - len(whole) - power * 3 // 10 >= 0
         number *= 1 << power
-        return _Parsed(min(number, Fraction(_GREATEST)), "binary", 0, short and int(whole) & 7 != 0)
+        return _ParsedQuantity(min(number, Fraction(_MAX_INT64)), "binary", 0, short and int(whole) & 7 != 0)
     # Beyond this bound every number is as good as zero, or as absurd as any other.
     power = max(-400, min(400, int(exponent))) if exponent else _DECIMAL[decimal or ""]
     scale = power - len(fraction)
@@ -57,10 +57,10 @@ def _parse(text: str) -> _Parsed:
         and not digits.endswith("000")
         and not digits.startswith("0")
     )
-    return _Parsed(number * Fraction(10) ** power, "exponent" if exponent else "decimal", scale, kept)
+    return _ParsedQuantity(number * Fraction(10) ** power, "exponent" if exponent else "decimal", scale, kept)
 
 
-def canonical_quantity(quantity: str | float, *, milli: bool = False) -> str:
+def canonicalize_quantity(quantity: str | float, *, milli: bool = False) -> str:
     """The spelling in which the API server stores the quantity.
 
     Args:
@@ -72,10 +72,10 @@ def canonical_quantity(quantity: str | float, *, milli: bool = False) -> str:
     """
     if isinstance(quantity, bool):
         raise ValueError("a quantity is a number with a suffix: found a boolean")
-    return _canonical(quantity if isinstance(quantity, str) else str(quantity), milli)
+    return _canonicalize(quantity if isinstance(quantity, str) else str(quantity), milli)
 
 
-def quantity_value(quantity: str | float) -> Fraction:
+def quantity_to_fraction(quantity: str | float) -> Fraction:
     """The number that a quantity stands for, exactly: ``500m`` is a half, ``1Ki`` is 1024.
 
     Raises:
@@ -87,13 +87,13 @@ def quantity_value(quantity: str | float) -> Fraction:
 
 
 @lru_cache(maxsize=4096)
-def _canonical(text: str, milli: bool) -> str:
+def _canonicalize(text: str, milli: bool) -> str:
     text = text.strip()
     parsed = _parse(text)
     finest = _MILLI if milli else _NANO
-    if parsed.kept and parsed.scale >= finest:
+    if parsed.is_canonical and parsed.scale >= finest:
         return text
-    units = _rounded_up(abs(parsed.number) / Fraction(10) ** finest)
+    units = _round_up(abs(parsed.number) / Fraction(10) ** finest)
     if units == 0:
         return "0"
     sign = "-" if parsed.number < 0 else ""
@@ -115,5 +115,5 @@ def _canonical(text: str, milli: bool) -> str:
     return f"{sign}{units}{_DECIMAL_SUFFIX.get(power, '')}"
 
 
-def _rounded_up(number: Fraction) -> int:
+def _round_up(number: Fraction) -> int:
     return -(-number.numerator // number.denominator)

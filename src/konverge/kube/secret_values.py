@@ -23,14 +23,14 @@ __all__ = ["SecretValues"]
 
 _HIDDEN = "***"
 
-_SHORTEST = 4  # a shorter value is in every other word: hiding it would hide the text
+_MIN_LENGTH = 4  # a shorter value is in every other word: hiding it would hide the text
 _SAMPLE = 6
 _STRIDE = 16
 _LONG_ENOUGH = _SAMPLE + _STRIDE - 1  # a part of that length has a sample in it
-_LONGEST = 2048  # of a longer value the beginning is known again, which is what a shortened quotation shows
-_LONGEST_ODD = 256
+_MAX_LENGTH = 2048  # of a longer value the beginning is known again, which is what a shortened quotation shows
+_MAX_ODD_LENGTH = 256
 _MAX_PATTERNS = 32  # each takes milliseconds to compile and to look for
-_LONGEST_TEXT = 65_536  # nobody reads more, and what refuses a large object may repeat all of it
+_MAX_TEXT_LENGTH = 65_536  # nobody reads more, and what refuses a large object may repeat all of it
 _MAX_FORMS = 8192
 _MAX_SAMPLES = 32_768
 _MAX_PER_SAMPLE = 32
@@ -55,7 +55,7 @@ _PARTS = tuple(
 )
 
 
-class _Letters:
+class _TextLetters:
     """The letters and digits of a text, and where in it each of them is."""
 
     def __init__(self, text: str) -> None:
@@ -65,7 +65,7 @@ class _Letters:
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class _ValueForm:
     """A value as it is compared, and the signs with which it begins and ends."""
 
     letters: str
@@ -74,23 +74,23 @@ class _Form:
 
 
 @dataclass(slots=True)
-class _Index:
+class _ValueIndex:
     """Samples of values, for texts to be walked through."""
 
     versions: dict[tuple[str, str], object] = field(default_factory=dict)
     wholes: set[str] = field(default_factory=set)
-    samples: dict[str, list[tuple[_Form, int]]] = field(default_factory=dict)
+    samples: dict[str, list[tuple[_ValueForm, int]]] = field(default_factory=dict)
     odd: dict[str, re.Pattern[str] | None] = field(default_factory=dict)
     """Values that have too few letters for a sample, each with its pattern once it was looked for."""
 
-    def add(self, value: str) -> None:
-        value = value[:_LONGEST]
+    def add_value(self, value: str) -> None:
+        value = value[:_MAX_LENGTH]
         if value in self.wholes:
             return
         self.wholes.add(value)
-        found = _Letters(value)
+        found = _TextLetters(value)
         if len(found.text) >= _SAMPLE:
-            form = _Form(found.text, value[: found.places[0]], value[found.places[-1] + 1 :])
+            form = _ValueForm(found.text, value[: found.places[0]], value[found.places[-1] + 1 :])
             last = len(found.text) - _SAMPLE
             for at in {*range(0, last, _STRIDE), last}:
                 listed = self.samples.setdefault(found.text[at : at + _SAMPLE], [])
@@ -99,19 +99,19 @@ class _Index:
         elif len(value) >= _SAMPLE:
             self.odd[value] = None
 
-    def spans(self, text: str, found: _Letters) -> Iterator[tuple[int, int]]:
+    def find_spans(self, text: str, found: _TextLetters) -> Iterator[tuple[int, int]]:
         """Where in the text values are, or parts of them that are long enough to tell."""
         for word in _WORD.finditer(text):
             bare = word[0].rstrip(".")
             if len(bare) < _SAMPLE and bare in self.wholes:
                 yield word.start(), word.start() + len(bare)
-        yield from self._odd_spans(text)
+        yield from self._find_odd_spans(text)
         at = 0
         while at <= len(found.text) - _SAMPLE:
             end = at
             listed = self.samples.get(found.text[at : at + _SAMPLE], ())
             for form, offset in listed:
-                start, stop = _common(found.text, at, form.letters, offset)
+                start, stop = _find_common_part(found.text, at, form.letters, offset)
                 first, last = found.places[start], found.places[stop - 1] + 1
                 is_start, is_end = at - start == offset, stop - at + offset == len(form.letters)
                 is_cut = is_start and bool(_BREAK.match(text, last))
@@ -125,22 +125,22 @@ class _Index:
                     end = max(end, stop)
             at = max(at + 1, end - _SAMPLE + 1)
 
-    def _odd_spans(self, text: str) -> Iterator[tuple[int, int]]:
+    def _find_odd_spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Where values of few letters are: the first 32 in any spelling, any more of them as they are."""
         for number, (value, pattern) in enumerate(self.odd.items()):
             if number >= _MAX_PATTERNS:
                 pattern = re.compile(re.escape(value)) if value in text else None
             elif pattern is None:
-                pattern = self.odd[value] = _odd_pattern(value)
+                pattern = self.odd[value] = _compile_odd_pattern(value)
             if pattern is not None:
                 yield from (repeated.span() for repeated in pattern.finditer(text))
 
 
-def _odd_pattern(value: str) -> re.Pattern[str]:
+def _compile_odd_pattern(value: str) -> re.Pattern[str]:
     """What finds a value that has few letters: sign by sign, each as it is or escaped in one of many ways."""
     signs = []
     last = ""
-    for sign in value[:_LONGEST_ODD]:
+    for sign in value[:_MAX_ODD_LENGTH]:
         before, last = last, sign
         if sign == "\\":
             # A run of them as a whole, and no way back into it: one by one there would be endlessly many ways.
@@ -154,7 +154,7 @@ def _odd_pattern(value: str) -> re.Pattern[str]:
     return re.compile("".join(signs), re.IGNORECASE)
 
 
-def _common(text: str, at: int, form: str, offset: int) -> tuple[int, int]:
+def _find_common_part(text: str, at: int, form: str, offset: int) -> tuple[int, int]:
     """The longest part of the text around a place that is part of the form around the offset."""
     back = 0
     while back < min(at, offset) and text[at - back - 1] == form[offset - back - 1]:
@@ -172,7 +172,7 @@ class SecretValues:
     """
 
     def __init__(self) -> None:
-        self._now, self._before = _Index(), _Index()
+        self._now, self._before = _ValueIndex(), _ValueIndex()
 
     def add(self, obj: Object) -> None:
         """Remember the values of an object if it is a Secret."""
@@ -201,7 +201,7 @@ class SecretValues:
         """Remember one value."""
         if not text.strip():
             return
-        text = text[:_LONGEST]
+        text = text[:_MAX_LENGTH]
         for form in (text, text.strip(), base64.b64encode(text.encode(errors="replace")).decode().rstrip("=")):
             self._add_form(form)
         for pattern in _PARTS:
@@ -217,11 +217,11 @@ class SecretValues:
         """
         if not (self._now.wholes or self._before.wholes):
             return text
-        if len(text) > _LONGEST_TEXT:
-            text = f"{text[:_LONGEST_TEXT]}…"
+        if len(text) > _MAX_TEXT_LENGTH:
+            text = f"{text[:_MAX_TEXT_LENGTH]}…"
         parts: list[str] = []
         shown = 0
-        for start, stop in self._spans(text, public):
+        for start, stop in self._find_spans(text, public):
             if stop <= shown:
                 continue
             if start > shown or not parts:
@@ -229,24 +229,24 @@ class SecretValues:
             shown = stop
         return "".join([*parts, text[shown:]])
 
-    def are_in(self, value: Any) -> bool:
+    def is_in(self, value: Any) -> bool:
         """Tell whether one of them is in the value of a field, or in what is below it."""
         if not (self._now.wholes or self._before.wholes):
             return False
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-        return text in self._now.wholes or text in self._before.wholes or bool(self._spans(text))
+        return text in self._now.wholes or text in self._before.wholes or bool(self._find_spans(text))
 
-    def _spans(self, text: str, public: Collection[str] = ()) -> list[tuple[int, int]]:
-        letters = _Letters(text)
-        found = sorted({*self._now.spans(text, letters), *self._before.spans(text, letters)})
+    def _find_spans(self, text: str, public: Collection[str] = ()) -> list[tuple[int, int]]:
+        letters = _TextLetters(text)
+        found = sorted({*self._now.find_spans(text, letters), *self._before.find_spans(text, letters)})
         values = ((start, stop, text[start:stop]) for start, stop in found)
         return [
             (start, stop)
             for start, stop, value in values
-            if len(value) >= _SHORTEST and value not in public and value.lower() not in _ORDINARY
+            if len(value) >= _MIN_LENGTH and value not in public and value.lower() not in _ORDINARY
         ]
 
     def _add_form(self, form: str) -> None:
         if len(self._now.wholes) >= _MAX_FORMS or len(self._now.samples) >= _MAX_SAMPLES:
-            self._now, self._before = _Index(), self._now
-        self._now.add(form)
+            self._now, self._before = _ValueIndex(), self._now
+        self._now.add_value(form)

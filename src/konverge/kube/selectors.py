@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from konverge.kube.names import label_key_mistakes, label_value_mistakes
+from konverge.kube.name_validation import validate_label_key, validate_label_value
 
 __all__ = ["FieldRequirement", "FieldSelector", "LabelRequirement", "LabelSelector", "SelectorSyntaxError"]
 
@@ -88,7 +88,7 @@ class LabelSelector:
         Raises:
             SelectorSyntaxError: It has another form.
         """
-        return cls(tuple(_LabelParser(text).requirements()))
+        return cls(tuple(_LabelSelectorParser(text).parse_requirements()))
 
     @classmethod
     def from_object(cls, selector: Mapping[str, Any] | None) -> LabelSelector | None:
@@ -122,10 +122,10 @@ class LabelSelector:
 
     def __str__(self) -> str:
         """The text form, as the ``status.selector`` of a scale subresource shows it."""
-        return ",".join(_written(requirement) for requirement in self.requirements)
+        return ",".join(_format_requirement(requirement) for requirement in self.requirements)
 
 
-def _written(requirement: LabelRequirement) -> str:
+def _format_requirement(requirement: LabelRequirement) -> str:
     values = ",".join(sorted(requirement.values))
     match requirement.operator:
         case "exists":
@@ -142,14 +142,14 @@ def _written(requirement: LabelRequirement) -> str:
             return f"{requirement.key} {operator} ({values})"
 
 
-class _LabelParser:
+class _LabelSelectorParser:
     """Reads requirements from left to right, one token ahead; the empty token is the end."""
 
     def __init__(self, text: str) -> None:
         self._tokens = _TOKEN.findall(text)
         self._next = 0
 
-    def requirements(self) -> list[LabelRequirement]:
+    def parse_requirements(self) -> list[LabelRequirement]:
         found: list[LabelRequirement] = []
         if not self._peek():
             return found
@@ -158,7 +158,7 @@ class _LabelParser:
             if token != "!" and not _is_word(token):
                 raise SelectorSyntaxError(f"found '{token}', expected: !, identifier, or 'end of string'")
             try:
-                found.append(self._requirement())
+                found.append(self._parse_requirement())
             except SelectorSyntaxError as mistake:
                 raise SelectorSyntaxError(f"unable to parse requirement: {mistake}") from None
             token = self._take()
@@ -170,14 +170,14 @@ class _LabelParser:
             if token != "!" and not _is_word(token):
                 raise SelectorSyntaxError(f"found '{token}', expected: identifier after ','")
 
-    def _requirement(self) -> LabelRequirement:
+    def _parse_requirement(self) -> LabelRequirement:
         is_absent = self._peek() == "!"
         if is_absent:
             self._take()
         key = self._take()
         if not _is_word(key):
             raise SelectorSyntaxError(f"found '{key}', expected: identifier")
-        _refuse(label_key_mistakes(key), f'<nil>: Invalid value: "{key}"')
+        _raise_on_errors(validate_label_key(key), f'<nil>: Invalid value: "{key}"')
         if is_absent:
             return LabelRequirement(key, "!")
         if self._peek() in ("", ","):
@@ -186,7 +186,7 @@ class _LabelParser:
         operator = _OPERATORS.get(written)
         if operator is None:
             raise SelectorSyntaxError(f"found '{written}', expected: in, notin, =, ==, !=, gt, lt")
-        values = self._set() if written in ("in", "notin") else [self._exact()]
+        values = self._parse_value_set() if written in ("in", "notin") else [self._parse_exact_value()]
         if operator in ("gt", "lt"):
             if not _INTEGER.fullmatch(values[0]):
                 raise SelectorSyntaxError(
@@ -194,10 +194,10 @@ class _LabelParser:
                 )
         else:
             for index, value in enumerate(values):
-                _refuse(label_value_mistakes(value), f'values[{index}][{key}]: Invalid value: "{value}"')
+                _raise_on_errors(validate_label_value(value), f'values[{index}][{key}]: Invalid value: "{value}"')
         return LabelRequirement(key, operator, frozenset(values))
 
-    def _exact(self) -> str:
+    def _parse_exact_value(self) -> str:
         if self._peek() in ("", ","):
             return ""
         value = self._take()
@@ -205,7 +205,7 @@ class _LabelParser:
             raise SelectorSyntaxError(f"found '{value}', expected: identifier")
         return value
 
-    def _set(self) -> list[str]:
+    def _parse_value_set(self) -> list[str]:
         token = self._take()
         if token != "(":
             raise SelectorSyntaxError(f"found '{token}' expected: '('")
@@ -242,7 +242,7 @@ def _is_word(token: str) -> bool:
     return _WORD.fullmatch(token) is not None
 
 
-def _refuse(mistakes: Sequence[str], subject: str) -> None:
+def _raise_on_errors(mistakes: Sequence[str], subject: str) -> None:
     if mistakes:
         raise SelectorSyntaxError(f"{subject}: {mistakes[0]}")
 
@@ -275,7 +275,7 @@ class FieldSelector:
             if written is None:
                 raise SelectorSyntaxError(f"invalid selector: '{text}'; can't understand '{part}'")
             field, operator, value = written.groups()
-            found.append(FieldRequirement(field, _unescaped(value), operator != "!="))
+            found.append(FieldRequirement(field, _unescape(value), operator != "!="))
         return cls(tuple(found))
 
     def matches(self, read: Callable[[str], str]) -> bool:
@@ -287,7 +287,7 @@ class FieldSelector:
         return all((read(found.field) == found.value) is found.equal for found in self.requirements)
 
 
-def _unescaped(value: str) -> str:
+def _unescape(value: str) -> str:
     plain = re.sub(r"\\([\\,=])", "\0", value)
     for character in plain:
         if character in "=,\\":

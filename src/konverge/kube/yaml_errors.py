@@ -1,6 +1,6 @@
 """What is refused of YAML from outside, in words of ours.
 
-A module of its own: `konverge.kube.yaml_depth` is there without libyaml, too, which the loader needs.
+A module of its own: `konverge.kube.yaml_limits` is there without libyaml, too, which the loader needs.
 """
 
 from __future__ import annotations

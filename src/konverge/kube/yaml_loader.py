@@ -6,7 +6,7 @@ That is neither YAML 1.1 nor 1.2: ``y`` is true, ``1e3`` and ``08`` are numbers,
 A field that stands twice in one mapping is refused: which of the two counts differs from one reader to the next, and
 who reviews a file may look at the other one.
 
-`konverge.kube.yaml_depth` comes before it: building the nodes of a text that nests deeply ends the process.
+`konverge.kube.yaml_limits` comes before it: building the nodes of a text that nests deeply ends the process.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BOOL = re.compile(r"(?:y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|
 _NUMBERS_BEGIN = frozenset("-+.0123456789")
 _TRUTHS_BEGIN = frozenset("yYnNtTfFoO")
 _BASES = (10, 8, 16, 2)  # in the order of the groups above
-_MOST_DIGITS = 64  # the longest whole number of 64 bits, which is one in binary
+_MAX_DIGITS = 64  # the longest whole number of 64 bits, which is one in binary
 _WHOLE = 2.0**63  # what is larger stays a float: as a whole number it would have digits that nobody has written
 
 
@@ -67,9 +67,9 @@ class ObjectLoader(yaml.CSafeLoader):
         if not isinstance(node, yaml.MappingNode):
             raise ObjectYAMLError(problem="it is no value of its type", problem_mark=node.start_mark)
         self.flatten_mapping(node)
-        return {self.field_name(name): self.construct_object(value, deep=deep) for name, value in node.value}
+        return {self.read_field_name(name): self.construct_object(value, deep=deep) for name, value in node.value}
 
-    def field_name(self, node: yaml.Node) -> str:
+    def read_field_name(self, node: yaml.Node) -> str:
         """The name of a field.
 
         Raises:
@@ -110,13 +110,13 @@ class ObjectLoader(yaml.CSafeLoader):
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 continue  # refused with the mapping's value
-            name = key.value if key.tag == f"{_TAG}merge" else self.field_name(key)
+            name = key.value if key.tag == f"{_TAG}merge" else self.read_field_name(key)
             if name in seen:
                 raise ObjectYAMLError(problem="a field stands twice", problem_mark=key.start_mark)
             seen.add(name)
 
 
-class _Number:
+class _NumberPattern:
     """What is read as a number; a loader takes it for a compiled pattern, of which it calls this method alone."""
 
     @staticmethod
@@ -125,14 +125,14 @@ class _Number:
         return bool(_INT.match(plain) or _FLOAT.match(plain) or _ENDLESS.match(text))
 
 
-def _number(loader: ObjectLoader, node: yaml.ScalarNode) -> int | float | str:
+def _construct_number(loader: ObjectLoader, node: yaml.ScalarNode) -> int | float | str:
     """A number as Go reads it, or the text where it is too large for Go's integers and floats."""
     plain = node.value.replace("_", "")
     whole = _INT.match(plain)
     if whole is not None:
         sign, *groups = whole.groups()
         digits, base = next((found, base) for found, base in zip(groups, _BASES, strict=True) if found is not None)
-        if len(digits) <= _MOST_DIGITS:
+        if len(digits) <= _MAX_DIGITS:
             found = int(sign + digits, base)
             if -(2**63) <= found < 2**64:
                 return found
@@ -147,18 +147,18 @@ def _number(loader: ObjectLoader, node: yaml.ScalarNode) -> int | float | str:
     raise ObjectYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
-def _bool(loader: ObjectLoader, node: yaml.ScalarNode) -> bool:
+def _construct_bool(loader: ObjectLoader, node: yaml.ScalarNode) -> bool:
     if _BOOL.match(node.value) is None:
         raise ObjectYAMLError(problem="it is no value of its type", problem_mark=node.start_mark)
     return node.value[0] in "yYtT" or node.value.lower() == "on"
 
 
-def _text(loader: ObjectLoader, node: yaml.ScalarNode) -> str:
+def _construct_text(loader: ObjectLoader, node: yaml.ScalarNode) -> str:
     """``<<``, where it is no field's name."""
     return str(node.value)
 
 
-def _resolvers(letter: str) -> list[tuple[str, Any]]:
+def _list_resolvers(letter: str) -> list[tuple[str, Any]]:
     """What a text that begins with a letter can be, by its tag; the first that fits counts."""
     found: list[tuple[str, Any]] = [
         (tag, pattern)
@@ -166,19 +166,19 @@ def _resolvers(letter: str) -> list[tuple[str, Any]]:
         if tag in (f"{_TAG}null", f"{_TAG}merge")
     ]
     if letter in _NUMBERS_BEGIN:
-        found.append((f"{_TAG}int", _Number))
+        found.append((f"{_TAG}int", _NumberPattern))
     if letter in _TRUTHS_BEGIN:
         found.append((f"{_TAG}bool", _BOOL))
     return found
 
 
 ObjectLoader.yaml_implicit_resolvers = {
-    letter: _resolvers(letter) for letter in yaml.CSafeLoader.yaml_implicit_resolvers
+    letter: _list_resolvers(letter) for letter in yaml.CSafeLoader.yaml_implicit_resolvers
 }
 ObjectLoader.yaml_constructors = {
     tag: constructor for tag, constructor in yaml.CSafeLoader.yaml_constructors.items() if tag not in _NOT_OF_JSON
 }
-ObjectLoader.add_constructor(f"{_TAG}int", _number)
-ObjectLoader.add_constructor(f"{_TAG}float", _number)
-ObjectLoader.add_constructor(f"{_TAG}bool", _bool)
-ObjectLoader.add_constructor(f"{_TAG}merge", _text)
+ObjectLoader.add_constructor(f"{_TAG}int", _construct_number)
+ObjectLoader.add_constructor(f"{_TAG}float", _construct_number)
+ObjectLoader.add_constructor(f"{_TAG}bool", _construct_bool)
+ObjectLoader.add_constructor(f"{_TAG}merge", _construct_text)

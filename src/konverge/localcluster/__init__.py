@@ -2,7 +2,7 @@
 
 In come requests, in process or over HTTP on loopback; out go the answers and the watch events that a kube-apiserver
 v1.36 would give, to the wording of its refusals. `ApiServer` has the semantics, synchronously and without I/O, over a
-store with one revision counter and a bounded log of changes. `konverge.localcluster.players` makes Deployments roll
+store with one revision counter and a bounded log of changes. `konverge.localcluster.controllers` makes Deployments roll
 out, pods run and garbage go. With a simulated clock all of it runs in simulated time, and the same way each time.
 
 Invariant: it is a server. Of the rest of konverge it shares only what an object is and what an apply means.
@@ -11,7 +11,7 @@ Invariant: it is a server. Of the rest of konverge it shares only what an object
 from konverge.localcluster.access.users import User
 from konverge.localcluster.apiserver import ApiServer
 from konverge.localcluster.cluster import LocalCluster
-from konverge.localcluster.players import ImageRules
-from konverge.localcluster.storage import Change
+from konverge.localcluster.controllers import ImageRules
+from konverge.localcluster.storage import StorageChange
 
-__all__ = ["ApiServer", "Change", "ImageRules", "LocalCluster", "User"]
+__all__ = ["ApiServer", "ImageRules", "LocalCluster", "StorageChange", "User"]

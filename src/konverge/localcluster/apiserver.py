@@ -2,7 +2,7 @@
 
 Every method raises the `konverge.errors.ApiError` that the real server would answer with. Objects that go in are not
 changed; objects that come out belong to the caller. Where a webhook has to be asked the methods here cannot wait for it
-(`ConsultationNeededError`); `verbs` has those that can.
+(`WebhookCallNeededError`); `verbs` has those that can.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any
 
 from konverge.clock import Clock, Entropy
 from konverge.kube import Object, ObjectKey
-from konverge.localcluster.builtin import builtin_resources
+from konverge.localcluster.bootstrap_objects import build_bootstrap_objects
+from konverge.localcluster.builtin_resources import list_builtin_resources
 from konverge.localcluster.deletion import DeleteOptions, Propagation
-from konverge.localcluster.first_objects import first_objects
-from konverge.localcluster.incoming import IGNORED, FieldValidation
-from konverge.localcluster.listing import Page, page_of
-from konverge.localcluster.patching import PatchType
-from konverge.localcluster.resources import Kind, Resource, Resources
-from konverge.localcluster.scale import scale_of
+from konverge.localcluster.list_pages import ListPage, read_page
+from konverge.localcluster.object_decoding import IGNORED, FieldValidation
+from konverge.localcluster.object_patch import PatchType
+from konverge.localcluster.resource_registry import Kind, ResourceRegistry, ServedResource
+from konverge.localcluster.scale import build_scale
 from konverge.localcluster.selection import Selection
-from konverge.localcluster.storage import Change, Storage
-from konverge.localcluster.verbs import Verbs
-from konverge.localcluster.watching import Watch
-from konverge.localcluster.webhooks.consulting import at_once
-from konverge.localcluster.writing import Write
+from konverge.localcluster.server_watch import ServerWatch
+from konverge.localcluster.storage import Storage, StorageChange
+from konverge.localcluster.verbs import ServerVerbs
+from konverge.localcluster.webhooks.pending_calls import run_without_calls
+from konverge.localcluster.write_options import WriteOptions
 
 __all__ = ["ApiServer"]
 
@@ -41,9 +41,9 @@ class ApiServer:
 
     def __init__(self, *, clock: Clock, entropy: Entropy, history: int = 20_000) -> None:
         self.storage = Storage(history=history)
-        self.resources = Resources.of(builtin_resources())
-        self.verbs = Verbs(self.storage, self.resources, clock=clock, entropy=entropy)
-        for gvk, obj in first_objects():
+        self.resources = ResourceRegistry.from_resources(list_builtin_resources())
+        self.verbs = ServerVerbs(self.storage, self.resources, clock=clock, entropy=entropy)
+        for gvk, obj in build_bootstrap_objects():
             self.create(gvk, obj, manager="kube-apiserver")
 
     def get(self, kind: Kind, key: ObjectKey) -> Object:
@@ -52,13 +52,13 @@ class ApiServer:
         Raises:
             NotFoundError: There is none.
         """
-        return at_once(self.verbs.get(self.resources.of_kind(kind), key))
+        return run_without_calls(self.verbs.get(self.resources.get_by_kind(kind), key))
 
     def find(self, kind: Kind, key: ObjectKey) -> Object | None:
         """Read one object; None when there is none."""
-        resource = self.resources.of_kind(kind)
+        resource = self.resources.get_by_kind(kind)
         stored = self.storage.get(resource.storage, key)
-        return None if stored is None else at_once(self.verbs.conversions.served(resource, stored.copy()))
+        return None if stored is None else run_without_calls(self.verbs.conversions.to_served(resource, stored.copy()))
 
     def list(
         self, kind: Kind, *, namespace: str = "", label_selector: str = "", field_selector: str = ""
@@ -68,20 +68,30 @@ class ApiServer:
         Raises:
             BadRequestError: A selector cannot be read, or names a field that the resource does not offer.
         """
-        resource = self.resources.of_kind(kind)
+        resource = self.resources.get_by_kind(kind)
         selection = Selection.parse(
             resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
         )
-        served = self.verbs.conversions.served
-        return [at_once(served(resource, stored.copy())) for stored in self.page(resource, selection).items]
+        served = self.verbs.conversions.to_served
+        return [
+            run_without_calls(served(resource, stored.copy())) for stored in self.list_page(resource, selection).items
+        ]
 
-    def page(
-        self, resource: Resource, selection: Selection, *, limit: int = 0, token: str = "", revision: int | None = None
-    ) -> Page:
-        """One page of a list, in the stored form; see `konverge.localcluster.listing.page_of`."""
-        return page_of(self.storage, resource.storage, selection, limit=limit, token=token, revision=revision)
+    def list_page(
+        self,
+        resource: ServedResource,
+        selection: Selection,
+        *,
+        limit: int = 0,
+        token: str = "",
+        revision: int | None = None,
+    ) -> ListPage:
+        """One page of a list, in the stored form; see `konverge.localcluster.list_pages.page_of`."""
+        return read_page(self.storage, resource.storage, selection, limit=limit, token=token, revision=revision)
 
-    def watch(self, resource: Resource, selection: Selection, *, after: int | None, limit: int = 10_000) -> Watch:
+    def watch(
+        self, resource: ServedResource, selection: Selection, *, after: int | None, limit: int = 10_000
+    ) -> ServerWatch:
         """Start a watch; it fills until it is ended.
 
         Args:
@@ -93,12 +103,12 @@ class ApiServer:
         Raises:
             ExpiredError: The changes after that revision are no longer known.
         """
-        watch = Watch(resource, selection, limit=limit)
+        watch = ServerWatch(resource, selection, limit=limit)
         if after is None:
-            watch.start(self.storage.items(resource.storage, selection.namespace), (), self.storage.revision)
+            watch.start(self.storage.list_objects(resource.storage, selection.namespace), (), self.storage.revision)
         else:
-            watch.start((), self.storage.changes(after), max(after, self.storage.revision))
-        watch.follow(self.storage.subscribe(watch.note))
+            watch.start((), self.storage.list_changes(after), max(after, self.storage.revision))
+        watch.set_unsubscribe(self.storage.subscribe(watch.record))
         return watch
 
     def create(
@@ -118,7 +128,9 @@ class ApiServer:
             ForbiddenError: The namespace is being deleted.
             InvalidError: The object breaks a rule of its kind.
         """
-        return at_once(self.verbs.create(self.resources.of_kind(kind), obj, Write(manager, dry_run, fields)))
+        return run_without_calls(
+            self.verbs.create(self.resources.get_by_kind(kind), obj, WriteOptions(manager, dry_run, fields))
+        )
 
     def update(
         self,
@@ -146,8 +158,8 @@ class ApiServer:
             ConflictError: It has another resourceVersion or UID.
             InvalidError: The object breaks a rule of its kind.
         """
-        write = Write(manager, dry_run, fields)
-        return at_once(self.verbs.update(self.resources.of_kind(kind), obj, write, subresource))
+        write = WriteOptions(manager, dry_run, fields)
+        return run_without_calls(self.verbs.update(self.resources.get_by_kind(kind), obj, write, subresource))
 
     def patch(
         self,
@@ -169,8 +181,10 @@ class ApiServer:
             ConflictError: The patch names a resourceVersion or a UID, and it is another.
             InvalidError: What comes out breaks a rule of its kind.
         """
-        write = Write(manager, dry_run, fields)
-        return at_once(self.verbs.patch(self.resources.of_kind(kind), key, patch, patch_type, write, subresource))
+        write = WriteOptions(manager, dry_run, fields)
+        return run_without_calls(
+            self.verbs.patch(self.resources.get_by_kind(kind), key, patch, patch_type, write, subresource)
+        )
 
     def apply(
         self,
@@ -186,12 +200,14 @@ class ApiServer:
         """Server-side apply: create the object, or merge the configuration into it.
 
         Raises:
-            ApplyConflict: Other managers own fields that it changes, and `force` is off.
+            ApplyConflictError: Other managers own fields that it changes, and `force` is off.
             NotFoundError: There is no such object to apply a subresource to.
             InvalidError: What comes out breaks a rule of its kind.
         """
-        write = Write(manager, dry_run, fields)
-        return at_once(self.verbs.apply(self.resources.of_kind(kind), obj, write, subresource, force=force))
+        write = WriteOptions(manager, dry_run, fields)
+        return run_without_calls(
+            self.verbs.apply(self.resources.get_by_kind(kind), obj, write, subresource, force=force)
+        )
 
     def delete(
         self,
@@ -219,29 +235,31 @@ class ApiServer:
             NotFoundError: There is none.
             ConflictError: A precondition does not hold.
         """
-        resource, options = self.resources.of_kind(kind), DeleteOptions(propagation, grace_seconds)
-        write = Write(dry_run=dry_run)
-        return at_once(self.verbs.delete(resource, key, options, write, uid=uid, resource_version=resource_version))
+        resource, options = self.resources.get_by_kind(kind), DeleteOptions(propagation, grace_seconds)
+        write = WriteOptions(dry_run=dry_run)
+        return run_without_calls(
+            self.verbs.delete(resource, key, options, write, uid=uid, resource_version=resource_version)
+        )
 
-    def scale(self, kind: Kind, key: ObjectKey) -> Object:
+    def get_scale(self, kind: Kind, key: ObjectKey) -> Object:
         """The Scale of an object.
 
         Raises:
             NotFoundError: There is none.
         """
-        return scale_of(self.resources.of_kind(kind), self.get(kind, key))
+        return build_scale(self.resources.get_by_kind(kind), self.get(kind, key))
 
-    def subscribe(self, subscriber: Callable[[Change], None]) -> Callable[[], None]:
+    def subscribe(self, subscriber: Callable[[StorageChange], None]) -> Callable[[], None]:
         """Have each stored change told, synchronously and in order; the answer ends it.
 
         The change's objects are shared: a subscriber changes nothing in them, and does not write.
         """
         return self.storage.subscribe(subscriber)
 
-    def changes(self, from_revision: int) -> Sequence[Change]:
+    def list_changes(self, from_revision: int) -> Sequence[StorageChange]:
         """The changes after a revision.
 
         Raises:
             ExpiredError: They are no longer remembered.
         """
-        return self.storage.changes(from_revision)
+        return self.storage.list_changes(from_revision)

@@ -10,18 +10,18 @@ from types import TracebackType
 from typing import Literal, Self, TypeAlias
 
 from konverge.clock import Clock, Entropy
-from konverge.localcluster.access.authorization import AllowsEverything, RoleBased
-from konverge.localcluster.access.default_roles import default_roles
-from konverge.localcluster.access.gate import Gate
-from konverge.localcluster.access.tokens import Tokens
+from konverge.localcluster.access.access_filter import AccessFilter
+from konverge.localcluster.access.authorization import AlwaysAllowAuthorizer, RbacAuthorizer
+from konverge.localcluster.access.default_roles import build_default_roles
+from konverge.localcluster.access.service_account_tokens import ServiceAccountTokens
 from konverge.localcluster.access.users import User
 from konverge.localcluster.apiserver import ApiServer
-from konverge.localcluster.audit import AuditLog
-from konverge.localcluster.http import served
-from konverge.localcluster.in_process import InProcessTransport
-from konverge.localcluster.players import ImageRules, Players
-from konverge.localcluster.requests import RequestHandler
-from konverge.localcluster.webhooks.calling import WebhookCaller
+from konverge.localcluster.audit_log import AuditLog
+from konverge.localcluster.controllers import ControllerManager, ImageRules
+from konverge.localcluster.http_server import serve_http
+from konverge.localcluster.in_process_transport import InProcessTransport
+from konverge.localcluster.request_handler import RequestHandler
+from konverge.localcluster.webhooks.webhook_caller import WebhookCaller
 
 __all__ = ["Authorization", "LocalCluster"]
 
@@ -34,14 +34,15 @@ class LocalCluster:
     Args:
         clock: Its time; a `konverge.clock.SimulatedClock` on a simulated loop makes hours pass at once.
         entropy: Its randomness: UIDs, generated names, addresses, back-off.
-        players: Whether the built-in controllers, the scheduler and the kubelet are played. Without them it is an API
+        controllers: Whether the built-in controllers, the scheduler and the kubelet are played. Without them it is an
+        API
             server alone: objects are stored, and nothing happens to them.
         history: How many changes the server remembers for watches and paged lists.
         authorization: ``none``: everybody may do everything, whoever they are. ``rbac``: Roles and bindings decide;
             over HTTP users show a token, that of a ServiceAccount or one of `tokens`, and a transport within this
             process that shows none is an administrator's.
         tokens: Tokens that are known beforehand, and whose they are.
-        asks_everybody: Whether requests over HTTP without a token are answered 401.
+        requires_token: Whether requests over HTTP without a token are answered 401.
 
     Attributes:
         api: The server's Python interface.
@@ -54,15 +55,15 @@ class LocalCluster:
         *,
         clock: Clock,
         entropy: Entropy,
-        players: bool = True,
+        controllers: bool = True,
         history: int = 20_000,
         authorization: Authorization = "none",
         tokens: Mapping[str, User] | None = None,
-        asks_everybody: bool = False,
+        requires_token: bool = False,
     ) -> None:
         self._clock = clock
         self._entropy = entropy
-        self._plays = players
+        self._runs_controllers = controllers
         self._running: AsyncExitStack | None = None
         self._url = ""
         self.api = ApiServer(clock=clock, entropy=entropy, history=history)
@@ -71,13 +72,13 @@ class LocalCluster:
         self._caller = WebhookCaller(clock)
         is_open = authorization == "none"
         if not is_open:
-            for gvk, obj in default_roles():
+            for gvk, obj in build_default_roles():
                 self.api.create(gvk, obj, manager="kube-apiserver")
-        gate = Gate(
-            Tokens(self.api.storage, clock, entropy, tokens or {}),
-            AllowsEverything() if is_open else RoleBased(self.api.storage),
-            is_open=is_open and not asks_everybody,
-            asks_everybody=asks_everybody,
+        gate = AccessFilter(
+            ServiceAccountTokens(self.api.storage, clock, entropy, tokens or {}),
+            AlwaysAllowAuthorizer() if is_open else RbacAuthorizer(self.api.storage),
+            is_open=is_open and not requires_token,
+            requires_token=requires_token,
         )
         self._handler = RequestHandler(
             self.api, clock=clock, entropy=entropy, audit=self.requests, caller=self._caller, gate=gate
@@ -85,9 +86,9 @@ class LocalCluster:
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
-            if self._plays:
+            if self._runs_controllers:
                 group = await stack.enter_async_context(asyncio.TaskGroup())
-                players = Players(self.api, self._clock, self._entropy, self.images, caller=self._caller)
+                players = ControllerManager(self.api, self._clock, self._entropy, self.images, caller=self._caller)
                 playing = group.create_task(players.run(), name="players")
                 stack.callback(playing.cancel)
             stack.callback(self._handler.close)
@@ -123,5 +124,5 @@ class LocalCluster:
         if self._running is None:
             raise RuntimeError("the cluster is not running: enter it first (async with LocalCluster(...) as cluster)")
         if not self._url:
-            self._url = await self._running.enter_async_context(served(self._handler, port, context))
+            self._url = await self._running.enter_async_context(serve_http(self._handler, port, context))
         return self._url

@@ -8,10 +8,10 @@ from typing import Literal, TypeAlias
 
 from konverge.errors import InvalidError
 from konverge.kube import Object, format_time
-from konverge.localcluster.resources import Resource
-from konverge.localcluster.validation.mistakes import refusal, unsupported
+from konverge.localcluster.resource_registry import ServedResource
+from konverge.localcluster.validation.field_errors import field_not_supported, new_invalid
 
-__all__ = ["JOB_WARNING", "DeleteOptions", "Propagation", "is_released", "mark", "propagation_of"]
+__all__ = ["JOB_WARNING", "DeleteOptions", "Propagation", "is_released", "mark_deleting", "parse_propagation"]
 
 Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
 
@@ -38,7 +38,7 @@ class DeleteOptions:
     grace_seconds: int | None = None
 
 
-def propagation_of(text: str) -> Propagation | None:
+def parse_propagation(text: str) -> Propagation | None:
     """The policy of that name, None for no name.
 
     Raises:
@@ -48,24 +48,24 @@ def propagation_of(text: str) -> Propagation | None:
         if text == policy:
             return policy
     if text:
-        raise _refused(text)
+        raise _new_invalid_propagation(text)
     return None
 
 
-def _refused(text: str) -> InvalidError:
-    mistake = unsupported("propagationPolicy", text, (*_POLICIES, "nil"))
-    return refusal("meta.k8s.io", "DeleteOptions", "", [mistake])
+def _new_invalid_propagation(text: str) -> InvalidError:
+    mistake = field_not_supported("propagationPolicy", text, (*_POLICIES, "nil"))
+    return new_invalid("meta.k8s.io", "DeleteOptions", "", [mistake])
 
 
-def mark(resource: Resource, obj: Object, options: DeleteOptions, now: datetime) -> bool:
+def mark_deleting(resource: ServedResource, obj: Object, options: DeleteOptions, now: datetime) -> bool:
     """Mark the object as being deleted, in place, and tell whether it stays for now.
 
     False means that nothing holds it: the server takes it out. Marking twice changes nothing, but a shorter grace than
     before counts.
     """
     metadata = obj["metadata"]
-    finalizers = _finalizers(resource, obj, options.propagation)
-    grace = _grace(resource, obj, options.grace_seconds)
+    finalizers = _list_finalizers(resource, obj, options.propagation)
+    grace = _compute_grace(resource, obj, options.grace_seconds)
     if finalizers:
         metadata["finalizers"] = finalizers
     else:
@@ -92,7 +92,7 @@ def is_released(obj: Object) -> bool:
     return bool(metadata.get("deletionTimestamp")) and not held
 
 
-def _finalizers(resource: Resource, obj: Object, propagation: Propagation | None) -> list[str]:
+def _list_finalizers(resource: ServedResource, obj: Object, propagation: Propagation | None) -> list[str]:
     """The finalizers that the object has to lose before it goes."""
     found = list(obj["metadata"].get("finalizers") or ())
     if propagation is None:
@@ -104,7 +104,7 @@ def _finalizers(resource: Resource, obj: Object, propagation: Propagation | None
     return others if wanted is None else [*others, wanted]
 
 
-def _grace(resource: Resource, obj: Object, asked: int | None) -> int | None:
+def _compute_grace(resource: ServedResource, obj: Object, asked: int | None) -> int | None:
     """The seconds that the object may take; None for kinds that go at once."""
     if resource.storage != "pods":
         return None

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from konverge.kube import Object
-from konverge.localcluster.access.reviews import REVIEWS
-from konverge.localcluster.resources import Resource, Resources
+from konverge.localcluster.access.access_reviews import REVIEWS
+from konverge.localcluster.resource_registry import ResourceRegistry, ServedResource
 
-__all__ = ["aggregated", "api_group", "api_group_list", "api_resource_list", "api_versions", "group_versions"]
+__all__ = [
+    "build_aggregated_discovery",
+    "build_api_group",
+    "build_api_group_list",
+    "build_api_resource_list",
+    "build_api_versions",
+    "list_group_versions",
+]
 
 _SUBRESOURCE_VERBS: Mapping[str, tuple[str, ...]] = {
     "binding": ("create",),
@@ -28,41 +35,43 @@ _SUBRESOURCE_KINDS: Mapping[str, tuple[str, str, str]] = {
 }
 
 
-def group_versions(resources: Iterable[Resource]) -> list[tuple[str, str]]:
+def list_group_versions(resources: Iterable[ServedResource]) -> list[tuple[str, str]]:
     """The group-versions, the core group first, the others in the order of their names; reviews included."""
     found = {(each.gvk.group, each.gvk.version) for each in resources}
     return sorted(found | {(review.group, review.version) for review in REVIEWS})
 
 
-def api_versions() -> Object:
+def build_api_versions() -> Object:
     """``/api``."""
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
 
 
-def api_group_list(resources: Resources) -> Object:
+def build_api_group_list(resources: ResourceRegistry) -> Object:
     """``/apis``."""
-    groups = sorted({group for group, _ in group_versions(resources) if group})
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(group, resources) for group in groups]}
+    groups = sorted({group for group, _ in list_group_versions(resources) if group})
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_build_group(group, resources) for group in groups]}
 
 
-def api_group(group: str, resources: Resources) -> Object | None:
+def build_api_group(group: str, resources: ResourceRegistry) -> Object | None:
     """``/apis/<group>``; None for an unknown one."""
-    if not any(group == known for known, _ in group_versions(resources)):
+    if not any(group == known for known, _ in list_group_versions(resources)):
         return None
-    return {"kind": "APIGroup", "apiVersion": "v1", **_group(group, resources)}
+    return {"kind": "APIGroup", "apiVersion": "v1", **_build_group(group, resources)}
 
 
-def _group(group: str, resources: Resources) -> Object:
-    versions = [{"groupVersion": f"{group}/{version}", "version": version} for version in _versions(group, resources)]
+def _build_group(group: str, resources: ResourceRegistry) -> Object:
+    versions = [
+        {"groupVersion": f"{group}/{version}", "version": version} for version in _list_versions(group, resources)
+    ]
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _versions(group: str, resources: Resources) -> list[str]:
-    found = [version for known, version in group_versions(resources) if known == group]
-    return sorted(found, key=_by_priority)
+def _list_versions(group: str, resources: ResourceRegistry) -> list[str]:
+    found = [version for known, version in list_group_versions(resources) if known == group]
+    return sorted(found, key=_version_priority)
 
 
-def _by_priority(version: str) -> tuple[int, int, int, str]:
+def _version_priority(version: str) -> tuple[int, int, int, str]:
     """Newer before older, stable before beta before alpha, anything else last (as CRD versions are ordered)."""
     for rank, stage in enumerate(("", "beta", "alpha")):
         major, _, minor = version.removeprefix("v").partition(stage) if stage else (version.removeprefix("v"), "", "")
@@ -71,12 +80,12 @@ def _by_priority(version: str) -> tuple[int, int, int, str]:
     return 9, 0, 0, version
 
 
-def api_resource_list(group: str, version: str, resources: Resources) -> Object | None:
+def build_api_resource_list(group: str, version: str, resources: ResourceRegistry) -> Object | None:
     """``/api/v1`` or ``/apis/<group>/<version>``; None for an unknown one."""
-    if (group, version) not in group_versions(resources):
+    if (group, version) not in list_group_versions(resources):
         return None
     listed: list[Object] = []
-    for resource in _of(group, version, resources):
+    for resource in _list_resources(group, version, resources):
         mapping = resource.mapping
         entry: Object = {
             "name": mapping.plural,
@@ -91,7 +100,7 @@ def api_resource_list(group: str, version: str, resources: Resources) -> Object 
             entry["categories"] = list(mapping.categories)
         listed.append(entry)
         for name in sorted(mapping.subresources):
-            listed.append(_legacy_subresource(resource, name))
+            listed.append(_build_legacy_subresource(resource, name))
     for review in REVIEWS:
         if (review.group, review.version) == (group, version):
             singular = review.kind.lower()
@@ -108,7 +117,7 @@ def api_resource_list(group: str, version: str, resources: Resources) -> Object 
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api_version, "resources": listed}
 
 
-def _legacy_subresource(resource: Resource, name: str) -> Object:
+def _build_legacy_subresource(resource: ServedResource, name: str) -> Object:
     group, version, kind = _SUBRESOURCE_KINDS.get(name, ("", "", resource.gvk.kind))
     entry: Object = {
         "name": f"{resource.mapping.plural}/{name}",
@@ -122,7 +131,7 @@ def _legacy_subresource(resource: Resource, name: str) -> Object:
     return entry
 
 
-def aggregated(resources: Resources, *, is_core: bool, version: str) -> Object:
+def build_aggregated_discovery(resources: ResourceRegistry, *, is_core: bool, version: str) -> Object:
     """``/api`` or ``/apis`` in the form that says everything at once (``APIGroupDiscoveryList``).
 
     Args:
@@ -130,19 +139,19 @@ def aggregated(resources: Resources, *, is_core: bool, version: str) -> Object:
         is_core: The core group, or all the others.
         version: The version of the form.
     """
-    groups = [""] if is_core else sorted({group for group, _ in group_versions(resources) if group})
+    groups = [""] if is_core else sorted({group for group, _ in list_group_versions(resources) if group})
     items = []
     for group in groups:
         versions = [
             {
                 "version": each,
                 "resources": [
-                    *(_aggregated_resource(resource) for resource in _of(group, each, resources)),
-                    *(_aggregated_review(group, each)),
+                    *(_build_aggregated_resource(resource) for resource in _list_resources(group, each, resources)),
+                    *(_build_aggregated_reviews(group, each)),
                 ],
                 "freshness": "Current",
             }
-            for each in _versions(group, resources)
+            for each in _list_versions(group, resources)
         ]
         items.append({"metadata": {"name": group} if group else {}, "versions": versions})
     return {
@@ -153,7 +162,7 @@ def aggregated(resources: Resources, *, is_core: bool, version: str) -> Object:
     }
 
 
-def _aggregated_resource(resource: Resource) -> Object:
+def _build_aggregated_resource(resource: ServedResource) -> Object:
     mapping = resource.mapping
     entry: Object = {
         "resource": mapping.plural,
@@ -167,11 +176,11 @@ def _aggregated_resource(resource: Resource) -> Object:
     if mapping.categories:
         entry["categories"] = list(mapping.categories)
     if mapping.subresources:
-        entry["subresources"] = [_aggregated_subresource(resource, name) for name in sorted(mapping.subresources)]
+        entry["subresources"] = [_build_aggregated_subresource(resource, name) for name in sorted(mapping.subresources)]
     return entry
 
 
-def _aggregated_subresource(resource: Resource, name: str) -> Object:
+def _build_aggregated_subresource(resource: ServedResource, name: str) -> Object:
     own = (resource.gvk.group, resource.gvk.version, resource.gvk.kind)
     group, version, kind = _SUBRESOURCE_KINDS.get(name, own)
     return {
@@ -181,7 +190,7 @@ def _aggregated_subresource(resource: Resource, name: str) -> Object:
     }
 
 
-def _aggregated_review(group: str, version: str) -> list[Object]:
+def _build_aggregated_reviews(group: str, version: str) -> list[Object]:
     return [
         {
             "resource": review.plural,
@@ -195,6 +204,6 @@ def _aggregated_review(group: str, version: str) -> list[Object]:
     ]
 
 
-def _of(group: str, version: str, resources: Resources) -> list[Resource]:
+def _list_resources(group: str, version: str, resources: ResourceRegistry) -> list[ServedResource]:
     found = [each for each in resources if (each.gvk.group, each.gvk.version) == (group, version)]
     return sorted(found, key=lambda each: each.mapping.plural)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from konverge.apply import builtin_schema
+from konverge.apply import find_builtin_schema
 from konverge.errors import BadRequestError
 from konverge.kube import GroupVersionKind, Object, format_micro_time, format_time
 
@@ -62,53 +62,55 @@ def decode_protobuf(body: bytes) -> Object:
     if not body.startswith(_MAGIC):
         raise BadRequestError("the body does not begin as protobuf of Kubernetes does")
     try:
-        envelope = _message(body[len(_MAGIC) :], _ENVELOPE, 0)
+        envelope = _decode_message(body[len(_MAGIC) :], _ENVELOPE, 0)
         raw = base64.b64decode(envelope.get("raw", ""))
         kind = envelope.get("typeMeta", {})
         api_version, name = kind.get("apiVersion", ""), kind.get("kind", "")
-        obj = _message(raw, _definition(api_version, name), 0)
+        obj = _decode_message(raw, _find_message_name(api_version, name), 0)
     except (ValueError, IndexError, struct.error) as mistake:
         raise BadRequestError(f"the protobuf cannot be read: {mistake}") from None
     return {"kind": name, "apiVersion": api_version, **obj}
 
 
-def _definition(api_version: str, kind: str) -> str:
+def _find_message_name(api_version: str, kind: str) -> str:
     found = _OTHERS.get((api_version, kind))
     if kind == "DeleteOptions":
         found = f"{_META}DeleteOptions"
     if found is None:
-        schema = builtin_schema(GroupVersionKind.parse(api_version, kind))
+        schema = find_builtin_schema(GroupVersionKind.parse(api_version, kind))
         found = schema.name if schema is not None else ""
-    if found not in _messages():
+    if found not in _load_messages():
         raise BadRequestError(f"{api_version} {kind} is not read in protobuf here; send JSON")
     return found
 
 
 @cache
-def _messages() -> Mapping[str, Mapping[int, _Field]]:
+def _load_messages() -> Mapping[str, Mapping[int, _Field]]:
     data = (resources.files("konverge.localcluster") / "protobuf.json").read_bytes()
     found: dict[str, dict[str, str]] = msgspec.json.decode(data)
-    return {name: {int(number): _field(spec) for number, spec in fields.items()} for name, fields in found.items()}
+    return {
+        name: {int(number): _parse_field(spec) for number, spec in fields.items()} for name, fields in found.items()
+    }
 
 
-def _field(spec: str) -> _Field:
+def _parse_field(spec: str) -> _Field:
     name, _, kind = spec.partition(" ")
     mark = kind[0] if kind[0] in "*{~" else ""
     return _Field(name, kind.removeprefix(mark), mark)
 
 
-def _wire(data: bytes) -> Iterator[tuple[int, Value]]:
+def _iter_fields(data: bytes) -> Iterator[tuple[int, Value]]:
     """The numbers and the raw values of a message's fields."""
     at = 0
     while at < len(data):
-        tag, at = _varint(data, at)
+        tag, at = _read_varint(data, at)
         kind, value = tag & 7, b""
         if kind == _VARINT:
-            number, at = _varint(data, at)
+            number, at = _read_varint(data, at)
             yield tag >> 3, number
             continue
         if kind == _BYTES:
-            size, at = _varint(data, at)
+            size, at = _read_varint(data, at)
         elif kind in (_FIXED64, _FIXED32):
             size = 8 if kind == _FIXED64 else 4
         else:
@@ -119,7 +121,7 @@ def _wire(data: bytes) -> Iterator[tuple[int, Value]]:
         yield tag >> 3, value
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     number, shift = 0, 0
     while True:
         byte = data[at]
@@ -132,20 +134,20 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             raise ValueError("a number is too long")
 
 
-def _message(data: bytes, name: str, depth: int) -> Object:
+def _decode_message(data: bytes, name: str, depth: int) -> Object:
     if depth > _MAXIMUM_DEPTH:
         raise ValueError(f"it nests deeper than {_MAXIMUM_DEPTH} levels")
-    fields = _messages()[name]
+    fields = _load_messages()[name]
     decoded: Object = {}
-    for number, value in _wire(data):
+    for number, value in _iter_fields(data):
         field = fields.get(number)
         if field is None:
             continue
         if field.mark == "{":
-            key, item = _entry(_as_bytes(value), field.type, depth)
+            key, item = _decode_map_entry(_as_bytes(value), field.type, depth)
             decoded.setdefault(field.name, {})[key] = item
             continue
-        found = _value(value, field.type, depth)
+        found = _decode_value(value, field.type, depth)
         if field.mark == "*":
             decoded.setdefault(field.name, []).append(found)
         elif field.mark == "~":
@@ -155,10 +157,10 @@ def _message(data: bytes, name: str, depth: int) -> Object:
     return decoded
 
 
-def _entry(data: bytes, kind: str, depth: int) -> tuple[str, Any]:
-    parts = dict(_wire(data))
+def _decode_map_entry(data: bytes, kind: str, depth: int) -> tuple[str, Any]:
+    parts = dict(_iter_fields(data))
     key = _as_bytes(parts.get(1, b"")).decode()
-    return key, _value(parts.get(2, b"" if kind not in ("int32", "int64", "bool") else 0), kind, depth)
+    return key, _decode_value(parts.get(2, b"" if kind not in ("int32", "int64", "bool") else 0), kind, depth)
 
 
 def _as_bytes(value: Value) -> bytes:
@@ -167,7 +169,7 @@ def _as_bytes(value: Value) -> bytes:
     return value
 
 
-def _value(value: Value, kind: str, depth: int) -> Any:
+def _decode_value(value: Value, kind: str, depth: int) -> Any:
     match kind:
         case "string":
             return _as_bytes(value).decode()
@@ -181,21 +183,21 @@ def _value(value: Value, kind: str, depth: int) -> Any:
         case "bool" | "int32" | "int64":
             raise ValueError("a text stands where a number is expected")
     form = _OWN_FORMS.get(kind)
-    found = _message(_as_bytes(value), kind, depth + 1)
+    found = _decode_message(_as_bytes(value), kind, depth + 1)
     return found if form is None else form(found)
 
 
-def _time(found: Object) -> str | None:
-    moment = _moment(found)
+def _decode_time(found: Object) -> str | None:
+    moment = _decode_timestamp(found)
     return None if moment is None else format_time(moment)
 
 
-def _micro_time(found: Object) -> str | None:
-    moment = _moment(found)
+def _decode_micro_time(found: Object) -> str | None:
+    moment = _decode_timestamp(found)
     return None if moment is None else format_micro_time(moment)
 
 
-def _moment(found: Object) -> datetime | None:
+def _decode_timestamp(found: Object) -> datetime | None:
     if not found:
         return None
     try:
@@ -204,7 +206,7 @@ def _moment(found: Object) -> datetime | None:
         raise ValueError("a time is out of range") from None
 
 
-def _embedded(found: Object) -> Any:
+def _decode_embedded_json(found: Object) -> Any:
     """JSON inside protobuf; None for nothing."""
     raw = base64.b64decode(found.get("raw") or found.get("Raw") or "")
     try:
@@ -215,10 +217,10 @@ def _embedded(found: Object) -> Any:
 
 # Messages that are no mappings in JSON.
 _OWN_FORMS: Mapping[str, Callable[[Object], Any]] = {
-    f"{_META}Time": _time,
-    f"{_META}MicroTime": _micro_time,
-    f"{_META}FieldsV1": _embedded,
-    "io.k8s.apimachinery.pkg.runtime.RawExtension": _embedded,
+    f"{_META}Time": _decode_time,
+    f"{_META}MicroTime": _decode_micro_time,
+    f"{_META}FieldsV1": _decode_embedded_json,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": _decode_embedded_json,
     "io.k8s.apimachinery.pkg.api.resource.Quantity": lambda found: found.get("string", "0"),
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": lambda found: (
         found.get("strVal", "") if found.get("type") else found.get("intVal", 0)

@@ -34,7 +34,7 @@ def _prune_fields(value: dict[str, Any], schema: Schema, path: str, unknown: lis
         if is_object and name in _IDENTITY:
             continue
         below = f"{path}.{name}" if path else name
-        child = schema.child(name)
+        child = schema.find_child(name)
         if child is None:
             unknown.append(below)
             del value[name]

@@ -8,15 +8,15 @@ from typing import Literal, TypeAlias
 from urllib.parse import unquote
 
 from konverge.kube import ObjectKey
-from konverge.localcluster.resources import Resource, Resources
+from konverge.localcluster.resource_registry import ResourceRegistry, ServedResource
 
-__all__ = ["Target", "Verb", "target_of", "verb_of"]
+__all__ = ["RequestTarget", "Verb", "find_verb", "parse_target"]
 
 Verb: TypeAlias = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RequestTarget:
     """What a request is about.
 
     Attributes:
@@ -26,7 +26,7 @@ class Target:
         subresource: Which part of the object, empty for all of it.
     """
 
-    resource: Resource
+    resource: ServedResource
     namespace: str = ""
     name: str = ""
     subresource: str = ""
@@ -37,45 +37,49 @@ class Target:
         return ObjectKey(self.namespace, self.name)
 
 
-def target_of(path: str, resources: Resources) -> Target | None:
+def parse_target(path: str, resources: ResourceRegistry) -> RequestTarget | None:
     """What the path names; None when it is no path of a resource that is served."""
     match [unquote(step) for step in path.strip("/").split("/")]:
         case ["api", version, *steps]:
-            return _resource_target("", version, steps, resources)
+            return _parse_resource_target("", version, steps, resources)
         case ["apis", group, version, *steps]:
-            return _resource_target(group, version, steps, resources)
+            return _parse_resource_target(group, version, steps, resources)
         case _:
             return None
 
 
-def _resource_target(group: str, version: str, steps: list[str], resources: Resources) -> Target | None:
+def _parse_resource_target(
+    group: str, version: str, steps: list[str], resources: ResourceRegistry
+) -> RequestTarget | None:
     if not all(steps):
         return None
     match steps:
         # A namespace's own parts look like a resource in it.
         case ["namespaces", name, "status" | "finalize" as subresource] if not group:
-            found = resources.at("", version, "namespaces")
-            return None if found is None else Target(found, "", name, subresource)
+            found = resources.find_by_path("", version, "namespaces")
+            return None if found is None else RequestTarget(found, "", name, subresource)
         case ["namespaces", namespace, plural, *rest]:
-            found = resources.at(group, version, plural)
-            return _inside(found, namespace, rest) if found is not None and found.mapping.namespaced else None
+            found = resources.find_by_path(group, version, plural)
+            return (
+                _parse_object_target(found, namespace, rest) if found is not None and found.mapping.namespaced else None
+            )
         case [plural, *rest]:
-            found = resources.at(group, version, plural)
+            found = resources.find_by_path(group, version, plural)
             if found is None or (rest and found.mapping.namespaced):
                 return None
-            return _inside(found, "", rest)
+            return _parse_object_target(found, "", rest)
         case _:
             return None
 
 
-def _inside(resource: Resource, namespace: str, steps: list[str]) -> Target | None:
+def _parse_object_target(resource: ServedResource, namespace: str, steps: list[str]) -> RequestTarget | None:
     match steps:
         case []:
-            return Target(resource, namespace)
+            return RequestTarget(resource, namespace)
         case [name]:
-            return Target(resource, namespace, name)
+            return RequestTarget(resource, namespace, name)
         case [name, subresource] if subresource in resource.mapping.subresources:
-            return Target(resource, namespace, name, subresource)
+            return RequestTarget(resource, namespace, name, subresource)
         case _:
             return None
 
@@ -84,7 +88,7 @@ _OBJECT_VERBS: Mapping[str, Verb] = {"GET": "get", "PUT": "update", "PATCH": "pa
 _COLLECTION_VERBS: Mapping[str, Verb] = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 
 
-def verb_of(method: str, target: Target, *, is_watch: bool) -> Verb | None:
+def find_verb(method: str, target: RequestTarget, *, is_watch: bool) -> Verb | None:
     """What the request does; None when the method means nothing there.
 
     Args:

@@ -8,22 +8,22 @@ from typing import Any
 from konverge.errors import BadRequestError
 from konverge.kube import Object
 from konverge.kube.selectors import LabelSelector, SelectorSyntaxError
-from konverge.localcluster.resources import Resource, ScalePaths
-from konverge.localcluster.validation.mistakes import invalid, refusal
+from konverge.localcluster.resource_registry import ScalePaths, ServedResource
+from konverge.localcluster.validation.field_errors import field_invalid, new_invalid
 
-__all__ = ["scale_of", "with_replicas"]
+__all__ = ["build_scale", "with_replicas"]
 
 _BUILTIN = ScalePaths(spec=("spec", "replicas"), status=("status", "replicas"), selector=())
 
 
-def scale_of(resource: Resource, obj: Object) -> Object:
+def build_scale(resource: ServedResource, obj: Object) -> Object:
     """The Scale of an object."""
     paths = resource.scale or _BUILTIN
     metadata = obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-    wanted, found = _read(obj, paths.spec), _read(obj, paths.status)
+    wanted, found = _get_path(obj, paths.spec), _get_path(obj, paths.status)
     status: Object = {"replicas": found if isinstance(found, int) else 0}
-    selector = _read(obj, paths.selector) if paths.selector else _selector(resource, obj)
+    selector = _get_path(obj, paths.selector) if paths.selector else _format_selector(resource, obj)
     if selector:
         status["selector"] = selector
     return {
@@ -35,7 +35,7 @@ def scale_of(resource: Resource, obj: Object) -> Object:
     }
 
 
-def with_replicas(resource: Resource, obj: Object, scale: Any) -> Object:
+def with_replicas(resource: ServedResource, obj: Object, scale: Any) -> Object:
     """The object with the number of replicas that a Scale asks for; neither is changed.
 
     The Scale's resourceVersion and UID, if it has them, guard the write.
@@ -54,15 +54,15 @@ def with_replicas(resource: Resource, obj: Object, scale: Any) -> Object:
     metadata = scale.get("metadata") or {}
     # A custom resource is held to its own rules afterwards, which name its own field.
     if replicas < 0 and not resource.is_custom:
-        mistake = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
-        raise refusal("autoscaling", "Scale", obj["metadata"]["name"], [mistake])
+        mistake = field_invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+        raise new_invalid("autoscaling", "Scale", obj["metadata"]["name"], [mistake])
     guards = {name: metadata[name] for name in ("uid", "resourceVersion") if metadata.get(name)}
     scaled = obj | {"metadata": {**obj["metadata"], **guards}}
     paths = resource.scale or _BUILTIN
-    return _with(scaled, paths.spec, replicas)
+    return _set_path(scaled, paths.spec, replicas)
 
 
-def _selector(resource: Resource, obj: Object) -> str:
+def _format_selector(resource: ServedResource, obj: Object) -> str:
     if resource.is_custom:
         return ""
     try:
@@ -72,15 +72,15 @@ def _selector(resource: Resource, obj: Object) -> str:
     return str(found) if found is not None else ""
 
 
-def _read(obj: Any, path: tuple[str, ...]) -> Any:
+def _get_path(obj: Any, path: tuple[str, ...]) -> Any:
     for name in path:
         obj = obj.get(name) if isinstance(obj, Mapping) else None
     return obj
 
 
-def _with(obj: Mapping[str, Any], path: tuple[str, ...], value: Any) -> Object:
+def _set_path(obj: Mapping[str, Any], path: tuple[str, ...], value: Any) -> Object:
     name, *rest = path
     below = obj.get(name)
     if not rest:
         return {**obj, name: value}
-    return {**obj, name: _with(below if isinstance(below, Mapping) else {}, tuple(rest), value)}
+    return {**obj, name: _set_path(below if isinstance(below, Mapping) else {}, tuple(rest), value)}

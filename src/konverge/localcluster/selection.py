@@ -8,7 +8,7 @@ from typing import Any
 from konverge.errors import BadRequestError
 from konverge.kube import Object
 from konverge.kube.selectors import FieldSelector, LabelSelector, SelectorSyntaxError
-from konverge.localcluster.resources import Resource
+from konverge.localcluster.resource_registry import ServedResource
 
 __all__ = ["Selection"]
 
@@ -34,7 +34,7 @@ class Selection:
 
     @classmethod
     def parse(
-        cls, resource: Resource, *, namespace: str = "", label_selector: str = "", field_selector: str = ""
+        cls, resource: ServedResource, *, namespace: str = "", label_selector: str = "", field_selector: str = ""
     ) -> Selection:
         """Read the selectors of a request.
 
@@ -47,8 +47,8 @@ class Selection:
             raise BadRequestError(str(mistake)) from None
         for requirement in fields.requirements:
             if requirement.field not in ("metadata.name", "metadata.namespace", *resource.selectable_fields):
-                raise BadRequestError(_unsupported(resource, requirement.field))
-        return cls(namespace, labels, _on_stored_form(fields, resource))
+                raise BadRequestError(_format_unsupported_field(resource, requirement.field))
+        return cls(namespace, labels, _to_stored_fields(fields, resource))
 
     def matches(self, obj: Object) -> bool:
         """Tell whether the request is about this object of the resource, given in its stored form."""
@@ -57,24 +57,26 @@ class Selection:
             return False
         if self.labels.requirements and not self.labels.matches(metadata.get("labels") or {}):
             return False
-        return not self.fields.requirements or self.fields.matches(lambda path: _text_at(obj, path))
+        return not self.fields.requirements or self.fields.matches(lambda path: _get_text(obj, path))
 
 
-def _on_stored_form(fields: FieldSelector, resource: Resource) -> FieldSelector:
+def _to_stored_fields(fields: FieldSelector, resource: ServedResource) -> FieldSelector:
     conversion = resource.conversion
     if conversion is None:
         return fields
-    return FieldSelector(tuple(replace(each, field=conversion.stored_path(each.field)) for each in fields.requirements))
+    return FieldSelector(
+        tuple(replace(each, field=conversion.to_stored_path(each.field)) for each in fields.requirements)
+    )
 
 
-def _unsupported(resource: Resource, field: str) -> str:
+def _format_unsupported_field(resource: ServedResource, field: str) -> str:
     if resource.selectable_fields or resource.is_custom:
         return f"field label not supported: {field}"
     known = ", ".join(f'"{name}"' for name in ("metadata.name", "metadata.namespace", *resource.selectable_fields))
     return f'"{field}" is not a known field selector: only {known}'
 
 
-def _text_at(obj: Object, path: str) -> str:
+def _get_text(obj: Object, path: str) -> str:
     value: Any = obj
     for step in path.removeprefix(".").split("."):
         value = value.get(step) if isinstance(value, dict) else None

@@ -19,7 +19,7 @@ import msgspec
 from konverge.errors import ExpiredError
 from konverge.kube import Object, ObjectKey
 
-__all__ = ["Change", "ChangeType", "Storage", "Stored"]
+__all__ = ["ChangeType", "Storage", "StorageChange", "StoredObject"]
 
 ChangeType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 
@@ -30,7 +30,7 @@ _TYPE = frozenset({"kind", "apiVersion"})
 _PARTIAL = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
 
 
-class Stored:
+class StoredObject:
     """One object as it was stored at one revision. Shared by all readers: nobody may change `object`.
 
     Args:
@@ -80,7 +80,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StorageChange:
     """One change as the log keeps it.
 
     Attributes:
@@ -94,8 +94,8 @@ class Change:
     type: ChangeType
     resource: str
     revision: int
-    before: Stored | None
-    after: Stored
+    before: StoredObject | None
+    after: StoredObject
 
     @property
     def key(self) -> ObjectKey:
@@ -113,7 +113,7 @@ class Change:
         return self.after.object
 
 
-Subscriber: TypeAlias = Callable[[Change], None]
+Subscriber: TypeAlias = Callable[[StorageChange], None]
 
 
 class Storage:
@@ -127,8 +127,8 @@ class Storage:
         if history < 1:
             raise ValueError(f"history is at least 1 (found {history})")
         self._history = history
-        self._objects: dict[str, dict[ObjectKey, Stored]] = {}
-        self._log: list[Change] = []
+        self._objects: dict[str, dict[ObjectKey, StoredObject]] = {}
+        self._log: list[StorageChange] = []
         self._compacted = 0
         self._revision = 0
         self._subscribers: list[Subscriber] = []
@@ -148,37 +148,37 @@ class Storage:
         """How many are told of changes."""
         return len(self._subscribers)
 
-    def get(self, resource: str, key: ObjectKey) -> Stored | None:
+    def get(self, resource: str, key: ObjectKey) -> StoredObject | None:
         """The object of that key, None when there is none."""
         return self._objects.get(resource, {}).get(key)
 
-    def items(self, resource: str, namespace: str = "") -> list[Stored]:
+    def list_objects(self, resource: str, namespace: str = "") -> list[StoredObject]:
         """The resource's objects in the order of their keys; of one namespace when one is given."""
         held = self._objects.get(resource, {})
         found = [stored for key, stored in held.items() if key.namespace == namespace] if namespace else held.values()
-        return sorted(found, key=_in_key_order)
+        return sorted(found, key=_sort_key)
 
-    def each(self, resource: str) -> Iterator[Stored]:
+    def iter_objects(self, resource: str) -> Iterator[StoredObject]:
         """The resource's objects in no particular order: what a look at all of them needs, without the sorting."""
         return iter(self._objects.get(resource, {}).values())
 
-    def items_at(self, resource: str, revision: int, namespace: str = "") -> list[Stored]:
+    def list_objects_at(self, resource: str, revision: int, namespace: str = "") -> list[StoredObject]:
         """The same as it was at a past revision: the later changes undone.
 
         Raises:
             ExpiredError: The log no longer reaches back so far.
         """
-        state = {stored.key: stored for stored in self.items(resource, namespace)}
-        for change in reversed(self.changes(revision)):
+        state = {stored.key: stored for stored in self.list_objects(resource, namespace)}
+        for change in reversed(self.list_changes(revision)):
             if change.resource != resource or (namespace and change.key.namespace != namespace):
                 continue
             if change.before is None:
                 state.pop(change.key, None)
             else:
                 state[change.key] = change.before
-        return sorted(state.values(), key=_in_key_order)
+        return sorted(state.values(), key=_sort_key)
 
-    def changes(self, after: int) -> list[Change]:
+    def list_changes(self, after: int) -> list[StorageChange]:
         """All changes later than that revision, in order.
 
         Raises:
@@ -188,7 +188,7 @@ class Storage:
             raise ExpiredError(f"too old resource version: {after} ({self._compacted})")
         return self._log[bisect_right(self._log, after, key=_revision_of) :]
 
-    def put(self, resource: str, obj: Object) -> Stored:
+    def store(self, resource: str, obj: Object) -> StoredObject:
         """Store the object under its own namespace and name; it gets the next revision as its resourceVersion.
 
         The storage owns `obj` from here on.
@@ -197,10 +197,10 @@ class Storage:
         stored = self._stamp(obj)
         old = held.get(stored.key)
         held[stored.key] = stored
-        self._record(Change("ADDED" if old is None else "MODIFIED", resource, stored.revision, old, stored))
+        self._record(StorageChange("ADDED" if old is None else "MODIFIED", resource, stored.revision, old, stored))
         return stored
 
-    def remove(self, resource: str, key: ObjectKey, last: Object | None = None) -> Stored:
+    def remove(self, resource: str, key: ObjectKey, last: Object | None = None) -> StoredObject:
         """Take the object out; return its last state as watchers see it.
 
         Args:
@@ -210,10 +210,10 @@ class Storage:
         """
         old = self._objects[resource].pop(key)
         gone = self._stamp(old.copy() if last is None else last)
-        self._record(Change("DELETED", resource, gone.revision, old, gone))
+        self._record(StorageChange("DELETED", resource, gone.revision, old, gone))
         return gone
 
-    def forget(self, resource: str) -> None:
+    def remove_resource(self, resource: str) -> None:
         """Drop a resource that is no longer served and has no objects left."""
         if not self._objects.get(resource):
             self._objects.pop(resource, None)
@@ -237,12 +237,12 @@ class Storage:
 
         return end
 
-    def _stamp(self, obj: Object) -> Stored:
+    def _stamp(self, obj: Object) -> StoredObject:
         self._revision += 1
         obj["metadata"]["resourceVersion"] = str(self._revision)
-        return Stored(obj, self._revision)
+        return StoredObject(obj, self._revision)
 
-    def _record(self, change: Change) -> None:
+    def _record(self, change: StorageChange) -> None:
         self._log.append(change)
         # Cut in blocks, so that a full log does not move on every change.
         if len(self._log) > self._history + self._history // 4:
@@ -251,9 +251,9 @@ class Storage:
             subscriber(change)
 
 
-def _revision_of(change: Change) -> int:
+def _revision_of(change: StorageChange) -> int:
     return change.revision
 
 
-def _in_key_order(stored: Stored) -> tuple[str, str]:
+def _sort_key(stored: StoredObject) -> tuple[str, str]:
     return stored.key.namespace, stored.key.name

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from konverge.kube import Object, format_time
-from konverge.localcluster.resources import Resource
+from konverge.localcluster.resource_registry import ServedResource
 
 __all__ = ["prepare_create", "prepare_update"]
 
@@ -59,7 +59,7 @@ _KEPT_BY_STATUS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def prepare_create(resource: Resource, obj: Object, *, uid: str, now: datetime) -> None:
+def prepare_create(resource: ServedResource, obj: Object, *, uid: str, now: datetime) -> None:
     """Put the server's own fields of a new object into their first state, in place.
 
     Args:
@@ -77,7 +77,7 @@ def prepare_create(resource: Resource, obj: Object, *, uid: str, now: datetime) 
     metadata["creationTimestamp"] = format_time(now)
     match resource.storage:
         case "pods":
-            obj["status"] = {"phase": "Pending", "qosClass": _quality_of_service(obj.get("spec") or {})}
+            obj["status"] = {"phase": "Pending", "qosClass": _compute_qos_class(obj.get("spec") or {})}
         case "persistentvolumes":
             obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": format_time(now)}
         case "namespaces":
@@ -85,7 +85,7 @@ def prepare_create(resource: Resource, obj: Object, *, uid: str, now: datetime) 
             if "kubernetes" not in finalizers:
                 finalizers.append("kubernetes")
         case "jobs.batch":
-            _select_own_pods(obj)
+            _set_job_selector(obj)
     if resource.is_custom:
         if "status" in resource.mapping.subresources:
             obj.pop("status", None)
@@ -93,7 +93,7 @@ def prepare_create(resource: Resource, obj: Object, *, uid: str, now: datetime) 
         obj["status"] = dict(_INITIAL_STATUS[resource.storage])
 
 
-def prepare_update(resource: Resource, old: Object, new: Object, *, subresource: str = "") -> None:
+def prepare_update(resource: ServedResource, old: Object, new: Object, *, subresource: str = "") -> None:
     """Carry over from the stored object what this write may not change, and count the generation, in place.
 
     Args:
@@ -104,41 +104,41 @@ def prepare_update(resource: Resource, old: Object, new: Object, *, subresource:
     """
     metadata, before = new["metadata"], old["metadata"]
     for name in _SERVER_METADATA:
-        _keep(name, before, metadata)
+        _keep_field(name, before, metadata)
     if subresource == "status":
         _keep_all_but_status(resource, old, new)
         return
     # Binding a pod to a node says so in its status, too.
     if "status" in resource.mapping.subresources and subresource != "binding":
-        _keep("status", old, new)
+        _keep_field("status", old, new)
     if resource.storage == "namespaces" and subresource != "finalize":
-        _keep("spec", old, new)
+        _keep_field("spec", old, new)
     if resource.storage == "secrets" and not new.get("type"):
-        _keep("type", old, new)
-    if resource.has_generation and subresource in ("", "scale") and _asks_for_more(resource, old, new):
+        _keep_field("type", old, new)
+    if resource.has_generation and subresource in ("", "scale") and _changes_spec(resource, old, new):
         metadata["generation"] = before.get("generation", 0) + 1
 
 
-def _keep_all_but_status(resource: Resource, old: Object, new: Object) -> None:
+def _keep_all_but_status(resource: ServedResource, old: Object, new: Object) -> None:
     for name in {*old, *new} - _IDENTITY - {"status"}:
-        _keep(name, old, new)
+        _keep_field(name, old, new)
     if resource.is_custom:
         managed = new["metadata"].get("managedFields")
         new["metadata"] = {name: value for name, value in old["metadata"].items() if name != "managedFields"}
         if managed is not None:
             new["metadata"]["managedFields"] = managed
     for name in _KEPT_BY_STATUS.get(resource.storage, ()):
-        _keep(name, old["metadata"], new["metadata"])
+        _keep_field(name, old["metadata"], new["metadata"])
 
 
-def _keep(name: str, before: Object, after: Object) -> None:
+def _keep_field(name: str, before: Object, after: Object) -> None:
     if name in before:
         after[name] = before[name]
     else:
         after.pop(name, None)
 
 
-def _asks_for_more(resource: Resource, old: Object, new: Object) -> bool:
+def _changes_spec(resource: ServedResource, old: Object, new: Object) -> bool:
     before, after = old["metadata"], new["metadata"]
     if resource.storage == "deployments.apps" and (before.get("annotations") or {}) != (after.get("annotations") or {}):
         return True
@@ -153,7 +153,7 @@ def _without(obj: Object, names: tuple[str, ...]) -> Object:
     return {name: value for name, value in obj.items() if name not in names}
 
 
-def _quality_of_service(spec: Mapping[str, Any]) -> str:
+def _compute_qos_class(spec: Mapping[str, Any]) -> str:
     """``Guaranteed`` when every container's requests are its limits, ``BestEffort`` when none has any."""
     is_guaranteed, is_best_effort = True, True
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
@@ -171,7 +171,7 @@ def _quality_of_service(spec: Mapping[str, Any]) -> str:
     return "Guaranteed" if is_guaranteed else "Burstable"
 
 
-def _select_own_pods(job: Object) -> None:
+def _set_job_selector(job: Object) -> None:
     """Give a Job the selector and the labels that tell its pods from all others."""
     spec, metadata = job["spec"], job["metadata"]
     if spec.get("manualSelector") or spec.get("selector") is not None:

@@ -1,6 +1,7 @@
 """The verbs that change objects, step by step: read, admit, prepare, check, store.
 
-Each may have to ask a webhook on its way, so each is a generator (`konverge.localcluster.webhooks.consulting`). While
+Each may have to ask a webhook on its way, so each is a generator (`konverge.localcluster.webhooks.pending_calls`).
+While
 it waits, others write: whatever was read before is compared with what is stored before anything is stored, and the
 verb begins anew when it has changed, as on the real server.
 """
@@ -13,25 +14,25 @@ from typing import Any, TypeVar
 from konverge.clock import Clock, Entropy
 from konverge.errors import ApiError, BadRequestError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, is_deleting
-from konverge.localcluster import addresses, deletion, failures, writes
-from konverge.localcluster.customresources import DEFINITIONS, storage_name
-from konverge.localcluster.definitions import ServedDefinitions
+from konverge.localcluster import api_errors, deletion, service_addresses, write_pipeline
+from konverge.localcluster.bootstrap_objects import UNDELETABLE_NAMESPACES
+from konverge.localcluster.custom_resources import DEFINITIONS, get_storage_name
 from konverge.localcluster.deletion import DeleteOptions
-from konverge.localcluster.first_objects import IMMORTAL_NAMESPACES
-from konverge.localcluster.incoming import read_body, read_patched
-from konverge.localcluster.patching import PatchType, check_identity, patched
-from konverge.localcluster.resources import Resource, Resources
-from konverge.localcluster.scale import scale_of, with_replicas
-from konverge.localcluster.storage import Storage, Stored
+from konverge.localcluster.object_decoding import read_body, read_patch_result
+from konverge.localcluster.object_patch import PatchType, apply_patch, check_identity
+from konverge.localcluster.resource_registry import ResourceRegistry, ServedResource
+from konverge.localcluster.scale import build_scale, with_replicas
+from konverge.localcluster.served_definitions import ServedDefinitions
+from konverge.localcluster.storage import Storage, StoredObject
 from konverge.localcluster.webhooks.admission import AdmissionWebhooks
+from konverge.localcluster.webhooks.admission_reviews import AdmissionAttributes
 from konverge.localcluster.webhooks.configurations import Operation
-from konverge.localcluster.webhooks.consulting import Consulting
-from konverge.localcluster.webhooks.conversion import Conversions
-from konverge.localcluster.webhooks.reviews import Admission
-from konverge.localcluster.writes import Author
-from konverge.localcluster.writing import Write
+from konverge.localcluster.webhooks.pending_calls import CallGenerator
+from konverge.localcluster.webhooks.webhook_converter import WebhookConverter
+from konverge.localcluster.write_options import WriteOptions
+from konverge.localcluster.write_pipeline import WriteAuthor
 
-__all__ = ["Verbs"]
+__all__ = ["ServerVerbs"]
 
 T = TypeVar("T")
 
@@ -40,11 +41,11 @@ _ATTEMPTS = 5
 _OPTIONS: dict[Operation, str] = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
 
 
-class _MovedError(Exception):
+class _ConcurrentWriteError(Exception):
     """Somebody else has written the object in the meantime."""
 
 
-class Verbs:
+class ServerVerbs:
     """The verbs over one store.
 
     Args:
@@ -54,119 +55,129 @@ class Verbs:
         entropy: Gives UIDs, generated names, addresses.
     """
 
-    def __init__(self, storage: Storage, resources: Resources, *, clock: Clock, entropy: Entropy) -> None:
+    def __init__(self, storage: Storage, resources: ResourceRegistry, *, clock: Clock, entropy: Entropy) -> None:
         self._storage = storage
         self._resources = resources
         self._clock = clock
         self._entropy = entropy
         self._definitions = ServedDefinitions(storage, resources)
-        self.conversions = Conversions(entropy, self._find_service)
+        self.conversions = WebhookConverter(entropy, self._find_service)
         self._webhooks = AdmissionWebhooks(storage, resources, self.conversions, entropy, self._find_service)
 
-    def get(self, resource: Resource, key: ObjectKey) -> Consulting[Object]:
+    def get(self, resource: ServedResource, key: ObjectKey) -> CallGenerator[Object]:
         """Read one object.
 
         Raises:
             NotFoundError: There is none.
         """
-        return (yield from self.conversions.served(resource, self._stored(resource, key).copy()))
+        return (yield from self.conversions.to_served(resource, self._get_stored(resource, key).copy()))
 
-    def create(self, resource: Resource, obj: Object, write: Write) -> Consulting[Object]:
+    def create(self, resource: ServedResource, obj: Object, write: WriteOptions) -> CallGenerator[Object]:
         """Store a new object; see `konverge.localcluster.ApiServer.create`."""
         return (yield from self._create(resource, read_body(resource, obj, write.fields), write))
 
-    def update(self, resource: Resource, obj: Object, write: Write, subresource: str = "") -> Consulting[Object]:
+    def update(
+        self, resource: ServedResource, obj: Object, write: WriteOptions, subresource: str = ""
+    ) -> CallGenerator[Object]:
         """Replace an object or a part of it; see `konverge.localcluster.ApiServer.update`."""
-        return (yield from self._settled(resource, obj, lambda: self._updated(resource, obj, write, subresource)))
+        return (
+            yield from self._retry_concurrent_writes(
+                resource, obj, lambda: self._update_or_create(resource, obj, write, subresource)
+            )
+        )
 
     def patch(
         self,
-        resource: Resource,
+        resource: ServedResource,
         key: ObjectKey,
         patch: Any,
         patch_type: PatchType,
-        write: Write,
+        write: WriteOptions,
         subresource: str = "",
-    ) -> Consulting[Object]:
+    ) -> CallGenerator[Object]:
         """Change an object or a part of it; see `konverge.localcluster.ApiServer.patch`."""
 
-        def attempt() -> Consulting[Object]:
-            stored = self._stored(resource, key)
-            old = yield from self.conversions.served(resource, stored.copy())
+        def attempt() -> CallGenerator[Object]:
+            stored = self._get_stored(resource, key)
+            old = yield from self.conversions.to_served(resource, stored.copy())
             if subresource == "scale":
-                scale = patched(resource, scale_of(resource, old), patch, patch_type)
-                return (yield from self._scaled(resource, stored, old, scale, write))
-            changed = patched(resource, old, patch, patch_type)
+                scale = apply_patch(resource, build_scale(resource, old), patch, patch_type)
+                return (yield from self._update_scale(resource, stored, old, scale, write))
+            changed = apply_patch(resource, old, patch, patch_type)
             check_identity(changed, key)
             try:
-                body = read_patched(resource, changed, write.fields)
+                body = read_patch_result(resource, changed, write.fields)
             except BadRequestError as mistake:
-                raise failures.unreadable_patch(mistake.message) from None
+                raise api_errors.new_unreadable_patch(mistake.message) from None
             return (yield from self._update(resource, stored, body, write, subresource, is_patch=True))
 
-        return (yield from self._settled(resource, {"metadata": {"name": key.name}}, attempt))
+        return (yield from self._retry_concurrent_writes(resource, {"metadata": {"name": key.name}}, attempt))
 
     def apply(
-        self, resource: Resource, obj: Object, write: Write, subresource: str = "", *, force: bool = False
-    ) -> Consulting[Object]:
+        self, resource: ServedResource, obj: Object, write: WriteOptions, subresource: str = "", *, force: bool = False
+    ) -> CallGenerator[Object]:
         """Server-side apply; see `konverge.localcluster.ApiServer.apply`."""
         key = ObjectKey.of(obj)
 
-        def attempt() -> Consulting[Object]:
+        def attempt() -> CallGenerator[Object]:
             stored = self._storage.get(resource.storage, key)
             if stored is None and subresource:
-                raise failures.not_found(resource, key.name)
+                raise api_errors.new_not_found(resource, key.name)
             old = None
             if stored is not None:
-                old = yield from self.conversions.served(resource, stored.object)
-            author = self._author(write)
-            self._check_guards(resource, key, obj, stored, is_patch=True)
-            body = writes.applied(resource, old, obj, author, write.fields, force=force, subresource=subresource)
+                old = yield from self.conversions.to_served(resource, stored.object)
+            author = self._build_author(write)
+            self._check_preconditions(resource, key, obj, stored, is_patch=True)
+            body = write_pipeline.begin_apply(
+                resource, old, obj, author, write.fields, force=force, subresource=subresource
+            )
             if stored is None or old is None:
-                body["metadata"] = {**body["metadata"], **_named(key)}
+                body["metadata"] = {**body["metadata"], **_build_name_metadata(key)}
                 return (yield from self._create(resource, body, write, is_tracked=True))
-            return (yield from self._admitted(resource, stored, old, body, write, subresource))
+            return (yield from self._admit_and_store(resource, stored, old, body, write, subresource))
 
-        return (yield from self._settled(resource, obj, attempt))
+        return (yield from self._retry_concurrent_writes(resource, obj, attempt))
 
     def delete(
         self,
-        resource: Resource,
+        resource: ServedResource,
         key: ObjectKey,
         options: DeleteOptions,
-        write: Write,
+        write: WriteOptions,
         *,
         uid: str = "",
         resource_version: str = "",
-    ) -> Consulting[Object]:
+    ) -> CallGenerator[Object]:
         """Delete an object or mark it; see `konverge.localcluster.ApiServer.delete`."""
 
-        def attempt() -> Consulting[Object]:
-            stored = self._stored(resource, key)
+        def attempt() -> CallGenerator[Object]:
+            stored = self._get_stored(resource, key)
             metadata = stored.object["metadata"]
             if uid and uid != metadata["uid"]:
-                raise failures.mismatched_uid(resource, key.name, uid, metadata["uid"])
-            if resource.storage == "namespaces" and key.name in IMMORTAL_NAMESPACES:
-                raise failures.immortal_namespace(key.name)
+                raise api_errors.new_uid_precondition_failed(resource, key.name, uid, metadata["uid"])
+            if resource.storage == "namespaces" and key.name in UNDELETABLE_NAMESPACES:
+                raise api_errors.new_undeletable_namespace(key.name)
             if resource_version and resource_version != metadata["resourceVersion"]:
                 held = metadata["resourceVersion"]
-                raise failures.mismatched_resource_version(resource, key.name, resource_version, held)
-            old = yield from self.conversions.served(resource, stored.object)
-            admission = self._admission("DELETE", resource, key, None, old, "", write)
-            yield from self._webhooks.mutated(admission)
+                raise api_errors.new_resource_version_precondition_failed(resource, key.name, resource_version, held)
+            old = yield from self.conversions.to_served(resource, stored.object)
+            admission = self._build_admission("DELETE", resource, key, None, old, "", write)
+            yield from self._webhooks.mutate(admission)
             yield from self._webhooks.validate(admission)
-            self._check_unmoved(resource, stored)
+            self._check_not_overwritten(resource, stored)
             last = self._delete(resource, stored, options, dry_run=write.dry_run)
-            return (yield from self.conversions.served(resource, last))
+            return (yield from self.conversions.to_served(resource, last))
 
-        return (yield from self._settled(resource, {"metadata": {"name": key.name}}, attempt))
+        return (yield from self._retry_concurrent_writes(resource, {"metadata": {"name": key.name}}, attempt))
 
-    def _delete(self, resource: Resource, stored: Stored, options: DeleteOptions, *, dry_run: bool) -> Object:
+    def _delete(
+        self, resource: ServedResource, stored: StoredObject, options: DeleteOptions, *, dry_run: bool
+    ) -> Object:
         """Delete the stored object, or mark it; its last state, as it is stored."""
         obj = stored.copy()
         if resource.storage == DEFINITIONS:
-            self._definitions.hold(obj)
-        stays = deletion.mark(resource, obj, options, self._clock.now())
+            self._definitions.add_cleanup_finalizer(obj)
+        stays = deletion.mark_deleting(resource, obj, options, self._clock.now())
         if not stays and resource.storage != "pods":
             # Only pods are seen on their way out when nothing holds them.
             obj = stored.copy()
@@ -176,143 +187,157 @@ class Verbs:
             return self._remove(resource, stored, obj).copy()
         if obj == stored.object:
             return obj
-        marked = self._storage.put(resource.storage, obj)
+        marked = self._storage.store(resource.storage, obj)
         if resource.storage == DEFINITIONS:
             self._delete_instances(marked.object)
         return marked.copy()
 
-    def _settled(self, resource: Resource, obj: Object, attempt: Callable[[], Consulting[T]]) -> Consulting[T]:
+    def _retry_concurrent_writes(
+        self, resource: ServedResource, obj: Object, attempt: Callable[[], CallGenerator[T]]
+    ) -> CallGenerator[T]:
         """What an attempt comes to that nobody else interferes with."""
         for _ in range(_ATTEMPTS):
             try:
                 return (yield from attempt())
-            except _MovedError:
+            except _ConcurrentWriteError:
                 continue
-        raise failures.modified(resource, ObjectKey.of(obj).name)
+        raise api_errors.new_modified(resource, ObjectKey.of(obj).name)
 
-    def _check_unmoved(self, resource: Resource, stored: Stored) -> None:
+    def _check_not_overwritten(self, resource: ServedResource, stored: StoredObject) -> None:
         if self._storage.get(resource.storage, stored.key) is not stored:
-            raise _MovedError
+            raise _ConcurrentWriteError
 
-    def _author(self, write: Write) -> Author:
-        return Author(write.manager, self._clock.now())
+    def _build_author(self, write: WriteOptions) -> WriteAuthor:
+        return WriteAuthor(write.manager, self._clock.now())
 
-    def _stored(self, resource: Resource, key: ObjectKey) -> Stored:
+    def _get_stored(self, resource: ServedResource, key: ObjectKey) -> StoredObject:
         stored = self._storage.get(resource.storage, key)
         if stored is None:
-            raise failures.not_found(resource, key.name)
+            raise api_errors.new_not_found(resource, key.name)
         return stored
 
     def _create(
-        self, resource: Resource, body: Object, write: Write, *, is_tracked: bool = False
-    ) -> Consulting[Object]:
+        self, resource: ServedResource, body: Object, write: WriteOptions, *, is_tracked: bool = False
+    ) -> CallGenerator[Object]:
         metadata = body["metadata"]
         if metadata.get("resourceVersion") and not write.dry_run:
             raise ApiError("resourceVersion should not be set on objects to be created", reason="", code=500)
         key = ObjectKey.of(body)
         if resource.mapping.namespaced:
-            self._admit_into(resource, key)
-        obj: Object | None = writes.begun(resource, body, self._author(write), is_tracked=is_tracked)
-        obj = yield from self._webhooks.mutated(self._admission("CREATE", resource, key, obj, None, "", write))
+            self._check_namespace(resource, key)
+        obj: Object | None = write_pipeline.begin_create(
+            resource, body, self._build_author(write), is_tracked=is_tracked
+        )
+        obj = yield from self._webhooks.mutate(self._build_admission("CREATE", resource, key, obj, None, "", write))
         obj = obj or body
         metadata = obj["metadata"]
         if not metadata.get("name") and metadata.get("generateName"):
-            obj["metadata"] = {**metadata, "name": self._free_name(resource, metadata)}
+            obj["metadata"] = {**metadata, "name": self._generate_name(resource, metadata)}
         key = ObjectKey.of(obj)
-        obj = writes.created(resource, obj, uid=self._entropy.uid(), now=self._clock.now())
+        obj = write_pipeline.finish_create(resource, obj, uid=self._entropy.uid(), now=self._clock.now())
         if resource.storage == "services":
-            addresses.allocate(obj, self._other_services(key), self._entropy)
-        yield from self._webhooks.validate(self._admission("CREATE", resource, key, obj, None, "", write))
+            service_addresses.allocate_addresses(obj, self._list_other_services(key), self._entropy)
+        yield from self._webhooks.validate(self._build_admission("CREATE", resource, key, obj, None, "", write))
         if resource.storage == DEFINITIONS:
-            self._definitions.judge(obj, self._clock.now())
+            self._definitions.accept_names(obj, self._clock.now())
         if self._storage.get(resource.storage, key) is not None:
-            raise failures.already_exists(resource, key.name)
+            raise api_errors.new_already_exists(resource, key.name)
         if write.dry_run:
             return obj
-        form = yield from self.conversions.stored(resource, obj)
+        form = yield from self.conversions.to_stored(resource, obj)
         if self._storage.get(resource.storage, key) is not None:
-            raise failures.already_exists(resource, key.name)
-        stored = self._storage.put(resource.storage, form)
+            raise api_errors.new_already_exists(resource, key.name)
+        stored = self._storage.store(resource.storage, form)
         if resource.storage == DEFINITIONS:
             self._definitions.serve(stored.object)
-        return (yield from self.conversions.served(resource, stored.copy()))
+        return (yield from self.conversions.to_served(resource, stored.copy()))
 
-    def _updated(self, resource: Resource, obj: Object, write: Write, subresource: str) -> Consulting[Object]:
+    def _update_or_create(
+        self, resource: ServedResource, obj: Object, write: WriteOptions, subresource: str
+    ) -> CallGenerator[Object]:
         if subresource == "scale":
-            stored = self._stored(resource, ObjectKey.of(obj))
-            old = yield from self.conversions.served(resource, stored.object)
-            return (yield from self._scaled(resource, stored, old, obj, write))
+            stored = self._get_stored(resource, ObjectKey.of(obj))
+            old = yield from self.conversions.to_served(resource, stored.object)
+            return (yield from self._update_scale(resource, stored, old, obj, write))
         body = read_body(resource, obj, write.fields)
         key = ObjectKey.of(body)
         if not subresource and resource.creates_on_update:
             metadata = body["metadata"]
             if not metadata.get("resourceVersion") and self._storage.get(resource.storage, key) is None:
                 return (yield from self._create(resource, body, write))
-        return (yield from self._update(resource, self._stored(resource, key), body, write, subresource))
+        return (yield from self._update(resource, self._get_stored(resource, key), body, write, subresource))
 
-    def _scaled(self, resource: Resource, stored: Stored, old: Object, scale: Any, write: Write) -> Consulting[Object]:
+    def _update_scale(
+        self, resource: ServedResource, stored: StoredObject, old: Object, scale: Any, write: WriteOptions
+    ) -> CallGenerator[Object]:
         body = with_replicas(resource, old, scale)
-        return scale_of(resource, (yield from self._update(resource, stored, body, write, "scale")))
+        return build_scale(resource, (yield from self._update(resource, stored, body, write, "scale")))
 
     def _update(
         self,
-        resource: Resource,
-        stored: Stored,
+        resource: ServedResource,
+        stored: StoredObject,
         body: Object,
-        write: Write,
+        write: WriteOptions,
         subresource: str,
         *,
         is_patch: bool = False,
-    ) -> Consulting[Object]:
+    ) -> CallGenerator[Object]:
         key = stored.key
-        self._check_guards(resource, key, body, stored, is_patch=is_patch)
+        self._check_preconditions(resource, key, body, stored, is_patch=is_patch)
         if not body["metadata"].get("resourceVersion") and not resource.unconditional_update:
-            raise failures.unversioned_update(resource, key.name)
-        old = yield from self.conversions.served(resource, stored.object)
-        obj = writes.changed(resource, old, body, self._author(write), subresource=subresource)
-        return (yield from self._admitted(resource, stored, old, obj, write, subresource))
+            raise api_errors.new_unversioned_update(resource, key.name)
+        old = yield from self.conversions.to_served(resource, stored.object)
+        obj = write_pipeline.begin_update(resource, old, body, self._build_author(write), subresource=subresource)
+        return (yield from self._admit_and_store(resource, stored, old, obj, write, subresource))
 
-    def _admitted(
-        self, resource: Resource, stored: Stored, old: Object, obj: Object, write: Write, subresource: str
-    ) -> Consulting[Object]:
+    def _admit_and_store(
+        self,
+        resource: ServedResource,
+        stored: StoredObject,
+        old: Object,
+        obj: Object,
+        write: WriteOptions,
+        subresource: str,
+    ) -> CallGenerator[Object]:
         """Store what a write makes of an object, if the webhooks and the rules let it pass."""
-        asked = self._admission("UPDATE", resource, stored.key, obj, old, subresource, write)
-        obj = (yield from self._webhooks.mutated(asked)) or obj
-        obj = writes.settled(resource, old, obj, subresource=subresource)
+        asked = self._build_admission("UPDATE", resource, stored.key, obj, old, subresource, write)
+        obj = (yield from self._webhooks.mutate(asked)) or obj
+        obj = write_pipeline.finish_update(resource, old, obj, subresource=subresource)
         if resource.storage == "services" and obj["spec"] != stored.object["spec"]:
-            addresses.allocate(obj, self._other_services(stored.key), self._entropy)
-        asked = self._admission("UPDATE", resource, stored.key, obj, old, subresource, write)
+            service_addresses.allocate_addresses(obj, self._list_other_services(stored.key), self._entropy)
+        asked = self._build_admission("UPDATE", resource, stored.key, obj, old, subresource, write)
         yield from self._webhooks.validate(asked)
-        form = yield from self.conversions.stored(resource, obj)
-        self._check_unmoved(resource, stored)
+        form = yield from self.conversions.to_stored(resource, obj)
+        self._check_not_overwritten(resource, stored)
         if resource.storage == DEFINITIONS:
-            self._definitions.judge(obj, self._clock.now())
+            self._definitions.accept_names(obj, self._clock.now())
         if write.dry_run:
             return obj
-        return (yield from self.conversions.served(resource, self._store(resource, stored, form)))
+        return (yield from self.conversions.to_served(resource, self._store(resource, stored, form)))
 
-    def _store(self, resource: Resource, stored: Stored, obj: Object) -> Object:
+    def _store(self, resource: ServedResource, stored: StoredObject, obj: Object) -> Object:
         """Store what an update made of an object, unless it is the same; what is there then, for a caller to keep."""
         if deletion.is_released(obj):
             return self._remove(resource, stored, obj).copy()
         if obj == stored.object:
             return stored.copy()
-        after = self._storage.put(resource.storage, obj)
+        after = self._storage.store(resource.storage, obj)
         if resource.storage == DEFINITIONS:
             self._definitions.serve(after.object)
         return after.copy()
 
-    def _admission(
+    def _build_admission(
         self,
         operation: Operation,
-        resource: Resource,
+        resource: ServedResource,
         key: ObjectKey,
         obj: Object | None,
         old: Object | None,
         subresource: str,
-        write: Write,
-    ) -> Admission:
-        return Admission(
+        write: WriteOptions,
+    ) -> AdmissionAttributes:
+        return AdmissionAttributes(
             operation=operation,
             resource=resource,
             namespace=key.namespace,
@@ -321,13 +346,19 @@ class Verbs:
             old=old,
             subresource=subresource,
             user=write.user,
-            options=write.options_of(_OPTIONS[operation]),
+            options=write.to_options_object(_OPTIONS[operation]),
             dry_run=write.dry_run,
-            told=write.told,
+            warnings=write.warnings,
         )
 
-    def _check_guards(
-        self, resource: Resource, key: ObjectKey, body: Object, stored: Stored | None, *, is_patch: bool = False
+    def _check_preconditions(
+        self,
+        resource: ServedResource,
+        key: ObjectKey,
+        body: Object,
+        stored: StoredObject | None,
+        *,
+        is_patch: bool = False,
     ) -> None:
         """The UID and the resourceVersion that a write names must be the stored ones."""
         metadata = body.get("metadata")
@@ -336,25 +367,25 @@ class Verbs:
         if stored is None:
             if uid:
                 why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-                raise failures.conflict(resource, key.name, why)
+                raise api_errors.new_conflict(resource, key.name, why)
             return
         held = stored.object["metadata"]
         # A patch that changes the UID is told that it cannot, like any other immutable field.
         if uid and uid != held["uid"] and not is_patch:
-            raise failures.stored_uid_differs(resource, key.name, uid, held["uid"])
+            raise api_errors.new_uid_mismatch(resource, key.name, uid, held["uid"])
         if version and version != held["resourceVersion"]:
-            raise failures.modified(resource, key.name)
+            raise api_errors.new_modified(resource, key.name)
 
-    def _admit_into(self, resource: Resource, key: ObjectKey) -> None:
-        namespace = self._stored(self._resources.of_kind(_NAMESPACE), ObjectKey("", key.namespace))
+    def _check_namespace(self, resource: ServedResource, key: ObjectKey) -> None:
+        namespace = self._get_stored(self._resources.get_by_kind(_NAMESPACE), ObjectKey("", key.namespace))
         if is_deleting(namespace.object):
-            raise failures.terminating_namespace(resource, key.name, key.namespace)
+            raise api_errors.new_terminating_namespace(resource, key.name, key.namespace)
         if resource.is_custom:
             definition = self._storage.get(DEFINITIONS, ObjectKey("", resource.storage))
             if definition is not None and is_deleting(definition.object):
-                raise failures.terminating_definition()
+                raise api_errors.new_terminating_definition()
 
-    def _free_name(self, resource: Resource, metadata: Object) -> str:
+    def _generate_name(self, resource: ServedResource, metadata: Object) -> str:
         while True:
             name = str(metadata["generateName"])[:58] + self._entropy.name_suffix()
             if self._storage.get(resource.storage, ObjectKey(metadata.get("namespace") or "", name)) is None:
@@ -364,14 +395,14 @@ class Verbs:
         stored = self._storage.get("services", key)
         return None if stored is None else stored.object
 
-    def _other_services(self, key: ObjectKey) -> Sequence[Object]:
-        return [each.object["spec"] for each in self._storage.each("services") if each.key != key]
+    def _list_other_services(self, key: ObjectKey) -> Sequence[Object]:
+        return [each.object["spec"] for each in self._storage.iter_objects("services") if each.key != key]
 
-    def _remove(self, resource: Resource, stored: Stored, last: Object) -> Stored:
+    def _remove(self, resource: ServedResource, stored: StoredObject, last: Object) -> StoredObject:
         gone = self._storage.remove(resource.storage, stored.key, last)
         if resource.storage == DEFINITIONS:
             self._definitions.withdraw(last)
-            self._storage.forget(storage_name(last))
+            self._storage.remove_resource(get_storage_name(last))
         elif resource.is_custom:
             self._finish_definition(resource.storage)
         return gone
@@ -381,18 +412,18 @@ class Verbs:
 
         No webhook is asked: that is the real server's own finalizer at work.
         """
-        for resource, key in self._definitions.instances(definition):
+        for resource, key in self._definitions.list_instances(definition):
             stored = self._storage.get(resource.storage, key)
             if stored is not None:
                 self._delete(resource, stored, DeleteOptions("Background"), dry_run=False)
-        self._finish_definition(storage_name(definition))
+        self._finish_definition(get_storage_name(definition))
 
     def _finish_definition(self, own: str) -> None:
-        released = self._definitions.released(own)
+        released = self._definitions.find_released(own)
         if released is not None:
             stored, obj = released
-            self._store(self._resources.stored_as(DEFINITIONS)[0], stored, obj)
+            self._store(self._resources.list_by_storage(DEFINITIONS)[0], stored, obj)
 
 
-def _named(key: ObjectKey) -> Object:
+def _build_name_metadata(key: ObjectKey) -> Object:
     return {"name": key.name, "namespace": key.namespace} if key.namespace else {"name": key.name}

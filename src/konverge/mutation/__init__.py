@@ -2,10 +2,21 @@
 
 An author writes the baseline as the newest shape and one named, gated `Mutation` for each feature or old version that
 departs from it. A mutation's callback gets a mutator, which records edits; the edits themselves get editors. The plans
-are then carried out in registration order, and inside one in the kind's order of categories (`Category`), on a private
+are then carried out in registration order, and inside one in the kind's order of categories (`EditCategory`), on a
+private
 copy of the baseline: the same input gives the same object on every pass, in previews and in tests.
 """
 
+from konverge.mutation.author_errors import wrap_author_errors
+from konverge.mutation.container_selectors import (
+    ContainerSelector,
+    all_containers,
+    container_at_index,
+    container_named,
+    container_not_named,
+    containers_named,
+    containers_not_named,
+)
 from konverge.mutation.editors import (
     BindingSubjectsEditor,
     ConfigMapDataEditor,
@@ -31,24 +42,13 @@ from konverge.mutation.editors import (
     ServiceSpecEditor,
     StatefulSetSpecEditor,
 )
-from konverge.mutation.failures import failure_of
-from konverge.mutation.fields import json_copy, json_text
+from konverge.mutation.field_editing import copy_json, encode_json
 from konverge.mutation.mutations import Mutation, apply_mutations, firing_set
-from konverge.mutation.mutator import Category, Edit, Mutator
-from konverge.mutation.selectors import (
-    ContainerSelector,
-    all_containers,
-    container_at_index,
-    container_named,
-    container_not_named,
-    containers_named,
-    containers_not_named,
-)
-from konverge.mutation.workload import PodSpecMutator, PodTemplateMutator, WorkloadMutator
+from konverge.mutation.mutator import EditCategory, EditFunction, Mutator
+from konverge.mutation.pod_mutators import PodSpecMutator, PodTemplateMutator, WorkloadMutator
 
 __all__ = [
     "BindingSubjectsEditor",
-    "Category",
     "ConfigMapDataEditor",
     "ContainerEditor",
     "ContainerSelector",
@@ -56,7 +56,8 @@ __all__ = [
     "CronJobSpecEditor",
     "DaemonSetSpecEditor",
     "DeploymentSpecEditor",
-    "Edit",
+    "EditCategory",
+    "EditFunction",
     "Editor",
     "HorizontalPodAutoscalerSpecEditor",
     "IngressSpecEditor",
@@ -85,8 +86,8 @@ __all__ = [
     "container_not_named",
     "containers_named",
     "containers_not_named",
-    "failure_of",
+    "copy_json",
+    "encode_json",
     "firing_set",
-    "json_copy",
-    "json_text",
+    "wrap_author_errors",
 ]

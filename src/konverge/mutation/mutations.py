@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from konverge.feature import Gate, is_enabled
 from konverge.kube import Object
-from konverge.mutation.failures import failure_of
+from konverge.mutation.author_errors import wrap_author_errors
 from konverge.mutation.mutator import Mutator
 
 __all__ = ["Mutation", "apply_mutations", "firing_set"]
@@ -62,13 +62,15 @@ def apply_mutations(
     failed = f"failed to mutate resource {identity}"
     plans: list[tuple[str, M]] = []
     for mutation in mutations:
-        with failure_of(f"{failed}: failed to apply mutation intent for {mutation.name}", withheld=is_secret):
+        with wrap_author_errors(
+            f"{failed}: failed to apply mutation intent for {mutation.name}", is_withheld=is_secret
+        ):
             if is_enabled(mutation.gate):
                 mutator = new_mutator()
                 mutation.mutate(mutator)
                 plans.append((mutation.name, mutator))
     for name, mutator in plans:
-        with failure_of(f"{failed}: failed to apply planned mutations of {name}", withheld=is_secret):
+        with wrap_author_errors(f"{failed}: failed to apply planned mutations of {name}", is_withheld=is_secret):
             mutator.apply_to(obj)
 
 
@@ -80,7 +82,7 @@ def firing_set(mutations: Sequence[Mutation[M]], *, identity: str) -> tuple[str,
     """
     names = []
     for mutation in mutations:
-        with failure_of(f"failed to evaluate the gate of mutation {mutation.name} of resource {identity}"):
+        with wrap_author_errors(f"failed to evaluate the gate of mutation {mutation.name} of resource {identity}"):
             if is_enabled(mutation.gate):
                 names.append(mutation.name)
     return tuple(names)

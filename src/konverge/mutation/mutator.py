@@ -16,17 +16,17 @@ from konverge.errors import KonvergeError
 from konverge.kube import Object
 from konverge.mutation.editors.editor import Editor, ListEditor
 from konverge.mutation.editors.object_meta import ObjectMetaEditor
-from konverge.mutation.fields import mapping_at
+from konverge.mutation.field_editing import ensure_mapping
 
-__all__ = ["Category", "Edit", "Mutator"]
+__all__ = ["EditCategory", "EditFunction", "Mutator"]
 
 E = TypeVar("E", bound=Editor | ListEditor)
 
-Edit: TypeAlias = Callable[[E], object]
+EditFunction: TypeAlias = Callable[[E], object]
 """Gets an editor and uses it; its answer is ignored, so that ``lambda spec: spec.raw().pop("paused")`` is one."""
 
 
-class Category(IntEnum):
+class EditCategory(IntEnum):
     """The order in which the recorded edits of one mutation are made; each kind uses the categories that it has."""
 
     OBJECT_METADATA = 1
@@ -53,12 +53,12 @@ class Mutator:
     """
 
     def __init__(self) -> None:
-        self._plan: list[tuple[Category, Callable[[Object], object]]] = []
+        self._plan: list[tuple[EditCategory, Callable[[Object], object]]] = []
         self._is_applied = False
 
-    def edit_object_metadata(self, edit: Edit[ObjectMetaEditor] | None) -> None:
+    def edit_object_metadata(self, edit: EditFunction[ObjectMetaEditor] | None) -> None:
         """Edit the object's labels and annotations."""
-        self._edit(Category.OBJECT_METADATA, ObjectMetaEditor, ("metadata",), edit)
+        self._edit(EditCategory.OBJECT_METADATA, ObjectMetaEditor, ("metadata",), edit)
 
     def apply_to(self, obj: Object) -> None:
         """Make the recorded edits, in place. The engine's half of the contract: callbacks have no use for it."""
@@ -68,16 +68,16 @@ class Mutator:
 
     def _edit(
         self,
-        category: Category,
+        category: EditCategory,
         editor: Callable[[Object], E],
         path: tuple[str, ...],
-        edit: Edit[E] | None,
+        edit: EditFunction[E] | None,
     ) -> None:
         """Record an edit of the mapping under that path."""
         if edit is not None:
-            self._record(category, lambda obj: edit(editor(mapping_at(obj, *path))))
+            self._record(category, lambda obj: edit(editor(ensure_mapping(obj, *path))))
 
-    def _record(self, category: Category, change: Callable[[Object], object]) -> None:
+    def _record(self, category: EditCategory, change: Callable[[Object], object]) -> None:
         # An edit that records another one would be lost without a word: the plan is already being carried out.
         if self._is_applied:
             raise KonvergeError("an edit was recorded inside an edit: record all edits in the mutation's callback")

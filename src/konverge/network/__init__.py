@@ -5,55 +5,55 @@ addresses of the public internet may be reached; whoever runs a program says whi
 asks over HTTP in that way. Whatever comes of it that is no answer is a `NetworkError`.
 """
 
-from konverge.network.addresses import Networks, parse_network
-from konverge.network.bounds import Bounds
-from konverge.network.connecting import Lookup, Names, connected, permitted
-from konverge.network.credentials import Credential
-from konverge.network.failures import (
+from konverge.network.allowed_networks import AllowedNetworks, parse_network
+from konverge.network.concurrency import ConcurrencyLimiter
+from konverge.network.dialer import DnsResolver, Lookup, open_connection, resolve_permitted
+from konverge.network.errors import (
     BrokenConnectionError,
+    HostUnreachableError,
     InvalidRequestError,
-    MalformedAnswerError,
+    MalformedResponseError,
     NetworkError,
     NoTlsError,
     RefusedAddressError,
     RefusedRedirectError,
-    TooLargeError,
-    UnreachableError,
-    UntrustedError,
+    ResponseTooLargeError,
+    UntrustedCertificateError,
 )
-from konverge.network.http import GuardedHttp, HopCheck, HttpAnswer, HttpSession, HttpStream, NameAddress
-from konverge.network.pauses import wanted_pause
-from konverge.network.proxies import Proxy
-from konverge.network.trust import Trust
-from konverge.network.urls import parsed_url
+from konverge.network.guarded_http import AddressNamer, GuardedHttp, HopCheck, HttpResponse, HttpSession, HttpStream
+from konverge.network.origin_credential import OriginCredential
+from konverge.network.proxy import Proxy
+from konverge.network.retry_after import parse_retry_after
+from konverge.network.trust_store import TrustStore
+from konverge.network.url_parsing import parse_url
 
 __all__ = [
-    "Bounds",
+    "AddressNamer",
+    "AllowedNetworks",
     "BrokenConnectionError",
-    "Credential",
+    "ConcurrencyLimiter",
+    "DnsResolver",
     "GuardedHttp",
     "HopCheck",
-    "HttpAnswer",
+    "HostUnreachableError",
+    "HttpResponse",
     "HttpSession",
     "HttpStream",
     "InvalidRequestError",
     "Lookup",
-    "MalformedAnswerError",
-    "NameAddress",
-    "Names",
+    "MalformedResponseError",
     "NetworkError",
-    "Networks",
     "NoTlsError",
+    "OriginCredential",
     "Proxy",
     "RefusedAddressError",
     "RefusedRedirectError",
-    "TooLargeError",
-    "Trust",
-    "UnreachableError",
-    "UntrustedError",
-    "connected",
+    "ResponseTooLargeError",
+    "TrustStore",
+    "UntrustedCertificateError",
+    "open_connection",
     "parse_network",
-    "parsed_url",
-    "permitted",
-    "wanted_pause",
+    "parse_retry_after",
+    "parse_url",
+    "resolve_permitted",
 ]

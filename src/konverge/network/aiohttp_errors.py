@@ -9,38 +9,38 @@ import os
 
 import aiohttp
 
-from konverge.network.failures import (
+from konverge.network.errors import (
     BrokenConnectionError,
+    HostUnreachableError,
     InvalidRequestError,
-    MalformedAnswerError,
+    MalformedResponseError,
     NetworkError,
     NoTlsError,
-    UnreachableError,
-    UntrustedError,
+    UntrustedCertificateError,
 )
 
-__all__ = ["AIOHTTP_ERRORS", "failure_of", "sent_once"]
+__all__ = ["AIOHTTP_ERRORS", "send_once", "translate_error"]
 
 
-class _HungUpError(Exception):
+class _ConnectionBrokenError(Exception):
     """A connection broke. Not one of aiohttp's errors, after which it would send some requests once more by itself."""
 
 
-AIOHTTP_ERRORS = (_HungUpError, aiohttp.ClientError, OSError)
-"""What `failure_of` knows, of a request that was sent by `sent_once`."""
+AIOHTTP_ERRORS = (_ConnectionBrokenError, aiohttp.ClientError, OSError)
+"""What `failure_of` knows, of a request that was sent by `send_once`."""
 
 
-async def sent_once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+async def send_once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
     """A middleware of aiohttp: the request is sent once, whatever becomes of its connection."""
     try:
         return await send(request)
     except aiohttp.ClientConnectorError:
         raise
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise _HungUpError(error) from error
+        raise _ConnectionBrokenError(error) from error
 
 
-def failure_of(host: str, error: Exception) -> NetworkError:
+def translate_error(host: str, error: Exception) -> NetworkError:
     """The failure that an error is.
 
     Args:
@@ -49,25 +49,25 @@ def failure_of(host: str, error: Exception) -> NetworkError:
     """
     match error:
         case aiohttp.ClientConnectorDNSError():
-            return UnreachableError(host, "has a name that cannot be resolved")
+            return HostUnreachableError(host, "has a name that cannot be resolved")
         case aiohttp.ClientConnectorCertificateError():
-            return UntrustedError(host, "has a certificate that is not trusted")
+            return UntrustedCertificateError(host, "has a certificate that is not trusted")
         case aiohttp.ClientSSLError():
             return NoTlsError(host, "does not speak TLS with us")
         case aiohttp.ClientProxyConnectionError():
-            return UnreachableError(host, "is reached by a proxy, which cannot be connected to")
+            return HostUnreachableError(host, "is reached by a proxy, which cannot be connected to")
         case aiohttp.ClientHttpProxyError():
-            return UnreachableError(host, f"is reached by a proxy, which refuses it with status {error.status}")
+            return HostUnreachableError(host, f"is reached by a proxy, which refuses it with status {error.status}")
         case aiohttp.ClientConnectorError():
             # By its number: the text has the address, which is nobody's business but the resolver's.
             number = error.os_error.errno
-            return UnreachableError(
+            return HostUnreachableError(
                 host, f"cannot be connected to: {os.strerror(number).lower() if number else 'nothing answers'}"
             )
         case aiohttp.InvalidURL():
             return InvalidRequestError(host, "has a host that is neither a name nor an address")
         case aiohttp.ClientPayloadError():
             return BrokenConnectionError(host, "broke off in the middle of its answer")
-        case _HungUpError() | aiohttp.ClientOSError() | OSError():
+        case _ConnectionBrokenError() | aiohttp.ClientOSError() | OSError():
             return BrokenConnectionError(host, "hung up without an answer")
-    return MalformedAnswerError(host, f"gave an answer that is no HTTP ({type(error).__name__})")
+    return MalformedResponseError(host, f"gave an answer that is no HTTP ({type(error).__name__})")

@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 
 from yarl import URL
 
-from konverge.network.credentials import Credential
-from konverge.network.failures import InvalidRequestError, RefusedRedirectError
-from konverge.network.urls import parsed_url, shown
+from konverge.network.errors import InvalidRequestError, RefusedRedirectError
+from konverge.network.origin_credential import OriginCredential
+from konverge.network.url_parsing import parse_url, redact_url
 
-__all__ = ["MOST_REDIRECTS", "REDIRECTS", "Hop", "redirected"]
+__all__ = ["MAX_REDIRECTS", "REDIRECT_STATUSES", "RequestHop", "follow_redirect"]
 
-MOST_REDIRECTS = 5
+MAX_REDIRECTS = 5
 """How many are followed for one request."""
 
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
+REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 """The statuses that redirect, if there is a ``Location``."""
 
 _HARMLESS = frozenset({"accept", "accept-language", "content-type", "user-agent"})
@@ -28,7 +28,7 @@ _HARMLESS = frozenset({"accept", "accept-language", "content-type", "user-agent"
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class RequestHop:
     """What is asked of one server on a request's way.
 
     Args:
@@ -43,23 +43,23 @@ class Hop:
     url: URL
     headers: Mapping[str, str]
     body: bytes | None
-    credential: Credential | None
+    credential: OriginCredential | None
 
 
-def redirected(hop: Hop, status: int, location: str) -> Hop:
+def follow_redirect(hop: RequestHop, status: int, location: str) -> RequestHop:
     """The next hop.
 
     Args:
         hop: The one that was answered with a redirect.
-        status: One of `REDIRECTS`.
+        status: One of `REDIRECT_STATUSES`.
         location: Where to; it may be relative.
 
     Raises:
         RefusedRedirectError: It leads to no URL that is used, from TLS to none, or takes a body to another server.
     """
-    here = shown(hop.url)
+    here = redact_url(hop.url)
     try:
-        url = parsed_url(str(hop.url.join(URL(location))))
+        url = parse_url(str(hop.url.join(URL(location))))
     except (InvalidRequestError, ValueError, UnicodeError) as error:
         told = error.problem if isinstance(error, InvalidRequestError) else "cannot be used: it is none"
         raise RefusedRedirectError(here, f"redirects to a URL that {told}") from None

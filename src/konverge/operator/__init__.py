@@ -5,12 +5,12 @@ runs them on `konverge.runtime`: each owner is decoded into its class and reconc
 from shared caches.
 """
 
-from konverge.operator.context import OwnerContext
-from konverge.operator.kinds import Kind, kind_of
+from konverge.operator.author_reconciler import ComponentFactory, Reconciler
+from konverge.operator.kind_argument import Kind, kind_of
 from konverge.operator.operator import Operator
-from konverge.operator.options import RunOptions
-from konverge.operator.policy_rules import READ, WRITE
-from konverge.operator.reconciling import ComponentFactory, Reconciler
+from konverge.operator.owner_context import OwnerContext
+from konverge.operator.rbac_rules import READ, WRITE
+from konverge.operator.run_options import RunOptions
 from konverge.runtime import Change, Result, generation_changed, labels_changed
 
 __all__ = [

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from konverge.component import TimeLimit, call_limited
-from konverge.crd import decode, definition_of, encode
+from konverge.component import TimeLimit, call_with_limit
+from konverge.crd import decode, encode, find_definition
 from konverge.errors import BuildError, FunctionTimeoutError
-from konverge.kube import Object, ResourceMapping
-from konverge.runtime.webhooks import ConversionHook, Denied, HandlerError
+from konverge.kube import Object, RestMapping
+from konverge.runtime.webhooks import AdmissionDeniedError, ConversionHook, HandlerError
 
-__all__ = ["Conversions"]
+__all__ = ["ConversionRegistry"]
 
 _MISSING: Any = object()
 # What a conversion may not change (apiextensions-apiserver, validateConvertedObject); the server restores the rest.
@@ -23,23 +23,23 @@ _FREE_METADATA = ("labels", "annotations")
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _ConversionStep:
     target: type[Any]
     function: Callable[[Any], Any]
     name: str
 
 
-class Conversions:
+class ConversionRegistry:
     """The conversion functions of one kind.
 
     Args:
         mapping: The kind, in one of its versions.
     """
 
-    def __init__(self, mapping: ResourceMapping) -> None:
+    def __init__(self, mapping: RestMapping) -> None:
         self._mapping = mapping
         self._classes: dict[str, type[Any]] = {}
-        self._steps: dict[type[Any], list[_Step]] = {}
+        self._steps: dict[type[Any], list[_ConversionStep]] = {}
 
     def add(self, source: type[Any], target: type[Any], function: Callable[[Any], Any], name: str) -> None:
         """Take in one function.
@@ -47,7 +47,7 @@ class Conversions:
         Raises:
             BuildError: The classes are not two versions of this kind, or have a function already.
         """
-        old, new = definition_of(source), definition_of(target)
+        old, new = find_definition(source), find_definition(target)
         mistakes = []
         if old.gvk.group_kind != new.gvk.group_kind or old.gvk == new.gvk:
             mistakes.append(f"expected two versions of one kind, found {old.gvk} and {new.gvk}")
@@ -61,22 +61,22 @@ class Conversions:
             raise BuildError(f"conversion {name}", mistakes)
         for definition in (old, new):
             self._classes[definition.gvk.api_version] = definition.cls
-        self._steps.setdefault(source, []).append(_Step(target, function, name))
+        self._steps.setdefault(source, []).append(_ConversionStep(target, function, name))
 
-    def mistakes(self) -> list[str]:
+    def validate(self) -> list[str]:
         """From which version there is no way to which other."""
         classes = dict(self._classes)
         for cls in self._classes.values():
-            for definition in definition_of(cls).versions:
+            for definition in find_definition(cls).versions:
                 classes.setdefault(definition.gvk.api_version, definition.cls)
         return [
             f"{self._mapping.gvk.kind}: no functions lead from {source} to {target}"
             for source, cls in classes.items()
             for target, other in classes.items()
-            if self._way(cls, other) is None
+            if self._find_path(cls, other) is None
         ]
 
-    def hook(self, limit: TimeLimit | None = None) -> ConversionHook:
+    def build_hook(self, limit: TimeLimit | None = None) -> ConversionHook:
         """The webhook of the kind.
 
         Args:
@@ -98,35 +98,35 @@ class Conversions:
         """
         if obj["apiVersion"] == api_version:
             return obj
-        source, target = self._class(obj["apiVersion"]), self._class(api_version)
-        way = self._way(source, target)
+        source, target = self._find_class(obj["apiVersion"]), self._find_class(api_version)
+        way = self._find_path(source, target)
         if way is None:
             raise HandlerError(f"no functions lead from {obj['apiVersion']} to {api_version}")
         metadata = obj.get("metadata") or {}
         named = obj if "name" in metadata else {**obj, "metadata": {**metadata, "name": ""}}
-        resource = call_limited(limit, decode, source, named)
+        resource = call_with_limit(limit, decode, source, named)
         before = encode(resource)["metadata"]
         for step in way:
-            resource = await _converted(step, resource, limit)
+            resource = await _run_step(step, resource, limit)
         last = way[-1].name
         try:
-            result = call_limited(limit, encode, resource)
+            result = call_with_limit(limit, encode, resource)
         except Exception as error:
             raise HandlerError(f"{last} returned what has no form in JSON ({type(error).__name__})") from error
-        result["metadata"] = _metadata(metadata, before, result["metadata"], last)
-        _carry_over(obj, result, definition_of(source).schema, definition_of(target).schema)
+        result["metadata"] = _merge_metadata(metadata, before, result["metadata"], last)
+        _carry_over(obj, result, find_definition(source).schema, find_definition(target).schema)
         return result
 
-    def _class(self, api_version: str) -> type[Any]:
+    def _find_class(self, api_version: str) -> type[Any]:
         cls = self._classes.get(api_version)
         if cls is None:
             known = ", ".join(sorted(self._classes))
             raise HandlerError(f"no class is {self._mapping.gvk.kind} of {api_version}; expected one of {known}")
         return cls
 
-    def _way(self, source: type[Any], target: type[Any]) -> list[_Step] | None:
+    def _find_path(self, source: type[Any], target: type[Any]) -> list[_ConversionStep] | None:
         """The fewest functions that lead from one class to the other: directly, or through the storage version."""
-        ways: dict[type[Any], list[_Step]] = {source: []}
+        ways: dict[type[Any], list[_ConversionStep]] = {source: []}
         ends = [source]
         for end in ends:
             for step in self._steps.get(end, ()):
@@ -136,11 +136,11 @@ class Conversions:
         return ways.get(target)
 
 
-async def _converted(step: _Step, resource: Any, limit: TimeLimit | None) -> Any:
+async def _run_step(step: _ConversionStep, resource: Any, limit: TimeLimit | None) -> Any:
     try:
-        found = call_limited(limit, step.function, resource)
+        found = call_with_limit(limit, step.function, resource)
         found = await found if inspect.isawaitable(found) else found
-    except (Denied, HandlerError):
+    except (AdmissionDeniedError, HandlerError):
         raise
     except FunctionTimeoutError as error:
         raise HandlerError(f"{step.name} did not return in time; the operator's log says where it was") from error
@@ -152,7 +152,7 @@ async def _converted(step: _Step, resource: Any, limit: TimeLimit | None) -> Any
     return found
 
 
-def _metadata(whole: Mapping[str, Any], before: Object, after: Object, name: str) -> Object:
+def _merge_metadata(whole: Mapping[str, Any], before: Object, after: Object, name: str) -> Object:
     """The object's own metadata with the labels and annotations that came out."""
     for field in _FIXED_METADATA:
         if after.get(field, _MISSING) not in (before.get(field, _MISSING), _MISSING):
@@ -167,13 +167,13 @@ def _carry_over(obj: Object, result: Object, source: Object, target: Object) -> 
         held = obj.get(field)
         if isinstance(held, Mapping):
             converted = dict(result.get(field) or {})
-            _keep(held, converted, _property(source, field), _property(target, field))
+            _keep_undeclared(held, converted, _find_property(source, field), _find_property(target, field))
             if converted or field in result:
                 result[field] = converted
 
 
-def _keep(held: Mapping[str, Any], converted: Object, source: Object, target: Object) -> None:
-    for name, value in held.items():
+def _keep_undeclared(original: Mapping[str, Any], converted: Object, source: Object, target: Object) -> None:
+    for name, value in original.items():
         declared = source["properties"].get(name), target["properties"].get(name)
         if declared == (None, None):
             converted.setdefault(name, value)
@@ -181,11 +181,11 @@ def _keep(held: Mapping[str, Any], converted: Object, source: Object, target: Ob
             below = [schema for schema in declared if schema is not None and "properties" in schema]
             if len(below) == len(declared):
                 inner = dict(converted[name])
-                _keep(value, inner, *below)
+                _keep_undeclared(value, inner, *below)
                 converted[name] = inner
 
 
-def _property(schema: Object, field: str) -> Object:
+def _find_property(schema: Object, field: str) -> Object:
     """The schema of a part of the object; what a class does not have declares nothing."""
     found: Object = schema.get("properties", {}).get(field) or {}
     return found if "properties" in found else {"properties": {}}

@@ -9,16 +9,16 @@ from typing import Any, TypeVar
 from konverge.cache import CacheOptions
 from konverge.client import Client
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
-from konverge.crd import decode, definition_of
+from konverge.crd import decode, find_definition
 from konverge.errors import BuildError
 from konverge.kube import Object
-from konverge.kube.names import dns_label_mistakes, label_key_mistakes
-from konverge.operator.context import Companion
-from konverge.operator.kinds import Kind, kind_of
-from konverge.operator.options import RunOptions
-from konverge.operator.policy_rules import Use
-from konverge.operator.reconciling import ComponentFactory, Reconciler, components_reconciler
-from konverge.operator.registered import Registered, RegisteredFinalizer, Registration
+from konverge.kube.name_validation import validate_dns_label, validate_label_key
+from konverge.operator.author_reconciler import ComponentFactory, Reconciler, build_components_reconciler
+from konverge.operator.kind_argument import Kind, kind_of
+from konverge.operator.owner_context import Companion
+from konverge.operator.rbac_rules import ResourceAccess
+from konverge.operator.registrations import FinalizerRegistration, OperatorRegistrations, OwnerRegistration
+from konverge.operator.run_options import RunOptions
 from konverge.runtime import DEFAULT_TIMEOUT, DEFAULT_WORKERS, MapToOwners, Predicate, WatchedKind
 
 __all__ = ["Operator"]
@@ -33,7 +33,7 @@ class Operator:
 
     It holds no state of a run: the same operator can run twice at once, against two clusters. Beside the methods here,
     ``validates``, ``defaults`` and ``converts`` are decorators for webhooks
-    (`konverge.operator.webhooks.WebhookRegistry`).
+    (`konverge.operator.webhook_registry.WebhookRegistry`).
 
     Args:
         name: What the operator is called: in logs and events, and by default as Lease, role and webhook configuration.
@@ -45,11 +45,11 @@ class Operator:
     """
 
     def __init__(self, name: str, *, adopt: bool = True) -> None:
-        if dns_label_mistakes(name):
+        if validate_dns_label(name):
             expected = "expected a DNS label (63 of a-z, 0-9 and '-' at most, no '-' at an end), as in 'web-shop'"
             raise BuildError(f'operator "{name}"', [f"its name: {expected}, found {name!r}"])
         self.name = name
-        self.registered = Registered(name, adopt)
+        self.registered = OperatorRegistrations(name, adopt)
         """What was registered so far."""
         # Decorators for functions that the API server asks before it stores an object, or to get another version of it.
         self.validates = self.registered.webhooks.validates
@@ -64,7 +64,7 @@ class Operator:
     @property
     def defined_resources(self) -> tuple[type[Any], ...]:
         """Those of which the operator has the definition: `konverge.crd.crd_manifest` makes it."""
-        return tuple(cls for cls in self.custom_resources if not definition_of(cls).is_external)
+        return tuple(cls for cls in self.custom_resources if not find_definition(cls).is_external)
 
     def manages(
         self,
@@ -103,9 +103,9 @@ class Operator:
         ]
         if isinstance(retired, str):
             mistakes.append(f"retired: expected a list of condition types, found the text {retired!r}")
-        reconciler = components_reconciler(factories, condition_type, retired=tuple(retired))
+        reconciler = build_components_reconciler(factories, condition_type, retired=tuple(retired))
         self._register(
-            Registration(cls, reconciler, condition_type, workers, timeout, when, tuple(factories)), mistakes
+            OwnerRegistration(cls, reconciler, condition_type, workers, timeout, when, tuple(factories)), mistakes
         )
 
     def reconciles(
@@ -141,7 +141,7 @@ class Operator:
         """
 
         def register(reconciler: Reconciler[T]) -> Reconciler[T]:
-            self._register(Registration(cls, reconciler, "Ready", workers, timeout, when), [])
+            self._register(OwnerRegistration(cls, reconciler, "Ready", workers, timeout, when), [])
             return reconciler
 
         return register
@@ -171,25 +171,25 @@ class Operator:
         Raises:
             BuildError: The class is no custom resource or has a finalizer already, or the name is none.
         """
-        finalizers = (name or f"{definition_of(cls).gvk.group}/{self.name}", *others)
+        finalizers = (name or f"{find_definition(cls).gvk.group}/{self.name}", *others)
 
         def register(reconciler: Reconciler[T]) -> Reconciler[T]:
             mistakes = []
             for finalizer in finalizers:
-                mistakes += [f'finalizer "{finalizer}": {mistake}' for mistake in label_key_mistakes(finalizer)]
+                mistakes += [f'finalizer "{finalizer}": {mistake}' for mistake in validate_label_key(finalizer)]
                 if "/" not in finalizer:
                     mistakes.append(f'finalizer "{finalizer}": expected a domain and a name, as in example.com/cleanup')
             if cls in self.registered.finalizers:
                 mistakes.append(f"{cls.__name__} has a finalizer already")
             if mistakes:
                 raise BuildError(f"operator {self.name}", mistakes)
-            self.registered.finalizers[cls] = RegisteredFinalizer(finalizers, reconciler, is_needed)
+            self.registered.finalizers[cls] = FinalizerRegistration(finalizers, reconciler, is_needed)
             return reconciler
 
         return register
 
     def watches(
-        self, kind: Kind, *, wakes: type[Any], when: Predicate | None = None
+        self, kind: Kind, *, requeues: type[Any], when: Predicate | None = None
     ) -> Callable[[MapToOwners], MapToOwners]:
         """Register which owners a change concerns of an object that they neither control nor read.
 
@@ -206,14 +206,14 @@ class Operator:
 
         Args:
             kind: The kind to watch.
-            wakes: The class of the owners.
+            requeues: The class of the owners.
             when: Which changes count; None for all.
 
         Raises:
             ValueError: The kind is none.
             BuildError: The class is no custom resource.
         """
-        gvk, owner = kind_of(kind), definition_of(wakes).gvk
+        gvk, owner = kind_of(kind), find_definition(requeues).gvk
 
         def register(owners_of: MapToOwners) -> MapToOwners:
             self.registered.watches.append(WatchedKind(gvk, owner, owners_of, when))
@@ -227,7 +227,7 @@ class Operator:
         ::
 
             @operator.index(WebApp, "secret")
-            def secret_of(app: WebApp) -> Iterable[str]:
+            def name_params_in_errors(app: WebApp) -> Iterable[str]:
                 return [app.spec.secret_name]
 
         Args:
@@ -281,9 +281,9 @@ class Operator:
             ValueError: The kind is none, or there is no verb.
         """
         named = kind if isinstance(kind, type) else kind_of(kind)
-        self.registered.uses.append(Use.of(named, verbs, plural=plural, subresource=subresource))
+        self.registered.uses.append(ResourceAccess.of(named, verbs, plural=plural, subresource=subresource))
 
-    def runs_beside(self, companion: Companion) -> None:
+    def runs_in_background(self, companion: Companion) -> None:
         """Have something run beside the controllers, for as long as they do: a pool of connections, a watcher of files.
 
         Args:
@@ -319,9 +319,9 @@ class Operator:
             konverge.errors.StartError: The cluster refuses what the operator cannot work without, for example watching
                 the owners, and `RunOptions.start_timeout` has passed.
         """
-        from konverge.operator.running import new_process  # with servers and all: not for who only declares
+        from konverge.operator.process_builder import build_process  # with servers and all: not for who only declares
 
-        process = new_process(
+        process = build_process(
             self.registered,
             client,
             options or RunOptions(),
@@ -330,11 +330,11 @@ class Operator:
         )
         await process.run(stops_on_signals=stops_on_signals)
 
-    def _register(self, registration: Registration, mistakes: list[str]) -> None:
-        definition = definition_of(registration.cls)
-        taken = {definition_of(cls).gvk.group_kind for cls in self.custom_resources}
+    def _register(self, registration: OwnerRegistration, errors: list[str]) -> None:
+        definition = find_definition(registration.cls)
+        taken = {find_definition(cls).gvk.group_kind for cls in self.custom_resources}
         if definition.gvk.group_kind in taken:
-            mistakes = [*mistakes, f"{definition.gvk.kind} is registered already; one kind has one reconcile"]
-        if mistakes:
-            raise BuildError(f"operator {self.name}", mistakes)
+            errors = [*errors, f"{definition.gvk.kind} is registered already; one kind has one reconcile"]
+        if errors:
+            raise BuildError(f"operator {self.name}", errors)
         self.registered.classes.append(registration)

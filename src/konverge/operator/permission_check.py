@@ -16,16 +16,16 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import yaml
 
 from konverge.kube import Object
-from konverge.operator.permissions import Permissions
-from konverge.operator.policy_rules import PolicyRule, Use, rules_of
+from konverge.operator.permission_derivation import RequiredPermissions
+from konverge.operator.rbac_rules import PolicyRule, ResourceAccess, build_rules
 
-__all__ = ["Missing", "Reviewer", "missing_permissions"]
+__all__ = ["MissingPermission", "Reviewer", "find_missing_permissions"]
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 _API_VERSION = "authorization.k8s.io/v1"
-_AT_ONCE = 4
+_MAX_CONCURRENT = 4
 # A reviewed namespace that nobody has: what is allowed there is allowed by rules for all namespaces. The server refuses
 # to review all of them at once.
 _NO_NAMESPACE = "konverge-reviews-no-such-namespace"
@@ -40,11 +40,11 @@ class Reviewer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingPermission:
     """One rule that the operator lacks.
 
     Args:
-        role: The role to which it belongs, as `konverge.operator.roles.manifests` names it.
+        role: The role to which it belongs, as `konverge.operator.role_manifests.manifests` names it.
         namespace: The namespace of the Role; empty for a ClusterRole.
         rule: The rule.
     """
@@ -56,11 +56,11 @@ class Missing:
     def __str__(self) -> str:
         """One line, with the rule as it can be copied into the role."""
         where = f"Role {self.role} in namespace {self.namespace}" if self.namespace else f"ClusterRole {self.role}"
-        rule = yaml.safe_dump(self.rule.manifest(), default_flow_style=True, sort_keys=False, width=1 << 16).strip()
+        rule = yaml.safe_dump(self.rule.to_manifest(), default_flow_style=True, sort_keys=False, width=1 << 16).strip()
         return f"missing permission: add to {where}: {rule}"
 
 
-class _Wanted(NamedTuple):
+class _RequiredAccess(NamedTuple):
     """One thing that must be allowed; in all namespaces without one."""
 
     namespace: str
@@ -70,9 +70,9 @@ class _Wanted(NamedTuple):
     name: str
 
 
-async def missing_permissions(
-    reviewer: Reviewer, permissions: Permissions, *, role: str, home: str, namespaces: Sequence[str] = ()
-) -> list[Missing]:
+async def find_missing_permissions(
+    reviewer: Reviewer, permissions: RequiredPermissions, *, role: str, home: str, namespaces: Sequence[str] = ()
+) -> list[MissingPermission]:
     """What the reviewer's own user may not do of what it needs, sorted; empty when it may do everything.
 
     One review of rules for each namespace, and one of access for each thing that those do not allow, a few at a time.
@@ -90,26 +90,29 @@ async def missing_permissions(
             ClusterRole system:basic-user.)
         konverge.errors.ConnectionFailedError: It cannot be reached.
     """
-    wanted = list(dict.fromkeys(_wanted(permissions, home, namespaces)))
+    wanted = list(dict.fromkeys(_list_required_access(permissions, home, namespaces)))
     places = sorted({one.namespace for one in wanted})
-    rules = await _few_at_once(partial(_rules_in, reviewer), places)
+    rules = await _map_concurrently(partial(_fetch_rules, reviewer), places)
     granted = dict(zip(places, rules, strict=True))
     doubted = [one for one in wanted if not _allows(granted[one.namespace], one)]
-    answers = await _few_at_once(partial(_is_allowed, reviewer), doubted)
-    lacking: defaultdict[str, list[_Wanted]] = defaultdict(list)
+    answers = await _map_concurrently(partial(_is_allowed, reviewer), doubted)
+    lacking: defaultdict[str, list[_RequiredAccess]] = defaultdict(list)
     for one, allowed in zip(doubted, answers, strict=True):
         if not allowed:
             lacking[one.namespace].append(one)
     return [
-        Missing(role, namespace, rule)
+        MissingPermission(role, namespace, rule)
         for namespace, listed in sorted(lacking.items())
-        for rule in rules_of(
-            Use(one.group, one.resource, (one.verb,), names=(one.name,) if one.name else ()) for one in listed
+        for rule in build_rules(
+            ResourceAccess(one.group, one.resource, (one.verb,), names=(one.name,) if one.name else ())
+            for one in listed
         )
     ]
 
 
-def _wanted(permissions: Permissions, home: str, namespaces: Sequence[str]) -> Iterator[_Wanted]:
+def _list_required_access(
+    permissions: RequiredPermissions, home: str, namespaces: Sequence[str]
+) -> Iterator[_RequiredAccess]:
     for rules, places in (
         (permissions.rules, namespaces or ("",)),
         (permissions.cluster_rules, ("",)),
@@ -121,27 +124,27 @@ def _wanted(permissions: Permissions, home: str, namespaces: Sequence[str]) -> I
                     for resource in rule.resources:
                         for verb in rule.verbs:
                             for name in rule.resource_names or ("",):
-                                yield _Wanted(namespace, group, resource, verb, name)
+                                yield _RequiredAccess(namespace, group, resource, verb, name)
 
 
-async def _few_at_once(ask: Callable[[T], Awaitable[S]], questions: Sequence[T]) -> list[S]:
+async def _map_concurrently(ask: Callable[[T], Awaitable[S]], questions: Sequence[T]) -> list[S]:
     """The answers in the order of the questions; the first that fails ends the others."""
-    gate = asyncio.Semaphore(_AT_ONCE)
+    gate = asyncio.Semaphore(_MAX_CONCURRENT)
 
-    async def asked(question: T) -> S:
+    async def run_with_slot(question: T) -> S:
         async with gate:
             return await ask(question)
 
     try:
         async with asyncio.TaskGroup() as tasks:
-            asking = [tasks.create_task(asked(question)) for question in questions]
+            asking = [tasks.create_task(run_with_slot(question)) for question in questions]
     except ExceptionGroup as failures:
         first = failures.exceptions[0]
         raise first from first.__cause__
     return [task.result() for task in asking]
 
 
-async def _rules_in(reviewer: Reviewer, namespace: str) -> list[Mapping[str, Any]]:
+async def _fetch_rules(reviewer: Reviewer, namespace: str) -> list[Mapping[str, Any]]:
     """The rules that the user has in the namespace; those for all namespaces without one."""
     answer = await reviewer.create(
         {
@@ -155,18 +158,18 @@ async def _rules_in(reviewer: Reviewer, namespace: str) -> list[Mapping[str, Any
     return [rule for rule in rules if isinstance(rule, Mapping)] if isinstance(rules, list) else []
 
 
-def _allows(rules: Iterable[Mapping[str, Any]], wanted: _Wanted) -> bool:
+def _allows(rules: Iterable[Mapping[str, Any]], access: _RequiredAccess) -> bool:
     """Tell whether one of the rules allows it, by the rules of RBAC."""
     return any(
-        _has(rule, "verbs", wanted.verb)
-        and _has(rule, "apiGroups", wanted.group)
-        and (_has(rule, "resources", wanted.resource) or _has_subresource(rule, wanted.resource))
-        and (not rule.get("resourceNames") or wanted.name in rule["resourceNames"])
+        _rule_has(rule, "verbs", access.verb)
+        and _rule_has(rule, "apiGroups", access.group)
+        and (_rule_has(rule, "resources", access.resource) or _has_subresource(rule, access.resource))
+        and (not rule.get("resourceNames") or access.name in rule["resourceNames"])
         for rule in rules
     )
 
 
-def _has(rule: Mapping[str, Any], field: str, value: str) -> bool:
+def _rule_has(rule: Mapping[str, Any], field: str, value: str) -> bool:
     listed = rule.get(field) or ()
     return value in listed or _ANY in listed
 
@@ -176,15 +179,15 @@ def _has_subresource(rule: Mapping[str, Any], resource: str) -> bool:
     return bool(slash) and f"{_ANY}/{subresource}" in (rule.get("resources") or ())
 
 
-async def _is_allowed(reviewer: Reviewer, wanted: _Wanted) -> bool:
-    resource, _, subresource = wanted.resource.partition("/")
+async def _is_allowed(reviewer: Reviewer, access: _RequiredAccess) -> bool:
+    resource, _, subresource = access.resource.partition("/")
     attributes = {
-        "namespace": wanted.namespace,
-        "verb": wanted.verb,
-        "group": wanted.group,
+        "namespace": access.namespace,
+        "verb": access.verb,
+        "group": access.group,
         "resource": resource,
         "subresource": subresource,
-        "name": wanted.name,
+        "name": access.name,
     }
     answer = await reviewer.create(
         {

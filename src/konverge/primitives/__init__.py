@@ -1,7 +1,8 @@
 """Primitives: one Kubernetes object each, with everything its kind knows about being healthy, late and suspended.
 
 A primitive is a value made from a desired object and its author's functions; what goes out is the protocol
-`konverge.primitives.lifecycle.Resource`, through which the engine renders and judges it. Nothing here talks to a
+`konverge.primitives.resource_protocol.Resource`, through which the engine renders and judges it. Nothing here talks to
+a
 cluster, keeps state between calls, or raises because a server sent something odd.
 
 One module a kind, each in the same order: the class with its defaults for health, grace and suspension, then the
@@ -13,23 +14,31 @@ resources. `Custom` judges any other kind by the conditions that most kinds have
 `Task` and `Integration` (`generic`) leave the judgement to the author.
 """
 
-from konverge.primitives.categories import IntegrationKind, StaticKind, TaskKind, WorkloadKind
 from konverge.primitives.cluster_role import ClusterRole, ClusterRoleMutator
 from konverge.primitives.cluster_role_binding import ClusterRoleBinding, ClusterRoleBindingMutator
 from konverge.primitives.config_map import ConfigMap, ConfigMapMutator
 from konverge.primitives.cron_job import CronJob, CronJobMutator
-from konverge.primitives.custom import Custom
+from konverge.primitives.custom_object import Custom
 from konverge.primitives.custom_resource_definition import CustomResourceDefinition
 from konverge.primitives.daemon_set import DaemonSet, DaemonSetMutator
-from konverge.primitives.data import Data, Extraction
+from konverge.primitives.data_cells import Data, Extraction
 from konverge.primitives.deployment import Deployment, DeploymentMutator
 from konverge.primitives.gateway import Gateway
-from konverge.primitives.generic import ContentMutator, Integration, Static, Task, Workload
+from konverge.primitives.generic_objects import ContentMutator, Integration, Static, Task, Workload
 from konverge.primitives.horizontal_pod_autoscaler import HorizontalPodAutoscaler, HorizontalPodAutoscalerMutator
 from konverge.primitives.http_route import HTTPRoute
 from konverge.primitives.ingress import Ingress, IngressMutator
 from konverge.primitives.job import Job, JobMutator
-from konverge.primitives.lifecycle import (
+from konverge.primitives.kind_categories import IntegrationKind, StaticKind, TaskKind, WorkloadKind
+from konverge.primitives.namespace import Namespace
+from konverge.primitives.network_policy import NetworkPolicy, NetworkPolicyMutator
+from konverge.primitives.persistent_volume import PersistentVolume, PersistentVolumeMutator
+from konverge.primitives.persistent_volume_claim import PersistentVolumeClaim, PersistentVolumeClaimMutator
+from konverge.primitives.pod import Pod, PodMutator
+from konverge.primitives.pod_disruption_budget import PodDisruptionBudget, PodDisruptionBudgetMutator
+from konverge.primitives.primitive import CommonOptions, DesiredObject, Extractor, LifecycleHandlers, Primitive
+from konverge.primitives.replica_set import ReplicaSet, ReplicaSetMutator
+from konverge.primitives.resource_protocol import (
     UNBLOCKED,
     Convergence,
     ConvergingStatus,
@@ -43,14 +52,6 @@ from konverge.primitives.lifecycle import (
     SuspensionStatus,
     blocked,
 )
-from konverge.primitives.namespace import Namespace
-from konverge.primitives.network_policy import NetworkPolicy, NetworkPolicyMutator
-from konverge.primitives.persistent_volume import PersistentVolume, PersistentVolumeMutator
-from konverge.primitives.persistent_volume_claim import PersistentVolumeClaim, PersistentVolumeClaimMutator
-from konverge.primitives.pod import Pod, PodMutator
-from konverge.primitives.pod_disruption_budget import PodDisruptionBudget, PodDisruptionBudgetMutator
-from konverge.primitives.primitive import Common, DesiredObject, Extractor, Handlers, Primitive
-from konverge.primitives.replica_set import ReplicaSet, ReplicaSetMutator
 from konverge.primitives.role import Role, RoleMutator
 from konverge.primitives.role_binding import RoleBinding, RoleBindingMutator
 from konverge.primitives.secret import Secret, SecretMutator
@@ -64,7 +65,7 @@ __all__ = [
     "ClusterRoleBinding",
     "ClusterRoleBindingMutator",
     "ClusterRoleMutator",
-    "Common",
+    "CommonOptions",
     "ConfigMap",
     "ConfigMapMutator",
     "ContentMutator",
@@ -88,7 +89,6 @@ __all__ = [
     "GuardResult",
     "GuardStatus",
     "HTTPRoute",
-    "Handlers",
     "HorizontalPodAutoscaler",
     "HorizontalPodAutoscalerMutator",
     "Ingress",
@@ -97,6 +97,7 @@ __all__ = [
     "IntegrationKind",
     "Job",
     "JobMutator",
+    "LifecycleHandlers",
     "Namespace",
     "NetworkPolicy",
     "NetworkPolicyMutator",

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from konverge.kube import GroupVersionKind, Object
-from konverge.mutation import Category, json_copy
-from konverge.primitives.categories import StaticKind
+from konverge.mutation import EditCategory, copy_json
+from konverge.primitives.kind_categories import StaticKind
 from konverge.primitives.role import RoleMutator
 
 __all__ = ["ClusterRole", "ClusterRoleMutator"]
@@ -22,11 +22,11 @@ class ClusterRole(StaticKind["ClusterRoleMutator"]):
     gvk = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")
     is_cluster_scoped = True
 
-    def new_mutator(self) -> ClusterRoleMutator:
+    def create_mutator(self) -> ClusterRoleMutator:
         """What the callbacks of this kind's mutations get."""
         return ClusterRoleMutator()
 
-    def kind_mistakes(self, obj: Mapping[str, Any]) -> Iterator[str]:
+    def validate_kind(self, obj: Mapping[str, Any]) -> Iterator[str]:
         """Rules beside an aggregation rule, even none: both sides would write them, turn by turn, for ever."""
         if obj.get("aggregationRule") is not None and obj.get("rules") is not None:
             yield "rules: leave them out beside aggregationRule, a controller of the cluster writes them"
@@ -42,6 +42,6 @@ class ClusterRoleMutator(RoleMutator):
         """
 
         def change(obj: Object) -> None:
-            obj["aggregationRule"] = json_copy(rule)
+            obj["aggregationRule"] = copy_json(rule)
 
-        self._record(Category.CONTENT, change)
+        self._record(EditCategory.CONTENT, change)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from konverge.kube import GroupVersionKind
-from konverge.primitives.categories import StaticKind
-from konverge.primitives.role_binding import RoleBindingMutator, role_ref_mistakes
+from konverge.primitives.kind_categories import StaticKind
+from konverge.primitives.role_binding import RoleBindingMutator, validate_role_ref
 
 __all__ = ["ClusterRoleBinding", "ClusterRoleBindingMutator"]
 
@@ -22,13 +22,13 @@ class ClusterRoleBinding(StaticKind["ClusterRoleBindingMutator"]):
     gvk = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding")
     is_cluster_scoped = True
 
-    def new_mutator(self) -> ClusterRoleBindingMutator:
+    def create_mutator(self) -> ClusterRoleBindingMutator:
         """What the callbacks of this kind's mutations get."""
         return ClusterRoleBindingMutator()
 
-    def kind_mistakes(self, obj: Mapping[str, Any]) -> Iterator[str]:
+    def validate_kind(self, obj: Mapping[str, Any]) -> Iterator[str]:
         """A role that is not fully named."""
-        return role_ref_mistakes(obj)
+        return validate_role_ref(obj)
 
 
 class ClusterRoleBindingMutator(RoleBindingMutator):

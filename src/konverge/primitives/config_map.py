@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from konverge.kube import GroupVersionKind
-from konverge.mutation import Category, ConfigMapDataEditor, Edit, Mutator
-from konverge.primitives.categories import StaticKind
-from konverge.primitives.hashing import content_hash
-from konverge.primitives.reading import entries_at
+from konverge.mutation import ConfigMapDataEditor, EditCategory, EditFunction, Mutator
+from konverge.primitives.content_hash import hash_content
+from konverge.primitives.field_access import read_entries
+from konverge.primitives.kind_categories import StaticKind
 
 __all__ = ["ConfigMap", "ConfigMapMutator"]
 
@@ -19,32 +19,32 @@ class ConfigMap(StaticKind["ConfigMapMutator"]):
 
     gvk = GroupVersionKind("", "v1", "ConfigMap")
 
-    def new_mutator(self) -> ConfigMapMutator:
+    def create_mutator(self) -> ConfigMapMutator:
         """What the callbacks of this kind's mutations get."""
         return ConfigMapMutator()
 
-    def kind_mistakes(self, obj: Mapping[str, Any]) -> Iterator[str]:
+    def validate_kind(self, obj: Mapping[str, Any]) -> Iterator[str]:
         """Entries of ``data`` that are no text: the API takes nothing else, not even numbers."""
-        for key, value in entries_at(obj, "data"):
+        for key, value in read_entries(obj, "data"):
             if not isinstance(value, str):
                 yield f"data[{key!r}]: expected text, found {type(value).__name__}"
 
     @staticmethod
-    def data_hash(obj: Mapping[str, Any]) -> str:
+    def hash_data(obj: Mapping[str, Any]) -> str:
         """A hash that changes with the content, for an annotation on the pods that read it."""
-        return content_hash([obj.get("data") or {}, obj.get("binaryData") or {}])
+        return hash_content([obj.get("data") or {}, obj.get("binaryData") or {}])
 
-    def desired_hash(self) -> str:
+    def hash_desired_data(self) -> str:
         """`data_hash` of the desired object."""
-        return self.data_hash(self.desired())
+        return self.hash_data(self.render())
 
 
 class ConfigMapMutator(Mutator):
     """Records edits of a ConfigMap."""
 
-    def edit_data(self, edit: Edit[ConfigMapDataEditor] | None) -> None:
+    def edit_data(self, edit: EditFunction[ConfigMapDataEditor] | None) -> None:
         """Edit the data."""
-        self._edit(Category.CONTENT, ConfigMapDataEditor, (), edit)
+        self._edit(EditCategory.CONTENT, ConfigMapDataEditor, (), edit)
 
     def set_entry(self, key: str, value: str) -> None:
         """Set a text entry."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from konverge.kube import GroupVersionKind, Object
-from konverge.mutation import Category, CronJobSpecEditor, Edit, JobSpecEditor, PodTemplateMutator
-from konverge.primitives.categories import IntegrationKind
-from konverge.primitives.lifecycle import (
+from konverge.mutation import CronJobSpecEditor, EditCategory, EditFunction, JobSpecEditor, PodTemplateMutator
+from konverge.primitives.field_access import read_boolean, read_items
+from konverge.primitives.kind_categories import IntegrationKind
+from konverge.primitives.resource_protocol import (
     Convergence,
     ConvergingStatus,
     Grace,
@@ -16,7 +17,6 @@ from konverge.primitives.lifecycle import (
     Suspension,
     SuspensionStatus,
 )
-from konverge.primitives.reading import boolean_at, items_at
 
 __all__ = ["CronJob", "CronJobMutator"]
 
@@ -26,7 +26,7 @@ class CronJob(IntegrationKind["CronJobMutator"]):
 
     gvk = GroupVersionKind("batch", "v1", "CronJob")
 
-    def new_mutator(self) -> CronJobMutator:
+    def create_mutator(self) -> CronJobMutator:
         """What the callbacks of this kind's mutations get."""
         return CronJobMutator()
 
@@ -48,9 +48,9 @@ class CronJob(IntegrationKind["CronJobMutator"]):
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
         """Suspended when the CronJob is told to be and no Job of it is active."""
-        if not boolean_at(live, "spec", "suspend"):
+        if not read_boolean(live, "spec", "suspend"):
             return Suspension(SuspensionStatus.SUSPENDING, "Waiting for CronJob to be suspended")
-        if active := len(items_at(live, "status", "active")):
+        if active := len(read_items(live, "status", "active")):
             return Suspension(SuspensionStatus.SUSPENDING, f"Waiting for {active} active Job(s) to finish")
         return Suspension(SuspensionStatus.SUSPENDED, "CronJob suspended")
 
@@ -60,10 +60,10 @@ class CronJobMutator(PodTemplateMutator):
 
     pod_spec: ClassVar[tuple[str, ...]] = ("spec", "jobTemplate", "spec", "template", "spec")
 
-    def edit_cron_job_spec(self, edit: Edit[CronJobSpecEditor] | None) -> None:
+    def edit_cron_job_spec(self, edit: EditFunction[CronJobSpecEditor] | None) -> None:
         """Edit the spec outside the job template."""
-        self._edit(Category.CONTENT, CronJobSpecEditor, ("spec",), edit)
+        self._edit(EditCategory.CONTENT, CronJobSpecEditor, ("spec",), edit)
 
-    def edit_job_spec(self, edit: Edit[JobSpecEditor] | None) -> None:
+    def edit_job_spec(self, edit: EditFunction[JobSpecEditor] | None) -> None:
         """Edit the spec of the Jobs, outside their pod template."""
-        self._edit(Category.JOB_SPEC, JobSpecEditor, ("spec", "jobTemplate", "spec"), edit)
+        self._edit(EditCategory.JOB_SPEC, JobSpecEditor, ("spec", "jobTemplate", "spec"), edit)

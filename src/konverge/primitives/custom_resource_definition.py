@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from konverge.kube import GroupVersionKind, Object, find_condition
-from konverge.primitives.categories import IntegrationKind
-from konverge.primitives.generic import ContentMutator
-from konverge.primitives.lifecycle import (
+from konverge.primitives.generic_objects import ContentMutator
+from konverge.primitives.kind_categories import IntegrationKind
+from konverge.primitives.resource_protocol import (
     Convergence,
     ConvergingStatus,
     Grace,
@@ -17,7 +17,7 @@ from konverge.primitives.lifecycle import (
     Suspension,
     SuspensionStatus,
 )
-from konverge.primitives.reported import generation_of, reported, terminating
+from konverge.primitives.status_conditions import describe_termination, read_condition, read_generation
 
 __all__ = ["CustomResourceDefinition"]
 
@@ -31,11 +31,11 @@ class CustomResourceDefinition(IntegrationKind[ContentMutator]):
     gvk = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
     is_cluster_scoped = True
 
-    def new_mutator(self) -> ContentMutator:
+    def create_mutator(self) -> ContentMutator:
         """What the callbacks of the mutations get."""
         return ContentMutator()
 
-    def kind_mistakes(self, obj: Mapping[str, Any]) -> Iterator[str]:
+    def validate_kind(self, obj: Mapping[str, Any]) -> Iterator[str]:
         """Deletion on suspension."""
         if self.deletes_on_suspend:
             yield (
@@ -46,16 +46,16 @@ class CustomResourceDefinition(IntegrationKind[ContentMutator]):
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
         """Operational when its names are accepted and the kind is established; failing when another kind has a name."""
-        return Convergence(*_judged(live))
+        return Convergence(*_evaluate_status(live))
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
         """Down until the kind is established; Degraded when it is, and its new names are not accepted."""
-        status, reason = _judged(live)
+        status, reason = _evaluate_status(live)
         if status is ConvergingStatus.OPERATIONAL:
             return Grace(GraceStatus.HEALTHY, reason)
         established = find_condition(live, "Established")
-        serves = established is not None and established.status == "True" and not terminating(live)
+        serves = established is not None and established.status == "True" and not describe_termination(live)
         return Grace(GraceStatus.DEGRADED if serves else GraceStatus.DOWN, reason)
 
     @staticmethod
@@ -64,14 +64,14 @@ class CustomResourceDefinition(IntegrationKind[ContentMutator]):
         return Suspension(SuspensionStatus.SUSPENDED, "CustomResourceDefinition stays in place while suspended")
 
 
-def _judged(live: Object) -> tuple[ConvergingStatus, str]:
-    if why := terminating(live):
+def _evaluate_status(live: Object) -> tuple[ConvergingStatus, str]:
+    if why := describe_termination(live):
         return ConvergingStatus.OPERATION_PENDING, why
-    generation = generation_of(live)
-    names = reported(live, "NamesAccepted", generation)
+    generation = read_generation(live)
+    names = read_condition(live, "NamesAccepted", generation)
     if names.status == "False":
-        return ConvergingStatus.OPERATION_FAILING, names.told
-    for found in (names, reported(live, "Established", generation)):
+        return ConvergingStatus.OPERATION_FAILING, names.description
+    for found in (names, read_condition(live, "Established", generation)):
         if found.status != "True":
-            return ConvergingStatus.OPERATION_PENDING, found.told
+            return ConvergingStatus.OPERATION_PENDING, found.description
     return ConvergingStatus.OPERATIONAL, "CustomResourceDefinition is established"

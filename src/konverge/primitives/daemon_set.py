@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from konverge.kube import GroupVersionKind, Object
-from konverge.mutation import Category, DaemonSetSpecEditor, Edit, WorkloadMutator
-from konverge.primitives.categories import WorkloadKind
-from konverge.primitives.lifecycle import Convergence, Grace, Operation, Suspension, SuspensionStatus
-from konverge.primitives.reading import integer_at, text_at
-from konverge.primitives.replicas import (
+from konverge.mutation import DaemonSetSpecEditor, EditCategory, EditFunction, WorkloadMutator
+from konverge.primitives.field_access import read_integer, read_text
+from konverge.primitives.kind_categories import WorkloadKind
+from konverge.primitives.replica_health import (
     ALL_READY,
-    Replicas,
-    replicas_converging_status,
-    replicas_grace_status,
+    ReplicaCounts,
+    evaluate_convergence,
+    evaluate_grace,
 )
+from konverge.primitives.resource_protocol import Convergence, Grace, Operation, Suspension, SuspensionStatus
 
 __all__ = ["DaemonSet", "DaemonSetMutator"]
 
@@ -23,19 +23,19 @@ class DaemonSet(WorkloadKind["DaemonSetMutator"]):
     gvk = GroupVersionKind("apps", "v1", "DaemonSet")
     deletes_on_suspend_by_default = True
 
-    def new_mutator(self) -> DaemonSetMutator:
+    def create_mutator(self) -> DaemonSetMutator:
         """What the callbacks of this kind's mutations get."""
         return DaemonSetMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
         """Healthy when the pods of all selected nodes are ready and updated, and when no node is selected."""
-        return replicas_converging_status(live, operation, _replicas(live))
+        return evaluate_convergence(live, operation, _count_replicas(live))
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
         """Down when no pod is ready, Degraded when some are."""
-        return replicas_grace_status(live, _replicas(live))
+        return evaluate_grace(live, _count_replicas(live))
 
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
@@ -43,32 +43,32 @@ class DaemonSet(WorkloadKind["DaemonSetMutator"]):
         return Suspension(SuspensionStatus.SUSPENDED, "DaemonSet deleted on suspend")
 
 
-def _replicas(live: Object) -> Replicas:
-    desired = _desired(live)
-    return Replicas(
+def _count_replicas(live: Object) -> ReplicaCounts:
+    desired = _read_desired_pods(live)
+    return ReplicaCounts(
         "DaemonSet",
         desired,
-        integer_at(live, "status", "numberReady"),
-        _pending_rollout(live),
+        read_integer(live, "status", "numberReady"),
+        _describe_rollout(live),
         healthy_reason=ALL_READY if desired else "No nodes match the DaemonSet",
     )
 
 
-def _desired(live: Object) -> int:
-    return integer_at(live, "status", "desiredNumberScheduled")
+def _read_desired_pods(live: Object) -> int:
+    return read_integer(live, "status", "desiredNumberScheduled")
 
 
-def _pending_rollout(live: Object) -> str:
+def _describe_rollout(live: Object) -> str:
     # With OnDelete the pods are updated when somebody deletes them, which may be never.
-    if text_at(live, "spec", "updateStrategy", "type") == "OnDelete":
+    if read_text(live, "spec", "updateStrategy", "type") == "OnDelete":
         return ""
-    desired, updated = _desired(live), integer_at(live, "status", "updatedNumberScheduled")
+    desired, updated = _read_desired_pods(live), read_integer(live, "status", "updatedNumberScheduled")
     return f"Waiting for rollout: {updated}/{desired} replicas updated" if updated < desired else ""
 
 
 class DaemonSetMutator(WorkloadMutator):
     """Records edits of a DaemonSet."""
 
-    def edit_daemon_set_spec(self, edit: Edit[DaemonSetSpecEditor] | None) -> None:
+    def edit_daemon_set_spec(self, edit: EditFunction[DaemonSetSpecEditor] | None) -> None:
         """Edit the spec outside the pod template."""
-        self._edit(Category.CONTENT, DaemonSetSpecEditor, ("spec",), edit)
+        self._edit(EditCategory.CONTENT, DaemonSetSpecEditor, ("spec",), edit)

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from konverge.kube import GroupVersionKind, Object, find_condition
-from konverge.primitives.categories import IntegrationKind
-from konverge.primitives.gateway_api import GATEWAY_GROUP, Finding, judged, shortcomings, worst
-from konverge.primitives.generic import ContentMutator
-from konverge.primitives.lifecycle import (
+from konverge.primitives.field_access import read_items, read_text
+from konverge.primitives.gateway_api import (
+    GATEWAY_GROUP,
+    ConditionFinding,
+    evaluate_condition,
+    find_unmet_conditions,
+    select_worst,
+)
+from konverge.primitives.generic_objects import ContentMutator
+from konverge.primitives.kind_categories import IntegrationKind
+from konverge.primitives.resource_protocol import (
     Convergence,
     ConvergingStatus,
     Grace,
@@ -17,8 +24,7 @@ from konverge.primitives.lifecycle import (
     Suspension,
     SuspensionStatus,
 )
-from konverge.primitives.reading import items_at, text_at
-from konverge.primitives.reported import generation_of, reported, terminating
+from konverge.primitives.status_conditions import describe_termination, read_condition, read_generation
 
 __all__ = ["Gateway"]
 
@@ -28,23 +34,23 @@ class Gateway(IntegrationKind[ContentMutator]):
 
     gvk = GroupVersionKind(GATEWAY_GROUP, "v1", "Gateway")
 
-    def new_mutator(self) -> ContentMutator:
+    def create_mutator(self) -> ContentMutator:
         """What the callbacks of the mutations get."""
         return ContentMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
         """Operational when it is accepted and programmed by its latest spec, and no listener reports the contrary."""
-        return Convergence(*_judged(live))
+        return Convergence(*_evaluate_status(live))
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
         """Down unless it is programmed; Degraded when it is, for a part of its listeners or an older spec."""
-        status, reason = _judged(live)
+        status, reason = _evaluate_status(live)
         if status is ConvergingStatus.OPERATIONAL:
             return Grace(GraceStatus.HEALTHY, reason)
         programmed = find_condition(live, "Programmed")
-        serves = programmed is not None and programmed.status == "True" and not terminating(live)
+        serves = programmed is not None and programmed.status == "True" and not describe_termination(live)
         return Grace(GraceStatus.DEGRADED if serves else GraceStatus.DOWN, reason)
 
     @staticmethod
@@ -53,22 +59,25 @@ class Gateway(IntegrationKind[ContentMutator]):
         return Suspension(SuspensionStatus.SUSPENDED, "Gateway stays in place while suspended")
 
 
-def _judged(live: Object) -> Finding:
-    if why := terminating(live):
+def _evaluate_status(live: Object) -> ConditionFinding:
+    if why := describe_termination(live):
         return ConvergingStatus.OPERATION_PENDING, why
-    generation = generation_of(live)
-    findings = [*shortcomings(live, ("Accepted", "Programmed"), generation), *_listeners(live, generation)]
-    return worst(findings, "Gateway is programmed")
+    generation = read_generation(live)
+    findings = [
+        *find_unmet_conditions(live, ("Accepted", "Programmed"), generation),
+        *_find_listener_findings(live, generation),
+    ]
+    return select_worst(findings, "Gateway is programmed")
 
 
-def _listeners(live: Object, generation: int) -> Iterator[Finding]:
+def _find_listener_findings(live: Object, generation: int) -> Iterator[ConditionFinding]:
     """What listeners report against themselves; what they leave out, the Gateway's own conditions answer for."""
-    for listener in items_at(live, "status", "listeners"):
-        where = f"listener {text_at(listener, 'name')}: "
+    for listener in read_items(live, "status", "listeners"):
+        where = f"listener {read_text(listener, 'name')}: "
         for condition_type in ("Accepted", "Programmed", "ResolvedRefs"):
-            found = reported({"status": listener}, condition_type, generation)
+            found = read_condition({"status": listener}, condition_type, generation)
             if found.is_present and found.status != "True":
-                yield judged(found, where)
-        conflicted = reported({"status": listener}, "Conflicted", generation)
+                yield evaluate_condition(found, where)
+        conflicted = read_condition({"status": listener}, "Conflicted", generation)
         if conflicted.status == "True":
-            yield ConvergingStatus.OPERATION_FAILING, f"{where}{conflicted.told}"
+            yield ConvergingStatus.OPERATION_FAILING, f"{where}{conflicted.description}"

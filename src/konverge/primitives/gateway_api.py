@@ -9,29 +9,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from konverge.primitives.lifecycle import ConvergingStatus
-from konverge.primitives.reported import Reported, reported
+from konverge.primitives.resource_protocol import ConvergingStatus
+from konverge.primitives.status_conditions import ReportedCondition, read_condition
 
-__all__ = ["GATEWAY_GROUP", "Finding", "judged", "shortcomings", "worst"]
+__all__ = ["GATEWAY_GROUP", "ConditionFinding", "evaluate_condition", "find_unmet_conditions", "select_worst"]
 
 GATEWAY_GROUP = "gateway.networking.k8s.io"
 
-Finding: TypeAlias = tuple[ConvergingStatus, str]
+ConditionFinding: TypeAlias = tuple[ConvergingStatus, str]
 """How far one part is, and why."""
 
 _WAITING = frozenset({"Pending", "NoResources", "AddressNotAssigned"})
 
 
-def judged(found: Reported, where: str = "") -> Finding:
+def evaluate_condition(found: ReportedCondition, where: str = "") -> ConditionFinding:
     """What is to be thought of a condition that is not True."""
     refuses = found.status == "False" and found.reason not in _WAITING
     status = ConvergingStatus.OPERATION_FAILING if refuses else ConvergingStatus.OPERATION_PENDING
-    return status, f"{where}{found.told}"
+    return status, f"{where}{found.description}"
 
 
-def shortcomings(
+def find_unmet_conditions(
     holder: Mapping[str, Any], condition_types: Iterable[str], generation: int, where: str = ""
-) -> Iterator[Finding]:
+) -> Iterator[ConditionFinding]:
     """The conditions of one part that are not True, or not of this generation.
 
     Args:
@@ -41,12 +41,12 @@ def shortcomings(
         where: Which part it is, put before each reason.
     """
     for condition_type in condition_types:
-        found = reported(holder, condition_type, generation)
+        found = read_condition(holder, condition_type, generation)
         if found.status != "True":
-            yield judged(found, where)
+            yield evaluate_condition(found, where)
 
 
-def worst(findings: Iterable[Finding], ready: str) -> Finding:
+def select_worst(findings: Iterable[ConditionFinding], ready: str) -> ConditionFinding:
     """All that fails, else all that is pending, else that it is operational."""
     listed = list(findings)
     for status in (ConvergingStatus.OPERATION_FAILING, ConvergingStatus.OPERATION_PENDING):

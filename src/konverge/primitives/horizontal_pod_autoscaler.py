@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from konverge.kube import GroupVersionKind, Object, find_condition
-from konverge.mutation import Category, Edit, HorizontalPodAutoscalerSpecEditor, Mutator
-from konverge.primitives.categories import IntegrationKind
-from konverge.primitives.lifecycle import (
+from konverge.mutation import EditCategory, EditFunction, HorizontalPodAutoscalerSpecEditor, Mutator
+from konverge.primitives.kind_categories import IntegrationKind
+from konverge.primitives.resource_protocol import (
     Convergence,
     ConvergingStatus,
     Grace,
@@ -28,19 +28,19 @@ class HorizontalPodAutoscaler(IntegrationKind["HorizontalPodAutoscalerMutator"])
     gvk = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
     deletes_on_suspend_by_default = True
 
-    def new_mutator(self) -> HorizontalPodAutoscalerMutator:
+    def create_mutator(self) -> HorizontalPodAutoscalerMutator:
         """What the callbacks of this kind's mutations get."""
         return HorizontalPodAutoscalerMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
         """Operational when it scales; failing when it cannot reach its target or has no metrics."""
-        return Convergence(*_judged(live))
+        return Convergence(*_evaluate_status(live))
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
         """Down when it cannot scale, Degraded while its controller has not said."""
-        status, reason = _judged(live)
+        status, reason = _evaluate_status(live)
         return Grace(_GRACE[status], reason)
 
     @staticmethod
@@ -56,7 +56,7 @@ _GRACE = {
 }
 
 
-def _judged(live: Object) -> tuple[ConvergingStatus, str]:
+def _evaluate_status(live: Object) -> tuple[ConvergingStatus, str]:
     able = find_condition(live, "AbleToScale")
     if able is not None and able.status == "False":
         return ConvergingStatus.OPERATION_FAILING, able.message or "Autoscaler is unable to scale its target"
@@ -75,6 +75,6 @@ def _judged(live: Object) -> tuple[ConvergingStatus, str]:
 class HorizontalPodAutoscalerMutator(Mutator):
     """Records edits of a HorizontalPodAutoscaler."""
 
-    def edit_horizontal_pod_autoscaler_spec(self, edit: Edit[HorizontalPodAutoscalerSpecEditor] | None) -> None:
+    def edit_horizontal_pod_autoscaler_spec(self, edit: EditFunction[HorizontalPodAutoscalerSpecEditor] | None) -> None:
         """Edit the spec."""
-        self._edit(Category.CONTENT, HorizontalPodAutoscalerSpecEditor, ("spec",), edit)
+        self._edit(EditCategory.CONTENT, HorizontalPodAutoscalerSpecEditor, ("spec",), edit)

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from konverge.kube import GroupVersionKind, Object, find_condition
-from konverge.primitives.categories import IntegrationKind
-from konverge.primitives.gateway_api import GATEWAY_GROUP, Finding, shortcomings, worst
-from konverge.primitives.generic import ContentMutator
-from konverge.primitives.lifecycle import (
+from konverge.primitives.field_access import read_items, read_text
+from konverge.primitives.gateway_api import GATEWAY_GROUP, ConditionFinding, find_unmet_conditions, select_worst
+from konverge.primitives.generic_objects import ContentMutator
+from konverge.primitives.kind_categories import IntegrationKind
+from konverge.primitives.resource_protocol import (
     Convergence,
     ConvergingStatus,
     Grace,
@@ -18,8 +19,7 @@ from konverge.primitives.lifecycle import (
     Suspension,
     SuspensionStatus,
 )
-from konverge.primitives.reading import items_at, text_at
-from konverge.primitives.reported import generation_of, terminating
+from konverge.primitives.status_conditions import describe_termination, read_generation
 
 __all__ = ["HTTPRoute"]
 
@@ -29,24 +29,24 @@ class HTTPRoute(IntegrationKind[ContentMutator]):
 
     gvk = GroupVersionKind(GATEWAY_GROUP, "v1", "HTTPRoute")
 
-    def new_mutator(self) -> ContentMutator:
+    def create_mutator(self) -> ContentMutator:
         """What the callbacks of the mutations get."""
         return ContentMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
         """Operational when each parent has accepted the latest spec and found what it refers to."""
-        return Convergence(*_judged(live))
+        return Convergence(*_evaluate_status(live))
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
         """Down when no parent has accepted it; Degraded when one has, though not all of it or an older spec."""
-        status, reason = _judged(live)
+        status, reason = _evaluate_status(live)
         if status is ConvergingStatus.OPERATIONAL:
             return Grace(GraceStatus.HEALTHY, reason)
-        reports = [report for _, found in _parents(live) for report in found]
+        reports = [report for _, found in _iter_parents(live) for report in found]
         accepted = [find_condition({"status": report}, "Accepted") for report in reports]
-        serves = any(each is not None and each.status == "True" for each in accepted) and not terminating(live)
+        serves = any(each is not None and each.status == "True" for each in accepted) and not describe_termination(live)
         return Grace(GraceStatus.DEGRADED if serves else GraceStatus.DOWN, reason)
 
     @staticmethod
@@ -55,36 +55,40 @@ class HTTPRoute(IntegrationKind[ContentMutator]):
         return Suspension(SuspensionStatus.SUSPENDED, "HTTPRoute stays in place while suspended")
 
 
-def _judged(live: Object) -> Finding:
-    if why := terminating(live):
+def _evaluate_status(live: Object) -> ConditionFinding:
+    if why := describe_termination(live):
         return ConvergingStatus.OPERATION_PENDING, why
-    parents = list(_parents(live))
+    parents = list(_iter_parents(live))
     if not parents:
         return ConvergingStatus.OPERATION_PENDING, "Waiting for a parent: spec.parentRefs is empty"
-    return worst((each for parent in parents for each in _of_parent(*parent, live)), "HTTPRoute is accepted")
+    return select_worst(
+        (each for parent in parents for each in _find_parent_findings(*parent, live)), "HTTPRoute is accepted"
+    )
 
 
-def _of_parent(name: str, reports: list[Mapping[str, Any]], live: Object) -> Iterator[Finding]:
+def _find_parent_findings(name: str, reports: list[Mapping[str, Any]], live: Object) -> Iterator[ConditionFinding]:
     if not reports:
         yield ConvergingStatus.OPERATION_PENDING, f"Waiting for {name} to report on the route"
     for report in reports:
-        yield from shortcomings({"status": report}, ("Accepted", "ResolvedRefs"), generation_of(live), f"{name}: ")
+        yield from find_unmet_conditions(
+            {"status": report}, ("Accepted", "ResolvedRefs"), read_generation(live), f"{name}: "
+        )
 
 
-def _parents(live: Object) -> Iterator[tuple[str, list[Mapping[str, Any]]]]:
+def _iter_parents(live: Object) -> Iterator[tuple[str, list[Mapping[str, Any]]]]:
     """Each parent that the spec names, with what controllers report for it; there may be several.
 
     A report for a parent that the spec no longer names is left out: its controller may be gone, and the report stay.
     """
-    namespace = text_at(live, "metadata", "namespace")
-    reports = items_at(live, "status", "parents")
-    for reference in items_at(live, "spec", "parentRefs"):
-        wanted = _reference(reference, namespace)
-        found = [report for report in reports if _reference(report.get("parentRef"), namespace) == wanted]
-        yield f"{text_at(reference, 'kind') or 'Gateway'} {text_at(reference, 'name')}", found
+    namespace = read_text(live, "metadata", "namespace")
+    reports = read_items(live, "status", "parents")
+    for reference in read_items(live, "spec", "parentRefs"):
+        wanted = _normalize_reference(reference, namespace)
+        found = [report for report in reports if _normalize_reference(report.get("parentRef"), namespace) == wanted]
+        yield f"{read_text(reference, 'kind') or 'Gateway'} {read_text(reference, 'name')}", found
 
 
-def _reference(reference: object, namespace: str) -> tuple[Any, ...]:
+def _normalize_reference(reference: object, namespace: str) -> tuple[Any, ...]:
     """A reference with the API's defaults."""
     fields = reference if isinstance(reference, Mapping) else {}
     return (

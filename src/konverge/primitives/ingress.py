@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from konverge.kube import GroupVersionKind, Object
-from konverge.mutation import Category, Edit, IngressSpecEditor, Mutator
-from konverge.primitives.categories import IntegrationKind
-from konverge.primitives.lifecycle import (
+from konverge.mutation import EditCategory, EditFunction, IngressSpecEditor, Mutator
+from konverge.primitives.kind_categories import IntegrationKind
+from konverge.primitives.load_balancer import ADDRESS_ASSIGNED, AWAITING_ADDRESS, has_address
+from konverge.primitives.resource_protocol import (
     Convergence,
     ConvergingStatus,
     Grace,
@@ -14,7 +15,6 @@ from konverge.primitives.lifecycle import (
     Suspension,
     SuspensionStatus,
 )
-from konverge.primitives.load_balancer import ADDRESS_ASSIGNED, AWAITING_ADDRESS, has_address
 
 __all__ = ["Ingress", "IngressMutator"]
 
@@ -27,7 +27,7 @@ class Ingress(IntegrationKind["IngressMutator"]):
 
     gvk = GroupVersionKind("networking.k8s.io", "v1", "Ingress")
 
-    def new_mutator(self) -> IngressMutator:
+    def create_mutator(self) -> IngressMutator:
         """What the callbacks of this kind's mutations get."""
         return IngressMutator()
 
@@ -54,6 +54,6 @@ class Ingress(IntegrationKind["IngressMutator"]):
 class IngressMutator(Mutator):
     """Records edits of an Ingress."""
 
-    def edit_ingress_spec(self, edit: Edit[IngressSpecEditor] | None) -> None:
+    def edit_ingress_spec(self, edit: EditFunction[IngressSpecEditor] | None) -> None:
         """Edit the spec."""
-        self._edit(Category.CONTENT, IngressSpecEditor, ("spec",), edit)
+        self._edit(EditCategory.CONTENT, IngressSpecEditor, ("spec",), edit)

@@ -21,11 +21,11 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from konverge.kube import Object, find_condition
-from konverge.primitives.lifecycle import Convergence, ConvergingStatus, Grace, GraceStatus
-from konverge.primitives.reading import integer_at, text_at
-from konverge.primitives.reported import generation_of, reported, terminating
+from konverge.primitives.field_access import read_integer, read_text
+from konverge.primitives.resource_protocol import Convergence, ConvergingStatus, Grace, GraceStatus
+from konverge.primitives.status_conditions import describe_termination, read_condition, read_generation
 
-__all__ = ["Kstatus", "kstatus", "kstatus_converging_status", "kstatus_grace_status"]
+__all__ = ["Kstatus", "compute_kstatus", "convergence_by_kstatus", "grace_by_kstatus"]
 
 
 class Kstatus(StrEnum):
@@ -46,53 +46,53 @@ _CONVERGING = {
 }
 
 
-def kstatus(live: Object, required_conditions: Sequence[str] = ()) -> tuple[Kstatus, str]:
+def compute_kstatus(live: Object, required_conditions: Sequence[str] = ()) -> tuple[Kstatus, str]:
     """Judge a live object, whatever is in it; answers with the reason.
 
     Args:
         live: The object.
         required_conditions: The types of conditions that must be True besides; one that is absent is waited for.
     """
-    if why := terminating(live):
+    if why := describe_termination(live):
         return Kstatus.TERMINATING, why
-    generation = generation_of(live)
-    if integer_at(live, "status", "observedGeneration", default=generation) < generation:
-        kind = text_at(live, "kind").lower() or "the object's"
+    generation = read_generation(live)
+    if read_integer(live, "status", "observedGeneration", default=generation) < generation:
+        kind = read_text(live, "kind").lower() or "the object's"
         return Kstatus.IN_PROGRESS, f"Waiting for {kind} controller to observe latest spec"
     for condition_type, bad in (("Stalled", Kstatus.FAILED), ("Reconciling", Kstatus.IN_PROGRESS)):
-        found = reported(live, condition_type, generation)
+        found = read_condition(live, condition_type, generation)
         if found.status == "True":
-            return bad, found.told
+            return bad, found.description
         if found.is_stale:
-            return Kstatus.IN_PROGRESS, found.told
-    for condition_type in _good(required_conditions):
-        found = reported(live, condition_type, generation)
+            return Kstatus.IN_PROGRESS, found.description
+    for condition_type in _list_good_types(required_conditions):
+        found = read_condition(live, condition_type, generation)
         if found.status != "True" and (found.is_present or condition_type in required_conditions):
-            return Kstatus.IN_PROGRESS, found.told
+            return Kstatus.IN_PROGRESS, found.description
     return Kstatus.CURRENT, "Resource is current"
 
 
-def kstatus_converging_status(live: Object, required_conditions: Sequence[str] = ()) -> Convergence:
+def convergence_by_kstatus(live: Object, required_conditions: Sequence[str] = ()) -> Convergence:
     """Operational when current, failing when failed, pending until then and while it is being deleted."""
-    status, reason = kstatus(live, required_conditions)
+    status, reason = compute_kstatus(live, required_conditions)
     return Convergence(_CONVERGING[status], reason)
 
 
-def kstatus_grace_status(live: Object, required_conditions: Sequence[str] = ()) -> Grace:
+def grace_by_kstatus(live: Object, required_conditions: Sequence[str] = ()) -> Grace:
     """Grade a live object: Down where it says itself that it does not work, Degraded where it does not say.
 
     ``Ready`` or a required condition False, failed, being deleted: Down. A controller that has not seen the latest
     spec, or is at work on it, may well keep up what was there before: Degraded.
     """
-    status, reason = kstatus(live, required_conditions)
+    status, reason = compute_kstatus(live, required_conditions)
     if status is Kstatus.CURRENT:
         return Grace(GraceStatus.HEALTHY, reason)
-    found = (find_condition(live, condition_type) for condition_type in _good(required_conditions))
+    found = (find_condition(live, condition_type) for condition_type in _list_good_types(required_conditions))
     says_no = any(condition is not None and condition.status == "False" for condition in found)
     if says_no or status in (Kstatus.FAILED, Kstatus.TERMINATING):
         return Grace(GraceStatus.DOWN, reason)
     return Grace(GraceStatus.DEGRADED, reason)
 
 
-def _good(required_conditions: Sequence[str]) -> list[str]:
+def _list_good_types(required_conditions: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(("Ready", *required_conditions)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from konverge.kube import Object
-from konverge.primitives.reading import items_at, text_at
+from konverge.primitives.field_access import read_items, read_text
 
 __all__ = ["ADDRESS_ASSIGNED", "AWAITING_ADDRESS", "has_address"]
 
@@ -13,5 +13,5 @@ ADDRESS_ASSIGNED = "Load balancer IP/hostname assigned"
 
 def has_address(live: Object) -> bool:
     """Tell whether some entry of the load balancer has an IP or a hostname."""
-    entries = items_at(live, "status", "loadBalancer", "ingress")
-    return any(text_at(entry, "ip") or text_at(entry, "hostname") for entry in entries)
+    entries = read_items(live, "status", "loadBalancer", "ingress")
+    return any(read_text(entry, "ip") or read_text(entry, "hostname") for entry in entries)

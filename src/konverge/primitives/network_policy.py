@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from konverge.kube import GroupVersionKind
-from konverge.mutation import Category, Edit, Mutator, NetworkPolicySpecEditor
-from konverge.primitives.categories import StaticKind
+from konverge.mutation import EditCategory, EditFunction, Mutator, NetworkPolicySpecEditor
+from konverge.primitives.kind_categories import StaticKind
 
 __all__ = ["NetworkPolicy", "NetworkPolicyMutator"]
 
@@ -14,7 +14,7 @@ class NetworkPolicy(StaticKind["NetworkPolicyMutator"]):
 
     gvk = GroupVersionKind("networking.k8s.io", "v1", "NetworkPolicy")
 
-    def new_mutator(self) -> NetworkPolicyMutator:
+    def create_mutator(self) -> NetworkPolicyMutator:
         """What the callbacks of this kind's mutations get."""
         return NetworkPolicyMutator()
 
@@ -22,6 +22,6 @@ class NetworkPolicy(StaticKind["NetworkPolicyMutator"]):
 class NetworkPolicyMutator(Mutator):
     """Records edits of a NetworkPolicy."""
 
-    def edit_network_policy_spec(self, edit: Edit[NetworkPolicySpecEditor] | None) -> None:
+    def edit_network_policy_spec(self, edit: EditFunction[NetworkPolicySpecEditor] | None) -> None:
         """Edit the spec."""
-        self._edit(Category.CONTENT, NetworkPolicySpecEditor, ("spec",), edit)
+        self._edit(EditCategory.CONTENT, NetworkPolicySpecEditor, ("spec",), edit)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from konverge.kube import GroupVersionKind, Object
-from konverge.mutation import Category, Edit, Mutator, PersistentVolumeSpecEditor
-from konverge.primitives.categories import IntegrationKind
-from konverge.primitives.lifecycle import Convergence, ConvergingStatus, Grace, GraceStatus, Operation
-from konverge.primitives.reading import text_at
+from konverge.mutation import EditCategory, EditFunction, Mutator, PersistentVolumeSpecEditor
+from konverge.primitives.field_access import read_text
+from konverge.primitives.kind_categories import IntegrationKind
+from konverge.primitives.resource_protocol import Convergence, ConvergingStatus, Grace, GraceStatus, Operation
 
 __all__ = ["PersistentVolume", "PersistentVolumeMutator"]
 
@@ -19,45 +19,45 @@ class PersistentVolume(IntegrationKind["PersistentVolumeMutator"]):
     gvk = GroupVersionKind("", "v1", "PersistentVolume")
     is_cluster_scoped = True
 
-    def new_mutator(self) -> PersistentVolumeMutator:
+    def create_mutator(self) -> PersistentVolumeMutator:
         """What the callbacks of this kind's mutations get."""
         return PersistentVolumeMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
         """Operational when a claim can have it or has it; failing when its claim is gone or its reclaim failed."""
-        match text_at(live, "status", "phase"):
+        match read_text(live, "status", "phase"):
             case "Available" | "Bound":
-                return Convergence(ConvergingStatus.OPERATIONAL, _reason(live))
+                return Convergence(ConvergingStatus.OPERATIONAL, _describe_phase(live))
             case "Released" | "Failed":
-                return Convergence(ConvergingStatus.OPERATION_FAILING, _reason(live))
+                return Convergence(ConvergingStatus.OPERATION_FAILING, _describe_phase(live))
             case _:
-                return Convergence(ConvergingStatus.OPERATION_PENDING, _reason(live))
+                return Convergence(ConvergingStatus.OPERATION_PENDING, _describe_phase(live))
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
         """Down when no claim can have it any more, Degraded while none can have it yet."""
-        match text_at(live, "status", "phase"):
+        match read_text(live, "status", "phase"):
             case "Available" | "Bound":
-                return Grace(GraceStatus.HEALTHY, _reason(live))
+                return Grace(GraceStatus.HEALTHY, _describe_phase(live))
             case "Released" | "Failed":
-                return Grace(GraceStatus.DOWN, _reason(live))
+                return Grace(GraceStatus.DOWN, _describe_phase(live))
             case _:
-                return Grace(GraceStatus.DEGRADED, _reason(live))
+                return Grace(GraceStatus.DEGRADED, _describe_phase(live))
 
 
-def _reason(live: Object) -> str:
-    reason = f"PersistentVolume is {text_at(live, 'status', 'phase').lower() or 'in no phase yet'}"
-    message = text_at(live, "status", "message")
+def _describe_phase(live: Object) -> str:
+    reason = f"PersistentVolume is {read_text(live, 'status', 'phase').lower() or 'in no phase yet'}"
+    message = read_text(live, "status", "message")
     return f"{reason}: {message}" if message else reason
 
 
 class PersistentVolumeMutator(Mutator):
     """Records edits of a PersistentVolume."""
 
-    def edit_persistent_volume_spec(self, edit: Edit[PersistentVolumeSpecEditor] | None) -> None:
+    def edit_persistent_volume_spec(self, edit: EditFunction[PersistentVolumeSpecEditor] | None) -> None:
         """Edit the spec."""
-        self._edit(Category.CONTENT, PersistentVolumeSpecEditor, ("spec",), edit)
+        self._edit(EditCategory.CONTENT, PersistentVolumeSpecEditor, ("spec",), edit)
 
     def set_storage_class_name(self, name: str) -> None:
         """Set the storage class."""

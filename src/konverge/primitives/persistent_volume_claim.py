@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from konverge.kube import GroupVersionKind, Object
-from konverge.mutation import Category, Edit, Mutator, PersistentVolumeClaimSpecEditor
-from konverge.primitives.categories import IntegrationKind
-from konverge.primitives.lifecycle import (
+from konverge.mutation import EditCategory, EditFunction, Mutator, PersistentVolumeClaimSpecEditor
+from konverge.primitives.field_access import read_text
+from konverge.primitives.kind_categories import IntegrationKind
+from konverge.primitives.resource_protocol import (
     Convergence,
     ConvergingStatus,
     Grace,
@@ -14,7 +15,6 @@ from konverge.primitives.lifecycle import (
     Suspension,
     SuspensionStatus,
 )
-from konverge.primitives.reading import text_at
 
 __all__ = ["PersistentVolumeClaim", "PersistentVolumeClaimMutator"]
 
@@ -31,31 +31,31 @@ class PersistentVolumeClaim(IntegrationKind["PersistentVolumeClaimMutator"]):
 
     gvk = GroupVersionKind("", "v1", "PersistentVolumeClaim")
 
-    def new_mutator(self) -> PersistentVolumeClaimMutator:
+    def create_mutator(self) -> PersistentVolumeClaimMutator:
         """What the callbacks of this kind's mutations get."""
         return PersistentVolumeClaimMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
         """Operational when bound; failing when the volume it was bound to is gone."""
-        match text_at(live, "status", "phase"):
+        match read_text(live, "status", "phase"):
             case "Bound":
                 return Convergence(ConvergingStatus.OPERATIONAL, _BOUND)
             case "Lost":
                 return Convergence(ConvergingStatus.OPERATION_FAILING, _LOST)
             case phase:
-                return Convergence(ConvergingStatus.OPERATION_PENDING, _awaiting(phase))
+                return Convergence(ConvergingStatus.OPERATION_PENDING, _describe_pending(phase))
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
         """Down when its volume is gone, Degraded while it has none yet."""
-        match text_at(live, "status", "phase"):
+        match read_text(live, "status", "phase"):
             case "Bound":
                 return Grace(GraceStatus.HEALTHY, _BOUND)
             case "Lost":
                 return Grace(GraceStatus.DOWN, _LOST)
             case phase:
-                return Grace(GraceStatus.DEGRADED, _awaiting(phase))
+                return Grace(GraceStatus.DEGRADED, _describe_pending(phase))
 
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
@@ -63,16 +63,16 @@ class PersistentVolumeClaim(IntegrationKind["PersistentVolumeClaimMutator"]):
         return Suspension(SuspensionStatus.SUSPENDED, "PersistentVolumeClaim stays in place while suspended")
 
 
-def _awaiting(phase: str) -> str:
+def _describe_pending(phase: str) -> str:
     return f"Waiting for PersistentVolumeClaim to be bound (phase {phase or 'unknown'})"
 
 
 class PersistentVolumeClaimMutator(Mutator):
     """Records edits of a PersistentVolumeClaim."""
 
-    def edit_persistent_volume_claim_spec(self, edit: Edit[PersistentVolumeClaimSpecEditor] | None) -> None:
+    def edit_persistent_volume_claim_spec(self, edit: EditFunction[PersistentVolumeClaimSpecEditor] | None) -> None:
         """Edit the spec."""
-        self._edit(Category.CONTENT, PersistentVolumeClaimSpecEditor, ("spec",), edit)
+        self._edit(EditCategory.CONTENT, PersistentVolumeClaimSpecEditor, ("spec",), edit)
 
     def set_storage_request(self, storage: str) -> None:
         """Set how much is asked for, for example ``10Gi``."""

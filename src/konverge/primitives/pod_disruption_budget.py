@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from konverge.kube import GroupVersionKind
-from konverge.mutation import Category, Edit, Mutator, PodDisruptionBudgetSpecEditor
-from konverge.primitives.categories import StaticKind
+from konverge.mutation import EditCategory, EditFunction, Mutator, PodDisruptionBudgetSpecEditor
+from konverge.primitives.kind_categories import StaticKind
 
 __all__ = ["PodDisruptionBudget", "PodDisruptionBudgetMutator"]
 
@@ -18,7 +18,7 @@ class PodDisruptionBudget(StaticKind["PodDisruptionBudgetMutator"]):
 
     gvk = GroupVersionKind("policy", "v1", "PodDisruptionBudget")
 
-    def new_mutator(self) -> PodDisruptionBudgetMutator:
+    def create_mutator(self) -> PodDisruptionBudgetMutator:
         """What the callbacks of this kind's mutations get."""
         return PodDisruptionBudgetMutator()
 
@@ -26,6 +26,6 @@ class PodDisruptionBudget(StaticKind["PodDisruptionBudgetMutator"]):
 class PodDisruptionBudgetMutator(Mutator):
     """Records edits of a PodDisruptionBudget."""
 
-    def edit_spec(self, edit: Edit[PodDisruptionBudgetSpecEditor] | None) -> None:
+    def edit_spec(self, edit: EditFunction[PodDisruptionBudgetSpecEditor] | None) -> None:
         """Edit the spec."""
-        self._edit(Category.CONTENT, PodDisruptionBudgetSpecEditor, ("spec",), edit)
+        self._edit(EditCategory.CONTENT, PodDisruptionBudgetSpecEditor, ("spec",), edit)

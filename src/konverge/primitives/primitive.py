@@ -20,10 +20,21 @@ from typing import Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar
 import msgspec
 
 from konverge.errors import BuildError, KonvergeError
-from konverge.kube import GroupVersionKind, Object, identity
-from konverge.mutation import Mutation, Mutator, apply_mutations, failure_of, firing_set, json_copy, json_text
-from konverge.primitives.data import Data, Extraction
-from konverge.primitives.lifecycle import (
+from konverge.kube import GroupVersionKind, Object, format_identity
+from konverge.mutation import Mutation, Mutator, apply_mutations, copy_json, encode_json, firing_set, wrap_author_errors
+from konverge.primitives.argument_validation import (
+    read_cells,
+    read_fields,
+    read_key,
+    read_kind,
+    validate_function,
+    validate_identity,
+    validate_mutations,
+    validate_options,
+    validate_secret_values,
+)
+from konverge.primitives.data_cells import Data, Extraction
+from konverge.primitives.resource_protocol import (
     UNBLOCKED,
     Convergence,
     Grace,
@@ -34,19 +45,8 @@ from konverge.primitives.lifecycle import (
     SuspensionStatus,
     handles_secret,
 )
-from konverge.primitives.mistakes import (
-    cells_of,
-    fields_of,
-    function_mistakes,
-    identity_mistakes,
-    key_of,
-    kind_of,
-    mutation_mistakes,
-    option_mistakes,
-    value_mistakes,
-)
 
-__all__ = ["Common", "DesiredObject", "Extractor", "Handlers", "Primitive"]
+__all__ = ["CommonOptions", "DesiredObject", "Extractor", "LifecycleHandlers", "Primitive"]
 
 M = TypeVar("M", bound=Mutator)
 A = TypeVar("A")
@@ -66,17 +66,17 @@ Extractor: TypeAlias = Callable[[Object], object]
 """Gets a private copy of the live object and takes from it what later resources need; its answer is ignored."""
 
 
-Cells: TypeAlias = Data[Any] | Iterable[Data[Any]]
+CellsArgument: TypeAlias = Data[Any] | Iterable[Data[Any]]
 """One data cell or many."""
 
 
-class Common(TypedDict, total=False):
+class CommonOptions(TypedDict, total=False):
     """What every primitive may be given by keyword, whatever its category.
 
     Attributes:
         guard: What must allow the resource before it is applied or read.
         extract: One or many; each gets its own copy of the live object, after each apply or read. One made by
-            `Data.extracted_by` fills a cell for later resources.
+            `Data.fill_with` fills a cell for later resources.
         requires: The data cells without which the resource cannot be made: it is blocked while one of them is empty.
             Its guard is not asked before.
         optional_data: The data cells that it reads if they hold something.
@@ -87,14 +87,14 @@ class Common(TypedDict, total=False):
 
     guard: Guard | None
     extract: Extractor | Iterable[Extractor]
-    requires: Cells
-    optional_data: Cells
+    requires: CellsArgument
+    optional_data: CellsArgument
     recreate: bool
     metrics_identifier: str
 
 
 @dataclass(frozen=True)
-class Handlers(Generic[M]):
+class LifecycleHandlers(Generic[M]):
     """How a resource judges its live object and how it is suspended; None where its category takes no part.
 
     Attributes:
@@ -114,20 +114,20 @@ class Handlers(Generic[M]):
 
 
 class Primitive(ABC, Generic[M]):
-    """One desired object with its author's functions: a `konverge.primitives.lifecycle.Resource`.
+    """One desired object with its author's functions: a `konverge.primitives.resource_protocol.Resource`.
 
-    Kinds do not derive from it directly but from their category in `konverge.primitives.categories`.
+    Kinds do not derive from it directly but from their category in `konverge.primitives.kind_categories`.
 
     Args:
         obj: The desired baseline; copied. A missing apiVersion and kind are filled in.
         mutations: One or many, in order.
         handlers: The lifecycle answers.
-        guard: See `Common`.
-        extract: See `Common`.
-        requires: See `Common`.
-        optional_data: See `Common`.
-        recreate: See `Common`.
-        metrics_identifier: See `Common`.
+        guard: See `CommonOptions`.
+        extract: See `CommonOptions`.
+        requires: See `CommonOptions`.
+        optional_data: See `CommonOptions`.
+        recreate: See `CommonOptions`.
+        metrics_identifier: See `CommonOptions`.
 
     Attributes:
         produces: The cells that its extractors fill.
@@ -148,11 +148,11 @@ class Primitive(ABC, Generic[M]):
         obj: DesiredObject,
         *,
         mutations: Mutation[M] | Iterable[Mutation[M]] = (),
-        handlers: Handlers[M],
+        handlers: LifecycleHandlers[M],
         guard: Guard | None = None,
         extract: Extractor | Iterable[Extractor] = (),
-        requires: Cells = (),
-        optional_data: Cells = (),
+        requires: CellsArgument = (),
+        optional_data: CellsArgument = (),
         recreate: bool = False,
         metrics_identifier: str | None = None,
     ) -> None:
@@ -161,20 +161,20 @@ class Primitive(ABC, Generic[M]):
         self._extractors = tuple(extract) if isinstance(extract, Iterable) else (extract,)
         self._handlers = handlers
         self.produces = tuple({found.cell: None for found in self._extractors if isinstance(found, Extraction)})
-        self.requires, unusable_cells = cells_of("requires", requires)
-        self.optional_data, unusable_optional = cells_of("optional_data", optional_data)
+        self.requires, unusable_cells = read_cells("requires", requires)
+        self.optional_data, unusable_optional = read_cells("optional_data", optional_data)
         self.recreates = recreate
-        fields, unusable = fields_of(obj)
+        fields, unusable = read_fields(obj)
         is_any_kind = not hasattr(self, "gvk")
         if is_any_kind:
-            self.gvk = kind_of(fields)
+            self.gvk = read_kind(fields)
         for cell in self.produces:
             cell.holds_secret |= self.gvk.is_secret
-        self.key = key_of(fields)
-        self.identity = identity(self.gvk, self.key)
+        self.key = read_key(fields)
+        self.identity = format_identity(self.gvk, self.key)
         """``<apiVersion>/<kind>/<namespace>/<name>``, without the namespace when cluster-scoped."""
         self.metrics_identifier = self.gvk.kind.lower() if metrics_identifier is None else metrics_identifier
-        self._baseline, unencodable = _encoded(fields, self.gvk)
+        self._baseline, unencodable = _encode_baseline(fields, self.gvk)
         functions: list[tuple[str, object]] = [
             ("guard", guard),
             ("converging_status", handlers.converging_status),
@@ -186,25 +186,25 @@ class Primitive(ABC, Generic[M]):
         given += [
             ("extract", found.extractor if isinstance(found, Extraction) else found) for found in self._extractors
         ]
-        misnamed = identity_mistakes(
+        misnamed = validate_identity(
             fields, self.gvk, self.key, is_cluster_scoped=self.is_cluster_scoped, is_scope_given=is_any_kind
         )
-        self.mistakes: tuple[str, ...] = (
+        self.errors: tuple[str, ...] = (
             *(unusable or misnamed),
-            *self.kind_mistakes(fields),
+            *self.validate_kind(fields),
             *unencodable,
-            *mutation_mistakes(self._mutations),
-            *(mistake for name, function in given for mistake in function_mistakes(name, function)),
+            *validate_mutations(self._mutations),
+            *(mistake for name, function in given for mistake in validate_function(name, function)),
             *unusable_cells,
             *unusable_optional,
-            *option_mistakes(recreate, metrics_identifier),
+            *validate_options(recreate, metrics_identifier),
         )
 
     @abstractmethod
-    def new_mutator(self) -> M:
+    def create_mutator(self) -> M:
         """What the callbacks of this kind's mutations get."""
 
-    def kind_mistakes(self, obj: Mapping[str, Any]) -> Iterator[str]:
+    def validate_kind(self, obj: Mapping[str, Any]) -> Iterator[str]:
         """What is wrong with the baseline by the rules of this kind alone, one sentence each."""
         return iter(())
 
@@ -221,30 +221,30 @@ class Primitive(ABC, Generic[M]):
         """Tell whether suspension ends in the object's deletion."""
         return self._handlers.delete_on_suspend
 
-    def baseline(self) -> Object:
+    def copy_baseline(self) -> Object:
         """A fresh copy of the object as it was given, before mutations.
 
         Raises:
             konverge.errors.BuildError: The primitive has mistakes.
         """
-        if self.mistakes:
-            raise BuildError(self.identity, self.mistakes)
+        if self.errors:
+            raise BuildError(self.identity, self.errors)
         found: Object = msgspec.json.decode(self._baseline)
         return found
 
-    def desired(self, *, suspended: bool = False) -> Object:
+    def render(self, *, suspended: bool = False) -> Object:
         """A fresh desired object with every mutation whose gate is on, in order; suspended on request.
 
         Raises:
             konverge.errors.KonvergeError: A gate or a mutation failed, or the primitive has mistakes, or what came out
                 is a Secret with a value that is no text.
         """
-        obj = self.baseline()
+        obj = self.copy_baseline()
         if self._mutations:
             self._mutate(obj, self._mutations)
         if suspended:
             self.suspend(obj)  # in its own plan, so that no mutation's category can come after it
-        if self.gvk.is_secret and (mistakes := tuple(value_mistakes(obj))):
+        if self.gvk.is_secret and (mistakes := tuple(validate_secret_values(obj))):
             raise BuildError(self.identity, mistakes)
         return obj
 
@@ -258,37 +258,37 @@ class Primitive(ABC, Generic[M]):
         """Ask the guard with a copy of the baseline; unblocked without one."""
         if self._guard is None:
             return UNBLOCKED
-        with self._discreet("its guard"):
-            return self._guard(self.baseline())
+        with self._protect_secrets("its guard"):
+            return self._guard(self.copy_baseline())
 
     def extract(self, live: Object) -> None:
         """Hand a private copy of the live object to each data extractor, in order."""
         if not self._extractors:
             return
-        with self._discreet("its extractor"):
+        with self._protect_secrets("its extractor"):
             for extractor in self._extractors:
-                extractor(json_copy(live))
+                extractor(copy_json(live))
 
     def converging_status(self, live: Object, operation: Operation) -> Convergence | None:
         """Judge the live object; None for a static resource."""
         handler = self._handlers.converging_status
         if handler is None:
             return None
-        with self._discreet("its converging_status"):
-            return _answered(handler(live, operation), Convergence)
+        with self._protect_secrets("its converging_status"):
+            return _require_answer(handler(live, operation), Convergence)
 
     def grace_status(self, live: Object) -> Grace | None:
         """Grade the live object after the grace period; None when the resource has no such handler."""
         handler = self._handlers.grace_status
         if handler is None:
             return None
-        with self._discreet("its grace_status"):
-            return _answered(handler(live), Grace)
+        with self._protect_secrets("its grace_status"):
+            return _require_answer(handler(live), Grace)
 
     def suspension_status(self, live: Object) -> Suspension:
         """How far the live object is suspended; what suspension leaves alone is suspended."""
         handler = self._handlers.suspension_status
-        with self._discreet("its suspension_status"):
+        with self._protect_secrets("its suspension_status"):
             return Suspension(SuspensionStatus.SUSPENDED) if handler is None else handler(live)
 
     def registered_mutations(self) -> tuple[str, ...]:
@@ -303,32 +303,32 @@ class Primitive(ABC, Generic[M]):
         """
         return firing_set(self._mutations, identity=self.identity)
 
-    def _discreet(self, what: str) -> AbstractContextManager[None]:
+    def _protect_secrets(self, what: str) -> AbstractContextManager[None]:
         """Where the author's function handles a Secret's values, its errors may quote them."""
-        return failure_of(what, withheld=True) if handles_secret(self) else nullcontext()
+        return wrap_author_errors(what, is_withheld=True) if handles_secret(self) else nullcontext()
 
     def _mutate(self, obj: Object, mutations: Sequence[Mutation[M]]) -> None:
-        apply_mutations(obj, mutations, self.new_mutator, identity=self.identity, is_secret=handles_secret(self))
+        apply_mutations(obj, mutations, self.create_mutator, identity=self.identity, is_secret=handles_secret(self))
         # The engine reads, records and deletes by the key it knows; an object that slipped away would be orphaned.
-        if key_of(obj) != self.key:
+        if read_key(obj) != self.key:
             raise KonvergeError(
-                f"failed to mutate resource {self.identity}: a mutation changed the object's key to {key_of(obj)}; "
+                f"failed to mutate resource {self.identity}: a mutation changed the object's key to {read_key(obj)}; "
                 "make another primitive for another object"
             )
 
 
-def _answered(answer: A, expected: type) -> A:
+def _require_answer(answer: A, expected: type) -> A:
     """What a function said. A None would read as "takes no part", which is ready."""
     if answer is None:
         raise KonvergeError(f"expected a {expected.__name__}, found None; is a return missing?")
     return answer
 
 
-def _encoded(fields: Mapping[str, Any], gvk: GroupVersionKind) -> tuple[bytes, list[str]]:
+def _encode_baseline(fields: Mapping[str, Any], gvk: GroupVersionKind) -> tuple[bytes, list[str]]:
     """The baseline as JSON text with its kind in front, or why it is no JSON."""
     kind = {"apiVersion": gvk.api_version, "kind": gvk.kind}
     try:
-        return json_text({**kind, **fields, **kind}), []
+        return encode_json({**kind, **fields, **kind}), []
     except (TypeError, ValueError, RecursionError) as error:
         # A ValueError quotes the text that is no Unicode; a TypeError names a type.
         reason = str(error) if isinstance(error, TypeError) else type(error).__name__

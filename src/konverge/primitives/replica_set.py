@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from konverge.kube import GroupVersionKind, Object
-from konverge.mutation import Category, Edit, PodTemplateMutator, ReplicaSetSpecEditor
-from konverge.primitives.categories import WorkloadKind
-from konverge.primitives.lifecycle import Convergence, Grace, Operation, Suspension
-from konverge.primitives.reading import integer_at
-from konverge.primitives.replicas import (
-    Replicas,
-    replica_failure,
-    replicas_converging_status,
-    replicas_grace_status,
-    replicas_suspension_status,
-    wanted_replicas,
+from konverge.mutation import EditCategory, EditFunction, PodTemplateMutator, ReplicaSetSpecEditor
+from konverge.primitives.field_access import read_integer
+from konverge.primitives.kind_categories import WorkloadKind
+from konverge.primitives.replica_health import (
+    ReplicaCounts,
+    describe_replica_failure,
+    evaluate_convergence,
+    evaluate_grace,
+    evaluate_suspension,
+    read_desired_replicas,
 )
+from konverge.primitives.resource_protocol import Convergence, Grace, Operation, Suspension
 
 __all__ = ["ReplicaSet", "ReplicaSetMutator"]
 
@@ -24,19 +24,19 @@ class ReplicaSet(WorkloadKind["ReplicaSetMutator"]):
 
     gvk = GroupVersionKind("apps", "v1", "ReplicaSet")
 
-    def new_mutator(self) -> ReplicaSetMutator:
+    def create_mutator(self) -> ReplicaSetMutator:
         """What the callbacks of this kind's mutations get."""
         return ReplicaSetMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
         """Healthy when all replicas are ready and none too many is left. Pods of an older template count."""
-        return replicas_converging_status(live, operation, _replicas(live))
+        return evaluate_convergence(live, operation, _count_replicas(live))
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
         """Down when no replica is ready, Degraded when some are."""
-        return replicas_grace_status(live, _replicas(live))
+        return evaluate_grace(live, _count_replicas(live))
 
     @staticmethod
     def default_suspend(mutator: ReplicaSetMutator) -> None:
@@ -46,27 +46,27 @@ class ReplicaSet(WorkloadKind["ReplicaSetMutator"]):
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
         """Suspended when no replica is left."""
-        return replicas_suspension_status(live, "ReplicaSet")
+        return evaluate_suspension(live, "ReplicaSet")
 
 
-def _replicas(live: Object) -> Replicas:
-    desired = wanted_replicas(live)
-    surplus = integer_at(live, "status", "replicas") - desired
-    return Replicas(
+def _count_replicas(live: Object) -> ReplicaCounts:
+    desired = read_desired_replicas(live)
+    surplus = read_integer(live, "status", "replicas") - desired
+    return ReplicaCounts(
         "ReplicaSet",
         desired,
-        integer_at(live, "status", "readyReplicas"),
+        read_integer(live, "status", "readyReplicas"),
         f"Waiting for {surplus} surplus replicas to terminate" if surplus > 0 else "",
-        failure=replica_failure(live),
+        failure=describe_replica_failure(live),
     )
 
 
 class ReplicaSetMutator(PodTemplateMutator):
     """Records edits of a ReplicaSet."""
 
-    def edit_replica_set_spec(self, edit: Edit[ReplicaSetSpecEditor] | None) -> None:
+    def edit_replica_set_spec(self, edit: EditFunction[ReplicaSetSpecEditor] | None) -> None:
         """Edit the spec outside the pod template."""
-        self._edit(Category.CONTENT, ReplicaSetSpecEditor, ("spec",), edit)
+        self._edit(EditCategory.CONTENT, ReplicaSetSpecEditor, ("spec",), edit)
 
     def ensure_replicas(self, replicas: int) -> None:
         """Set how many pods are wanted."""

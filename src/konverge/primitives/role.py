@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from konverge.kube import GroupVersionKind
-from konverge.mutation import Category, Edit, Mutator, PolicyRulesEditor
-from konverge.primitives.categories import StaticKind
+from konverge.mutation import EditCategory, EditFunction, Mutator, PolicyRulesEditor
+from konverge.primitives.kind_categories import StaticKind
 
 __all__ = ["Role", "RoleMutator"]
 
@@ -20,7 +20,7 @@ class Role(StaticKind["RoleMutator"]):
 
     gvk = GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role")
 
-    def new_mutator(self) -> RoleMutator:
+    def create_mutator(self) -> RoleMutator:
         """What the callbacks of this kind's mutations get."""
         return RoleMutator()
 
@@ -28,9 +28,9 @@ class Role(StaticKind["RoleMutator"]):
 class RoleMutator(Mutator):
     """Records edits of a Role; a mutation that asks for no more than this fits a ClusterRole, too."""
 
-    def edit_rules(self, edit: Edit[PolicyRulesEditor] | None) -> None:
+    def edit_rules(self, edit: EditFunction[PolicyRulesEditor] | None) -> None:
         """Edit the rules."""
-        self._edit(Category.CONTENT, PolicyRulesEditor, (), edit)
+        self._edit(EditCategory.CONTENT, PolicyRulesEditor, (), edit)
 
     def add_rule(self, rule: Mapping[str, Any]) -> None:
         """Append a rule: ``{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}``."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from konverge.kube import GroupVersionKind
-from konverge.mutation import BindingSubjectsEditor, Category, Edit, Mutator
-from konverge.primitives.categories import StaticKind
-from konverge.primitives.reading import text_at
+from konverge.mutation import BindingSubjectsEditor, EditCategory, EditFunction, Mutator
+from konverge.primitives.field_access import read_text
+from konverge.primitives.kind_categories import StaticKind
 
-__all__ = ["RoleBinding", "RoleBindingMutator", "role_ref_mistakes"]
+__all__ = ["RoleBinding", "RoleBindingMutator", "validate_role_ref"]
 
 
 class RoleBinding(StaticKind["RoleBindingMutator"]):
@@ -22,29 +22,29 @@ class RoleBinding(StaticKind["RoleBindingMutator"]):
 
     gvk = GroupVersionKind("rbac.authorization.k8s.io", "v1", "RoleBinding")
 
-    def new_mutator(self) -> RoleBindingMutator:
+    def create_mutator(self) -> RoleBindingMutator:
         """What the callbacks of this kind's mutations get."""
         return RoleBindingMutator()
 
-    def kind_mistakes(self, obj: Mapping[str, Any]) -> Iterator[str]:
+    def validate_kind(self, obj: Mapping[str, Any]) -> Iterator[str]:
         """A role that is not fully named."""
-        return role_ref_mistakes(obj)
+        return validate_role_ref(obj)
 
 
-def role_ref_mistakes(obj: Mapping[str, Any]) -> Iterator[str]:
+def validate_role_ref(obj: Mapping[str, Any]) -> Iterator[str]:
     """What of a binding's ``roleRef`` is missing. The server would fill in some of it; later, none can be changed."""
     for field, example in (
         ("apiGroup", RoleBinding.gvk.group),
         ("kind", "Role or ClusterRole"),
         ("name", "the role's"),
     ):
-        if not text_at(obj, "roleRef", field):
+        if not read_text(obj, "roleRef", field):
             yield f"roleRef.{field} is empty: expected {example}"
 
 
 class RoleBindingMutator(Mutator):
     """Records edits of a RoleBinding; a mutation that asks for no more than this fits a ClusterRoleBinding, too."""
 
-    def edit_subjects(self, edit: Edit[BindingSubjectsEditor] | None) -> None:
+    def edit_subjects(self, edit: EditFunction[BindingSubjectsEditor] | None) -> None:
         """Edit the subjects."""
-        self._edit(Category.CONTENT, BindingSubjectsEditor, (), edit)
+        self._edit(EditCategory.CONTENT, BindingSubjectsEditor, (), edit)

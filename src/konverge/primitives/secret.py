@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from konverge.kube import GroupVersionKind
-from konverge.kube.binary import canonical_base64
-from konverge.mutation import Category, Edit, Mutator, SecretDataEditor
-from konverge.primitives.categories import StaticKind
-from konverge.primitives.hashing import content_hash
-from konverge.primitives.reading import entries_at
+from konverge.kube.base64_text import canonicalize_base64
+from konverge.mutation import EditCategory, EditFunction, Mutator, SecretDataEditor
+from konverge.primitives.content_hash import hash_content
+from konverge.primitives.field_access import read_entries
+from konverge.primitives.kind_categories import StaticKind
 
 __all__ = ["Secret", "SecretMutator"]
 
@@ -24,55 +24,55 @@ class Secret(StaticKind["SecretMutator"]):
 
     gvk = GroupVersionKind("", "v1", "Secret")
 
-    def new_mutator(self) -> SecretMutator:
+    def create_mutator(self) -> SecretMutator:
         """What the callbacks of this kind's mutations get."""
         return SecretMutator()
 
-    def kind_mistakes(self, obj: Mapping[str, Any]) -> Iterator[str]:
+    def validate_kind(self, obj: Mapping[str, Any]) -> Iterator[str]:
         """Entries that the API would refuse; by key, never by value."""
-        for key, value in entries_at(obj, "data"):
+        for key, value in read_entries(obj, "data"):
             if not isinstance(value, bytes | str):
                 yield f"data[{key!r}]: expected bytes or base64 text, found {type(value).__name__}"
             elif isinstance(value, str) and not _is_base64(value):
                 yield f"data[{key!r}]: expected base64 text; give bytes here, or plain text in stringData"
-        for key, value in entries_at(obj, "stringData"):
+        for key, value in read_entries(obj, "stringData"):
             if not isinstance(value, str):
                 yield f"stringData[{key!r}]: expected text, found {type(value).__name__}"
 
     @staticmethod
-    def data_hash(obj: Mapping[str, Any]) -> str:
+    def hash_data(obj: Mapping[str, Any]) -> str:
         """A hash that changes with the content, for an annotation on the pods that read it.
 
         The same for ``stringData`` and for the ``data`` that the server makes of it. Whoever may read the hash can try
         guesses against it: it does not protect values that are easy to guess.
         """
         text = {key: b64encode(value.encode()).decode() for key, value in (obj.get("stringData") or {}).items()}
-        data = {key: _stored(value) for key, value in (obj.get("data") or {}).items()}
-        return content_hash({**data, **text})
+        data = {key: _to_stored_value(value) for key, value in (obj.get("data") or {}).items()}
+        return hash_content({**data, **text})
 
-    def desired_hash(self) -> str:
+    def hash_desired_data(self) -> str:
         """`data_hash` of the desired object."""
-        return self.data_hash(self.desired())
+        return self.hash_data(self.render())
 
 
 def _is_base64(text: str) -> bool:
     try:
-        canonical_base64(text)
+        canonicalize_base64(text)
     except ValueError:
         return False
     return True
 
 
-def _stored(value: Any) -> Any:
-    return canonical_base64(value) if isinstance(value, str) and _is_base64(value) else value
+def _to_stored_value(value: Any) -> Any:
+    return canonicalize_base64(value) if isinstance(value, str) and _is_base64(value) else value
 
 
 class SecretMutator(Mutator):
     """Records edits of a Secret."""
 
-    def edit_data(self, edit: Edit[SecretDataEditor] | None) -> None:
+    def edit_data(self, edit: EditFunction[SecretDataEditor] | None) -> None:
         """Edit the data."""
-        self._edit(Category.CONTENT, SecretDataEditor, (), edit)
+        self._edit(EditCategory.CONTENT, SecretDataEditor, (), edit)
 
     def set_data(self, key: str, value: bytes) -> None:
         """Set an entry of ``data``."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from konverge.kube import GroupVersionKind, Object
-from konverge.mutation import Category, Edit, Mutator, ServiceSpecEditor
-from konverge.primitives.categories import IntegrationKind
-from konverge.primitives.lifecycle import (
+from konverge.mutation import EditCategory, EditFunction, Mutator, ServiceSpecEditor
+from konverge.primitives.field_access import read_text
+from konverge.primitives.kind_categories import IntegrationKind
+from konverge.primitives.load_balancer import ADDRESS_ASSIGNED, AWAITING_ADDRESS, has_address
+from konverge.primitives.resource_protocol import (
     Convergence,
     ConvergingStatus,
     Grace,
@@ -14,8 +16,6 @@ from konverge.primitives.lifecycle import (
     Suspension,
     SuspensionStatus,
 )
-from konverge.primitives.load_balancer import ADDRESS_ASSIGNED, AWAITING_ADDRESS, has_address
-from konverge.primitives.reading import text_at
 
 __all__ = ["Service", "ServiceMutator"]
 
@@ -25,7 +25,7 @@ class Service(IntegrationKind["ServiceMutator"]):
 
     gvk = GroupVersionKind("", "v1", "Service")
 
-    def new_mutator(self) -> ServiceMutator:
+    def create_mutator(self) -> ServiceMutator:
         """What the callbacks of this kind's mutations get."""
         return ServiceMutator()
 
@@ -52,12 +52,12 @@ class Service(IntegrationKind["ServiceMutator"]):
 
 
 def _is_load_balancer(live: Object) -> bool:
-    return text_at(live, "spec", "type") == "LoadBalancer"
+    return read_text(live, "spec", "type") == "LoadBalancer"
 
 
 class ServiceMutator(Mutator):
     """Records edits of a Service."""
 
-    def edit_service_spec(self, edit: Edit[ServiceSpecEditor] | None) -> None:
+    def edit_service_spec(self, edit: EditFunction[ServiceSpecEditor] | None) -> None:
         """Edit the spec."""
-        self._edit(Category.CONTENT, ServiceSpecEditor, ("spec",), edit)
+        self._edit(EditCategory.CONTENT, ServiceSpecEditor, ("spec",), edit)

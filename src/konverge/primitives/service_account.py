@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from konverge.kube import GroupVersionKind, Object
-from konverge.mutation import Category, Mutator
-from konverge.mutation.fields import named, put_item, remove_items
-from konverge.primitives.categories import StaticKind
+from konverge.mutation import EditCategory, Mutator
+from konverge.mutation.field_editing import match_names, remove_items, set_item
+from konverge.primitives.kind_categories import StaticKind
 
 __all__ = ["ServiceAccount", "ServiceAccountMutator"]
 
@@ -15,7 +15,7 @@ class ServiceAccount(StaticKind["ServiceAccountMutator"]):
 
     gvk = GroupVersionKind("", "v1", "ServiceAccount")
 
-    def new_mutator(self) -> ServiceAccountMutator:
+    def create_mutator(self) -> ServiceAccountMutator:
         """What the callbacks of this kind's mutations get."""
         return ServiceAccountMutator()
 
@@ -25,11 +25,13 @@ class ServiceAccountMutator(Mutator):
 
     def ensure_image_pull_secret(self, name: str) -> None:
         """Let its pods pull images with this Secret, too."""
-        self._record(Category.CONTENT, lambda obj: put_item(obj, "imagePullSecrets", {"name": name}, named(name)))
+        self._record(
+            EditCategory.CONTENT, lambda obj: set_item(obj, "imagePullSecrets", {"name": name}, match_names(name))
+        )
 
     def remove_image_pull_secret(self, name: str) -> None:
         """No longer let its pods pull images with this Secret."""
-        self._record(Category.CONTENT, lambda obj: remove_items(obj, "imagePullSecrets", named(name)))
+        self._record(EditCategory.CONTENT, lambda obj: remove_items(obj, "imagePullSecrets", match_names(name)))
 
     def set_automount_service_account_token(self, mounted: bool) -> None:
         """Mount its token into its pods, or do not; a pod's own setting wins."""
@@ -37,4 +39,4 @@ class ServiceAccountMutator(Mutator):
         def change(obj: Object) -> None:
             obj["automountServiceAccountToken"] = mounted
 
-        self._record(Category.CONTENT, change)
+        self._record(EditCategory.CONTENT, change)

@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from konverge.kube import GroupVersionKind, Object
-from konverge.mutation import Category, Edit, StatefulSetSpecEditor, WorkloadMutator
-from konverge.mutation.fields import mapping_at, put_item, remove_items
-from konverge.primitives.categories import WorkloadKind
-from konverge.primitives.lifecycle import Convergence, Grace, Operation, Suspension
-from konverge.primitives.reading import integer_at, text_at
-from konverge.primitives.replicas import (
-    Replicas,
-    replicas_converging_status,
-    replicas_grace_status,
-    replicas_suspension_status,
-    wanted_replicas,
+from konverge.mutation import EditCategory, EditFunction, StatefulSetSpecEditor, WorkloadMutator
+from konverge.mutation.field_editing import ensure_mapping, remove_items, set_item
+from konverge.primitives.field_access import read_integer, read_text
+from konverge.primitives.kind_categories import WorkloadKind
+from konverge.primitives.replica_health import (
+    ReplicaCounts,
+    evaluate_convergence,
+    evaluate_grace,
+    evaluate_suspension,
+    read_desired_replicas,
 )
+from konverge.primitives.resource_protocol import Convergence, Grace, Operation, Suspension
 
 __all__ = ["StatefulSet", "StatefulSetMutator"]
 
@@ -27,19 +27,19 @@ class StatefulSet(WorkloadKind["StatefulSetMutator"]):
 
     gvk = GroupVersionKind("apps", "v1", "StatefulSet")
 
-    def new_mutator(self) -> StatefulSetMutator:
+    def create_mutator(self) -> StatefulSetMutator:
         """What the callbacks of this kind's mutations get."""
         return StatefulSetMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
         """Healthy when all replicas are ready and the rollout has come as far as its strategy lets it."""
-        return replicas_converging_status(live, operation, _replicas(live))
+        return evaluate_convergence(live, operation, _count_replicas(live))
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
         """Down when no replica is ready, Degraded when some are."""
-        return replicas_grace_status(live, _replicas(live))
+        return evaluate_grace(live, _count_replicas(live))
 
     @staticmethod
     def default_suspend(mutator: StatefulSetMutator) -> None:
@@ -49,32 +49,35 @@ class StatefulSet(WorkloadKind["StatefulSetMutator"]):
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
         """Suspended when no replica is left."""
-        return replicas_suspension_status(live, "StatefulSet")
+        return evaluate_suspension(live, "StatefulSet")
 
 
-def _replicas(live: Object) -> Replicas:
-    return Replicas(
-        "StatefulSet", wanted_replicas(live), integer_at(live, "status", "readyReplicas"), _pending_rollout(live)
+def _count_replicas(live: Object) -> ReplicaCounts:
+    return ReplicaCounts(
+        "StatefulSet",
+        read_desired_replicas(live),
+        read_integer(live, "status", "readyReplicas"),
+        _describe_rollout(live),
     )
 
 
-def _pending_rollout(live: Object) -> str:
-    desired = wanted_replicas(live)
-    surplus = integer_at(live, "status", "replicas") - desired
+def _describe_rollout(live: Object) -> str:
+    desired = read_desired_replicas(live)
+    surplus = read_integer(live, "status", "replicas") - desired
     if surplus > 0:
         return f"Waiting for rollout: {surplus} old replicas pending termination"
     # With OnDelete the pods are updated when somebody deletes them, which may be never.
-    if text_at(live, "spec", "updateStrategy", "type") == "OnDelete":
+    if read_text(live, "spec", "updateStrategy", "type") == "OnDelete":
         return ""
-    updated = integer_at(live, "status", "updatedReplicas")
-    partition = integer_at(live, "spec", "updateStrategy", "rollingUpdate", "partition")
+    updated = read_integer(live, "status", "updatedReplicas")
+    partition = read_integer(live, "spec", "updateStrategy", "rollingUpdate", "partition")
     if partition > 0:
         due = desired - partition
         return "" if updated >= due else f"Waiting for rollout: {updated}/{due} replicas updated"
     if updated != desired:
         return f"Waiting for rollout: {updated}/{desired} replicas updated"
     # The controller moves the current revision when it declares the update complete.
-    if text_at(live, "status", "currentRevision") != text_at(live, "status", "updateRevision"):
+    if read_text(live, "status", "currentRevision") != read_text(live, "status", "updateRevision"):
         return "Waiting for rollout: update revision is not current yet"
     return ""
 
@@ -82,9 +85,9 @@ def _pending_rollout(live: Object) -> str:
 class StatefulSetMutator(WorkloadMutator):
     """Records edits of a StatefulSet."""
 
-    def edit_stateful_set_spec(self, edit: Edit[StatefulSetSpecEditor] | None) -> None:
+    def edit_stateful_set_spec(self, edit: EditFunction[StatefulSetSpecEditor] | None) -> None:
         """Edit the spec outside the pod template."""
-        self._edit(Category.CONTENT, StatefulSetSpecEditor, ("spec",), edit)
+        self._edit(EditCategory.CONTENT, StatefulSetSpecEditor, ("spec",), edit)
 
     def ensure_replicas(self, replicas: int) -> None:
         """Set how many pods are wanted."""
@@ -96,22 +99,22 @@ class StatefulSetMutator(WorkloadMutator):
         An existing StatefulSet cannot change its templates: on an object that carries a resourceVersion the edit is
         left out.
         """
-        name = text_at(template, "metadata", "name")
+        name = read_text(template, "metadata", "name")
         if not name:
             raise ValueError("a volume claim template needs metadata.name")
-        self._edit_templates(lambda spec: put_item(spec, "volumeClaimTemplates", template, _template_named(name)))
+        self._edit_templates(lambda spec: set_item(spec, "volumeClaimTemplates", template, _match_template_name(name)))
 
     def remove_volume_claim_template(self, name: str) -> None:
         """Remove the volume claim template of that name, unless the object carries a resourceVersion."""
-        self._edit_templates(lambda spec: remove_items(spec, "volumeClaimTemplates", _template_named(name)))
+        self._edit_templates(lambda spec: remove_items(spec, "volumeClaimTemplates", _match_template_name(name)))
 
     def _edit_templates(self, change: Callable[[Object], None]) -> None:
         def change_unless_stored(obj: Object) -> None:
-            if not text_at(obj, "metadata", "resourceVersion"):
-                change(mapping_at(obj, "spec"))
+            if not read_text(obj, "metadata", "resourceVersion"):
+                change(ensure_mapping(obj, "spec"))
 
-        self._record(Category.VOLUME_CLAIM_TEMPLATES, change_unless_stored)
+        self._record(EditCategory.VOLUME_CLAIM_TEMPLATES, change_unless_stored)
 
 
-def _template_named(name: str) -> Callable[[Any], bool]:
-    return lambda found: isinstance(found, dict) and text_at(found, "metadata", "name") == name
+def _match_template_name(name: str) -> Callable[[Any], bool]:
+    return lambda found: isinstance(found, dict) and read_text(found, "metadata", "name") == name

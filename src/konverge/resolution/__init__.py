@@ -2,19 +2,21 @@
 
 A `Reference` names a definition: a resolver and parameters. A `Resolver` gets it from its kind of source. Around every
 resolver the same engine checks policy before anything is connected to, keeps what it got by tenant, asks each remote
-with bounds of its own, and checks what came: its digest, its signature, its kind. The answer, `Resolved`, has the bytes
+with bounds of its own, and checks what came: its digest, its signature, its kind. The answer, `ResolvedContent`, has
+the bytes
 and the exact place they came from; the only other end is a `ResolutionError` with one of a closed set of reasons.
 
 No credential is ever part of a message, an address, a log or an argument of a process.
 """
 
 from konverge.resolution.errors import ResolutionError
-from konverge.resolution.reasons import FACTS, Facts, Fault, Reason
-from konverge.resolution.reference import Digest, Parameters, Reference, Value, request_name
+from konverge.resolution.reasons import REASON_TRAITS, Fault, Reason, ReasonTraits
+from konverge.resolution.reference import Digest, Parameters, Reference, Value, build_request_name
+from konverge.resolution.resolved_content import MAX_CONTENT_BYTES, AttachedSignature, Provenance, ResolvedContent
 from konverge.resolution.resolver import (
-    Addresses,
+    AddressResolver,
     ClusterReader,
-    Fetch,
+    FetchRequest,
     Parameter,
     ParameterRole,
     Resolver,
@@ -23,31 +25,30 @@ from konverge.resolution.resolver import (
     Setting,
     Workspaces,
 )
-from konverge.resolution.result import MAX_CONTENT_BYTES, Attached, Resolved, Source
 
 __all__ = [
-    "FACTS",
     "MAX_CONTENT_BYTES",
-    "Addresses",
-    "Attached",
+    "REASON_TRAITS",
+    "AddressResolver",
+    "AttachedSignature",
     "ClusterReader",
     "Digest",
-    "Facts",
     "Fault",
-    "Fetch",
+    "FetchRequest",
     "Parameter",
     "ParameterRole",
     "Parameters",
+    "Provenance",
     "Reason",
+    "ReasonTraits",
     "Reference",
     "ResolutionError",
-    "Resolved",
+    "ResolvedContent",
     "Resolver",
     "SecretReader",
     "Services",
     "Setting",
-    "Source",
     "Value",
     "Workspaces",
-    "request_name",
+    "build_request_name",
 ]

@@ -9,9 +9,9 @@ from typing import Protocol
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 from konverge.resolution.resolver import Setting
-from konverge.resolution.settings import as_boolean, as_list
+from konverge.resolution.resolver_settings import as_boolean, as_list
 
-__all__ = ["CREDENTIAL_SETTINGS", "HOST_KEY", "Destination", "basic", "check_host", "check_tls"]
+__all__ = ["CREDENTIAL_SETTINGS", "HOST_KEY", "CredentialDestination", "check_host", "check_tls", "encode_basic_auth"]
 
 HOST_KEY = "host"
 """A Secret with this key is for the host it names, and for no other."""
@@ -23,7 +23,7 @@ CREDENTIAL_SETTINGS: dict[str, Setting] = {
 """Of every resolver that sends credentials which requesters name."""
 
 
-class Destination(Protocol):
+class CredentialDestination(Protocol):
     """Where a credential is about to be sent."""
 
     @property
@@ -39,49 +39,52 @@ class Destination(Protocol):
         """The host with its port, if one was given."""
 
 
-def check_host(place: Destination, secret: Mapping[str, bytes], settings: Mapping[str, str]) -> None:
+def check_host(destination: CredentialDestination, secret: Mapping[str, bytes], settings: Mapping[str, str]) -> None:
     """Refuse to show a requester's credential to whom it is not meant for.
 
     Whoever may make a request chooses both the address and the name of the Secret. Without this, it could have any
     Secret of its namespace sent to a host of its own (CVE-2026-40161 was that, with the operator's own token).
 
     Args:
-        place: Who would get it.
+        destination: Who would get it.
         secret: What the Secret has that the credential is from.
         settings: The resolver's, `CREDENTIAL_SETTINGS` among them.
 
     Raises:
         ResolutionError: ``Denied``.
     """
-    names = {place.host, place.authority}
+    names = {destination.host, destination.authority}
     bound = secret.get(HOST_KEY, b"").decode("utf-8", "replace")
     if bound and bound.strip().lower() not in names:
-        raise ResolutionError(Reason.DENIED, f"the Secret is not for host {place.authority}: it names another one")
+        raise ResolutionError(
+            Reason.DENIED, f"the Secret is not for host {destination.authority}: it names another one"
+        )
     permitted = as_list(settings.get("credential-hosts", ""))
     if permitted and not names & {each.lower() for each in permitted}:
-        told = f"credentials are not sent to host {place.authority}; setting 'credential-hosts' does not name it"
+        told = f"credentials are not sent to host {destination.authority}; setting 'credential-hosts' does not name it"
         raise ResolutionError(Reason.DENIED, told)
-    check_tls(place, settings)
+    check_tls(destination, settings)
 
 
-def check_tls(place: Destination, settings: Mapping[str, str]) -> None:
+def check_tls(destination: CredentialDestination, settings: Mapping[str, str]) -> None:
     """Refuse to show any credential, the operator's own too, to who is spoken to without TLS.
 
     Args:
-        place: Who would get it.
+        destination: Who would get it.
         settings: The resolver's, `CREDENTIAL_SETTINGS` among them.
 
     Raises:
         ResolutionError: ``Denied``.
     """
-    if place.scheme == "http" and not as_boolean(settings.get("allow-plain-http-credentials", "false")):
+    if destination.scheme == "http" and not as_boolean(settings.get("allow-plain-http-credentials", "false")):
         told = (
-            f"credentials are not sent without TLS; use https for {place.authority}, or let them be shown to everybody "
+            f"credentials are not sent without TLS; use https for {destination.authority}, or let "
+            "them be shown to everybody "
             "on the way with setting 'allow-plain-http-credentials'"
         )
         raise ResolutionError(Reason.DENIED, told)
 
 
-def basic(user: str, password: str) -> str:
+def encode_basic_auth(user: str, password: str) -> str:
     """The value of ``Authorization`` for a user and a password."""
     return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"

@@ -17,42 +17,48 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from konverge.cancellation import to_its_end
+from konverge.cancellation import await_shielded
 from konverge.clock import Clock, Entropy
 from konverge.kube import Object
-from konverge.network import Bounds
-from konverge.resolution.address_credentials import find_credential
-from konverge.resolution.asking import Asking, contained
-from konverge.resolution.cache import Cache, CacheKey, Failed
-from konverge.resolution.content import check_content
+from konverge.network import ConcurrencyLimiter
+from konverge.resolution.content_cache import CachedFailure, CacheKey, ContentCache
+from konverge.resolution.content_validation import parse_content
+from konverge.resolution.error_context import name_revision_in_errors, name_source_in_errors
 from konverge.resolution.errors import ResolutionError
-from konverge.resolution.flights import Flights
-from konverge.resolution.planning import EngineOptions, Plan, Requester, ServicesFor, planned
-from konverge.resolution.policy import Admission, Policy, SignatureMode, SignatureRule, SourcePrefix
+from konverge.resolution.policy import Policy, PolicyDecision, SignatureMode, SignatureRule, SourcePrefix
 from konverge.resolution.reasons import Reason
-from konverge.resolution.reference import Parameters, Reference, texts_of
-from konverge.resolution.registry import Registry
-from konverge.resolution.resolver import Fetch
-from konverge.resolution.result import Resolved
+from konverge.resolution.reference import Parameters, Reference, iter_texts
+from konverge.resolution.remote_caller import RemoteCaller, wrap_resolver_errors
+from konverge.resolution.resolution_plan import (
+    EngineOptions,
+    Requester,
+    ResolutionPlan,
+    ServicesFactory,
+    plan_resolution,
+)
+from konverge.resolution.resolved_content import ResolvedContent
+from konverge.resolution.resolver import FetchRequest
+from konverge.resolution.resolver_registry import ResolverRegistry
+from konverge.resolution.single_flight import SingleFlight
 from konverge.resolution.source_map import SourceMap
-from konverge.resolution.telling import told_as_written, told_of
+from konverge.resolution.url_credentials import find_credential
 
-__all__ = ["Engine", "EngineOptions", "Outcome", "Requester", "ServicesFor", "Verifier"]
+__all__ = ["Engine", "EngineOptions", "Requester", "ResolutionResult", "ServicesFactory", "Verifier"]
 
 T = TypeVar("T")
 
-_MOST_RECORDED = 32 * 1024
+_MAX_RECORD_BYTES = 32 * 1024
 """Bytes of a record. Whoever made an image says what its layers are called, and the record goes into a status."""
 _SMALL_BYTES = 16 * 1024
-"""Larger content is read in a thread, no more of it than `_READ_AT_ONCE` at the same time."""
-_READ_AT_ONCE = 2
+"""Larger content is read in a thread, no more of it than `_MAX_PARSING` at the same time."""
+_MAX_PARSING = 2
 
-Verifier = Callable[[Resolved, Object, SignatureRule], Awaitable[str]]
+Verifier = Callable[[ResolvedContent, Object, SignatureRule], Awaitable[str]]
 """Tells what is wrong with the signature of content under one rule; empty for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ResolutionResult:
     """What a resolution came to.
 
     Args:
@@ -68,7 +74,7 @@ class Outcome:
             not the source's: of an object of the cluster, and where a redirect led.
     """
 
-    resolved: Resolved
+    resolved: ResolvedContent
     object: Object
     resolver: str
     fetched_from: Literal["remote", "cache"]
@@ -85,10 +91,10 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _FetchedContent:
     """Content, and how often its remote was asked for it: 0 times when it was kept."""
 
-    resolved: Resolved
+    resolved: ResolvedContent
     attempts: int
 
 
@@ -110,31 +116,33 @@ class Engine:
 
     def __init__(
         self,
-        registry: Registry,
-        services_for: ServicesFor,
+        registry: ResolverRegistry,
+        services_for: ServicesFactory,
         *,
         clock: Clock,
         entropy: Entropy,
         options: EngineOptions | None = None,
         policies: Iterable[Policy] = (),
         source_map: SourceMap | None = None,
-        cache: Cache | None = None,
-        bounds: Bounds[str] | None = None,
+        cache: ContentCache | None = None,
+        bounds: ConcurrencyLimiter[str] | None = None,
         verifier: Verifier | None = None,
     ) -> None:
         self.registry = registry
         self.options = options or EngineOptions()
         self.policies = tuple(policies)
         self.source_map = source_map or SourceMap()
-        self.cache = Cache() if cache is None else cache  # an empty one is false
+        self.cache = ContentCache() if cache is None else cache  # an empty one is false
         self._services_for = services_for
         self._clock = clock
-        self._asking = Asking(clock, entropy, bounds)
+        self._caller = RemoteCaller(clock, entropy, bounds)
         self._verifier = verifier
-        self._reading: Bounds[str] = Bounds(_READ_AT_ONCE, _READ_AT_ONCE, of_a_tenant=(1, 1))
-        self._flights: Flights[CacheKey, _Answer] = Flights()
+        self._parse_slots: ConcurrencyLimiter[str] = ConcurrencyLimiter(_MAX_PARSING, _MAX_PARSING, per_tenant=(1, 1))
+        self._single_flight: SingleFlight[CacheKey, _FetchedContent] = SingleFlight()
 
-    async def resolve(self, reference: Reference, requester: Requester, *, seconds: float | None = None) -> Outcome:
+    async def resolve(
+        self, reference: Reference, requester: Requester, *, seconds: float | None = None
+    ) -> ResolutionResult:
         """Get what a reference names.
 
         Args:
@@ -150,12 +158,14 @@ class Engine:
         limit = plan.fetch.seconds if seconds is None else min(seconds, plan.fetch.seconds)
         try:
             async with asyncio.timeout(limit):
-                return await self._judged(plan, reference, await self._answer(plan))
+                return await self._validate(plan, reference, await self._get_content(plan))
         except TimeoutError:
             told = f"resolver {reference.resolver!r} had no result after {limit:g} s"
             raise ResolutionError(Reason.TIMED_OUT, told) from None
 
-    async def judge(self, reference: Reference, requester: Requester, held: Resolved) -> Outcome:
+    async def validate_content(
+        self, reference: Reference, requester: Requester, held: ResolvedContent
+    ) -> ResolutionResult:
         """Look at content that somebody keeps already as if it had just come, without asking any remote.
 
         Args:
@@ -166,7 +176,7 @@ class Engine:
         Raises:
             ResolutionError: Policies, the digest, the kind or a signature do not let it be used.
         """
-        return await self._judged(self._plan(reference, requester), reference, _Answer(held, 0))
+        return await self._validate(self._plan(reference, requester), reference, _FetchedContent(held, 0))
 
     def check(self, reference: Reference, requester: Requester) -> None:
         """Refuse what can be refused without a connection.
@@ -176,8 +186,8 @@ class Engine:
         """
         self._plan(reference, requester)
 
-    def _plan(self, reference: Reference, requester: Requester) -> Plan:
-        return planned(
+    def _plan(self, reference: Reference, requester: Requester) -> ResolutionPlan:
+        return plan_resolution(
             reference,
             requester,
             registry=self.registry,
@@ -187,56 +197,60 @@ class Engine:
             services_for=self._services_for,
         )
 
-    async def _judged(self, plan: Plan, reference: Reference, answer: _Answer) -> Outcome:
+    async def _validate(self, plan: ResolutionPlan, reference: Reference, answer: _FetchedContent) -> ResolutionResult:
         resolved = answer.resolved
-        if reference.digest is not None and not reference.digest.fits(resolved.data):
-            raise ResolutionError(Reason.DIGEST_MISMATCH, reference.digest.mismatch(resolved.data))
-        with told_of(resolved.source):
-            found = await self._object_of(resolved.data, plan.fetch.namespace)
-        admission = self._admitted_there(plan, reference, resolved)
-        return Outcome(
+        if reference.digest is not None and not reference.digest.matches(resolved.data):
+            raise ResolutionError(Reason.DIGEST_MISMATCH, reference.digest.describe_mismatch(resolved.data))
+        with name_source_in_errors(resolved.source):
+            found = await self._parse_object(resolved.data, plan.fetch.namespace)
+        admission = self._admit_actual_source(plan, reference, resolved)
+        return ResolutionResult(
             resolved=resolved,
             object=found,
             resolver=reference.resolver,
             fetched_from="remote" if answer.attempts else "cache",
             attempts=answer.attempts,
             policies=admission.policies,
-            warnings=await self._verified(admission, resolved, found),
+            warnings=await self._verify_signatures(admission, resolved, found),
             rewritten_from=plan.rewritten_from,
-            policy_source=_policy_source(plan, resolved),
+            policy_source=_find_policy_source(plan, resolved),
         )
 
-    async def _object_of(self, data: bytes, namespace: str) -> Object:
+    async def _parse_object(self, data: bytes, namespace: str) -> Object:
         """The content as an object, which of a large one takes half a second: others go on meanwhile.
 
         Raises:
             ResolutionError: It is none that may be fetched.
         """
         if len(data) <= _SMALL_BYTES:
-            return check_content(data, self.options.kinds)
-        async with self._reading.place("", namespace):
-            reading = asyncio.get_running_loop().run_in_executor(None, check_content, data, self.options.kinds)
-            return await to_its_end(reading)  # a thread cannot be cancelled; its place is free when it has ended
+            return parse_content(data, self.options.kinds)
+        async with self._parse_slots.slot("", namespace):
+            reading = asyncio.get_running_loop().run_in_executor(None, parse_content, data, self.options.kinds)
+            return await await_shielded(reading)  # a thread cannot be cancelled; its place is free when it has ended
 
-    def _admitted_there(self, plan: Plan, reference: Reference, resolved: Resolved) -> Admission:
+    def _admit_actual_source(
+        self, plan: ResolutionPlan, reference: Reference, resolved: ResolvedContent
+    ) -> PolicyDecision:
         """What policies ask for of content from where it was in the end, which may not be what was asked for."""
         admission, source = plan.admission, resolved.source.uri
-        with contained(reference.resolver):
+        with wrap_resolver_errors(reference.resolver):
             # The address of a source is one of policies' where it is a URL: that of another hub of a list.
             places = [source] if urlsplit(source).scheme in ("http", "https") else []
             elsewhere = [place for place in places if not _is_within(place, plan.uri)]
         # Below what was asked for, too: a policy may name just that part of it, and ask for more.
         elsewhere += [resolved.found_at] if resolved.found_at not in ("", *elsewhere) else []
         for place in elsewhere:
-            admission = admission.with_those_of(plan.policies.admit_place(place))
+            admission = admission.merge(plan.policies.admit_source(place))
         if resolved.found_params:
-            admission = admission.with_those_of(plan.policies.admit_params(resolved.found_params))
-        if admission.digest_wanted_by and reference.digest is None and not plan.is_pinned:
-            told = f"policy {admission.digest_wanted_by[0]} asks for a digest of what comes from there: give one"
+            admission = admission.merge(plan.policies.admit_params(resolved.found_params))
+        if admission.digest_required_by and reference.digest is None and not plan.is_pinned:
+            told = f"policy {admission.digest_required_by[0]} asks for a digest of what comes from there: give one"
             raise ResolutionError(Reason.DENIED, told)
         return admission
 
-    async def _verified(self, admission: Admission, resolved: Resolved, found: Object) -> tuple[str, ...]:
+    async def _verify_signatures(
+        self, admission: PolicyDecision, resolved: ResolvedContent, found: Object
+    ) -> tuple[str, ...]:
         """Look at the signatures that policies ask for; answers what those that only warn have found."""
         warnings = []
         for rule in admission.signatures:
@@ -250,72 +264,72 @@ class Engine:
                 warnings.append(problem)
         return tuple(warnings)
 
-    async def _answer(self, plan: Plan) -> _Answer:
+    async def _get_content(self, plan: ResolutionPlan) -> _FetchedContent:
         """The content, from the cache or from its remote; who wants the same at the same time gets the same."""
         params = plan.fetch.params
-        if plan.keeps and (kept := self._kept(plan, params)) is not None:
+        if plan.uses_cache and (kept := self._get_cached(plan, params)) is not None:
             return kept
-        return await self._flights.join(plan.own_key(params), lambda: self._flown(plan))
+        return await self._single_flight.join(plan.build_tenant_key(params), lambda: self._fetch_and_cache(plan))
 
-    async def _flown(self, plan: Plan) -> _Answer:
+    async def _fetch_and_cache(self, plan: ResolutionPlan) -> _FetchedContent:
         try:
-            answer = await self._fetched(plan)
+            answer = await self._pin_and_fetch(plan)
         except ResolutionError as error:
-            if plan.keeps:
-                self.cache.put(plan.own_key(plan.fetch.params), Failed(error), self._clock.now())
+            if plan.uses_cache:
+                self.cache.store(plan.build_tenant_key(plan.fetch.params), CachedFailure(error), self._clock.now())
             raise
-        if plan.keeps:
-            self.cache.put(plan.key(plan.fetch.params), answer.resolved, self._clock.now())
+        if plan.uses_cache:
+            self.cache.store(plan.build_shared_key(plan.fetch.params), answer.resolved, self._clock.now())
         return answer
 
-    async def _fetched(self, plan: Plan) -> _Answer:
+    async def _pin_and_fetch(self, plan: ResolutionPlan) -> _FetchedContent:
         resolver, fetch = plan.installed.resolver, plan.fetch
         if plan.is_pinned:
-            return await self._asked(plan, fetch, keeps=plan.keeps)
-        pinned, _ = await self._attempted(plan, lambda: resolver.pin(fetch))
+            return await self._fetch(plan, fetch, keeps=plan.uses_cache)
+        pinned, _ = await self._call_remote(plan, lambda: resolver.pin(fetch))
         if pinned is None:
-            return await self._asked(plan, fetch, keeps=plan.keeps)
+            return await self._fetch(plan, fetch, keeps=plan.uses_cache)
         # What it names now is fetched under that name: the branch may move on meanwhile, and the next one who asks
         # for the branch pays only for finding out where it is.
         settled = replace(fetch, params=pinned)
-        if plan.keeps_pinned and (kept := self._kept(plan, settled.params)) is not None:
+        if plan.caches_pinned and (kept := self._get_cached(plan, settled.params)) is not None:
             return kept
-        with told_as_written(fetch.params, pinned):
-            answer = await self._asked(plan, settled, keeps=plan.keeps_pinned)
-        if plan.keeps_pinned:
-            self.cache.put(plan.key(settled.params), answer.resolved, self._clock.now())
+        with name_revision_in_errors(fetch.params, pinned):
+            answer = await self._fetch(plan, settled, keeps=plan.caches_pinned)
+        if plan.caches_pinned:
+            self.cache.store(plan.build_shared_key(settled.params), answer.resolved, self._clock.now())
         return answer
 
-    async def _asked(self, plan: Plan, fetch: Fetch, *, keeps: bool) -> _Answer:
+    async def _fetch(self, plan: ResolutionPlan, fetch: FetchRequest, *, keeps: bool) -> _FetchedContent:
         resolver = plan.installed.resolver
 
-        async def ask() -> object:
+        async def call_resolver() -> object:
             # It may have waited for its place, and another tenant may have got what is public in the meantime.
-            kept = self.cache.get(plan.key(fetch.params), self._clock.now()) if keeps else None
-            return _Answer(kept, 0) if isinstance(kept, Resolved) else await resolver.resolve(fetch)
+            kept = self.cache.get(plan.build_shared_key(fetch.params), self._clock.now()) if keeps else None
+            return _FetchedContent(kept, 0) if isinstance(kept, ResolvedContent) else await resolver.resolve(fetch)
 
-        resolved, attempts = await self._attempted(plan, ask)
-        if isinstance(resolved, _Answer):
+        resolved, attempts = await self._call_remote(plan, call_resolver)
+        if isinstance(resolved, _FetchedContent):
             return resolved
         # Before it is kept: a resolver is anybody's code, and may end without an answer.
-        if not isinstance(resolved, Resolved):
+        if not isinstance(resolved, ResolvedContent):
             told = f"resolver {resolver.name!r} failed: it answered with no Resolved"
             raise ResolutionError(Reason.INTERNAL, told)
-        with contained(resolver.name):
+        with wrap_resolver_errors(resolver.name):
             in_the_end = (resolved.found_at, resolved.found_params)
             size = len(msgspec.json.encode((resolved.source, resolved.annotations, resolved.pinned, in_the_end)))
-        if size > _MOST_RECORDED:
-            told = f"what is to be recorded of the content is too large: expected at most {_MOST_RECORDED} bytes"
+        if size > _MAX_RECORD_BYTES:
+            told = f"what is to be recorded of the content is too large: expected at most {_MAX_RECORD_BYTES} bytes"
             raise ResolutionError(Reason.TOO_LARGE, f"{told}, found {size}")
-        params = (*texts_of(resolved.pinned), *texts_of(resolved.found_params))
+        params = (*iter_texts(resolved.pinned), *iter_texts(resolved.found_params))
         texts = (resolved.source.uri, resolved.found_at, *resolved.annotations.values(), *params)
         if where := next((found for text in texts if (found := find_credential(text))), ""):
             told = f"resolver {resolver.name!r} failed: it records an address with a credential, {where}"
             raise ResolutionError(Reason.INTERNAL, told)
-        return _Answer(resolved, attempts)
+        return _FetchedContent(resolved, attempts)
 
-    async def _attempted(self, plan: Plan, work: Callable[[], Awaitable[T]]) -> tuple[T, int]:
-        return await self._asking.ask(
+    async def _call_remote(self, plan: ResolutionPlan, work: Callable[[], Awaitable[T]]) -> tuple[T, int]:
+        return await self._caller.call(
             work,
             resolver=plan.installed.resolver.name,
             remote=plan.remote,
@@ -323,17 +337,17 @@ class Engine:
             attempts=self.options.attempts,
         )
 
-    def _kept(self, plan: Plan, params: Parameters) -> _Answer | None:
+    def _get_cached(self, plan: ResolutionPlan, params: Parameters) -> _FetchedContent | None:
         now = self._clock.now()
-        kept = self.cache.get(plan.key(params), now)
+        kept = self.cache.get(plan.build_shared_key(params), now)
         if kept is None and plan.admission.is_public:
-            kept = self.cache.get(plan.own_key(params), now)  # a failure is nobody else's
-        if isinstance(kept, Failed):
+            kept = self.cache.get(plan.build_tenant_key(params), now)  # a failure is nobody else's
+        if isinstance(kept, CachedFailure):
             raise ResolutionError(kept.error.reason, kept.error.message)
-        return None if kept is None else _Answer(kept, 0)
+        return None if kept is None else _FetchedContent(kept, 0)
 
 
-def _policy_source(plan: Plan, resolved: Resolved) -> str:
+def _find_policy_source(plan: ResolutionPlan, resolved: ResolvedContent) -> str:
     found = resolved.found_at or ("" if urlsplit(resolved.source.uri).scheme else plan.uri)
     return "" if found == resolved.source.uri else found
 
@@ -341,6 +355,6 @@ def _policy_source(plan: Plan, resolved: Resolved) -> str:
 def _is_within(found: str, asked: str) -> bool:
     """Tell whether an address begins with the one that was asked for."""
     try:
-        return SourcePrefix.parse(asked).covers(found)
+        return SourcePrefix.parse(asked).matches(found)
     except ValueError:
         return False

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from konverge.resolution.lock import Lock, LockEntry, named
-from konverge.resolution.lock_checks import LockedReference, check_entry, defaults_of
-from konverge.resolution.reference import Reference, Value, canonical_json, shown_address
-from konverge.resolution.registry import Registry
+from konverge.resolution.lock_file import LockEntry, LockFile, drop_cache_mode
+from konverge.resolution.lock_validation import LockedReference, check_entry, find_defaults
+from konverge.resolution.reference import Reference, Value, redact_source, to_canonical_json
+from konverge.resolution.resolver_registry import ResolverRegistry
 
 __all__ = ["LockLookup"]
 
-_LONGEST_SHOWN = 200
-_MOST_TOLD = 3
+_MAX_TEXT = 200
+_MAX_DIFFERENCES = 3
 """What differs in more is another reference, and no slip."""
 
 
@@ -31,10 +31,10 @@ class LockLookup:
         lock: With what was added.
     """
 
-    def __init__(self, lock: Lock, registry: Registry) -> None:
+    def __init__(self, lock: LockFile, registry: ResolverRegistry) -> None:
         self.lock = lock
         self._registry = registry
-        self._taken = {_key(entry.resolver, _taken(entry)): entry for entry in lock}
+        self._entries = {_build_key(entry.resolver, _merge_defaults(entry)): entry for entry in lock}
 
     def find(self, reference: Reference) -> LockEntry | None:
         """What a reference came to; None when it is not locked.
@@ -43,10 +43,16 @@ class LockLookup:
             ResolutionError: ``Internal``: its resolver failed.
         """
         found = self.lock.find(reference)
-        return self._taken.get(_key(reference.resolver, self._as_taken(reference))) if found is None else found
+        return (
+            self._entries.get(_build_key(reference.resolver, self._apply_defaults(reference)))
+            if found is None
+            else found
+        )
 
     def check(self, entry: LockEntry, reference: Reference) -> LockedReference:
-        """Check an entry against the reference for which it was found (`konverge.resolution.lock_checks.check_entry`).
+        """Check an entry against the reference for which it was found.
+
+        `konverge.resolution.lock_validation.check_entry` has the rules.
 
         Raises:
             ResolutionError: It does not fit.
@@ -55,36 +61,36 @@ class LockLookup:
 
     def add(self, entry: LockEntry) -> None:
         """Have one more entry."""
-        self.lock = self.lock.having(entry)
-        self._taken[_key(entry.resolver, _taken(entry))] = entry
+        self.lock = self.lock.with_entries(entry)
+        self._entries[_build_key(entry.resolver, _merge_defaults(entry))] = entry
 
-    def missing(self, reference: Reference) -> str:
+    def describe_missing(self, reference: Reference) -> str:
         """Why there is no entry, as one sentence. It names parameters and no values: one may be a credential."""
         told = f"the lock file has no entry for this reference to resolver {reference.resolver!r}"
-        wanted = self._as_taken(reference)
+        wanted = self._apply_defaults(reference)
         nearest: tuple[list[str], LockEntry] | None = None
         for entry in self.lock:
             if entry.resolver != reference.resolver:
                 continue
-            found = _taken(entry)
+            found = _merge_defaults(entry)
             others = sorted(name for name in {*found, *wanted} if found.get(name) != wanted.get(name))
-            is_near = len(others) <= _MOST_TOLD and len(others) < len({*found, *wanted})
+            is_near = len(others) <= _MAX_DIFFERENCES and len(others) < len({*found, *wanted})
             if is_near and (nearest is None or len(others) < len(nearest[0])):
                 nearest = others, entry
         if nearest is None:
             return told
         others, entry = nearest
-        place = shown_address(entry.source.uri)[:_LONGEST_SHOWN]
+        place = redact_source(entry.source.uri)[:_MAX_TEXT]
         nearest_is = f"the nearest, for {place}," if place else "the nearest"
-        return f"{told}; {nearest_is} differs in {', '.join(repr(each[:_LONGEST_SHOWN]) for each in others)}"
+        return f"{told}; {nearest_is} differs in {', '.join(repr(each[:_MAX_TEXT]) for each in others)}"
 
-    def _as_taken(self, reference: Reference) -> dict[str, Value]:
-        return {**defaults_of(reference, self._registry), **named(reference.params)}
+    def _apply_defaults(self, reference: Reference) -> dict[str, Value]:
+        return {**find_defaults(reference, self._registry), **drop_cache_mode(reference.params)}
 
 
-def _taken(entry: LockEntry) -> Mapping[str, Value]:
+def _merge_defaults(entry: LockEntry) -> Mapping[str, Value]:
     return {**entry.defaults, **entry.params}
 
 
-def _key(resolver: str, params: Mapping[str, Value]) -> bytes:
-    return canonical_json([resolver, params])
+def _build_key(resolver: str, params: Mapping[str, Value]) -> bytes:
+    return to_canonical_json([resolver, params])

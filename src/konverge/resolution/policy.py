@@ -17,12 +17,12 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from konverge.network import parse_network
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
-from konverge.resolution.reference import Parameters, shown_address
-from konverge.resolution.registry import those_there_are
+from konverge.resolution.reference import Parameters, redact_source
+from konverge.resolution.resolver_registry import list_resolvers
 
 __all__ = [
-    "Admission",
     "Policy",
+    "PolicyDecision",
     "RequestPolicies",
     "SignatureMode",
     "SignatureRule",
@@ -31,9 +31,9 @@ __all__ = [
     "parse_networks",
 ]
 
-_MOST_TOLD = 5
-_MOST_SHOWN = 400
-_OF_THE_CLUSTER = "cluster"
+_MAX_LISTED = 5
+_MAX_TEXT = 400
+_CLUSTER_SCHEME = "cluster"
 """The scheme of objects, whose kinds are found however they are written, and whose names have small letters alone."""
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 
@@ -83,39 +83,39 @@ class SourcePrefix:
         Raises:
             ValueError: It is no address, or one that can be written in several ways.
         """
-        scheme, host, port, segments = _parts(text)
+        scheme, host, port, segments = _split_uri(text)
         if "*" in host.removeprefix("*.") or any("*" in segment for segment in segments):
             raise ValueError(f"expected no * but for *. before a host, found {text[:120]!r}")
         return cls(scheme, host, port, segments)
 
-    def covers(self, uri: str) -> bool:
+    def matches(self, uri: str) -> bool:
         """Tell whether an address begins with it; one that can be read in two ways does not."""
         try:
-            scheme, host, port, segments = _parts(uri)
+            scheme, host, port, segments = _split_uri(uri)
         except ValueError:
             return False
         fits = host.endswith(self.host[1:]) if self.host.startswith("*.") else host == self.host
         return (scheme, port) == (self.scheme, self.port) and fits and segments[: len(self.segments)] == self.segments
 
 
-def _parts(uri: str) -> tuple[str, str, int | None, tuple[str, ...]]:
+def _split_uri(uri: str) -> tuple[str, str, int | None, tuple[str, ...]]:
     """Scheme, host, port and path of an address.
 
     Raises:
         ValueError: It is none, has a user, or its path can be written in another way.
     """
     found: SplitResult = urlsplit(uri)
-    path = found.path.lower() if found.scheme == _OF_THE_CLUSTER else found.path
+    path = found.path.lower() if found.scheme == _CLUSTER_SCHEME else found.path
     if not found.scheme or not found.hostname or found.username is not None or any(not 32 < ord(c) < 127 for c in uri):
         raise ValueError(f"expected an address such as https://example.com/team, found {uri[:120]!r}")
     segments = tuple(segment for segment in path.split("/") if segment)
-    if any(_leads_elsewhere(unquote(segment)) for segment in segments):
+    if any(_is_ambiguous(unquote(segment)) for segment in segments):
         raise ValueError(f"expected an address without . and .. in its path, found {uri[:120]!r}")
     port = found.port if found.port is not None else _DEFAULT_PORTS.get(found.scheme.rpartition("+")[2])
     return found.scheme, found.hostname.rstrip("."), port, segments
 
 
-def _leads_elsewhere(segment: str) -> bool:
+def _is_ambiguous(segment: str) -> bool:
     """Tell whether some server takes a part of a path for several, or for the way up (``..;a`` is ``..`` to some)."""
     return "/" in segment or "\\" in segment or segment.partition(";")[0] in (".", "..")
 
@@ -146,7 +146,7 @@ class Policy:
     private_networks: tuple[IPv4Network | IPv6Network, ...] = ()
     is_public: bool = False
 
-    def concerns(self, resolver: str, namespace: str) -> bool:
+    def applies_to(self, resolver: str, namespace: str) -> bool:
         """Tell whether it is about such requests at all."""
         return (not self.resolvers or resolver in self.resolvers) and _is_one_of(namespace, self.namespaces)
 
@@ -162,15 +162,15 @@ class Policy:
         unknown = next((each for each in sorted(self.resolvers) if each not in known), None)
         if unknown is None:
             return ""
-        return f"expected names of resolvers, found {unknown[:80]!r}; {those_there_are(unknown, known)}"
+        return f"expected names of resolvers, found {unknown[:80]!r}; {list_resolvers(unknown, known)}"
 
-    def names(self, uri: str, params: Parameters) -> bool:
+    def allows(self, uri: str, params: Parameters) -> bool:
         """Tell whether it lets this be fetched."""
-        return not self.refusal(uri, params)
+        return not self.describe_denial(uri, params)
 
-    def refusal(self, uri: str, params: Parameters) -> str:
+    def describe_denial(self, uri: str, params: Parameters) -> str:
         """Why it does not let this be fetched; empty when it does. What it allows instead is not said."""
-        if self.sources and not any(prefix.covers(uri) for prefix in self.sources):
+        if self.sources and not any(prefix.matches(uri) for prefix in self.sources):
             return "it names other sources"
         for name, allowed in self.parameters.items():
             value = params.get(name, "")
@@ -186,35 +186,35 @@ def _is_one_of(text: str, allowed: Sequence[str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class PolicyDecision:
     """What the policies that let a request through ask for.
 
     Args:
         policies: Their names.
-        digest_wanted_by: The names of those that ask for a digest.
+        digest_required_by: The names of those that ask for a digest.
         signatures: Each has to be met by itself.
         private_networks: What may be connected to, by any of them.
         is_public: All of them say so.
     """
 
     policies: tuple[str, ...] = ()
-    digest_wanted_by: tuple[str, ...] = ()
+    digest_required_by: tuple[str, ...] = ()
     signatures: tuple[SignatureRule, ...] = ()
     private_networks: tuple[IPv4Network | IPv6Network, ...] = ()
     is_public: bool = False
 
-    def with_those_of(self, other: Admission) -> Admission:
+    def merge(self, other: PolicyDecision) -> PolicyDecision:
         """Both, for content that went by two places: what either asks for, and what both allow."""
-        return Admission(
+        return PolicyDecision(
             policies=tuple(dict.fromkeys((*self.policies, *other.policies))),
-            digest_wanted_by=tuple(dict.fromkeys((*self.digest_wanted_by, *other.digest_wanted_by))),
+            digest_required_by=tuple(dict.fromkeys((*self.digest_required_by, *other.digest_required_by))),
             signatures=tuple(dict.fromkeys((*self.signatures, *other.signatures))),
             private_networks=tuple(each for each in self.private_networks if each in other.private_networks),
             is_public=self.is_public and other.is_public,
         )
 
 
-def admit(policies: Iterable[Policy], *, resolver: str, uri: str, params: Parameters, namespace: str) -> Admission:
+def admit(policies: Iterable[Policy], *, resolver: str, uri: str, params: Parameters, namespace: str) -> PolicyDecision:
     """Decide whether something may be fetched, before anything is connected to.
 
     Args:
@@ -227,14 +227,14 @@ def admit(policies: Iterable[Policy], *, resolver: str, uri: str, params: Parame
     Raises:
         ResolutionError: ``Denied``: there are policies for such requests, and none of them names this.
     """
-    concerned = [policy for policy in policies if policy.concerns(resolver, namespace)]
-    naming = [policy for policy in concerned if policy.names(uri, params)]
+    concerned = [policy for policy in policies if policy.applies_to(resolver, namespace)]
+    naming = [policy for policy in concerned if policy.allows(uri, params)]
     if concerned and not naming:
-        raise ResolutionError(Reason.DENIED, _denied(concerned, resolver, uri, params, namespace))
+        raise ResolutionError(Reason.DENIED, _format_denial(concerned, resolver, uri, params, namespace))
     networks = dict.fromkeys(network for policy in naming for network in policy.private_networks)
-    return Admission(
+    return PolicyDecision(
         policies=tuple(policy.name for policy in naming),
-        digest_wanted_by=tuple(policy.name for policy in naming if policy.requires_digest),
+        digest_required_by=tuple(policy.name for policy in naming if policy.requires_digest),
         signatures=tuple(policy.signature for policy in naming if policy.signature is not None),
         private_networks=tuple(networks),
         is_public=bool(naming) and all(policy.is_public for policy in naming),
@@ -259,11 +259,11 @@ class RequestPolicies:
     uri: str
     params: Parameters
 
-    def admit(self) -> Admission:
+    def admit(self) -> PolicyDecision:
         """Decide whether what is asked for may be fetched (`admit`)."""
         return self._admit(self.uri, self.params)
 
-    def admit_place(self, uri: str) -> Admission:
+    def admit_source(self, uri: str) -> PolicyDecision:
         """Decide whether a request may go on to another place.
 
         Args:
@@ -275,9 +275,9 @@ class RequestPolicies:
         try:
             return self._admit(uri, self.params)
         except ResolutionError as error:
-            raise error.reworded(f"{self.uri} leads to another place: {error.message}") from None
+            raise error.with_message(f"{self.uri} leads to another place: {error.message}") from None
 
-    def admit_params(self, params: Parameters) -> Admission:
+    def admit_params(self, params: Parameters) -> PolicyDecision:
         """Decide whether something may be fetched by which a parameter has turned out to stand.
 
         Args:
@@ -290,26 +290,26 @@ class RequestPolicies:
             return self._admit(self.uri, {**self.params, **params})
         except ResolutionError as error:
             told = ", ".join(f"parameter {name!r} leads to {str(value)[:120]!r}" for name, value in params.items())
-            raise error.reworded(f"{told}: {error.message}") from None
+            raise error.with_message(f"{told}: {error.message}") from None
 
     def check_hop(self, url: str) -> None:
         """Refuse what no policy allows, before it is connected to (`konverge.network.HopCheck`).
 
         Raises:
-            ResolutionError: As `admit_place`.
+            ResolutionError: As `admit_source`.
         """
-        self.admit_place(url)
+        self.admit_source(url)
 
-    def _admit(self, uri: str, params: Parameters) -> Admission:
+    def _admit(self, uri: str, params: Parameters) -> PolicyDecision:
         return admit(self.policies, resolver=self.resolver, uri=uri, params=params, namespace=self.namespace)
 
 
-def _denied(policies: Sequence[Policy], resolver: str, uri: str, params: Parameters, namespace: str) -> str:
+def _format_denial(policies: Sequence[Policy], resolver: str, uri: str, params: Parameters, namespace: str) -> str:
     """Whoever reads this may know what was compared, and with which policies; what these allow is not said."""
-    asked = sorted((policy.name, policy.refusal(uri, params)) for policy in policies)
-    told = [f"{name} ({why})" for name, why in asked[:_MOST_TOLD]]
-    told += [f"{len(asked) - _MOST_TOLD} more"] if len(asked) > _MOST_TOLD else []
-    shown = shown_address(uri)[:_MOST_SHOWN] or "this"
+    asked = sorted((policy.name, policy.describe_denial(uri, params)) for policy in policies)
+    told = [f"{name} ({why})" for name, why in asked[:_MAX_LISTED]]
+    told += [f"{len(asked) - _MAX_LISTED} more"] if len(asked) > _MAX_LISTED else []
+    shown = redact_source(uri)[:_MAX_TEXT] or "this"
     return (
         f"no policy lets namespace {namespace} fetch {shown} by resolver {resolver}; "
         f"those for it are: {', '.join(told)}"

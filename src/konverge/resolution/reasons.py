@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["FACTS", "Facts", "Fault", "Reason"]
+__all__ = ["REASON_TRAITS", "Fault", "Reason", "ReasonTraits"]
 
 
 class Fault(StrEnum):
@@ -36,35 +36,35 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ReasonTraits:
     """What is the same for all failures of a reason.
 
     Args:
         fault: Who can mend it.
-        may_pass: Whether the same request may succeed later with nothing changed by anybody here.
-        falls_through: Whether the next source of a list may be asked instead. What was refused, or is not what its
+        is_transient: Whether the same request may succeed later with nothing changed by anybody here.
+        allows_failover: Whether the next source of a list may be asked instead. What was refused, or is not what its
             digest says, never is: that would turn a defence into a detour.
     """
 
     fault: Fault
-    may_pass: bool = False
-    falls_through: bool = False
+    is_transient: bool = False
+    allows_failover: bool = False
 
 
-FACTS: dict[Reason, Facts] = {
-    Reason.INVALID_PARAMETERS: Facts(Fault.USER),
-    Reason.RESOLVER_NOT_AVAILABLE: Facts(Fault.OPERATOR),
-    Reason.INVALID_CONFIGURATION: Facts(Fault.OPERATOR),
-    Reason.DENIED: Facts(Fault.OPERATOR),
-    Reason.AUTHENTICATION_REQUIRED: Facts(Fault.USER),
-    Reason.NOT_FOUND: Facts(Fault.USER, falls_through=True),
-    Reason.DIGEST_MISMATCH: Facts(Fault.REMOTE),
-    Reason.SIGNATURE_INVALID: Facts(Fault.REMOTE),
-    Reason.UNSUPPORTED_CONTENT: Facts(Fault.USER),
-    Reason.TOO_LARGE: Facts(Fault.USER),
-    Reason.UNREACHABLE: Facts(Fault.REMOTE, may_pass=True, falls_through=True),
-    Reason.RATE_LIMITED: Facts(Fault.REMOTE, may_pass=True, falls_through=True),
-    Reason.TIMED_OUT: Facts(Fault.REMOTE, may_pass=True, falls_through=True),
-    Reason.INTERNAL: Facts(Fault.OPERATOR),
+REASON_TRAITS: dict[Reason, ReasonTraits] = {
+    Reason.INVALID_PARAMETERS: ReasonTraits(Fault.USER),
+    Reason.RESOLVER_NOT_AVAILABLE: ReasonTraits(Fault.OPERATOR),
+    Reason.INVALID_CONFIGURATION: ReasonTraits(Fault.OPERATOR),
+    Reason.DENIED: ReasonTraits(Fault.OPERATOR),
+    Reason.AUTHENTICATION_REQUIRED: ReasonTraits(Fault.USER),
+    Reason.NOT_FOUND: ReasonTraits(Fault.USER, allows_failover=True),
+    Reason.DIGEST_MISMATCH: ReasonTraits(Fault.REMOTE),
+    Reason.SIGNATURE_INVALID: ReasonTraits(Fault.REMOTE),
+    Reason.UNSUPPORTED_CONTENT: ReasonTraits(Fault.USER),
+    Reason.TOO_LARGE: ReasonTraits(Fault.USER),
+    Reason.UNREACHABLE: ReasonTraits(Fault.REMOTE, is_transient=True, allows_failover=True),
+    Reason.RATE_LIMITED: ReasonTraits(Fault.REMOTE, is_transient=True, allows_failover=True),
+    Reason.TIMED_OUT: ReasonTraits(Fault.REMOTE, is_transient=True, allows_failover=True),
+    Reason.INTERNAL: ReasonTraits(Fault.OPERATOR),
 }
 """By reason, in the order of `Reason`."""

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from konverge.kube.names import dns_label_mistakes
-from konverge.resolution.address_credentials import find_credential
+from konverge.kube.name_validation import validate_dns_label
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
+from konverge.resolution.url_credentials import find_credential
 
 __all__ = [
     "DIGEST_PATTERN",
@@ -22,10 +22,10 @@ __all__ = [
     "Parameters",
     "Reference",
     "Value",
-    "canonical_json",
-    "request_name",
-    "shown_address",
-    "texts_of",
+    "build_request_name",
+    "iter_texts",
+    "redact_source",
+    "to_canonical_json",
 ]
 
 Value: TypeAlias = str | list[str] | dict[str, str]
@@ -66,11 +66,11 @@ class Digest(msgspec.Struct, frozen=True):
         """The digest of these bytes."""
         return cls(algorithm, hashlib.new(algorithm, data).hexdigest())
 
-    def fits(self, data: bytes) -> bool:
+    def matches(self, data: bytes) -> bool:
         """Tell whether these are the bytes."""
         return hmac.compare_digest(hashlib.new(self.algorithm, data).hexdigest(), self.hex)
 
-    def mismatch(self, data: bytes) -> str:
+    def describe_mismatch(self, data: bytes) -> str:
         """What is told of bytes that it does not fit."""
         return f"the content is not what its digest says: expected {self}, found {Digest.of(data, self.algorithm)}"
 
@@ -110,7 +110,7 @@ class Reference(msgspec.Struct, frozen=True, omit_defaults=True, eq=False):
             ResolutionError: The name is none, or the parameters are too many, too long or of other types, or one is an
                 address with a credential in it.
         """
-        if mistakes := dns_label_mistakes(self.resolver):
+        if mistakes := validate_dns_label(self.resolver):
             shown = self.resolver[:80]
             raise ResolutionError(Reason.INVALID_PARAMETERS, f"resolver {shown!r}: {mistakes[0]}")
         if len(self.params) > _MAX_PARAMETERS:
@@ -124,10 +124,10 @@ class Reference(msgspec.Struct, frozen=True, omit_defaults=True, eq=False):
                 raise ResolutionError(
                     Reason.INVALID_PARAMETERS, f"parameter {str(name)[:80]!r}: {expected}, found {type(value).__name__}"
                 )
-        if len(canonical_json(self.params)) > _MAX_BYTES:
+        if len(to_canonical_json(self.params)) > _MAX_BYTES:
             raise ResolutionError(Reason.INVALID_PARAMETERS, f"expected at most {_MAX_BYTES} bytes of parameters")
         for name, value in self.params.items():
-            if where := next((place for text in texts_of({name: value}) if (place := find_credential(text))), ""):
+            if where := next((place for text in iter_texts({name: value}) if (place := find_credential(text))), ""):
                 told = f"parameter {name[:80]!r}: expected no credential in an address, found {where}"
                 raise ResolutionError(
                     Reason.INVALID_PARAMETERS,
@@ -143,7 +143,7 @@ def _is_value(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(part, str) for pair in value.items() for part in pair)
 
 
-def texts_of(params: Parameters) -> Iterator[str]:
+def iter_texts(params: Parameters) -> Iterator[str]:
     """All texts in the values of parameters."""
     for value in params.values():
         if isinstance(value, str):
@@ -152,7 +152,7 @@ def texts_of(params: Parameters) -> Iterator[str]:
             yield from value if isinstance(value, list) else (text for pair in value.items() for text in pair)
 
 
-def canonical_json(value: Any) -> bytes:
+def to_canonical_json(value: Any) -> bytes:
     """The same bytes for equal values, and different ones for different values: mappings come sorted.
 
     Joining the parts without marks would give two references one name (reference facts, 2.2).
@@ -160,7 +160,7 @@ def canonical_json(value: Any) -> bytes:
     return msgspec.json.encode(value, order="sorted")
 
 
-def shown_address(text: str) -> str:
+def redact_source(text: str) -> str:
     """An address as messages have it: without a user and a query, which can have a credential.
 
     Empty for one that cannot be read, or that a terminal would obey.
@@ -173,12 +173,12 @@ def shown_address(text: str) -> str:
     return shown if shown.isprintable() else ""
 
 
-def request_name(reference: Reference, *, namespace: str, owner_uid: str) -> str:
+def build_request_name(reference: Reference, *, namespace: str, owner_uid: str) -> str:
     """What the request for a reference of an owner is called; the same owner and reference have one request.
 
     At most 63 characters: the resolver's name, cut, and 32 hexadecimal digits.
     """
     digest = None if reference.digest is None else str(reference.digest)
-    told = canonical_json([namespace, owner_uid, reference.resolver, reference.params, digest])
+    told = to_canonical_json([namespace, owner_uid, reference.resolver, reference.params, digest])
     prefix = reference.resolver[:_PREFIX_LENGTH].rstrip("-")
     return f"{prefix}-{hashlib.sha256(told).hexdigest()[:32]}"

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from konverge.clock import Clock
-from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
+from konverge.kube import GroupVersionKind, Object, ObjectKey, RestMapping
 from konverge.resolution.reference import Parameters
-from konverge.resolution.result import MAX_CONTENT_BYTES, Resolved
+from konverge.resolution.resolved_content import MAX_CONTENT_BYTES, ResolvedContent
 
 __all__ = [
     "READS",
-    "Addresses",
+    "AddressResolver",
     "ClusterReader",
-    "Fetch",
+    "FetchRequest",
     "Parameter",
     "ParameterRole",
     "Resolver",
@@ -31,7 +31,7 @@ __all__ = [
     "Services",
     "Setting",
     "Workspaces",
-    "credential_kinds",
+    "list_credential_kinds",
 ]
 
 
@@ -44,7 +44,7 @@ credentials gives its operator no right to read any.
 
 
 class ParameterRole(StrEnum):
-    """What a parameter says, and so where a locked reference takes it from (`konverge.resolution.lock_checks`)."""
+    """What a parameter says, and so where a locked reference takes it from (`konverge.resolution.lock_validation`)."""
 
     PLACE = "place"
     """Which definition is meant. A locked reference takes it from the reference itself."""
@@ -90,10 +90,10 @@ class Setting:
     default: str = ""
 
 
-class Addresses(Protocol):
+class AddressResolver(Protocol):
     """Resolves names for programs that connect by themselves, and gives only what may be connected to."""
 
-    async def resolve_checked(self, host: str, port: int) -> tuple[str, ...]:
+    async def resolve_permitted(self, host: str, port: int) -> tuple[str, ...]:
         """The addresses of a host that may be connected to, at least one; a host may be an address itself.
 
         Whoever asks connects to one of these and does not resolve the name again.
@@ -107,7 +107,7 @@ class Addresses(Protocol):
 class SecretReader(Protocol):
     """Reads Secrets of the requester's namespace, by name only."""
 
-    async def value(self, name: str, key: str) -> str:
+    async def read_value(self, name: str, key: str) -> str:
         """One value.
 
         Raises:
@@ -115,14 +115,14 @@ class SecretReader(Protocol):
                 missing, and names neither: it would tell which Secrets there are.
         """
 
-    async def data(self, name: str) -> Mapping[str, bytes]:
+    async def read_all(self, name: str) -> Mapping[str, bytes]:
         """All values of one Secret.
 
         Raises:
             konverge.resolution.ResolutionError: There is none.
         """
 
-    async def pull_secrets(self, service_account: str) -> tuple[str, ...]:
+    async def list_pull_secrets(self, service_account: str) -> tuple[str, ...]:
         """The names of the Secrets with which a ServiceAccount of the requester's namespace pulls images.
 
         Raises:
@@ -133,7 +133,7 @@ class SecretReader(Protocol):
 class ClusterReader(Protocol):
     """Reads objects with the resolver's own permissions, for sources that are in the cluster."""
 
-    async def find(self, kind: str, api_version: str = "") -> tuple[ResourceMapping, ...]:
+    async def find(self, kind: str, api_version: str = "") -> tuple[RestMapping, ...]:
         """Where a kind is served, by its kind, plural or singular in any case.
 
         Args:
@@ -181,11 +181,11 @@ class Services:
     workspaces: Workspaces
     clock: Clock
     cluster: ClusterReader | None = None
-    addresses: Addresses | None = None
+    addresses: AddressResolver | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Fetch:
+class FetchRequest:
     """One resolution, as the resolver gets it.
 
     Args:
@@ -236,14 +236,14 @@ class Resolver(Protocol):
     def is_pinned(self, params: Parameters) -> bool:
         """Tell whether the parameters name the same content for ever: a commit, a digest."""
 
-    async def pin(self, fetch: Fetch) -> Parameters | None:
+    async def pin(self, fetch: FetchRequest) -> Parameters | None:
         """Parameters that name for ever what these name now, found cheaply; None where there is no cheaper way.
 
         Raises:
             konverge.resolution.ResolutionError: As `resolve`.
         """
 
-    async def resolve(self, fetch: Fetch) -> Resolved:
+    async def resolve(self, fetch: FetchRequest) -> ResolvedContent:
         """Get the content. Cancelling it ends its processes and connections before it returns.
 
         Raises:
@@ -251,6 +251,6 @@ class Resolver(Protocol):
         """
 
 
-def credential_kinds(resolvers: Iterable[Resolver]) -> tuple[str, ...]:
+def list_credential_kinds(resolvers: Iterable[Resolver]) -> tuple[str, ...]:
     """What resolvers may get of a requester's namespace (`READS`), sorted: resources of the core group."""
     return tuple(sorted({each for resolver in resolvers for each in getattr(resolver, "reads", READS)}))

@@ -36,23 +36,23 @@ class SourceMap:
                 SourcePrefix.parse(side if "://" in side else f"oci://{side}")
         return cls(tuple(sorted(rules, key=lambda rule: -len(rule[0]))))
 
-    def rewritten(self, params: Parameters) -> tuple[Parameters, str]:
+    def rewrite(self, params: Parameters) -> tuple[Parameters, str]:
         """The parameters with their address replaced, and the address that was given; empty when nothing fits."""
         for name in _ADDRESSES:
             address = params.get(name)
             if not isinstance(address, str):
                 continue
             for before, after in self.rules:
-                if after.startswith(before) and _rest(address, after) is not None:
+                if after.startswith(before) and _strip_prefix(address, after) is not None:
                     continue  # made by this rule: what was pinned or locked comes here again
-                rest = _rest(address, before)
+                rest = _strip_prefix(address, before)
                 if rest is not None:
                     changed: dict[str, Value] = {**params, name: after.rstrip("/") + rest}
                     return changed, address
         return params, ""
 
 
-def _rest(address: str, prefix: str) -> str | None:
+def _strip_prefix(address: str, prefix: str) -> str | None:
     """What follows a prefix that ends where a part of an address ends; None when it does not fit."""
     rest = address.removeprefix(prefix.rstrip("/"))
     return rest if rest != address and (not rest or rest[0] in "/:@?#") else None

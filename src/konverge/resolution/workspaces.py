@@ -18,19 +18,19 @@ from pathlib import Path
 from konverge.clock import Clock
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
-from konverge.resolution.sharing import Shared
+from konverge.resolution.usage_limit import SharedUsage
 
-__all__ = ["Folders"]
+__all__ = ["TemporaryFolders"]
 
 _PREFIX = "konverge-resolution-"
 _LOCK = "lock"
 _LOOK_SECONDS = 0.5
 _MAX_ENTRIES = 100_000
-_IN_ALL_BYTES = 3 << 30
+_MAX_TOTAL_BYTES = 3 << 30
 """Of all folders; a Pod of resolvers may have 4 GiB, and this is seen only when somebody looks."""
 
 
-class Folders:
+class TemporaryFolders:
     """Makes folders below one; implements `konverge.resolution.Workspaces`.
 
     Args:
@@ -40,13 +40,13 @@ class Folders:
         max_bytes: How much may be in all of them together.
     """
 
-    def __init__(self, clock: Clock, parent: Path | None = None, *, max_bytes: int = _IN_ALL_BYTES) -> None:
+    def __init__(self, clock: Clock, parent: Path | None = None, *, max_bytes: int = _MAX_TOTAL_BYTES) -> None:
         self._clock = clock
         self._max_bytes = max_bytes
-        self._shared: Shared[Path] = Shared()
+        self._shared: SharedUsage[Path] = SharedUsage()
         self._parent = parent or Path(tempfile.gettempdir())
         self._parent.mkdir(parents=True, exist_ok=True)
-        remove_left_behind(self._parent)
+        remove_stale_folders(self._parent)
         # The lock is taken before the folder has the name that others look for: they never find it without.
         made = Path(tempfile.mkdtemp(prefix=".konverge-", dir=self._parent))
         self._lock = os.open(made / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -72,10 +72,10 @@ class Folders:
             nonlocal excess
             while not excess:
                 await self._clock.sleep(_LOOK_SECONDS)
-                size = await asyncio.to_thread(_size, made)
+                size = await asyncio.to_thread(_measure_size, made)
                 if size > max_bytes:
                     excess = f"more than {max_bytes} bytes on disk"
-                elif self._shared.is_too_much(made, size, max_bytes=self._max_bytes):
+                elif self._shared.record_and_check(made, size, max_bytes=self._max_bytes):
                     excess = f"the most of the {self._max_bytes} bytes on disk for all that is fetched now"
             until_too_much.reschedule(asyncio.get_running_loop().time())
 
@@ -92,7 +92,7 @@ class Folders:
             watching.cancel()
             # Not in a thread, as making it: a cancellation in the meantime would leave it behind.
             shutil.rmtree(made, ignore_errors=True)
-            self._shared.let_go(made)
+            self._shared.release(made)
 
     def close(self) -> None:
         """Remove everything that was made here."""
@@ -100,7 +100,7 @@ class Folders:
         os.close(self._lock)
 
 
-def remove_left_behind(parent: Path) -> None:
+def remove_stale_folders(parent: Path) -> None:
     """Remove the folders of processes that have ended without doing so."""
     for folder in parent.glob(f"{_PREFIX}*"):
         try:
@@ -116,7 +116,7 @@ def remove_left_behind(parent: Path) -> None:
             os.close(lock)
 
 
-def _size(folder: Path) -> int:
+def _measure_size(folder: Path) -> int:
     size = entries = 0
     for path, _, names in os.walk(folder):
         for name in names:

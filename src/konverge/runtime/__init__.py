@@ -13,17 +13,17 @@ from konverge.runtime.controller import (
     DEFAULT_TIMEOUT,
     DEFAULT_WORKERS,
     Controller,
-    FailedPassError,
-    PassTimeoutError,
+    PartialFailureError,
+    ReconcileTimeoutError,
     Result,
 )
-from konverge.runtime.observing import ControllerObserver, Outcome, PassTracer
-from konverge.runtime.owners import Finalizer, OwnerKind
-from konverge.runtime.passes import Pass, PassFilter, current_pass
+from konverge.runtime.controller_observer import ControllerObserver, ReconcileOutcome, ReconcileTracer
+from konverge.runtime.event_router import WatchedKind
+from konverge.runtime.owner_assignment import OwnerAssignment, build_assignment
+from konverge.runtime.owner_reconciler import Finalizer, OwnerKind
 from konverge.runtime.process import Process, Service
-from konverge.runtime.queue import Moment, Queue
-from konverge.runtime.routing import WatchedKind
-from konverge.runtime.tenure import Tenure, tenure_of
+from konverge.runtime.queue import KeyEvent, Queue
+from konverge.runtime.reconciliation import Reconciliation, ReconciliationFilter, current_reconciliation
 
 __all__ = [
     "DEFAULT_TIMEOUT",
@@ -34,25 +34,25 @@ __all__ = [
     "Change",
     "Controller",
     "ControllerObserver",
-    "FailedPassError",
     "Finalizer",
+    "KeyEvent",
     "MapToOwners",
-    "Moment",
-    "Outcome",
+    "OwnerAssignment",
     "OwnerKind",
-    "Pass",
-    "PassFilter",
-    "PassTimeoutError",
-    "PassTracer",
+    "PartialFailureError",
     "Predicate",
     "Process",
     "Queue",
+    "ReconcileOutcome",
+    "ReconcileTimeoutError",
+    "ReconcileTracer",
+    "Reconciliation",
+    "ReconciliationFilter",
     "Result",
     "Service",
-    "Tenure",
     "WatchedKind",
-    "current_pass",
+    "build_assignment",
+    "current_reconciliation",
     "generation_changed",
     "labels_changed",
-    "tenure_of",
 ]

@@ -26,10 +26,10 @@ __all__ = ["BlockedLoopWatchdog", "describe_stack"]
 
 _log = logging.getLogger("konverge.runtime")
 
-_SHOWN_FRAMES = 12
+_MAX_FRAMES = 12
 # Where a line is that blocks on behalf of the author's line that called it: the standard library and what is installed
 # beside it, and konverge.
-_NOT_THE_AUTHORS = (
+_LIBRARY_PATHS = (
     *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
     str(PurePath(__file__).parent.parent),
 )
@@ -69,9 +69,9 @@ class BlockedLoopWatchdog:
                 self._loop.call_soon_threadsafe(has_run.set)
             except RuntimeError:  # it is closed
                 return
-            self._await_sign(has_run, period_seconds)
+            self._await_heartbeat(has_run, period_seconds)
 
-    def _await_sign(self, has_run: threading.Event, period_seconds: float) -> None:
+    def _await_heartbeat(self, has_run: threading.Event, period_seconds: float) -> None:
         began = self._clock.monotonic()
         report_seconds, is_reported = self._limit_seconds, False
         while not has_run.is_set() and not self._closed.wait(period_seconds):
@@ -91,20 +91,20 @@ class BlockedLoopWatchdog:
     def _describe_culprit(self) -> str:
         task = asyncio.current_task(self._loop)
         in_task = "" if task is None else f" in the task {task.get_name()!r}"
-        frames = _frames(self._watched)
+        frames = _list_frames(self._watched)
         if not frames:
             return f"its thread has ended{in_task}"
-        own = [each for each in frames if not each.filename.startswith(_NOT_THE_AUTHORS)]
+        own = [each for each in frames if not each.filename.startswith(_LIBRARY_PATHS)]
         culprit = (own or frames)[-1]
         return f"{culprit.filename}:{culprit.lineno}, {culprit.name}{in_task}"
 
 
 def describe_stack(thread: int) -> str:
     """Where a thread is: files, lines and functions, innermost last; no source text and no values."""
-    frames = _frames(thread)[-_SHOWN_FRAMES:]
+    frames = _list_frames(thread)[-_MAX_FRAMES:]
     return "\n".join(f"  {each.filename}:{each.lineno} in {each.name}" for each in frames) or "  (it has ended)"
 
 
-def _frames(thread: int) -> list[traceback.FrameSummary]:
+def _list_frames(thread: int) -> list[traceback.FrameSummary]:
     frame = sys._current_frames().get(thread)  # the way that the standard library documents
     return [] if frame is None else list(traceback.extract_stack(frame))

@@ -18,7 +18,7 @@ from datetime import timedelta
 from math import inf
 from typing import Generic, TypeVar
 
-__all__ = ["Breaker", "BreakerOptions", "Opening"]
+__all__ = ["Breaker", "BreakerOpened", "BreakerOptions"]
 
 K = TypeVar("K", bound=Hashable)
 
@@ -48,7 +48,7 @@ class BreakerOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class BreakerOpened:
     """A breaker has opened.
 
     Args:
@@ -65,7 +65,7 @@ class Opening:
 
 
 @dataclass(slots=True)
-class _Bucket:
+class _KeyBucket:
     tokens: float
     counted_at: float
     since: float
@@ -86,16 +86,16 @@ class Breaker(Generic[K]):
     def __init__(self, options: BreakerOptions | None = None) -> None:
         self._options = options or BreakerOptions()
         self._refill_seconds = self._options.refill.total_seconds()
-        self._buckets: dict[K, _Bucket] = {}
+        self._buckets: dict[K, _KeyBucket] = {}
         self._until_sweep = _SWEEP_EVERY
 
     def __len__(self) -> int:
         """How many keys have had passes of late."""
         return len(self._buckets)
 
-    def passed(self, key: K, now: float, source: str) -> Opening | None:
+    def record_start(self, key: K, now: float, source: str) -> BreakerOpened | None:
         """A pass of the key begins, called for by that source; tells if it opens the breaker."""
-        bucket = self._bucket(key, now)
+        bucket = self._get_bucket(key, now)
         bucket.tokens = max(0.0, bucket.tokens - 1.0)
         bucket.passes += 1
         if source in bucket.sources or len(bucket.sources) < _MAX_SOURCES:
@@ -104,9 +104,9 @@ class Breaker(Generic[K]):
             return None
         bucket.is_open, bucket.wanted_at = True, now
         loudest, share = bucket.sources.most_common(1)[0]
-        return Opening(bucket.passes, now - bucket.since, loudest, share)
+        return BreakerOpened(bucket.passes, now - bucket.since, loudest, share)
 
-    def delay_seconds(self, key: K, now: float, *, is_edit: bool = False) -> float:
+    def compute_delay(self, key: K, now: float, *, is_edit: bool = False) -> float:
         """Something calls for the key: how long its pass must wait at least; 0 while its breaker is closed.
 
         Args:
@@ -130,18 +130,18 @@ class Breaker(Generic[K]):
         """The key is gone."""
         self._buckets.pop(key, None)
 
-    def _bucket(self, key: K, now: float) -> _Bucket:
+    def _get_bucket(self, key: K, now: float) -> _KeyBucket:
         bucket = self._buckets.get(key)
         if bucket is not None:
-            self._fill(bucket, now)
+            self._refill(bucket, now)
             if bucket.is_open or bucket.tokens < self._options.burst:
                 return bucket
         else:
             self._sweep(now)
-        bucket = self._buckets[key] = _Bucket(float(self._options.burst), now, now)
+        bucket = self._buckets[key] = _KeyBucket(float(self._options.burst), now, now)
         return bucket
 
-    def _fill(self, bucket: _Bucket, now: float) -> None:
+    def _refill(self, bucket: _KeyBucket, now: float) -> None:
         gained = (now - bucket.counted_at) / self._refill_seconds
         bucket.tokens = min(float(self._options.burst), bucket.tokens + gained)
         bucket.counted_at = now

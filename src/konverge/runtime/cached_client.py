@@ -11,32 +11,32 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from konverge.cache import Informer, Informers
-from konverge.client import Applied, Client, PatchType, Propagation
-from konverge.client.permits import WritePermit
+from konverge.cache import Informer, InformerFactory
+from konverge.client import ApplyResponse, Client, PatchType, Propagation
+from konverge.client.write_permit import WritePermit
 from konverge.clock import Clock
 from konverge.errors import ConnectionFailedError, ForbiddenError, KonvergeError, NotConnectedError, NotFoundError
-from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
+from konverge.kube import GroupVersionKind, Object, ObjectKey, RestMapping
 from konverge.kube.secret_values import SecretValues
 from konverge.kube.selectors import LabelSelector
-from konverge.runtime.reads import Reader, ReadList, ReadObject, Reads
-from konverge.runtime.routing import Routing
-from konverge.runtime.terminating import TerminatingNamespaces
+from konverge.runtime.event_router import EventRouter
+from konverge.runtime.read_tracking import ReadingOwner, ReadList, ReadObject, ReadTracker
+from konverge.runtime.terminating_namespaces import TerminatingNamespaces
 
-__all__ = ["CachedClient", "CachedClients"]
+__all__ = ["CachedClient", "CachedClientFactory"]
 
 _log = logging.getLogger("konverge.runtime")
 
 _EVERYTHING = LabelSelector.parse("")
 
 
-class CachedClients:
+class CachedClientFactory:
     """What the clients of all passes share.
 
     Args:
         client: Sends the requests.
         informers: Answer the reads.
-        reads: Notes who read what.
+        read_tracker: Notes who read what.
         routing: Is told which kinds are read.
         clock: The time.
         namespaces: The namespaces that the informers cover; empty for all. What is in another is read live.
@@ -45,25 +45,25 @@ class CachedClients:
     def __init__(
         self,
         client: Client,
-        informers: Informers,
-        reads: Reads,
-        routing: Routing,
+        informers: InformerFactory,
+        reads: ReadTracker,
+        routing: EventRouter,
         clock: Clock,
         *,
         namespaces: Collection[str] = (),
     ) -> None:
         self.client = client
         self.informers = informers
-        self.reads = reads
+        self.read_tracker = reads
         self.clock = clock
         self.complete_lists: set[ReadList] = set()
         """The noted lists of which the caches miss nothing; what was dropped earlier may belong to a new one."""
         self._routing = routing
         self._namespaces = frozenset(namespaces)
 
-    def for_owner(
+    def build_client(
         self,
-        reader: Reader,
+        reader: ReadingOwner,
         permit: WritePermit | None = None,
         *,
         doubts_absence: bool = False,
@@ -84,13 +84,13 @@ class CachedClients:
         """Tell whether the informers see an object of that key."""
         return not self._namespaces or not key.namespace or key.namespace in self._namespaces
 
-    async def started(self, gvk: GroupVersionKind) -> Informer:
-        """The kind's informer, ready to be read (`Informers.started`)."""
-        informer = await self.informers.started(gvk)
-        self._routing.open(gvk)
+    async def get_informer(self, gvk: GroupVersionKind) -> Informer:
+        """The kind's informer, ready to be read (`InformerFactory.started`)."""
+        informer = await self.informers.get_informer(gvk)
+        self._routing.open_kind(gvk)
         return informer
 
-    def running(self, gvk: GroupVersionKind) -> Informer | None:
+    def find_informer(self, gvk: GroupVersionKind) -> Informer | None:
         """The kind's informer, if there is one."""
         return self.informers.running.get(gvk)
 
@@ -112,19 +112,19 @@ class CachedClient:
 
     def __init__(
         self,
-        shared: CachedClients,
-        reader: Reader,
+        shared: CachedClientFactory,
+        reader: ReadingOwner,
         client: Client,
         *,
         doubts_absence: bool = False,
         wakes: bool = True,
         terminating: TerminatingNamespaces | None = None,
     ) -> None:
-        self._wakes = wakes
+        self._triggers = wakes
         self._shared = shared
         self._reader = reader
         self._client = client
-        self._doubts_absence = doubts_absence
+        self._confirms_absence = doubts_absence
         self._terminating = TerminatingNamespaces("", reader.key.namespace) if terminating is None else terminating
 
     @property
@@ -137,18 +137,18 @@ class CachedClient:
         """The values of the Secrets that were read or written (`konverge.client.Client.secret_values`)."""
         return self._client.secret_values
 
-    def without_waking(self) -> CachedClient:
+    def without_read_tracking(self) -> CachedClient:
         """The same client, but later changes of what is read through this one do not wake the owner."""
         return CachedClient(
             self._shared,
             self._reader,
             self._client,
-            doubts_absence=self._doubts_absence,
+            doubts_absence=self._confirms_absence,
             wakes=False,
             terminating=self._terminating,
         )
 
-    async def mapping(self, gvk: GroupVersionKind) -> ResourceMapping:
+    async def mapping(self, gvk: GroupVersionKind) -> RestMapping:
         """Where the kind is served and whether it is namespaced; from the client's own cache of discovery."""
         return await self._client.mapping(gvk)
 
@@ -164,15 +164,15 @@ class CachedClient:
             konverge.errors.NotFoundError: There is none.
             konverge.errors.ApiError: The server refuses to list or watch the kind.
         """
-        self._shared.reads.note(self._reader, ReadObject(gvk, key, self._wakes))
+        self._shared.read_tracker.record(self._reader, ReadObject(gvk, key, self._triggers))
         if live or not self._shared.covers(key):
             return await self._client.get(gvk, key)
-        informer = await self._shared.started(gvk)
-        if self._doubts_absence and key not in informer.store:
-            informer.doubt(key)
-        return self._remember(await informer.read(key))
+        informer = await self._shared.get_informer(gvk)
+        if self._confirms_absence and key not in informer.store:
+            informer.mark_uncertain(key)
+        return self._remember_secret_values(await informer.read(key))
 
-    async def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[Object]:
+    async def list_by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[Object]:
         """Read the objects that an index of the kind (`konverge.Operator.index`) has under a value.
 
         Later changes of any object of the kind wake the owner: which value an object will have cannot be told.
@@ -180,9 +180,9 @@ class CachedClient:
         Raises:
             KeyError: The kind has no such index.
         """
-        informer = await self._noted(ReadList(gvk, "", _EVERYTHING, self._wakes))
-        found = (informer.store.get(key) for key in informer.by_index(index, value))
-        return [self._remember(obj) for obj in found if obj is not None]
+        informer = await self._track_list(ReadList(gvk, "", _EVERYTHING, self._triggers))
+        found = (informer.store.get(key) for key in informer.list_keys_by_index(index, value))
+        return [self._remember_secret_values(obj) for obj in found if obj is not None]
 
     async def list(
         self, gvk: GroupVersionKind, *, namespace: str = "", labels: Mapping[str, str] | LabelSelector | str = ""
@@ -200,17 +200,17 @@ class CachedClient:
             konverge.errors.ApiError: The server refuses to list or watch the kind.
             ValueError: The selector is none.
         """
-        selector = _selector(labels)
+        selector = _parse_selector(labels)
         if not self._shared.covers(ObjectKey(namespace, "")):
             found = await self._client.list(gvk, namespace=namespace, label_selector=str(selector))
             return found.items
-        informer = await self._noted(ReadList(gvk, namespace, selector, self._wakes))
-        if self._doubts_absence:
+        informer = await self._track_list(ReadList(gvk, namespace, selector, self._triggers))
+        if self._confirms_absence:
             for obj in (await self._client.list(gvk, namespace=namespace, label_selector=str(selector))).items:
                 informer.record_write(obj)
-        return [self._remember(obj) for obj in informer.list(namespace=namespace, labels=selector)]
+        return [self._remember_secret_values(obj) for obj in informer.list(namespace=namespace, labels=selector)]
 
-    async def apply(self, obj: Object, *, field_manager: str) -> Applied:
+    async def apply(self, obj: Object, *, field_manager: str) -> ApplyResponse:
         """Server-side apply with force; later changes of the object wake the owner.
 
         Raises:
@@ -218,12 +218,12 @@ class CachedClient:
                 said so in a pass of this owner, it is not asked again.
         """
         gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
-        await self._follow(gvk, key)
+        await self._ensure_watched(gvk, key)
         if not self._terminating.is_empty and not await self._exists(gvk, key):
             self._terminating.check(key.namespace, self._shared.clock.monotonic())
-        with self._doubting_a_lost_answer(gvk, key), self._noting_a_terminating_namespace(key):
+        with self._mark_uncertain_on_lost_response(gvk, key), self._record_terminating_namespace(key):
             applied = await self._client.apply(obj, field_manager=field_manager)
-        self._record(gvk, applied.object)
+        self._record_write(gvk, applied.object)
         return applied
 
     async def create(self, obj: Object) -> Object:
@@ -236,12 +236,12 @@ class CachedClient:
         """
         gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
         self._terminating.check(key.namespace, self._shared.clock.monotonic())
-        with self._doubting_a_lost_answer(gvk, key), self._noting_a_terminating_namespace(key):
+        with self._mark_uncertain_on_lost_response(gvk, key), self._record_terminating_namespace(key):
             answer = await self._client.create(obj)
         try:
-            await self._follow(gvk, ObjectKey.of(answer))  # only the answer has the name that the server made
+            await self._ensure_watched(gvk, ObjectKey.of(answer))  # only the answer has the name that the server made
         finally:
-            self._record(gvk, answer)  # also for the pass after one that is cancelled meanwhile
+            self._record_write(gvk, answer)  # also for the pass after one that is cancelled meanwhile
         return answer
 
     async def update(self, obj: Object, *, subresource: str = "") -> Object:
@@ -254,15 +254,15 @@ class CachedClient:
         """
         gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
         try:
-            with self._doubting_a_lost_answer(gvk, key):
+            with self._mark_uncertain_on_lost_response(gvk, key):
                 answer = await self._client.update(obj, subresource=subresource)
         except NotFoundError as error:
-            informer = self._shared.running(gvk)
+            informer = self._shared.find_informer(gvk)
             # A 404 of something on the way names no object.
             if informer is not None and error.details.get("name") == key.name:
                 informer.record_delete(key, str(obj["metadata"].get("uid") or ""))
             raise
-        self._record(gvk, answer)
+        self._record_write(gvk, answer)
         return answer
 
     async def patch(
@@ -276,12 +276,12 @@ class CachedClient:
         field_manager: str = "",
     ) -> Object:
         """Patch an object (`konverge.client.Client.patch`)."""
-        with self._doubting_a_lost_answer(gvk, key):
+        with self._mark_uncertain_on_lost_response(gvk, key):
             answer = await self._client.patch(
                 gvk, key, body, patch_type=patch_type, subresource=subresource, field_manager=field_manager
             )
         if answer.get("kind") == gvk.kind:  # a subresource of its own kind, such as Scale, is another object
-            self._record(gvk, answer)
+            self._record_write(gvk, answer)
         return answer
 
     async def delete(
@@ -299,46 +299,46 @@ class CachedClient:
             konverge.errors.NotFoundError: There is none.
             konverge.errors.ConflictError: Another object has the name now.
         """
-        with self._doubting_a_lost_answer(gvk, key):
+        with self._mark_uncertain_on_lost_response(gvk, key):
             held = await self._client.delete(gvk, key, uid=uid, propagation=propagation)
-        informer = self._shared.running(gvk)
+        informer = self._shared.find_informer(gvk)
         if held is not None:
-            self._record(gvk, held)
+            self._record_write(gvk, held)
         elif informer is not None:
             informer.record_delete(key, uid)
         return held
 
-    async def _follow(self, gvk: GroupVersionKind, key: ObjectKey) -> None:
+    async def _ensure_watched(self, gvk: GroupVersionKind, key: ObjectKey) -> None:
         """Have the object watched: otherwise nobody would hear of its end. That it cannot be stops no write."""
         if not self._shared.covers(key) or "watch" not in (await self._client.mapping(gvk)).verbs:
             return
-        self._shared.reads.note(self._reader, ReadObject(gvk, key))
+        self._shared.read_tracker.record(self._reader, ReadObject(gvk, key))
         try:
-            await self._shared.started(gvk)
+            await self._shared.get_informer(gvk)
         except KonvergeError as error:
             _log.debug("%s is not watched: %s", gvk, error)
 
-    async def _noted(self, read: ReadList) -> Informer:
+    async def _track_list(self, read: ReadList) -> Informer:
         """The informer of a list that is noted, with all in it that the list names."""
         shared = self._shared
-        if not shared.reads.is_noted(read):
+        if not shared.read_tracker.is_recorded(read):
             shared.complete_lists.discard(read)  # what came while nobody read it was dropped
         is_complete = read in shared.complete_lists
-        shared.reads.note(self._reader, read)
-        informer = await shared.started(read.gvk)
+        shared.read_tracker.record(self._reader, read)
+        informer = await shared.get_informer(read.gvk)
         if not is_complete:
-            await informer.fill(namespace=read.namespace, labels=read.labels)
-            shared.complete_lists = {known for known in shared.complete_lists if shared.reads.is_noted(known)}
+            await informer.load_dropped(namespace=read.namespace, labels=read.labels)
+            shared.complete_lists = {known for known in shared.complete_lists if shared.read_tracker.is_recorded(known)}
             shared.complete_lists.add(read)
         return informer
 
-    def _remember(self, obj: Object) -> Object:
+    def _remember_secret_values(self, obj: Object) -> Object:
         """Have the client know the values of what is read, if that is a Secret."""
         self.secret_values.add(obj)
         return obj
 
-    def _record(self, gvk: GroupVersionKind, answer: Object) -> None:
-        informer = self._shared.running(gvk)
+    def _record_write(self, gvk: GroupVersionKind, answer: Object) -> None:
+        informer = self._shared.find_informer(gvk)
         if informer is not None:
             informer.record_write(answer)
 
@@ -350,15 +350,15 @@ class CachedClient:
         return True
 
     @contextmanager
-    def _noting_a_terminating_namespace(self, key: ObjectKey) -> Iterator[None]:
+    def _record_terminating_namespace(self, key: ObjectKey) -> Iterator[None]:
         try:
             yield
         except ForbiddenError as error:
-            self._terminating.note(key.namespace, error, self._shared.clock.monotonic())
+            self._terminating.record_refusal(key.namespace, error, self._shared.clock.monotonic())
             raise
 
     @contextmanager
-    def _doubting_a_lost_answer(self, gvk: GroupVersionKind, key: ObjectKey) -> Iterator[None]:
+    def _mark_uncertain_on_lost_response(self, gvk: GroupVersionKind, key: ObjectKey) -> Iterator[None]:
         """Have the next read ask the server when nobody can say whether it has done what it was asked for.
 
         Otherwise a pass could go by a cache that is older than a write of its own (invariant 2).
@@ -368,13 +368,13 @@ class CachedClient:
         except NotConnectedError:
             raise
         except (ConnectionFailedError, asyncio.CancelledError):
-            informer = self._shared.running(gvk)
+            informer = self._shared.find_informer(gvk)
             if informer is not None:
-                informer.doubt(key)
+                informer.mark_uncertain(key)
             raise
 
 
-def _selector(labels: Mapping[str, str] | LabelSelector | str) -> LabelSelector:
+def _parse_selector(labels: Mapping[str, str] | LabelSelector | str) -> LabelSelector:
     if isinstance(labels, LabelSelector):
         return labels
     return LabelSelector.parse(labels) if isinstance(labels, str) else LabelSelector.from_labels(labels)

@@ -10,8 +10,8 @@ from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.kube.metadata import ObjectMeta
 
 __all__ = [
+    "CacheLookup",
     "Change",
-    "Lookup",
     "MapToOwners",
     "Predicate",
     "generation_changed",
@@ -20,16 +20,16 @@ __all__ = [
 ]
 
 
-class Lookup(Protocol):
+class CacheLookup(Protocol):
     """What is held in memory of other objects."""
 
-    def held(self, gvk: GroupVersionKind, key: ObjectKey) -> Object | None:
+    def get_cached(self, gvk: GroupVersionKind, key: ObjectKey) -> Object | None:
         """The object as it is held, fresh; None when it is not."""
 
-    def uid_of(self, gvk: GroupVersionKind, key: ObjectKey) -> str:
+    def get_uid(self, gvk: GroupVersionKind, key: ObjectKey) -> str:
         """The UID of the object as it is held; empty when it is not."""
 
-    def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[ObjectKey]:
+    def list_keys_by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[ObjectKey]:
         """The objects that the index has under that value."""
 
 
@@ -47,7 +47,7 @@ class Change:
     gvk: GroupVersionKind
     old: ObjectMeta | None
     new: ObjectMeta | None
-    lookup: Lookup
+    lookup: CacheLookup
 
     @property
     def meta(self) -> ObjectMeta:
@@ -64,11 +64,11 @@ class Change:
     @property
     def object(self) -> Object | None:
         """The whole object now, decoded afresh at each use; None when it has gone."""
-        return None if self.new is None else self.lookup.held(self.gvk, self.key)
+        return None if self.new is None else self.lookup.get_cached(self.gvk, self.key)
 
-    def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[ObjectKey]:
+    def list_keys_by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[ObjectKey]:
         """The objects of a kind that an index (`konverge.Operator.index`) has under that value."""
-        return self.lookup.by_index(gvk, index, value)
+        return self.lookup.list_keys_by_index(gvk, index, value)
 
 
 Predicate: TypeAlias = Callable[[Change], bool]

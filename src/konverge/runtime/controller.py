@@ -23,22 +23,22 @@ from konverge.errors import (
     KonvergeError,
     NoPermitError,
     TerminalError,
-    causes_of,
-    describe,
+    format_error,
+    iter_causes,
 )
 from konverge.kube import ObjectKey
 from konverge.runtime.breaker import Breaker, BreakerOptions
-from konverge.runtime.observing import ControllerObserver, FailureReporter, Outcome, PassTracer
-from konverge.runtime.passes import Pass, current_pass
+from konverge.runtime.controller_observer import ControllerObserver, FailureReporter, ReconcileOutcome, ReconcileTracer
 from konverge.runtime.queue import Queue
+from konverge.runtime.reconciliation import Reconciliation, current_reconciliation
 
 __all__ = [
     "DEFAULT_TIMEOUT",
     "DEFAULT_WORKERS",
     "Controller",
-    "FailedPassError",
-    "PassTimeoutError",
+    "PartialFailureError",
     "Reconcile",
+    "ReconcileTimeoutError",
     "Result",
 ]
 
@@ -55,7 +55,7 @@ DEFAULT_TIMEOUT = timedelta(minutes=2)
 """How long one pass may take: several requests at their own deadline of half a minute, and still an end to a hang."""
 
 
-_POLLING = timedelta(seconds=0.1)
+_POLL_INTERVAL = timedelta(seconds=0.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Result:
             raise TypeError(f"priority: expected an int, found {type(self.priority).__name__}")
 
 
-class FailedPassError(KonvergeError):
+class PartialFailureError(KonvergeError):
     """A pass failed, and a part of it that did not fail asks for another one at some time.
 
     Args:
@@ -93,12 +93,12 @@ class FailedPassError(KonvergeError):
     """
 
     def __init__(self, failure: Exception, requeue_after: timedelta) -> None:
-        super().__init__(describe(failure))
+        super().__init__(format_error(failure))
         self.failure = failure
         self.requeue_after = requeue_after
 
 
-class PassTimeoutError(KonvergeError):
+class ReconcileTimeoutError(KonvergeError):
     """A pass was cancelled because it took too long."""
 
 
@@ -111,7 +111,7 @@ class Controller:
     Args:
         name: What the controller is called in logs.
         reconcile: One pass over one key. Returning is success; `konverge.errors.TerminalError` is not tried again
-            before the next change; any other exception is. A `FailedPassError` counts as the failure in it.
+            before the next change; any other exception is. A `PartialFailureError` counts as the failure in it.
         clock: The time.
         entropy: Draws identifiers and jitter.
         workers: How many keys at once.
@@ -137,7 +137,7 @@ class Controller:
         breaker: BreakerOptions | None = None,
         observer: ControllerObserver | None = None,
         reporter: FailureReporter | None = None,
-        tracer: PassTracer | None = None,
+        tracer: ReconcileTracer | None = None,
     ) -> None:
         self.name = name
         self.workers = workers
@@ -158,9 +158,9 @@ class Controller:
         self._timeout_seconds = timeout.total_seconds()
         self._stopping = False
         self._changed = asyncio.Event()
-        self._waiting_for_end: list[asyncio.Future[None]] = []
+        self._idle_waiters: list[asyncio.Future[None]] = []
 
-    def wake(
+    def enqueue(
         self, key: ObjectKey, *, priority: int = 0, reason: str = "", is_edit: bool = False, is_own: bool = False
     ) -> None:
         """Ask for a pass over the key as soon as a worker is free; for use in the loop that runs the controller.
@@ -180,10 +180,10 @@ class Controller:
         self._sources[key] = reason
         if not is_own:
             self.queue.reset_backoff(key, now)
-        seconds = self._breaker.delay_seconds(key, now, is_edit=is_edit and key not in self._started_at)
+        seconds = self._breaker.compute_delay(key, now, is_edit=is_edit and key not in self._started_at)
         self._add(key, now, priority=priority, not_before=now + seconds, reason=reason)
 
-    def run_seconds(self) -> dict[ObjectKey, float]:
+    def list_run_seconds(self) -> dict[ObjectKey, float]:
         """How long each pass that is under way has taken so far."""
         now = self._clock.monotonic()
         return {key: now - started for key, started in self._started_at.items()}
@@ -192,7 +192,7 @@ class Controller:
         """Wait until no pass over such a key is under way; whether another one starts is the caller's to prevent."""
         while any(keys(key) for key in self._started_at):
             ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting_for_end.append(ended)
+            self._idle_waiters.append(ended)
             await ended
 
     def abandon(self, keys: Callable[[ObjectKey], bool]) -> None:
@@ -201,7 +201,7 @@ class Controller:
             self._abandoned.add(key)
             self._tasks[key].cancel()
 
-    def calm(self, key: ObjectKey) -> None:
+    def reset_backoff(self, key: ObjectKey) -> None:
         """Forget how often the key was reconciled: what follows is another story."""
         self._breaker.forget(key)
 
@@ -217,7 +217,7 @@ class Controller:
                 self._changed.clear()
                 self._start_due(passes)
                 is_full = self.queue.running >= self.workers
-                seconds = None if is_full else self.queue.wait_seconds(self._clock.monotonic())
+                seconds = None if is_full else self.queue.compute_wait_seconds(self._clock.monotonic())
                 try:
                     async with asyncio.timeout(seconds):
                         await self._changed.wait()
@@ -232,112 +232,112 @@ class Controller:
             key = self.queue.take(self._clock.monotonic())
             if key is None:
                 return
-            task = passes.create_task(self._run_pass(key), name=f"reconcile {self.name} {key}")
+            task = passes.create_task(self._run_reconciliation(key), name=f"reconcile {self.name} {key}")
             self._tasks[key] = task
-            task.add_done_callback(partial(self._free, key))
+            task.add_done_callback(partial(self._release_key, key))
 
-    def _free(self, key: ObjectKey, task: asyncio.Task[None]) -> None:
+    def _release_key(self, key: ObjectKey, task: asyncio.Task[None]) -> None:
         """A task that was cancelled before its first step has never told the queue that it is over."""
         if self._tasks.get(key) is task:
             del self._tasks[key]
             self._abandoned.discard(key)
-            self.queue.done(key, self._clock.monotonic())
+            self.queue.mark_done(key, self._clock.monotonic())
             self._changed.set()
 
-    async def _run_pass(self, key: ObjectKey) -> None:
-        started = self._begin(key)
+    async def _run_reconciliation(self, key: ObjectKey) -> None:
+        started = self._begin_reconciliation(key)
         try:
-            outcome = await self._outcome_of_pass(key)
+            outcome = await self._reconcile_key(key)
         finally:
             del self._started_at[key]
             self._tasks.pop(key, None)
             self._abandoned.discard(key)
-            for ended in self._waiting_for_end:
+            for ended in self._idle_waiters:
                 if not ended.done():
                     ended.set_result(None)
-            self._waiting_for_end.clear()
+            self._idle_waiters.clear()
         if self._observer is not None:
-            self._observer.finished(outcome, seconds=self._clock.monotonic() - started)
+            self._observer.on_finish(outcome, seconds=self._clock.monotonic() - started)
         self._changed.set()
 
-    async def _outcome_of_pass(self, key: ObjectKey) -> Outcome:
+    async def _reconcile_key(self, key: ObjectKey) -> ReconcileOutcome:
         """Run the pass and tell the queue how it ended, whatever an author's code raises."""
         try:
-            result = await self._reconcile_in_time(key)
+            result = await self._reconcile_with_timeout(key)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if key in self._abandoned and task is not None and not task.uncancel():
-                self.queue.done(key, self._clock.monotonic())
-                return Outcome.ABANDONED
+                self.queue.mark_done(key, self._clock.monotonic())
+                return ReconcileOutcome.ABANDONED
             if self._stopping:
                 raise
             # Its own code has cancelled the task. Passed on, this would leave the key running forever.
-            return self._settle_failure(key, KonvergeError("the reconcile cancelled its own task"))
+            return self._handle_failure(key, KonvergeError("the reconcile cancelled its own task"))
         except KeyboardInterrupt:
             raise
-        except FailedPassError as error:
+        except PartialFailureError as error:
             self._requeue(key, error.requeue_after, 0)
-            return self._settle_failure(key, error.failure)
+            return self._handle_failure(key, error.failure)
         except BaseException as error:  # noqa: BLE001  # also SystemExit and groups of what is no Exception
-            return self._settle_failure(key, error)
+            return self._handle_failure(key, error)
         if key in self._reported:
             self._reported.remove(key)
             if self._reporter is not None:
-                self._reporter.recovered(key)
+                self._reporter.report_recovery(key)
         asks_for_another = result is not None and result.requeue_after is not None
         if result is not None and result.requeue_after is not None:
             self._requeue(key, result.requeue_after, result.priority)
-        self.queue.done(key, self._clock.monotonic())
-        return Outcome.REQUEUE_AFTER if asks_for_another else Outcome.SUCCESS
+        self.queue.mark_done(key, self._clock.monotonic())
+        return ReconcileOutcome.REQUEUE_AFTER if asks_for_another else ReconcileOutcome.SUCCESS
 
-    def _begin(self, key: ObjectKey) -> float:
+    def _begin_reconciliation(self, key: ObjectKey) -> float:
         now = self._started_at[key] = self._clock.monotonic()
         source = self._sources.pop(key, None)
         # The task has a context of its own.
-        current_pass.set(Pass(self.name, key, self._entropy.uid(), source or "a timer of its own"))
+        current_reconciliation.set(Reconciliation(self.name, key, self._entropy.uid(), source or "a timer of its own"))
         if self._observer is not None:
-            self._observer.started(waited_seconds=self.queue.waited_seconds(key))
+            self._observer.on_start(waited_seconds=self.queue.get_queue_seconds(key))
             if source is not None:
-                self._observer.answered(seconds=now - self.queue.added_at(key))
-        opening = None if source is None else self._breaker.passed(key, now, source)
+                self._observer.on_event_latency(seconds=now - self.queue.get_addition_time(key))
+        opening = None if source is None else self._breaker.record_start(key, now, source)
         if opening is not None:
             _log.warning(
                 "%s %s: %d reconciles in %.3g s without coming to rest, %d of them because: %s; "
                 "it gets one now and then until nothing calls for it for a while",
                 self.name, key, opening.passes, opening.seconds, opening.share, opening.source,
-                extra=_log_fields(),
+                extra=_get_log_fields(),
             )  # fmt: skip
             if self._observer is not None:
-                self._observer.breaker_opened(key, opening.source)
+                self._observer.on_breaker_open(key, opening.source)
         return now
 
     def _add(self, key: ObjectKey, now: float, *, priority: int, not_before: float, reason: str) -> None:
         is_new = self.queue.add(key, now, priority=priority, not_before=not_before, reason=reason)
         if is_new and self._observer is not None:
-            self._observer.added(priority=priority)
+            self._observer.on_add(priority=priority)
         self._changed.set()
 
     def _requeue(self, key: ObjectKey, after: timedelta, priority: int) -> None:
         now = self._clock.monotonic()
         seconds = after.total_seconds()
-        if after < _POLLING:
+        if after < _POLL_INTERVAL:
             # That is no pace that anybody chose: a loop of it is the breaker's.
             self._sources.setdefault(key, f"its own requeue_after of {seconds:g} s")
-            seconds = max(seconds, self._breaker.delay_seconds(key, now))
+            seconds = max(seconds, self._breaker.compute_delay(key, now))
         self._add(key, now, priority=priority, not_before=now + seconds, reason="requeue_after")
 
-    async def _reconcile_in_time(self, key: ObjectKey) -> Result | None:
+    async def _reconcile_with_timeout(self, key: ObjectKey) -> Result | None:
         deadline = asyncio.timeout(self._timeout_seconds)
         try:
             async with deadline:
                 if self._tracer is None:
-                    return _checked(await self._reconcile(key))
-                running = current_pass.get()
-                with self._tracer.span(self.name, key, "" if running is None else running.reconcile_id):
-                    return _checked(await self._reconcile(key))
+                    return _check_result(await self._reconcile(key))
+                running = current_reconciliation.get()
+                with self._tracer.start_span(self.name, key, "" if running is None else running.reconcile_id):
+                    return _check_result(await self._reconcile(key))
         except TimeoutError:
             if deadline.expired():
-                raise PassTimeoutError(f"the reconcile took longer than {self._timeout_seconds:g} s") from None
+                raise ReconcileTimeoutError(f"the reconcile took longer than {self._timeout_seconds:g} s") from None
             raise
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
@@ -347,56 +347,56 @@ class Controller:
             # unseen and leave the key running forever.
             raise KonvergeError("the reconcile awaited something that was cancelled") from error
 
-    def _settle_failure(self, key: ObjectKey, error: BaseException) -> Outcome:
-        fields = _log_fields()
+    def _handle_failure(self, key: ObjectKey, error: BaseException) -> ReconcileOutcome:
+        fields = _get_log_fields()
         if _lacks_permit(error):
             # Whoever writes for the key now sees to it.
-            self.queue.done(key, self._clock.monotonic())
-            _log.info("%s %s: not finished: %s", self.name, key, describe(error), extra=fields)
-            return Outcome.ABANDONED
-        trace = error if _is_of_the_authors_code(error) else None
+            self.queue.mark_done(key, self._clock.monotonic())
+            _log.info("%s %s: not finished: %s", self.name, key, format_error(error), extra=fields)
+            return ReconcileOutcome.ABANDONED
+        trace = error if _is_author_error(error) else None
         now = self._clock.monotonic()
         if _is_terminal(error):
-            self.queue.done(key, now)
+            self.queue.mark_done(key, now)
             _log.error(
                 "%s %s: reconcile failed, not tried again before a change: %s",
-                self.name, key, describe(error), exc_info=trace, extra=fields,
+                self.name, key, format_error(error), exc_info=trace, extra=fields,
             )  # fmt: skip
-            self._report(key, error, 1)
-            return Outcome.TERMINAL
-        seconds = self.queue.failed(key, now, reason=type(error).__name__, is_refused=_is_of_the_cluster(error))
-        times = self.queue.failures(key)
+            self._report_failure(key, error, 1)
+            return ReconcileOutcome.TERMINAL
+        seconds = self.queue.mark_failed(key, now, reason=type(error).__name__, is_refused=_is_cluster_error(error))
+        times = self.queue.count_failures(key)
         _log.warning(
             "%s %s: reconcile failed (in a row: %d), again in %.3g s: %s",
-            self.name, key, times, seconds, describe(error), exc_info=trace if times == 1 else None, extra=fields,
+            self.name, key, times, seconds, format_error(error), exc_info=trace if times == 1 else None, extra=fields,
         )  # fmt: skip
-        self._report(key, error, times)
+        self._report_failure(key, error, times)
         if self._observer is not None:
-            self._observer.retried()
-        return Outcome.TIMEOUT if isinstance(error, PassTimeoutError) else Outcome.ERROR
+            self._observer.on_retry()
+        return ReconcileOutcome.TIMEOUT if isinstance(error, ReconcileTimeoutError) else ReconcileOutcome.ERROR
 
-    def _report(self, key: ObjectKey, error: BaseException, times: int) -> None:
-        if self._reporter is not None and self._reporter.failed(key, error, times):
+    def _report_failure(self, key: ObjectKey, error: BaseException, times: int) -> None:
+        if self._reporter is not None and self._reporter.report_failure(key, error, times):
             self._reported.add(key)
 
 
-def _checked(result: object) -> Result | None:
+def _check_result(result: object) -> Result | None:
     """Refuse what is no result here, where it is the pass's failure."""
     if result is None or isinstance(result, Result):
         return result
     raise TypeError(f"the reconcile returned a {type(result).__name__}: expected None or a konverge.Result")
 
 
-def _log_fields() -> dict[str, str]:
-    running = current_pass.get()
+def _get_log_fields() -> dict[str, str]:
+    running = current_reconciliation.get()
     return {} if running is None else running.log_fields
 
 
-def _is_of_the_authors_code(error: BaseException) -> bool:
+def _is_author_error(error: BaseException) -> bool:
     """Tell whether a traceback helps: konverge's own errors say what happened, and so do those of the cluster."""
-    for cause in causes_of(error):
+    for cause in iter_causes(error):
         if isinstance(cause, BaseExceptionGroup):
-            return any(_is_of_the_authors_code(single) for single in cause.exceptions)
+            return any(_is_author_error(single) for single in cause.exceptions)
         if not isinstance(cause, KonvergeError):
             return True
         if isinstance(cause, ApiError | ConnectionFailedError):
@@ -408,14 +408,14 @@ def _lacks_permit(error: BaseException) -> bool:
     """Tell whether the pass ended because the right to write was lost in the middle of it."""
     if isinstance(error, BaseExceptionGroup):
         return any(_lacks_permit(single) for single in error.exceptions)
-    return any(isinstance(cause, NoPermitError) for cause in causes_of(error))
+    return any(isinstance(cause, NoPermitError) for cause in iter_causes(error))
 
 
-def _is_of_the_cluster(error: BaseException) -> bool:
+def _is_cluster_error(error: BaseException) -> bool:
     """Tell whether the cluster refused something, or did not answer: no event tells when that is over."""
     if isinstance(error, BaseExceptionGroup):
-        return any(_is_of_the_cluster(single) for single in error.exceptions)
-    return any(isinstance(cause, ApiError | ConnectionFailedError | KindNotServedError) for cause in causes_of(error))
+        return any(_is_cluster_error(single) for single in error.exceptions)
+    return any(isinstance(cause, ApiError | ConnectionFailedError | KindNotServedError) for cause in iter_causes(error))
 
 
 def _is_terminal(error: BaseException) -> bool:

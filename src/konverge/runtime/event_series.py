@@ -22,13 +22,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
-__all__ = ["EventLimits", "EventSeries", "EventStatistics", "EventType", "Occurrence", "Reference", "Sending"]
+__all__ = ["EventLimits", "EventRequest", "EventSeries", "EventStatistics", "EventTarget", "EventType", "Occurrence"]
 
 EventType: TypeAlias = Literal["Normal", "Warning"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class EventTarget:
     """An object that an event names (``ObjectReference``).
 
     The resource version does not tell two of them apart, and is in no name: a series goes on while its object changes.
@@ -50,12 +50,12 @@ class Occurrence:
     reason: str
     action: str
     note: str
-    regarding: Reference
-    related: Reference | None = None
+    regarding: EventTarget
+    related: EventTarget | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
+class EventRequest:
     """A request: create the event, or write its series.
 
     Args:
@@ -123,7 +123,7 @@ class EventStatistics:
         return self.spared + self.overflowed + self.refused
 
 
-class _Bucket:
+class _TokenBucket:
     """So many tokens at once, refilled at a steady rate."""
 
     __slots__ = ("_at", "_burst", "_per_second", "_tokens")
@@ -142,7 +142,7 @@ class _Bucket:
         self._tokens -= 1
         return True
 
-    def wait_seconds(self, now: float) -> float:
+    def compute_wait_seconds(self, now: float) -> float:
         """How long until there is a token."""
         self._refill(now)
         return max(0.0, (1 - self._tokens) / self._per_second)
@@ -155,7 +155,7 @@ class _Bucket:
 
 
 @dataclass(slots=True, eq=False)
-class _Series:
+class _SeriesState:
     first_time: datetime
     last_time: datetime
     quiet_since: float
@@ -174,10 +174,10 @@ class EventSeries:
     def __init__(self, now: float, limits: EventLimits | None = None) -> None:
         self.statistics = EventStatistics()
         self._limits = limits or EventLimits()
-        self._overall = _Bucket(self._limits.burst, self._limits.requests_per_second, now)
-        self._buckets: OrderedDict[Reference, _Bucket] = OrderedDict()
+        self._overall = _TokenBucket(self._limits.burst, self._limits.requests_per_second, now)
+        self._buckets: OrderedDict[EventTarget, _TokenBucket] = OrderedDict()
         # The one quiet for longest comes first.
-        self._series: OrderedDict[Occurrence, _Series] = OrderedDict()
+        self._series: OrderedDict[Occurrence, _SeriesState] = OrderedDict()
         # What is to be sent as soon as the overall bucket allows.
         self._pending: OrderedDict[Occurrence, None] = OrderedDict()
         # Series that were counted on since they were written, with the time by which to write them: all wait equally
@@ -198,7 +198,7 @@ class EventSeries:
             now: The present time.
         """
         self.statistics.recorded += 1
-        self._finish_quiet(now)
+        self._finish_quiet_series(now)
         series = self._series.get(occurrence)
         if series is None:
             self._begin(occurrence, at, now)
@@ -214,23 +214,23 @@ class EventSeries:
         else:
             self._refreshes[occurrence] = now + self._limits.refresh.total_seconds()
 
-    def take(self, now: float) -> Sending | None:
+    def take(self, now: float) -> EventRequest | None:
         """The next request, None when there is none now; it counts as sent until `lost` or `failed` says otherwise."""
-        self._refresh_due(now)
-        self._finish_quiet(now)
+        self._queue_due_refreshes(now)
+        self._finish_quiet_series(now)
         if not self._pending or not self._overall.take(now):
             return None
         occurrence, _ = self._pending.popitem(last=False)
         series = self._series[occurrence]
-        sending = Sending(occurrence, series.first_time, series.last_time, series.count, series.sent_count == 0)
+        sending = EventRequest(occurrence, series.first_time, series.last_time, series.count, series.sent_count == 0)
         series.sent_count = series.count
         return sending
 
-    def wait_seconds(self, now: float) -> float | None:
+    def compute_wait_seconds(self, now: float) -> float | None:
         """How long until `take` may have something; None as long as nothing is recorded."""
         waits = []
         if self._pending:
-            waits.append(self._overall.wait_seconds(now))
+            waits.append(self._overall.compute_wait_seconds(now))
         if self._refreshes:
             waits.append(next(iter(self._refreshes.values())) - now)
         if self._series:
@@ -239,18 +239,18 @@ class EventSeries:
                 waits.append(quietest.quiet_since + self._limits.finish.total_seconds() - now)
         return max(0.0, min(waits)) if waits else None
 
-    def succeeded(self) -> None:
+    def mark_sent(self) -> None:
         """The request that was taken last has reached the server."""
         self.statistics.sent += 1
 
-    def lost(self, sending: Sending) -> None:
+    def mark_lost(self, sending: EventRequest) -> None:
         """The server does not have the event of that series any more (events are short-lived): create it again."""
         series = self._series.get(sending.occurrence)
         if series is not None:
             series.sent_count = 0
             self._pending[sending.occurrence] = None
 
-    def put_back(self, sending: Sending) -> None:
+    def requeue(self, sending: EventRequest) -> None:
         """Nothing came of the request; it goes first when the next one is taken."""
         series = self._series.get(sending.occurrence)
         if series is None:  # forgotten meanwhile
@@ -261,7 +261,7 @@ class EventSeries:
         self._pending[sending.occurrence] = None
         self._pending.move_to_end(sending.occurrence, last=False)
 
-    def refused(self, sending: Sending) -> None:
+    def mark_refused(self, sending: EventRequest) -> None:
         """The server does not want the request; it is not made again. A later occurrence is a new event."""
         self.statistics.refused += 1
         self._forget(sending.occurrence)
@@ -276,7 +276,7 @@ class EventSeries:
         if not self._may_send(occurrence, now):
             self.statistics.spared += 1
             return
-        self._series[occurrence] = _Series(at, at, now)
+        self._series[occurrence] = _SeriesState(at, at, now)
         self._pending[occurrence] = None
         if len(self._series) > self._limits.series:
             quietest, _ = next(iter(self._series.items()))
@@ -290,13 +290,13 @@ class EventSeries:
         bucket = self._buckets.pop(about, None)
         if bucket is None:
             limits = self._limits
-            bucket = _Bucket(limits.object_burst, 1 / limits.object_interval.total_seconds(), now)
+            bucket = _TokenBucket(limits.object_burst, 1 / limits.object_interval.total_seconds(), now)
         self._buckets[about] = bucket
         if len(self._buckets) > self._limits.series:
             self._buckets.popitem(last=False)
         return bucket.take(now)
 
-    def _refresh_due(self, now: float) -> None:
+    def _queue_due_refreshes(self, now: float) -> None:
         while self._refreshes:
             occurrence, due = next(iter(self._refreshes.items()))
             if due > now:
@@ -305,7 +305,7 @@ class EventSeries:
             # One request in an interval is bounded by itself: it needs no token of its object's.
             self._pending[occurrence] = None
 
-    def _finish_quiet(self, now: float) -> None:
+    def _finish_quiet_series(self, now: float) -> None:
         finish_seconds = self._limits.finish.total_seconds()
         while self._series:
             occurrence, series = next(iter(self._series.items()))

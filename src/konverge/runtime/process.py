@@ -18,26 +18,26 @@ from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
 
-from konverge.cache import CacheOptions, Informer, Informers
+from konverge.cache import CacheOptions, Informer, InformerFactory
 from konverge.client import Client
 from konverge.clock import Clock, Entropy
-from konverge.errors import ConfigurationError, ForbiddenError, KindNotServedError, describe
+from konverge.errors import ConfigurationError, ForbiddenError, KindNotServedError, format_error
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.kube.metadata import ObjectMeta
-from konverge.runtime.cached_client import CachedClients
+from konverge.runtime.cached_client import CachedClientFactory
 from konverge.runtime.changes import is_edit
 from konverge.runtime.controller import Controller
-from konverge.runtime.observing import ControllerObserver, PassTracer
-from konverge.runtime.owners import OwnerKind, Owners
-from konverge.runtime.passes import current_pass
-from konverge.runtime.reads import Reader, Reads
-from konverge.runtime.routing import OwnedKind, Routing, WatchedKind
-from konverge.runtime.signals import signals_call
-from konverge.runtime.start import StartSteps
-from konverge.runtime.tenure import Part, Tenure
-from konverge.runtime.upkeep import Upkeep
+from konverge.runtime.controller_observer import ControllerObserver, ReconcileTracer
+from konverge.runtime.event_router import EventRouter, RoutedKind, WatchedKind
+from konverge.runtime.informer_lifecycle import InformerLifecycle
+from konverge.runtime.owner_assignment import OwnerAssignment, OwnerFilter
+from konverge.runtime.owner_reconciler import OwnerKind, OwnerReconciler
+from konverge.runtime.read_tracking import ReadingOwner, ReadTracker
+from konverge.runtime.reconciliation import current_reconciliation
+from konverge.runtime.start_steps import StartSteps
+from konverge.runtime.stop_signals import call_on_signal
 
-__all__ = ["Index", "Process", "Service"]
+__all__ = ["Process", "ProcessIndex", "Service"]
 
 _log = logging.getLogger("konverge.runtime")
 
@@ -51,7 +51,7 @@ _WIDEN_RETRY_SECONDS = 2.0
 Service: TypeAlias = Callable[["Process"], AbstractAsyncContextManager[object]]
 """Something that runs beside the controllers, from before the informers start until after they have stopped."""
 
-Index: TypeAlias = Callable[[Object], Sequence[str]]
+ProcessIndex: TypeAlias = Callable[[Object], Sequence[str]]
 """The values under which an index has an object."""
 
 
@@ -68,7 +68,7 @@ class Process:
         watches: What else concerns owners.
         indexes: By kind and name.
         cache_options: What of a kind the caches hold, where that is not everything.
-        tenure: Decides which owners are this process's to reconcile; None for all.
+        assignment: Decides which owners are this process's to reconcile; None for all.
         services: What runs beside the controllers, in the order in which it starts.
         writing_services: What writes in the name of the operator: it stops before the right to reconcile is given back.
         observe: Makes what hears of the controller of that name and so many workers; None hears nothing.
@@ -86,13 +86,13 @@ class Process:
         namespaces: Sequence[str] = (),
         grace: timedelta = timedelta(seconds=30),
         watches: Sequence[WatchedKind] = (),
-        indexes: Mapping[tuple[GroupVersionKind, str], Index] = {},
+        indexes: Mapping[tuple[GroupVersionKind, str], ProcessIndex] = {},
         cache_options: Mapping[GroupVersionKind, CacheOptions] = {},
-        tenure: Tenure | None = None,
+        assignment: OwnerAssignment | None = None,
         services: Sequence[Service] = (),
         writing_services: Sequence[Service] = (),
         observe: Callable[[str, int], ControllerObserver | None] = lambda name, workers: None,
-        tracer: PassTracer | None = None,
+        tracer: ReconcileTracer | None = None,
         start: StartSteps | None = None,
     ) -> None:
         self._kinds = tuple(kinds)
@@ -100,29 +100,36 @@ class Process:
         self._indexes = dict(indexes)
         self._clock = clock
         self._entropy = entropy
-        self._tenure = tenure
+        self._assignment = assignment
         self._services = tuple(services)
         self._writing_services = tuple(writing_services)
         self._observe = observe
         self._tracer = tracer
         self._grace_seconds = grace.total_seconds()
         self._deadline = asyncio.timeout(None)
-        self._owners: dict[GroupVersionKind, Owners] = {}
+        self._owners: dict[GroupVersionKind, OwnerReconciler] = {}
         self._controllers: dict[GroupVersionKind, Controller] = {}
         self._is_stopping = False
-        self._reads = Reads()
+        self._read_tracker = ReadTracker()
         self.client = client
         """Sends the requests."""
-        holds = tenure.holds if tenure is not None else _everything
-        self._routing = Routing(self._reads, lookup=self, holds=holds)
-        self.informers = Informers(
-            client, namespaces=namespaces, options=cache_options, keep=self._routing.keeps, clock=clock, entropy=entropy
+        holds = assignment.is_cached if assignment is not None else _match_all
+        self._event_router = EventRouter(self._read_tracker, lookup=self, holds=holds)
+        self.informers = InformerFactory(
+            client,
+            namespaces=namespaces,
+            options=cache_options,
+            keep=self._event_router.is_needed,
+            clock=clock,
+            entropy=entropy,
         )
         """What is held in memory."""
         self.start = start or StartSteps(clock=clock, entropy=entropy)
         """Runs the steps of the start."""
-        self._clients = CachedClients(client, self.informers, self._reads, self._routing, clock, namespaces=namespaces)
-        self._upkeep = Upkeep(self._clients, self._routing, clock=clock)
+        self._clients = CachedClientFactory(
+            client, self.informers, self._read_tracker, self._event_router, clock, namespaces=namespaces
+        )
+        self._informer_lifecycle = InformerLifecycle(self._clients, self._event_router, clock=clock)
 
     @property
     def controllers(self) -> Mapping[GroupVersionKind, Controller]:
@@ -150,10 +157,10 @@ class Process:
             raise ConfigurationError("the operator has nothing to do: register a custom resource")
         with ExitStack() as signals:
             if stops_on_signals:
-                signals.enter_context(signals_call(self.stop, self._grace_seconds))
+                signals.enter_context(call_on_signal(self.stop, self._grace_seconds))
             try:
                 async with self._deadline:
-                    await self._work()
+                    await self._run_controllers()
             except TimeoutError:
                 if not self._deadline.expired():
                     raise
@@ -176,19 +183,19 @@ class Process:
         for controller in self._controllers.values():
             controller.stop()
 
-    def owners_of(self, gvk: GroupVersionKind) -> list[ObjectKey]:
+    def list_owners(self, gvk: GroupVersionKind) -> list[ObjectKey]:
         """The owners of a kind that there are and that are this process's; none before they are listed."""
-        return self._owners[gvk].existing() if gvk in self._owners else []
+        return self._owners[gvk].list_keys() if gvk in self._owners else []
 
-    def deletion_seconds(self) -> dict[str, list[float]]:
+    def list_deletion_seconds(self) -> dict[str, list[float]]:
         """For how long owners are being deleted that are still there, by the name of their controller."""
         now = self._clock.now()
         return {
-            owners.kind.name: [(now - at).total_seconds() for at in owners.deletion_times()]
+            owners.kind.name: [(now - at).total_seconds() for at in owners.list_deletion_times()]
             for owners in self._owners.values()
         }
 
-    def wake(self, gvk: GroupVersionKind, keys: Iterable[ObjectKey], *, reason: str) -> None:
+    def enqueue(self, gvk: GroupVersionKind, keys: Iterable[ObjectKey], *, reason: str) -> None:
         """Queue owners behind whatever changes.
 
         Args:
@@ -198,26 +205,26 @@ class Process:
         """
         if gvk in self._controllers:
             for key in keys:
-                self._controllers[gvk].wake(key, priority=_COLD_START_PRIORITY, reason=reason)
+                self._controllers[gvk].enqueue(key, priority=_COLD_START_PRIORITY, reason=reason)
 
     # What leases tell.
 
-    def taken(self, part: Part) -> None:
+    def on_assigned(self, part: OwnerFilter) -> None:
         """These owners are this process's to reconcile from now on: queue them behind whatever changes."""
         for gvk, controller in self._controllers.items():
-            keys = [meta.key for meta in self.informers.running[gvk].store.all_metadata() if part(meta.uid)]
-            self._owners[gvk].took_over(keys)
+            keys = [meta.key for meta in self.informers.running[gvk].store.iter_metadata() if part(meta.uid)]
+            self._owners[gvk].mark_taken_over(keys)
             for key in keys:
-                controller.calm(key)
-                controller.wake(key, priority=_COLD_START_PRIORITY, reason="the operator took over")
+                controller.reset_backoff(key)
+                controller.enqueue(key, priority=_COLD_START_PRIORITY, reason="the operator took over")
 
-    async def widen(self) -> None:
+    async def extend_caches(self) -> None:
         """More owners are to be held than before: return when they are, and what belongs to them."""
         async with asyncio.TaskGroup() as widening:
             for informer in tuple(self.informers.running.values()):
-                widening.create_task(self._widen(informer), name=f"widen {informer.gvk}")
+                widening.create_task(self._extend_cache(informer), name=f"widen {informer.gvk}")
 
-    async def _widen(self, informer: Informer) -> None:
+    async def _extend_cache(self, informer: Informer) -> None:
         while self.informers.running.get(informer.gvk) is informer:
             try:
                 await informer.widen()
@@ -226,44 +233,44 @@ class Process:
                 return  # a pass that needs it will say so; the other kinds do not wait
             except Exception as error:  # noqa: BLE001  # one kind must not keep a replica from its owners
                 _log.warning(
-                    "%s is listed again for the owners that were taken over: %s", informer.gvk, describe(error)
+                    "%s is listed again for the owners that were taken over: %s", informer.gvk, format_error(error)
                 )
                 await self._clock.sleep(_WIDEN_RETRY_SECONDS)
             else:
                 return
 
-    async def released(self, part: Part) -> None:
+    async def on_revoked(self, part: OwnerFilter) -> None:
         """These owners are not this process's any more: return when no pass over one of them is under way."""
         for gvk, controller in self._controllers.items():
-            await controller.wait_until_idle(self._keys(gvk, part))
-        self._sift()
+            await controller.wait_until_idle(self._build_key_filter(gvk, part))
+        self._evict_unassigned()
 
-    def lost(self, part: Part) -> None:
+    def on_lost(self, part: OwnerFilter) -> None:
         """Somebody else may reconcile these owners already: cancel the passes over them."""
-        self._upkeep.stay_warm()  # it may be ours again, and should then be as warm as it was
+        self._informer_lifecycle.keep_warm()  # it may be ours again, and should then be as warm as it was
         for gvk, controller in self._controllers.items():
-            controller.abandon(self._keys(gvk, part))
-        self._sift()
+            controller.abandon(self._build_key_filter(gvk, part))
+        self._evict_unassigned()
 
     # What predicates and mapping functions look up (`konverge.runtime.changes.Lookup`).
 
-    def held(self, gvk: GroupVersionKind, key: ObjectKey) -> Object | None:
+    def get_cached(self, gvk: GroupVersionKind, key: ObjectKey) -> Object | None:
         """The object as the caches hold it, fresh; None when they do not."""
         informer = self.informers.running.get(gvk)
         return None if informer is None else informer.store.get(key)
 
-    def uid_of(self, gvk: GroupVersionKind, key: ObjectKey) -> str:
+    def get_uid(self, gvk: GroupVersionKind, key: ObjectKey) -> str:
         """The UID of the object as the caches hold it; empty when they do not."""
         informer = self.informers.running.get(gvk)
-        meta = None if informer is None else informer.store.metadata(key)
+        meta = None if informer is None else informer.store.get_metadata(key)
         return "" if meta is None else meta.uid
 
-    def by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[ObjectKey]:
+    def list_keys_by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[ObjectKey]:
         """The objects that an index of the kind has under that value."""
         informer = self.informers.running.get(gvk)
-        return [] if informer is None else informer.by_index(index, value)
+        return [] if informer is None else informer.list_keys_by_index(index, value)
 
-    async def _work(self) -> None:
+    async def _run_controllers(self) -> None:
         async with AsyncExitStack() as stack:
             for service in self._services:
                 await stack.enter_async_context(service(self))
@@ -272,38 +279,38 @@ class Process:
                 for kind in self._kinds
             ]
             owned = [
-                OwnedKind(mapping.gvk, mapping.namespaced, kind.when)
+                RoutedKind(mapping.gvk, mapping.namespaced, kind.when)
                 for mapping, kind in zip(mappings, self._kinds, strict=True)
             ]
-            self._routing.serve(owned, self._watches)
+            self._event_router.set_routes(owned, self._watches)
             for (gvk, name), values_of in self._indexes.items():
                 self.informers.add_index(gvk, name, values_of)
             await stack.enter_async_context(self.informers)
-            await stack.enter_async_context(self._upkeep)
-            await self._upkeep.start(
+            await stack.enter_async_context(self._informer_lifecycle)
+            await self._informer_lifecycle.start(
                 (kind.gvk for kind in self._kinds), (watch.gvk for watch in self._watches), self.start
             )
             # Nothing is awaited from here to the subscription: what is held is queued, what comes later is told.
             for kind in self._kinds:
-                owners = self._owners[kind.gvk] = Owners(kind, self._clients, self._tenure)
-                controller = self._controllers[kind.gvk] = self._controller(owners)
-                for key in owners.existing():
-                    controller.wake(key, priority=_COLD_START_PRIORITY, reason="the operator started")
-            self.informers.subscribe(self._changed)
-            self._upkeep.stop_unread()
-            if self._tenure is not None:
-                self._upkeep.warm_up(self._kinds)
+                owners = self._owners[kind.gvk] = OwnerReconciler(kind, self._clients, self._assignment)
+                controller = self._controllers[kind.gvk] = self._build_controller(owners)
+                for key in owners.list_keys():
+                    controller.enqueue(key, priority=_COLD_START_PRIORITY, reason="the operator started")
+            self.informers.subscribe(self._on_change)
+            self._informer_lifecycle.stop_unread()
+            if self._assignment is not None:
+                self._informer_lifecycle.warm_up(self._kinds)
             if self._is_stopping:
                 return
-            if self._tenure is not None:
-                await stack.enter_async_context(self._tenure.running(self))
+            if self._assignment is not None:
+                await stack.enter_async_context(self._assignment.participate(self))
             for service in self._writing_services:
                 await stack.enter_async_context(service(self))
             async with asyncio.TaskGroup() as controllers:
                 for controller in self._controllers.values():
                     controllers.create_task(controller.run(), name=f"controller {controller.name}")
 
-    def _controller(self, owners: Owners) -> Controller:
+    def _build_controller(self, owners: OwnerReconciler) -> Controller:
         kind = owners.kind
         return Controller(
             kind.name,
@@ -317,44 +324,44 @@ class Process:
             tracer=self._tracer,
         )
 
-    def _changed(self, gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
-        running = current_pass.get()  # the answer to a write is told within the pass that has sent it
-        for owner, reason in self._routing.concerned(gvk, old, new).items():
-            if self._is_others(owner):
+    def _on_change(self, gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
+        running = current_reconciliation.get()  # the answer to a write is told within the pass that has sent it
+        for owner, reason in self._event_router.find_owners(gvk, old, new).items():
+            if self._is_assigned_elsewhere(owner):
                 continue  # whoever takes it over looks at it then
             meta = new or old
-            is_edit_of_it = meta is not None and owner == Reader(gvk, meta.key) and is_edit(old, new)
+            is_edit_of_it = meta is not None and owner == ReadingOwner(gvk, meta.key) and is_edit(old, new)
             controller = self._controllers[owner.gvk]
             is_own = running is not None and (running.controller, running.key) == (controller.name, owner.key)
-            controller.wake(owner.key, reason=reason, is_edit=is_edit_of_it, is_own=is_own)
+            controller.enqueue(owner.key, reason=reason, is_edit=is_edit_of_it, is_own=is_own)
 
-    def _is_others(self, owner: Reader) -> bool:
-        if self._tenure is None:
+    def _is_assigned_elsewhere(self, owner: ReadingOwner) -> bool:
+        if self._assignment is None:
             return False
-        uid = self.uid_of(owner.gvk, owner.key)
-        return bool(uid) and not self._tenure.is_ours(uid)
+        uid = self.get_uid(owner.gvk, owner.key)
+        return bool(uid) and not self._assignment.is_ours(uid)
 
-    def _keys(self, gvk: GroupVersionKind, part: Part) -> Callable[[ObjectKey], bool]:
+    def _build_key_filter(self, gvk: GroupVersionKind, part: OwnerFilter) -> Callable[[ObjectKey], bool]:
         """The keys of the owners of a part. One that is gone may have been of any part."""
         store = self.informers.running[gvk].store
 
         def is_in_part(key: ObjectKey) -> bool:
-            meta = store.metadata(key)
+            meta = store.get_metadata(key)
             return meta is None or part(meta.uid)
 
         return is_in_part
 
-    def _sift(self) -> None:
+    def _evict_unassigned(self) -> None:
         """Let go of what belongs to owners that are not held any more."""
-        if self._tenure is None:
+        if self._assignment is None:
             return
         for gvk in self._controllers:
-            for meta in self.informers.running[gvk].store.all_metadata():
-                if not self._tenure.holds(meta.uid):
-                    self._reads.forget(Reader(gvk, meta.key))
+            for meta in self.informers.running[gvk].store.iter_metadata():
+                if not self._assignment.is_cached(meta.uid):
+                    self._read_tracker.forget(ReadingOwner(gvk, meta.key))
         for informer in self.informers.running.values():
-            informer.sift()
+            informer.evict_rejected()
 
 
-def _everything(uid: str) -> bool:
+def _match_all(uid: str) -> bool:
     return True

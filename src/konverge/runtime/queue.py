@@ -27,7 +27,7 @@ from typing import Generic, TypeVar
 from konverge.client.retries import Backoff
 from konverge.clock import Entropy
 
-__all__ = ["DEFAULT_BACKOFF", "Moment", "Queue"]
+__all__ = ["DEFAULT_BACKOFF", "KeyEvent", "Queue"]
 
 K = TypeVar("K", bound=Hashable)
 
@@ -55,7 +55,7 @@ failed together do not come back together.
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class KeyEvent:
     """One line of a key's story: when, what happened, and why."""
 
     time: float
@@ -64,7 +64,7 @@ class Moment:
 
 
 @dataclass(slots=True, eq=False)
-class _Entry:
+class _QueueItem:
     """A key that waits, runs, or has failures to its name."""
 
     priority: int = 0
@@ -93,7 +93,7 @@ class Queue(Generic[K]):
     def __init__(self, entropy: Entropy, *, backoff: Backoff | None = None, story_length: int = 4096) -> None:
         self._entropy = entropy
         self._backoff = backoff or DEFAULT_BACKOFF
-        self._entries: dict[K, _Entry] = {}
+        self._entries: dict[K, _QueueItem] = {}
         # Heaps of (not_before, number, key) of the keys whose time has not come, (-priority, number, key) of the due.
         self._early: list[tuple[float, int, K]] = []
         self._due: list[tuple[int, int, K]] = []
@@ -102,7 +102,7 @@ class Queue(Generic[K]):
         self._waiting = 0
         self._refused = 0
         # Key, time, event and detail: a `Moment` is made when somebody asks.
-        self._story: deque[tuple[K, float, str, str]] = deque(maxlen=story_length)
+        self._history: deque[tuple[K, float, str, str]] = deque(maxlen=story_length)
 
     def __len__(self) -> int:
         """How many keys wait, due or not; a running one counts if it is to run again."""
@@ -113,11 +113,11 @@ class Queue(Generic[K]):
         """How many keys are being worked on."""
         return self._running
 
-    def depths(self) -> dict[int, int]:
+    def count_due(self) -> dict[int, int]:
         """How many keys are due and wait for a worker, by priority."""
         return dict(Counter(entry.priority for entry in self._entries.values() if entry.due_number is not None))
 
-    def failing(self, limit: int) -> list[tuple[K, int, float | None]]:
+    def list_failing(self, limit: int) -> list[tuple[K, int, float | None]]:
         """Keys that have failed: each with its failures in a row, and not before when it runs again.
 
         Args:
@@ -148,13 +148,13 @@ class Queue(Generic[K]):
         """
         entry = self._entries.get(key)
         if entry is None:
-            entry = self._entries[key] = _Entry()
+            entry = self._entries[key] = _QueueItem()
         is_new = entry.not_before is None
         if is_new:
             entry.added_at = now
-        self._story.append((key, now, "added", reason))
+        self._history.append((key, now, "added", reason))
         # A time in the past is the present: nobody gets ahead in the line by claiming to have waited.
-        self._want(key, entry, now, now if not_before is None or not_before < now else not_before, priority)
+        self._merge_request(key, entry, now, now if not_before is None or not_before < now else not_before, priority)
         return is_new
 
     def take(self, now: float) -> K | None:
@@ -169,37 +169,37 @@ class Queue(Generic[K]):
         entry.running, entry.not_before, entry.due_number = True, None, None
         self._running += 1
         self._waiting -= 1
-        self._story.append((key, now, "started", ""))
+        self._history.append((key, now, "started", ""))
         return key
 
-    def waited_seconds(self, key: K) -> float:
+    def get_queue_seconds(self, key: K) -> float:
         """How long the key that is being worked on had been due before."""
         return self._entries[key].waited_seconds
 
-    def wait_seconds(self, now: float) -> float | None:
+    def compute_wait_seconds(self, now: float) -> float | None:
         """How long until `take` gives a key if nothing is added: 0 for now, None for never."""
         self._promote(now)
         if self._due:
             return 0.0
         return self._early[0][0] - now if self._early else None
 
-    def added_at(self, key: K) -> float:
+    def get_addition_time(self, key: K) -> float:
         """When the first addition came that the run of the key which is under way answers."""
         return self._entries[key].added_at
 
-    def done(self, key: K, now: float) -> None:
+    def mark_done(self, key: K, now: float) -> None:
         """The run of the key succeeded: its back-off starts from the beginning again."""
         entry = self._finish(key, now)
         entry.failures = entry.backoffs = 0
         entry.retry_at = -inf
         self._mark_refused(entry, is_refused=False)
-        self._story.append((key, now, "done", ""))
+        self._history.append((key, now, "done", ""))
         if entry.not_before is None:
             del self._entries[key]
         else:
-            self._place(key, entry, now)
+            self._schedule(key, entry, now)
 
-    def failed(self, key: K, now: float, *, reason: str = "", is_refused: bool = False) -> float:
+    def mark_failed(self, key: K, now: float, *, reason: str = "", is_refused: bool = False) -> float:
         """The run of the key failed: it runs again, with its priority, after its back-off.
 
         If it was added while it ran, that addition holds as well: whatever changed is not made to wait. A back-off that
@@ -220,14 +220,14 @@ class Queue(Generic[K]):
         self._mark_refused(entry, is_refused=is_refused)
         if now >= entry.retry_at:
             entry.backoffs += 1
-            entry.retry_at = now + self._backoff.pause(entry.backoffs, self._entropy)
+            entry.retry_at = now + self._backoff.compute_delay(entry.backoffs, self._entropy)
         if is_refused:
             limit = max(_REFUSED_SECONDS, self._refused / _REFUSED_RATE) * self._entropy.uniform(0.5, 1.0)
             entry.retry_at = min(entry.retry_at, now + limit)
-        self._story.append((key, now, "failed", reason))
-        self._want(key, entry, now, entry.retry_at, entry.priority)
+        self._history.append((key, now, "failed", reason))
+        self._merge_request(key, entry, now, entry.retry_at, entry.priority)
         if entry.early_number is None and entry.due_number is None:
-            self._place(key, entry, now)
+            self._schedule(key, entry, now)
         return entry.retry_at - now
 
     def reset_backoff(self, key: K, now: float) -> None:
@@ -238,18 +238,18 @@ class Queue(Generic[K]):
         entry = self._entries.get(key)
         if entry is not None and entry.backoffs and now - entry.reset_at >= _RESET_SECONDS:
             entry.backoffs, entry.retry_at, entry.reset_at = 0, -inf, now
-            self._story.append((key, now, "back-off reset", ""))
+            self._history.append((key, now, "back-off reset", ""))
 
-    def failures(self, key: K) -> int:
+    def count_failures(self, key: K) -> int:
         """How often in a row the key has failed."""
         entry = self._entries.get(key)
         return 0 if entry is None else entry.failures
 
-    def story(self, key: K) -> tuple[Moment, ...]:
+    def history(self, key: K) -> tuple[KeyEvent, ...]:
         """What happened to the key of late, oldest first; from a bounded memory that all keys share."""
-        return tuple(Moment(time, event, detail) for told, time, event, detail in self._story if told == key)
+        return tuple(KeyEvent(time, event, detail) for told, time, event, detail in self._history if told == key)
 
-    def _want(self, key: K, entry: _Entry, now: float, moment: float, priority: int) -> None:
+    def _merge_request(self, key: K, entry: _QueueItem, now: float, moment: float, priority: int) -> None:
         """Merge a wish for a run into the entry."""
         if entry.not_before is None:
             entry.not_before, entry.priority = moment, priority
@@ -260,13 +260,13 @@ class Queue(Generic[K]):
             entry.not_before = min(moment, entry.not_before)
             entry.priority = max(priority, entry.priority)
         if moved and not entry.running:
-            self._place(key, entry, now)
+            self._schedule(key, entry, now)
 
-    def _mark_refused(self, entry: _Entry, *, is_refused: bool) -> None:
+    def _mark_refused(self, entry: _QueueItem, *, is_refused: bool) -> None:
         self._refused += is_refused - entry.is_refused
         entry.is_refused = is_refused
 
-    def _finish(self, key: K, now: float) -> _Entry:
+    def _finish(self, key: K, now: float) -> _QueueItem:
         entry = self._entries.get(key)
         if entry is None or not entry.running:
             raise ValueError(f"{key} is not running")
@@ -276,7 +276,7 @@ class Queue(Generic[K]):
         self._running -= 1
         return entry
 
-    def _place(self, key: K, entry: _Entry, now: float) -> None:
+    def _schedule(self, key: K, entry: _QueueItem, now: float) -> None:
         """Give the key its place: among the early, or by its new priority among the due where it already stands."""
         assert entry.not_before is not None
         if entry.due_number is not None:

@@ -1,6 +1,7 @@
 """OpenTelemetry spans: one for each pass, and under it one for each request that the pass sends.
 
-`Tracing` implements `konverge.runtime.observing.PassTracer` and `konverge.client.observing.RequestObserver`; where it
+`SpanRecorder` implements `konverge.runtime.controller_observer.ReconcileTracer` and
+`konverge.client.request_observer.RequestObserver`; where it
 is not given to either, nothing is traced and nothing is paid. It needs the extra ``tracing`` (the API alone; which
 spans are kept and where they go is the business of the program's tracer provider).
 
@@ -19,23 +20,23 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from konverge.clock import Clock, SystemClock
-from konverge.errors import ConfigurationError, KonvergeError, causes_of
+from konverge.errors import ConfigurationError, KonvergeError, iter_causes
 from konverge.kube import ObjectKey
-from konverge.runtime.controller import FailedPassError
+from konverge.runtime.controller import PartialFailureError
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, TracerProvider
 
     Attributes: TypeAlias = dict[str, str | int]
 
-__all__ = ["Tracing"]
+__all__ = ["SpanRecorder"]
 
 _SCOPE = "konverge"
 _FRAMES_LIMIT = 30
 _MESSAGE_LIMIT = 1_000
 
 
-class Tracing:
+class SpanRecorder:
     """Spans of passes and requests.
 
     Args:
@@ -58,7 +59,7 @@ class Tracing:
         self._clock = clock or SystemClock()
 
     @contextmanager
-    def span(self, controller: str, key: ObjectKey, reconcile_id: str) -> Iterator[None]:
+    def start_span(self, controller: str, key: ObjectKey, reconcile_id: str) -> Iterator[None]:
         """The span of one pass, current within the block; an exception that leaves the block is recorded on it."""
         attributes: Attributes = {
             "konverge.controller": controller,
@@ -77,22 +78,22 @@ class Tracing:
                 self._record_failure(span, error)
                 raise
 
-    def requested(
+    def on_request(
         self, method: str, path: str, *, code: str, seconds: float, sent_bytes: int, received_bytes: int
     ) -> None:
-        """Make the span of an attempt that has ended (see `konverge.client.observing.RequestObserver`)."""
+        """Make the span of an attempt that has ended (see `konverge.client.request_observer.RequestObserver`)."""
         end = int(self._clock.now().timestamp() * 1e9)
         span = self._tracer.start_span(
             method, kind=self._trace.SpanKind.CLIENT, start_time=end - int(max(0.0, seconds) * 1e9)
         )
         if span.is_recording():
-            span.set_attributes(_request_attributes(method, path, code, sent_bytes, received_bytes))
+            span.set_attributes(_build_request_attributes(method, path, code, sent_bytes, received_bytes))
             if not code.isdecimal() or int(code) >= 400:
                 span.set_attribute("error.type", code.strip("<>"))
                 span.set_status(self._trace.StatusCode.ERROR)
         span.end(end)
 
-    def retried(self, method: str, *, code: str) -> None:
+    def on_retry(self, method: str, *, code: str) -> None:
         """Note on what runs now that an attempt is about to be repeated."""
         self._trace.get_current_span().add_event(
             "request retried", {"http.request.method": method, "konverge.code": code}
@@ -101,14 +102,16 @@ class Tracing:
     def _record_failure(self, span: Span, error: Exception) -> None:
         if not span.is_recording():
             return
-        if isinstance(error, FailedPassError):
+        if isinstance(error, PartialFailureError):
             error = error.failure
         kind = type(error)
         attributes: Attributes = {
             "exception.type": f"{kind.__module__}.{kind.__qualname__}",
             "exception.stacktrace": "".join(traceback.format_tb(error.__traceback__, -_FRAMES_LIMIT)),
         }
-        message = str(error)[:_MESSAGE_LIMIT] if isinstance(error, KonvergeError) and not _quotes(error) else ""
+        message = (
+            str(error)[:_MESSAGE_LIMIT] if isinstance(error, KonvergeError) and not _may_quote_others(error) else ""
+        )
         if message:
             attributes["exception.message"] = message
         span.add_event("exception", attributes)
@@ -116,7 +119,7 @@ class Tracing:
         span.set_status(self._trace.StatusCode.ERROR, message or None)
 
 
-def _request_attributes(method: str, path: str, code: str, sent_bytes: int, received_bytes: int) -> Attributes:
+def _build_request_attributes(method: str, path: str, code: str, sent_bytes: int, received_bytes: int) -> Attributes:
     """In the names of OpenTelemetry's semantic conventions for HTTP clients."""
     attributes: Attributes = {
         "http.request.method": method,
@@ -129,6 +132,6 @@ def _request_attributes(method: str, path: str, code: str, sent_bytes: int, rece
     return attributes
 
 
-def _quotes(error: BaseException) -> bool:
+def _may_quote_others(error: BaseException) -> bool:
     """Tell whether a konverge error passes on the words of somebody else's: of an author's code, for one."""
-    return not all(isinstance(each, KonvergeError) for each in causes_of(error))
+    return not all(isinstance(each, KonvergeError) for each in iter_causes(error))

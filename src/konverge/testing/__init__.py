@@ -13,18 +13,18 @@ Without a cluster, `assert_golden` compares what a component renders with a file
 does so for every version and mutation.
 """
 
-from konverge.testing.cluster import Cluster, Server
+from konverge.testing.audit_requests import AuditedRequest
+from konverge.testing.cluster import Cluster, ClusterServer
 from konverge.testing.golden import assert_golden, compare_golden, serialize
-from konverge.testing.requests import Request
-from konverge.testing.version_matrix import Case, Fixture, VersionMatrix, load_matrix
-from konverge.testing.waiting import eventually
+from konverge.testing.polling import eventually
+from konverge.testing.version_matrix import Fixture, MatrixCase, VersionMatrix, load_matrix
 
 __all__ = [
-    "Case",
+    "AuditedRequest",
     "Cluster",
+    "ClusterServer",
     "Fixture",
-    "Request",
-    "Server",
+    "MatrixCase",
     "VersionMatrix",
     "assert_golden",
     "compare_golden",

@@ -11,21 +11,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar, overload
 
-from konverge.cancellation import to_its_end
+from konverge.cancellation import await_shielded
 from konverge.client import Client, Transport
-from konverge.client.sending import Sender, decode_object
+from konverge.client.sender import Sender, decode_object
 from konverge.clock import Clock, SystemEntropy
 from konverge.crd import crd_manifest
 from konverge.errors import ApiError, NotFoundError, TooManyRequestsError
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.operator import Operator, RunOptions
-from konverge.runtime.webhooks import Endpoint
-from konverge.testing.requests import Request
+from konverge.runtime.webhooks import WebhookEndpoint
+from konverge.testing.audit_requests import AuditedRequest
+from konverge.testing.polling import eventually
 from konverge.testing.steadiness import has_been_observed
-from konverge.testing.waiting import eventually
-from konverge.testing.webhooks import until_webhooks_are_asked
+from konverge.testing.webhook_readiness import wait_for_webhooks
 
-__all__ = ["Cluster", "Server"]
+__all__ = ["Cluster", "ClusterServer"]
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ _WRITES = frozenset({"create", "patch", "update"})
 _NEVER_STEADY = frozenset({"events", "leases"})
 
 
-class Server(Protocol):
+class ClusterServer(Protocol):
     """A running cluster, as far as tests need one."""
 
     @property
@@ -51,13 +51,13 @@ class Server(Protocol):
     def clock(self) -> Clock:
         """The time that the cluster lives in."""
 
-    def transport(self) -> Transport:
+    def open_transport(self) -> Transport:
         """A new connection of an administrator."""
 
-    def requests(self) -> Iterable[Request]:
+    def list_requests(self) -> Iterable[AuditedRequest]:
         """What was asked of the server since the test began, in the order of the answers."""
 
-    async def kubeconfig(self) -> Path:
+    async def write_kubeconfig(self) -> Path:
         """A file with which other programs reach the server."""
 
 
@@ -81,7 +81,7 @@ class Cluster:
         client: An administrator's client; usable after entry.
     """
 
-    def __init__(self, server: Server, namespace: str) -> None:
+    def __init__(self, server: ClusterServer, namespace: str) -> None:
         self.name = server.name
         self.namespace = namespace
         self.clock = server.clock
@@ -104,14 +104,14 @@ class Cluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         async with self._closing, asyncio.TaskGroup() as clearing:
-            for path in self._written():
+            for path in self._list_written_paths():
                 clearing.create_task(self._clear(path))
 
-    def _written(self, *, also_by_control_plane: bool = False) -> Iterable[str]:
+    def _list_written_paths(self, *, also_by_control_plane: bool = False) -> Iterable[str]:
         """The paths of the namespace's collections that something was written to."""
         pattern = re.compile(rf"(/.+)/([^/]+)/namespaces/{re.escape(self.namespace)}/([^/]+)")
         found: dict[tuple[str, str], str] = {}  # one path for all versions of a kind
-        for request in self._server.requests():
+        for request in self._server.list_requests():
             path = pattern.match(request.path)
             if path is None or request.verb not in _WRITES:
                 continue
@@ -120,12 +120,12 @@ class Cluster:
                 found[path[1], path[3]] = path[0]
         return found.values()
 
-    def _applied_outside(self) -> set[str]:
+    def _list_changed_outside(self) -> set[str]:
         """The paths of the objects without a namespace that the test has changed."""
         pattern = re.compile(r"(/api/[^/]+|/apis/[^/]+/[^/]+)/[^/]+/[^/]+$")
         return {
             request.path
-            for request in self._server.requests()
+            for request in self._server.list_requests()
             if request.verb in ("patch", "update")
             and request.code < 400
             and not request.user_agent.startswith(_CONTROL_PLANE)
@@ -145,17 +145,17 @@ class Cluster:
         Args:
             user_agent: By which `requests` tells it from others.
         """
-        client = Client(self._server.transport(), user_agent=user_agent, clock=self.clock)
+        client = Client(self._server.open_transport(), user_agent=user_agent, clock=self.clock)
         self._closing.push_async_callback(client.close)
         return client
 
     def new_transport(self) -> Transport:
         """A bare connection of an administrator, for requests that no client makes; closed when the test ends."""
-        transport = self._server.transport()
+        transport = self._server.open_transport()
         self._closing.push_async_callback(transport.close)
         return transport
 
-    async def versions(self) -> Mapping[str, str]:
+    async def list_versions(self) -> Mapping[str, str]:
         """The resource version of each object that anybody has written in the test's namespace, by path.
 
         Also of those without a namespace that the test has changed. Not of Events and Leases, which change for ever.
@@ -164,7 +164,7 @@ class Cluster:
             AssertionError: A controller of the cluster has not been at one of them yet.
         """
         found = {}
-        for path in (*self._written(also_by_control_plane=True), *self._applied_outside()):
+        for path in (*self._list_written_paths(also_by_control_plane=True), *self._list_changed_outside()):
             if path.rpartition("/")[2] in _NEVER_STEADY:
                 continue
             try:
@@ -180,7 +180,7 @@ class Cluster:
                 found[which] = obj["metadata"]["resourceVersion"]
         return found
 
-    async def until_steady(self, *user_agents: str, seconds: float = 1.0, timeout_seconds: float = 90.0) -> None:
+    async def wait_until_steady(self, *user_agents: str, seconds: float = 1.0, timeout_seconds: float = 90.0) -> None:
         """Wait until the cluster's controllers have nothing left to write, and some clients nothing to ask for.
 
         To be called before what an operator writes is counted: a controller that comes late is a reason for one more
@@ -198,21 +198,21 @@ class Cluster:
         __tracebackhide__ = True
 
         async def is_steady() -> bool:
-            asked = {each: self._asked(each) for each in user_agents}
-            versions = await self.versions()
+            asked = {each: self._list_requests(each) for each in user_agents}
+            versions = await self.list_versions()
             await self.clock.sleep(seconds)
             for each in user_agents:
-                if later := self._asked(each)[len(asked[each]) :]:
+                if later := self._list_requests(each)[len(asked[each]) :]:
                     raise AssertionError(f"{each} asks for {', '.join(f'{it.verb} {it.path}' for it in later[:5])}")
-            now = await self.versions()
+            now = await self.list_versions()
             if changed := {path for path, _ in versions.items() ^ now.items()}:
                 raise AssertionError(f"somebody writes {', '.join(sorted(changed)[:5])}")
             return True
 
         await self.eventually(is_steady, timeout_seconds=timeout_seconds, describe="the cluster comes to rest")
 
-    def _asked(self, user_agent: str) -> list[Request]:
-        return [request for request in self.requests(user_agent) if request.verb != "watch"]
+    def _list_requests(self, user_agent: str) -> list[AuditedRequest]:
+        return [request for request in self.list_requests(user_agent) if request.verb != "watch"]
 
     @overload
     async def eventually(
@@ -276,7 +276,7 @@ class Cluster:
         return True
 
     @asynccontextmanager
-    async def running(self, operator: Operator, options: RunOptions | None = None) -> AsyncIterator[None]:
+    async def run_operator(self, operator: Operator, options: RunOptions | None = None) -> AsyncIterator[None]:
         """Run an operator within the block, in the cluster's time, with its CustomResourceDefinitions installed.
 
         The definitions stay when the test ends: they are the same for all tests of an operator. Where the operator
@@ -292,30 +292,30 @@ class Cluster:
             BaseException: What the operator ended with before the block did.
         """
         await self.install(*map(crd_manifest, operator.defined_resources))
-        asked_before = len(self.requests(operator.name))
+        asked_before = len(self.list_requests(operator.name))
         client = self.new_client(operator.name)
         options = options or RunOptions(namespaces=(self.namespace,))
         running = asyncio.create_task(operator.run(client, options, clock=self.clock), name=operator.name)
 
-        def asked() -> list[Request]:
+        def list_new_requests() -> list[AuditedRequest]:
             if running.done():  # its own error, if there is one, is told when the block has ended
                 raise RuntimeError(f"operator {operator.name} has ended before its webhooks were registered")
-            return self.requests(operator.name)[asked_before:]
+            return self.list_requests(operator.name)[asked_before:]
 
         try:
             if options.webhooks is not None and options.registers_webhooks:
-                registered = operator.registered.webhook_manifests(Endpoint(""))
-                await until_webhooks_are_asked(
-                    self.client, registered, asked, namespace=self.namespace, clock=self.clock
+                registered = operator.registered.build_webhook_manifests(WebhookEndpoint(""))
+                await wait_for_webhooks(
+                    self.client, registered, list_new_requests, namespace=self.namespace, clock=self.clock
                 )
             yield
         finally:
             running.cancel()
-            await to_its_end(asyncio.wait([running]))
+            await await_shielded(asyncio.wait([running]))
             if not running.cancelled():
                 running.result()
 
-    async def until_condition(
+    async def wait_for_condition(
         self, gvk: GroupVersionKind, name: str, *, type: str = "Ready", status: str = "True", reason: str = ""
     ) -> Condition:
         """Wait until an object of the test's namespace has a condition.
@@ -332,7 +332,7 @@ class Cluster:
         """
         __tracebackhide__ = True
 
-        async def found() -> Condition:
+        async def get_condition() -> Condition:
             condition = find_condition(await self.client.get(gvk, ObjectKey(self.namespace, name)), type)
             if condition is None:
                 raise AssertionError(f"{gvk.kind} {name} has no condition {type}")
@@ -340,18 +340,18 @@ class Cluster:
                 raise AssertionError(f"{type} {condition.status} {condition.reason}: {condition.message}")
             return condition
 
-        return await self.eventually(found, describe=f"{gvk.kind} {name} has {type} {status} {reason}".rstrip())
+        return await self.eventually(get_condition, describe=f"{gvk.kind} {name} has {type} {status} {reason}".rstrip())
 
-    def requests(self, user_agent: str) -> list[Request]:
+    def list_requests(self, user_agent: str) -> list[AuditedRequest]:
         """What was asked with that user agent since the test began; whoever has an answer finds its request here.
 
         Discovery and the opening of watches are requests too.
         """
-        return [request for request in self._server.requests() if request.user_agent == user_agent]
+        return [request for request in self._server.list_requests() if request.user_agent == user_agent]
 
-    async def kubeconfig(self) -> Path:
+    async def write_kubeconfig(self) -> Path:
         """A kubeconfig of an administrator, for other programs.
 
         The embedded cluster begins to serve HTTP for it; that needs real time, so mark such a test ``real_time``.
         """
-        return await self._server.kubeconfig()
+        return await self._server.write_kubeconfig()

@@ -23,18 +23,18 @@ import pytest
 
 from konverge.clock import Clock, SeededEntropy, SimulatedClock, SimulatedLoop, SystemClock, SystemEntropy
 from konverge.localcluster import LocalCluster
-from konverge.testing.cluster import Cluster, Server
+from konverge.testing.cluster import Cluster, ClusterServer
+from konverge.testing.cluster_servers import EmbeddedServer, RealServer
 from konverge.testing.controlplane import BinariesNotFoundError, RealCluster, find_binaries
-from konverge.testing.golden.plugin import GoldenPlugin, add_options
-from konverge.testing.servers import EmbeddedServer, RealServer
+from konverge.testing.golden.golden_plugin import GoldenPlugin, add_options
 
 __all__ = ["anyio_backend", "cluster", "cluster_kind", "real_control_plane"]
 
 Backend: TypeAlias = tuple[str, dict[str, Any]]
 
 _EMBEDDED, _REAL = "embedded", "real"
-_LEFT_OUT = "konverge_real_cases_left_out"
-_left_out = pytest.StashKey[int]()
+_SKIPPED = "konverge_real_cases_left_out"
+_skipped = pytest.StashKey[int]()
 
 
 @pytest.fixture(
@@ -73,7 +73,7 @@ def _control_plane(cluster_kind: str, request: pytest.FixtureRequest) -> RealClu
 async def cluster(_control_plane: RealCluster | None, request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
     """A cluster with a namespace of the test's own."""
     async with AsyncExitStack() as stack:
-        server: Server
+        server: ClusterServer
         if _control_plane is not None:
             server = RealServer(_control_plane)
             namespace = f"test-{SystemEntropy().name_suffix(8)}"
@@ -120,23 +120,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if os.environ.get("KONVERGE_REQUIRE_REAL") == "1" or os.environ.get("CI") == "true":
             raise pytest.UsageError(f"the real cluster is required, and {error}") from error
         config.hook.pytest_deselected(items=real)
-        config.stash[_left_out] = len(real)
+        config.stash[_skipped] = len(real)
         items[:] = [item for item in items if item not in set(real)]
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """A run that has nothing but left out cases has not failed; an xdist controller is told of what it cannot see."""
-    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.stash.get(_left_out, 0):
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.stash.get(_skipped, 0):
         session.exitstatus = pytest.ExitCode.OK
     output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
     if output is not None:
-        output[_LEFT_OUT] = session.config.stash.get(_left_out, 0)
+        output[_SKIPPED] = session.config.stash.get(_skipped, 0)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Take a worker's word; every worker collects the same."""
-    node.config.stash[_left_out] = getattr(node, "workeroutput", {}).get(_LEFT_OUT, 0)
+    node.config.stash[_skipped] = getattr(node, "workeroutput", {}).get(_SKIPPED, 0)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -149,7 +149,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if ran:
         counts = ", ".join(f"{ran[kind]} on the {kind} cluster" for kind in (_EMBEDDED, _REAL))
         terminalreporter.write_line(f"konverge: {counts}")
-    if left_out := config.stash.get(_left_out, 0):
+    if left_out := config.stash.get(_skipped, 0):
         try:
             find_binaries()
         except BinariesNotFoundError as error:

@@ -8,7 +8,7 @@ A schema may come from anybody. Nothing of it reaches the text but as the litera
 and digits in the name of a class; how deep it may nest and how much may come of it are bounded.
 """
 
-from konverge.typegen.builtin import builtin_modules
-from konverge.typegen.custom_resources import custom_resource_module
+from konverge.typegen.builtin_modules import generate_builtin_modules
+from konverge.typegen.custom_resources import generate_custom_resource_module
 
-__all__ = ["builtin_modules", "custom_resource_module"]
+__all__ = ["generate_builtin_modules", "generate_custom_resource_module"]

@@ -6,7 +6,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-__all__ = ["ANY", "ANY_MAPPING", "INDENT", "INT_OR_STRING", "Annotation", "list_of", "literal", "mapping_of", "quoted"]
+__all__ = [
+    "ANY",
+    "ANY_MAPPING",
+    "INDENT",
+    "INT_OR_STRING",
+    "Annotation",
+    "build_list",
+    "build_literal",
+    "build_mapping",
+    "quote_string",
+]
 
 INDENT = "    "
 _WIDTH = 120
@@ -44,7 +54,7 @@ class Annotation:
         for name in self.names:
             yield from _IDENTIFIER.findall(name.partition(".")[0])
 
-    def wrapped(self, indent: str, room: int) -> str:
+    def wrap(self, indent: str, room: int) -> str:
         """The type over several lines, when it does not fit into one.
 
         Args:
@@ -56,12 +66,12 @@ class Annotation:
             return flat
         within = indent + INDENT
         if len(self.inside) == 1:
-            lines = within + self.inside[0].wrapped(within, _WIDTH - len(within))
+            lines = within + self.inside[0].wrap(within, _WIDTH - len(within))
         else:
-            lines = "\n".join(f"{within}{each.wrapped(within, _WIDTH - len(within) - 1)}," for each in self.inside)
+            lines = "\n".join(f"{within}{each.wrap(within, _WIDTH - len(within) - 1)}," for each in self.inside)
         return f"{self.head}[\n{lines}\n{indent}]"
 
-    def optional(self) -> Annotation:
+    def or_null(self) -> Annotation:
         """The type, or None."""
         if self == ANY:
             return self
@@ -75,27 +85,27 @@ ANY = Annotation("Any")
 INT_OR_STRING = Annotation("int | str")
 
 
-def list_of(item: Annotation) -> Annotation:
+def build_list(item: Annotation) -> Annotation:
     """A list of that."""
     return Annotation("list", (item,))
 
 
-def mapping_of(value: Annotation) -> Annotation:
+def build_mapping(value: Annotation) -> Annotation:
     """A mapping from strings to that."""
     return Annotation("dict", (Annotation("str"), value))
 
 
-ANY_MAPPING = mapping_of(ANY)
+ANY_MAPPING = build_mapping(ANY)
 
 
-def literal(*values: str | int | None) -> Annotation:
+def build_literal(*values: str | int | None) -> Annotation:
     """One of those values."""
     return Annotation(
-        "Literal", tuple(Annotation(quoted(each) if isinstance(each, str) else repr(each)) for each in values)
+        "Literal", tuple(Annotation(quote_string(each) if isinstance(each, str) else repr(each)) for each in values)
     )
 
 
-def quoted(text: str) -> str:
+def quote_string(text: str) -> str:
     """The literal of a string, in ASCII, with the quotes that ``ruff format`` would choose."""
     found = ascii(text)
     return found if '"' in found else f'"{found[1:-1]}"'

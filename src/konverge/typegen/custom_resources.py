@@ -9,11 +9,17 @@ from typing import Any
 
 from konverge.kube import GroupVersionKind
 from konverge.typegen.annotations import ANY_MAPPING, Annotation
-from konverge.typegen.modules import Field, Module, TypedDictClass, fields_of_kind
-from konverge.typegen.names import Names, class_name
-from konverge.typegen.schemas import Place, Translation, plain, shown, takes_any_fields
+from konverge.typegen.class_names import ClassNames, build_class_name
+from konverge.typegen.module_source import ModuleSource, TypedDictClass, TypedDictField, with_kind_fields
+from konverge.typegen.schema_translation import (
+    SchemaPath,
+    SchemaTranslator,
+    format_name,
+    format_value,
+    has_arbitrary_fields,
+)
 
-__all__ = ["custom_resource_module"]
+__all__ = ["generate_custom_resource_module"]
 
 _API_VERSION = "apiextensions.k8s.io/v1"
 _VERSION = re.compile(r"v([0-9]{1,9})(?:(alpha|beta)([0-9]{1,9}))?")
@@ -26,15 +32,15 @@ Written by ``konverge types`` from their CustomResourceDefinitions; not to be ed
 
 
 @dataclass(frozen=True, slots=True)
-class _Served:
+class _ServedVersion:
     """One version of a kind."""
 
     gvk: GroupVersionKind
     schema: Mapping[str, Any]
-    place: Place
+    path: SchemaPath
 
 
-def custom_resource_module(definitions: Iterable[Mapping[str, Any]]) -> str:
+def generate_custom_resource_module(definitions: Iterable[Mapping[str, Any]]) -> str:
     """The text of a module with the kinds of CustomResourceDefinitions.
 
     The version that a cluster prefers has the kind's name, ``Certificate``; others say which they are,
@@ -46,70 +52,70 @@ def custom_resource_module(definitions: Iterable[Mapping[str, Any]]) -> str:
     Raises:
         konverge.errors.ConfigurationError: One is no CustomResourceDefinition, or more than may come of one.
     """
-    served = {each.gvk: each for definition in definitions for each in _served(definition)}
+    served = {each.gvk: each for definition in definitions for each in _iter_served_versions(definition)}
     # Newest first, so that the first one of a kind is the preferred one.
-    ordered = sorted(served.values(), key=lambda each: _rank(each.gvk.version), reverse=True)
+    ordered = sorted(served.values(), key=lambda each: _version_rank(each.gvk.version), reverse=True)
     ordered.sort(key=lambda each: each.gvk.group_kind)
-    names = Names()
+    names = ClassNames()
     # All of them before the first class of what they hold: that one gives way.
-    taken = [names.take(name) for name in _class_names([each.gvk for each in ordered])]
-    translation = Translation(names)
+    taken = [names.reserve(name) for name in _choose_class_names([each.gvk for each in ordered])]
+    translation = SchemaTranslator(names)
     aliases: dict[str, Annotation] = {}
     for name, each in zip(taken, ordered, strict=True):
-        if takes_any_fields(each.schema):
+        if has_arbitrary_fields(each.schema):
             aliases[name] = ANY_MAPPING
         else:
-            fields = translation.fields(each.schema, name, each.place)
+            fields = translation.translate_fields(each.schema, name, each.path)
             translation.classes.append(TypedDictClass(name, _with_own_metadata(fields, each.gvk)))
-    return Module(_DOCSTRING, translation.classes, aliases).text()
+    return ModuleSource(_DOCSTRING, translation.classes, aliases).render()
 
 
-def _with_own_metadata(fields: tuple[Field, ...], gvk: GroupVersionKind) -> tuple[Field, ...]:
+def _with_own_metadata(fields: tuple[TypedDictField, ...], gvk: GroupVersionKind) -> tuple[TypedDictField, ...]:
     """The server puts its own schema in the place of a definition's for metadata."""
     is_required = any(field.name == "metadata" and field.is_required for field in fields)
-    metadata = Field("metadata", Annotation("meta_v1.ObjectMeta"), is_required)
-    return fields_of_kind((*fields, metadata), gvk.api_version, gvk.kind)
+    metadata = TypedDictField("metadata", Annotation("meta_v1.ObjectMeta"), is_required)
+    return with_kind_fields((*fields, metadata), gvk.api_version, gvk.kind)
 
 
-def _served(definition: Mapping[str, Any]) -> Iterator[_Served]:
+def _iter_served_versions(definition: Mapping[str, Any]) -> Iterator[_ServedVersion]:
     named = definition.get("metadata")
     name = named.get("name") if isinstance(named, Mapping) else None
-    whole = Place(f"CustomResourceDefinition {plain(name) if isinstance(name, str) else shown(name)}")
+    whole = SchemaPath(f"CustomResourceDefinition {format_name(name) if isinstance(name, str) else format_value(name)}")
     if definition.get("apiVersion") != _API_VERSION:
-        raise whole.below("apiVersion").mistake(_API_VERSION, definition.get("apiVersion"))
-    spec, place = _mapping(definition, "spec", whole)
-    names, place_of_names = _mapping(spec, "names", place)
-    group, kind = _text(spec, "group", place), _text(names, "kind", place_of_names)
+        raise whole.child("apiVersion").build_error(_API_VERSION, definition.get("apiVersion"))
+    spec, place = _require_mapping(definition, "spec", whole)
+    names, place_of_names = _require_mapping(spec, "names", place)
+    group, kind = _require_text(spec, "group", place), _require_text(names, "kind", place_of_names)
     versions = spec.get("versions")
     if not isinstance(versions, list):
-        raise place.below("versions").mistake("a list", versions)
+        raise place.child("versions").build_error("a list", versions)
     for index, version in enumerate(versions):
-        of = place.below("versions").below(f"[{index}]")
+        of = place.child("versions").child(f"[{index}]")
         if not isinstance(version, Mapping):
-            raise of.mistake("a mapping", version)
+            raise of.build_error("a mapping", version)
         if version.get("served") is not True:
             continue
-        validation, of_validation = _mapping(version, "schema", of)
-        schema, _ = _mapping(validation, "openAPIV3Schema", of_validation)
-        gvk = GroupVersionKind(group, _text(version, "name", of), kind)
-        yield _Served(gvk, schema, Place(f"{whole}, version {plain(gvk.version)}"))
+        validation, of_validation = _require_mapping(version, "schema", of)
+        schema, _ = _require_mapping(validation, "openAPIV3Schema", of_validation)
+        gvk = GroupVersionKind(group, _require_text(version, "name", of), kind)
+        yield _ServedVersion(gvk, schema, SchemaPath(f"{whole}, version {format_name(gvk.version)}"))
 
 
-def _mapping(node: Mapping[str, Any], name: str, place: Place) -> tuple[Mapping[str, Any], Place]:
-    found, below = node.get(name), place.below(name)
+def _require_mapping(node: Mapping[str, Any], name: str, path: SchemaPath) -> tuple[Mapping[str, Any], SchemaPath]:
+    found, below = node.get(name), path.child(name)
     if not isinstance(found, Mapping):
-        raise below.mistake("a mapping", found)
+        raise below.build_error("a mapping", found)
     return found, below
 
 
-def _text(node: Mapping[str, Any], name: str, place: Place) -> str:
+def _require_text(node: Mapping[str, Any], name: str, path: SchemaPath) -> str:
     found = node.get(name)
     if not (isinstance(found, str) and found):
-        raise place.below(name).mistake("a name", found)
+        raise path.child(name).build_error("a name", found)
     return found
 
 
-def _rank(version: str) -> tuple[int, int, int, str]:
+def _version_rank(version: str) -> tuple[int, int, int, str]:
     """Stable after beta after alpha, newer after older, anything else first (as the API server prefers versions)."""
     found = _VERSION.fullmatch(version)
     if found is None:
@@ -118,7 +124,7 @@ def _rank(version: str) -> tuple[int, int, int, str]:
     return _STAGES[stage], int(major), int(minor or 0), version
 
 
-def _class_names(kinds: Sequence[GroupVersionKind]) -> Iterator[str]:
+def _choose_class_names(kinds: Sequence[GroupVersionKind]) -> Iterator[str]:
     """What each is to be called, of those that are ordered with the preferred version of a kind first."""
     groups: dict[str, set[str]] = {}
     for gvk in kinds:
@@ -126,5 +132,5 @@ def _class_names(kinds: Sequence[GroupVersionKind]) -> Iterator[str]:
     preferred: set[tuple[str, str]] = set()
     for gvk in kinds:
         parts = [gvk.kind] if len(groups[gvk.kind]) == 1 else [gvk.group.partition(".")[0], gvk.kind]
-        yield class_name(*parts) if gvk.group_kind not in preferred else class_name(*parts, gvk.version)
+        yield build_class_name(*parts) if gvk.group_kind not in preferred else build_class_name(*parts, gvk.version)
         preferred.add(gvk.group_kind)

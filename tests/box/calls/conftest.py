@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.box.servers import postgres_server, redis_server
+from tests.box.database_servers import postgres_server, redis_server
 
 __all__ = ["postgres_server", "redis_server"]
 

@@ -7,17 +7,17 @@ import sys
 import pytest
 
 from konverge.errors import ConfigurationError
-from tests.box.calls.stands import WHERE, calls
+from tests.box.calls.call_fixtures import WHERE, compile_calls
 
 
 def test_calls_that_do_not_read_each_other_are_made_at_once() -> None:
-    found = calls("""
+    found = compile_calls("""
       - {name: a, url: "http://a.example"}
       - {name: d, url: "http://a.example/{{ external.b.body }}", headers: {X-C: "{{ external.c.body }}"}}
       - {name: b, url: "http://a.example"}
       - {name: c, url: "http://a.example", when: [{field: external.a.ok, equals: true}]}
     """)
-    assert found.waves == (("a", "b"), ("c",), ("d",))
+    assert found.batches == (("a", "b"), ("c",), ("d",))
 
 
 @pytest.mark.parametrize(
@@ -34,14 +34,14 @@ def test_calls_that_do_not_read_each_other_are_made_at_once() -> None:
     ],
 )
 def test_whatever_reads_a_result_waits_for_it(reads: str) -> None:
-    found = calls(f'[{{name: a, url: "http://a.example"}}, {{name: b, {reads}}}]')
-    assert found.waves == (("a",), ("b",))
+    found = compile_calls(f'[{{name: a, url: "http://a.example"}}, {{name: b, {reads}}}]')
+    assert found.batches == (("a",), ("b",))
 
 
 def test_calls_in_a_circle_are_refused() -> None:
     text = '[{name: a, url: "{{ external.b.body }}"}, {name: b, url: "{{ external.a.body }}"}]'
     with pytest.raises(ConfigurationError, match=r"external: these calls read each other: (a -> b|b -> a)"):
-        calls(text)
+        compile_calls(text)
 
 
 MISTAKES = {
@@ -86,7 +86,7 @@ MISTAKES = {
 @pytest.mark.parametrize(("text", "problem"), MISTAKES.values(), ids=MISTAKES)
 def test_a_call_that_cannot_be_made_is_refused_where_it_stands(text: str, problem: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
-        calls(f"[{text}]")
+        compile_calls(f"[{text}]")
     assert str(refused.value).startswith(WHERE)
     assert problem in str(refused.value)
 
@@ -94,9 +94,9 @@ def test_a_call_that_cannot_be_made_is_refused_where_it_stands(text: str, proble
 def test_without_its_driver_a_call_to_postgresql_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'konverge\[postgres\]'"):
-        calls("[{name: a, url: 'postgres://a.example', protocol: postgres, query: select 1}]")
+        compile_calls("[{name: a, url: 'postgres://a.example', protocol: postgres, query: select 1}]")
 
 
 def test_other_calls_need_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    assert calls("[{name: a, url: 'redis://a.example', protocol: redis, query: get a}]").waves == (("a",),)
+    assert compile_calls("[{name: a, url: 'redis://a.example', protocol: redis, query: get a}]").batches == (("a",),)

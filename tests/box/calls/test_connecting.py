@@ -12,11 +12,11 @@ import pytest
 
 from konverge.box.calls import CallError
 from konverge.clock import SystemClock
-from konverge.network import Names as MachineNames
-from konverge.network import Trust
-from tests.box.calls.stands import answering, caller, results, site
-from tests.network.stands import Names, certificate, server, silent
-from tests.network.stands import site as served_site
+from konverge.network import DnsResolver as MachineNames
+from konverge.network import TrustStore
+from tests.box.calls.call_fixtures import build_caller, respond_with, run_calls, serve_site
+from tests.network.http_servers import FakeDns, certificate, never_respond, serve_connections
+from tests.network.http_servers import serve_site as served_site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
 
@@ -26,16 +26,16 @@ def port_of(url: str) -> str:
 
 
 async def test_a_name_is_reached_by_the_address_that_was_judged() -> None:
-    names = Names({"prices.example": [["127.0.0.1"]]})
-    async with site(a=answering({"here": True})) as url:
+    names = FakeDns({"prices.example": [["127.0.0.1"]]})
+    async with serve_site(a=respond_with({"here": True})) as url:
         text = f"[{{name: a, url: 'http://prices.example:{port_of(url)}/a'}}]"
-        assert (await results(text, by=caller(lookup=names)))["a"]["here"] is True
+        assert (await run_calls(text, by=build_caller(lookup=names)))["a"]["here"] is True
 
 
 async def test_a_name_with_a_private_address_is_refused_with_host_address_and_the_field_to_change() -> None:
-    names = Names({"db.example": [["10.1.2.3"]]})
+    names = FakeDns({"db.example": [["10.1.2.3"]]})
     with pytest.raises(CallError) as failure:
-        await results("[{name: a, url: 'http://db.example/'}]", by=caller(lookup=names), allowed=())
+        await run_calls("[{name: a, url: 'http://db.example/'}]", by=build_caller(lookup=names), allowed=())
     assert failure.value.problem == (
         "a: db.example (10.1.2.3) may not be reached: its network is private. Expected a public address, or one in a "
         "network of spec.allowedNetworks"
@@ -43,29 +43,29 @@ async def test_a_name_with_a_private_address_is_refused_with_host_address_and_th
 
 
 async def test_a_name_that_is_something_else_the_second_time_gains_nothing() -> None:
-    names = Names({"evil.example": [["127.0.0.1"], ["127.0.0.2"]]})
-    async with site(a=answering({})) as url:
+    names = FakeDns({"evil.example": [["127.0.0.1"], ["127.0.0.2"]]})
+    async with serve_site(a=respond_with({})) as url:
         text = f"[{{name: a, url: 'http://evil.example:{port_of(url)}/a'}}]"
-        by = caller(lookup=names)
-        assert (await results(text, by=by, allowed=["127.0.0.1"]))["a"]["ok"]
+        by = build_caller(lookup=names)
+        assert (await run_calls(text, by=by, allowed=["127.0.0.1"]))["a"]["ok"]
         with pytest.raises(CallError, match=r"evil.example \(127.0.0.2\) may not be reached"):
-            await results(text, by=by, allowed=["127.0.0.1"])
+            await run_calls(text, by=by, allowed=["127.0.0.1"])
     assert names.asked == ["evil.example"] * 2
 
 
 async def test_one_connection_asks_for_its_name_once() -> None:
-    names = Names({"prices.example": [["127.0.0.1"], ["169.254.169.254"]]})
-    async with site(a=answering({})) as url:
+    names = FakeDns({"prices.example": [["127.0.0.1"], ["169.254.169.254"]]})
+    async with serve_site(a=respond_with({})) as url:
         text = f"[{{name: a, url: 'http://prices.example:{port_of(url)}/a'}}]"
-        assert (await results(text, by=caller(lookup=names)))["a"]["ok"]
+        assert (await run_calls(text, by=build_caller(lookup=names)))["a"]["ok"]
     assert names.asked == ["prices.example"]
 
 
 async def test_of_several_addresses_those_are_left_out_that_may_not_be_reached() -> None:
-    names = Names({"mixed.example": [["169.254.169.254", "127.0.0.1", "10.0.0.1"]]})
-    async with site(a=answering({"here": True})) as url:
+    names = FakeDns({"mixed.example": [["169.254.169.254", "127.0.0.1", "10.0.0.1"]]})
+    async with serve_site(a=respond_with({"here": True})) as url:
         text = f"[{{name: a, url: 'http://mixed.example:{port_of(url)}/a'}}]"
-        assert (await results(text, by=caller(lookup=names)))["a"]["here"] is True
+        assert (await run_calls(text, by=build_caller(lookup=names)))["a"]["here"] is True
 
 
 @pytest.mark.parametrize(
@@ -73,18 +73,18 @@ async def test_of_several_addresses_those_are_left_out_that_may_not_be_reached()
 )
 async def test_an_address_in_place_of_a_name_is_judged_as_well(host: str) -> None:
     with pytest.raises(CallError, match="may not be reached"):
-        await results(f"[{{name: a, url: 'http://{host}:1/'}}]", allowed=())
+        await run_calls(f"[{{name: a, url: 'http://{host}:1/'}}]", allowed=())
 
 
 @pytest.mark.parametrize("protocol", ["redis", "postgres"])
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "db.example"])
 async def test_other_protocols_are_judged_as_well(protocol: str, host: str) -> None:
     query = {"redis": "GET a", "postgres": "SELECT 1"}[protocol]
-    names = Names({"db.example": [["10.1.2.3"]]})
+    names = FakeDns({"db.example": [["10.1.2.3"]]})
     with pytest.raises(CallError, match="may not be reached"):
-        await results(
+        await run_calls(
             f"[{{name: a, protocol: {protocol}, url: '{protocol}://{host}:1/', query: {query}}}]",
-            by=caller(lookup=names),
+            by=build_caller(lookup=names),
             allowed=(),
         )
 
@@ -93,7 +93,7 @@ async def test_other_protocols_are_judged_as_well(protocol: str, host: str) -> N
 async def test_a_name_that_nobody_knows_is_an_error(scheme: str) -> None:
     query = {"redis": ", query: GET a", "postgres": ", query: SELECT 1", "http": ""}[scheme]
     with pytest.raises(CallError, match=r"no-such\.example|cannot be"):
-        await results(f"[{{name: a, protocol: {scheme}, url: '{scheme}://no-such.example/'{query}}}]")
+        await run_calls(f"[{{name: a, protocol: {scheme}, url: '{scheme}://no-such.example/'{query}}}]")
 
 
 async def test_the_machines_resolver_asks_for_a_name_once_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,27 +155,27 @@ async def test_names_that_hang_are_not_piled_up(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("protocol", ["http", "redis", "postgres"])
 async def test_an_address_where_nobody_listens_is_passed_over_for_the_next(protocol: str) -> None:
     query = {"redis": ", query: GET a", "postgres": ", query: SELECT 1", "http": ""}[protocol]
-    names = Names({"two.example": [["127.0.0.2", "127.0.0.1"]]})
+    names = FakeDns({"two.example": [["127.0.0.2", "127.0.0.1"]]})
     reached = asyncio.Event()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         reached.set()
 
-    async with server(talk) as port:
+    async with serve_connections(talk) as port:
         text = f"[{{name: a, protocol: {protocol}, url: '{protocol}://two.example:{port}'{query}}}]"
         with pytest.raises(CallError):
-            await results(text, by=caller(lookup=names))
+            await run_calls(text, by=build_caller(lookup=names))
     assert reached.is_set()
 
 
 async def test_a_certificate_that_is_not_trusted_is_an_error_and_one_that_is_works(tmp_path: Path) -> None:
-    names = Names({"tls.example": [["127.0.0.1"]], "other.example": [["127.0.0.1"]]})
+    names = FakeDns({"tls.example": [["127.0.0.1"]], "other.example": [["127.0.0.1"]]})
     authority, served = certificate(tmp_path)
-    async with served_site(answering({"here": True}), tls=served) as url:
+    async with served_site(respond_with({"here": True}), tls=served) as url:
         text = f"[{{name: a, url: 'https://%s.example:{port_of(url)}/', continueOnError: true}}]"
-        found = await results(text % "tls", by=caller(lookup=names, tls=Trust(authority)))
-        other = await results(text % "other", by=caller(lookup=names, tls=Trust(authority)))
-        unknown = await results(text % "tls", by=caller(lookup=names))
+        found = await run_calls(text % "tls", by=build_caller(lookup=names, tls=TrustStore(authority)))
+        other = await run_calls(text % "other", by=build_caller(lookup=names, tls=TrustStore(authority)))
+        unknown = await run_calls(text % "tls", by=build_caller(lookup=names))
     assert found["a"]["here"] is True
     assert "has a certificate that is not trusted" in other["a"]["error"]
     assert "has a certificate that is not trusted" in unknown["a"]["error"]
@@ -184,7 +184,7 @@ async def test_a_certificate_that_is_not_trusted_is_an_error_and_one_that_is_wor
 @pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="only Linux tells the state of a connection")
 async def test_a_tls_connection_that_is_given_up_is_closed_without_waiting_for_the_other_side(tmp_path: Path) -> None:
     authority, served = certificate(tmp_path)
-    names = Names({"tls.example": [["127.0.0.1"]]})
+    names = FakeDns({"tls.example": [["127.0.0.1"]]})
     gone = asyncio.Event()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -201,7 +201,7 @@ async def test_a_tls_connection_that_is_given_up_is_closed_without_waiting_for_t
     async with made:
         text = f"[{{name: a, url: 'https://tls.example:{made.sockets[0].getsockname()[1]}/', timeout: 200ms}}]"
         with pytest.raises(CallError, match="did not answer"):
-            await results(text, by=caller(lookup=names, tls=Trust(authority)))
+            await run_calls(text, by=build_caller(lookup=names, tls=TrustStore(authority)))
         await asyncio.wait_for(gone.wait(), 3)
 
 
@@ -211,8 +211,8 @@ def is_closed_by_peer(connection: socket.socket) -> bool:
 
 
 async def test_a_server_that_never_ends_its_handshake_is_given_up_in_time() -> None:
-    async with server(silent) as port:
+    async with serve_connections(never_respond) as port:
         for protocol, scheme, query in (("http", "https", ""), ("redis", "rediss", ", query: GET a")):
             text = f"[{{name: a, protocol: {protocol}, url: '{scheme}://127.0.0.1:{port}', timeout: 200ms{query}}}]"
             with pytest.raises(CallError, match=r"did not answer within 0.2 s"):
-                await results(text)
+                await run_calls(text)

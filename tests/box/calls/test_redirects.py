@@ -8,8 +8,8 @@ import pytest
 from aiohttp import web
 
 from konverge.box.calls import CallError
-from tests.box.calls.stands import LOOPBACK, Secrets, answering, caller, results, site
-from tests.network.stands import Names, Served
+from tests.box.calls.call_fixtures import LOOPBACK, Secrets, build_caller, respond_with, run_calls, serve_site
+from tests.network.http_servers import FakeDns, RequestHandlerFunction
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
 
@@ -17,7 +17,7 @@ SECRETS = {"shop/token": {"token": "hunter2"}}
 AUTH = "auth: {secretRef: {name: token, key: token}}"
 
 
-def to(target: str, status: int = 302) -> Served:
+def to(target: str, status: int = 302) -> RequestHandlerFunction:
     async def serve(request: web.Request) -> web.StreamResponse:
         return web.Response(status=status, headers={"Location": target})
 
@@ -37,22 +37,22 @@ class Seen:
 
 
 async def test_a_redirect_is_followed() -> None:
-    async with site(a=to("/b"), b=to("c"), c=answering({"here": True})) as url:
-        assert (await results(f"[{{name: a, url: '{url}/a'}}]"))["a"]["here"] is True
+    async with serve_site(a=to("/b"), b=to("c"), c=respond_with({"here": True})) as url:
+        assert (await run_calls(f"[{{name: a, url: '{url}/a'}}]"))["a"]["here"] is True
 
 
 async def test_redirects_are_followed_five_times_and_not_six() -> None:
     served = {f"r{number}": to(f"/r{number + 1}") for number in range(6)}
-    async with site(**served, r6=answering({"here": True})) as url:
-        assert (await results(f"[{{name: a, url: '{url}/r1'}}]"))["a"]["here"] is True
+    async with serve_site(**served, r6=respond_with({"here": True})) as url:
+        assert (await run_calls(f"[{{name: a, url: '{url}/r1'}}]"))["a"]["here"] is True
         with pytest.raises(CallError, match="redirects more than 5 times"):
-            await results(f"[{{name: a, url: '{url}/r0'}}]")
+            await run_calls(f"[{{name: a, url: '{url}/r0'}}]")
 
 
 async def test_a_redirect_in_a_circle_ends() -> None:
-    async with site(a=to("/a")) as url:
+    async with serve_site(a=to("/a")) as url:
         with pytest.raises(CallError, match="redirects more than 5 times"):
-            await results(f"[{{name: a, url: '{url}/a'}}]")
+            await run_calls(f"[{{name: a, url: '{url}/a'}}]")
 
 
 TARGETS = {
@@ -71,20 +71,20 @@ TARGETS = {
 
 @pytest.mark.parametrize(("target", "problem"), TARGETS.values(), ids=TARGETS)
 async def test_each_hop_is_checked_as_the_first_one(target: str, problem: str) -> None:
-    names = Names({"metadata.example": [["169.254.169.254"]]})
-    async with site(a=to(target)) as url:
+    names = FakeDns({"metadata.example": [["169.254.169.254"]]})
+    async with serve_site(a=to(target)) as url:
         with pytest.raises(CallError) as failure:
-            await results(f"[{{name: a, url: '{url}/a'}}]", by=caller(lookup=names), allowed=LOOPBACK)
+            await run_calls(f"[{{name: a, url: '{url}/a'}}]", by=build_caller(lookup=names), allowed=LOOPBACK)
     assert problem in str(failure.value)
     assert "hunter3" not in str(failure.value)
 
 
 async def test_a_credential_stays_with_the_server_it_is_meant_for() -> None:
     here, elsewhere = Seen(), Seen()
-    async with site(there=elsewhere) as other, site(a=to("/b"), b=here, c=to(f"{other}/there")) as url:
+    async with serve_site(there=elsewhere) as other, serve_site(a=to("/b"), b=here, c=to(f"{other}/there")) as url:
         for path in "ac":
             text = f"[{{name: a, url: '{url}/{path}', headers: {{X-Key: k, Cookie: c, Accept: text/plain}}, {AUTH}}}]"
-            assert (await results(text, secrets=Secrets(SECRETS)))["a"]["here"] is True
+            assert (await run_calls(text, secrets=Secrets(SECRETS)))["a"]["here"] is True
     (_, kept, _), (_, left, _) = here.requests[0], elsewhere.requests[0]
     assert (kept["authorization"], kept["x-key"], kept["cookie"]) == ("Bearer hunter2", "k", "c")
     assert not {"authorization", "x-key", "cookie"} & left.keys()
@@ -94,9 +94,13 @@ async def test_a_credential_stays_with_the_server_it_is_meant_for() -> None:
 async def test_a_credential_does_not_come_back_by_a_detour() -> None:
     here = Seen()
     served: dict[str, Any] = {"end": here}
-    async with site(**served) as url, site(back=to(f"{url}/end")) as other, site(a=to(f"{other}/back")) as start:
+    async with (
+        serve_site(**served) as url,
+        serve_site(back=to(f"{url}/end")) as other,
+        serve_site(a=to(f"{other}/back")) as start,
+    ):
         text = f"[{{name: a, url: '{start}/a', {AUTH}}}]"
-        await results(text, secrets=Secrets(SECRETS))
+        await run_calls(text, secrets=Secrets(SECRETS))
     assert "authorization" not in here.requests[0][1]
 
 
@@ -115,14 +119,14 @@ async def test_the_status_decides_what_is_sent_to_the_next_place(
     method: str, status: int, seen: tuple[str, str]
 ) -> None:
     end = Seen()
-    async with site(a=to("/b", status), b=end) as url:
-        await results(f"[{{name: a, url: '{url}/a', method: {method}, body: hello}}]")
+    async with serve_site(a=to("/b", status), b=end) as url:
+        await run_calls(f"[{{name: a, url: '{url}/a', method: {method}, body: hello}}]")
     assert (end.requests[0][0], end.requests[0][2]) == seen
 
 
 async def test_a_body_is_not_taken_to_another_server() -> None:
     end = Seen()
-    async with site(b=end) as other, site(a=to(f"{other}/b", 307)) as url:
+    async with serve_site(b=end) as other, serve_site(a=to(f"{other}/b", 307)) as url:
         with pytest.raises(CallError, match="redirects a request with a body to another server"):
-            await results(f"[{{name: a, url: '{url}/a', method: POST, body: hello}}]")
+            await run_calls(f"[{{name: a, url: '{url}/a', method: POST, body: hello}}]")
     assert end.requests == []

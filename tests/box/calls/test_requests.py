@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from konverge.box.calls import CallFailure, Request
-from konverge.box.calls.requests import check_headers, parsed_url, place_of
-from konverge.network import Networks
+from konverge.box.calls import CallAttemptError, CallRequest
+from konverge.box.calls.requests import check_headers, get_host_port, parse_call_url
+from konverge.network import AllowedNetworks
 
 URLS = {
     "ftp://example.com/": "expected http:// or https:// and a host, found scheme ftp",
@@ -31,16 +31,16 @@ URLS = {
 
 @pytest.mark.parametrize(("url", "problem"), URLS.items())
 def test_a_url_that_cannot_be_used_is_refused(url: str, problem: str) -> None:
-    with pytest.raises(CallFailure) as failure:
-        parsed_url(url, "http")
+    with pytest.raises(CallAttemptError) as failure:
+        parse_call_url(url, "http")
     assert problem in failure.value.problem
     assert "password@" not in failure.value.problem
 
 
 @pytest.mark.parametrize("url", ["hunter2", "hunter2://a.example/", "http://hunter2@a.example/"])
 def test_a_url_that_comes_from_a_secret_is_not_shown(url: str) -> None:
-    with pytest.raises(CallFailure) as failure:
-        parsed_url(url, "http", is_sensitive=True)
+    with pytest.raises(CallAttemptError) as failure:
+        parse_call_url(url, "http", is_sensitive=True)
     assert "hunter2" not in str(failure.value)
 
 
@@ -55,7 +55,7 @@ def test_a_url_that_comes_from_a_secret_is_not_shown(url: str) -> None:
     ],
 )
 def test_each_protocol_has_its_schemes_and_ports(url: str, protocol: str, port: int) -> None:
-    place = place_of(parsed_url(url, protocol))
+    place = get_host_port(parse_call_url(url, protocol))
     assert (place.host, place.port) == ("a.example", port)
 
 
@@ -77,29 +77,31 @@ HEADERS = {
 
 @pytest.mark.parametrize("headers", HEADERS.values(), ids=HEADERS)
 def test_a_header_that_would_change_the_request_is_refused(headers: dict[str, str]) -> None:
-    with pytest.raises(CallFailure) as failure:
+    with pytest.raises(CallAttemptError) as failure:
         check_headers(headers)
     assert "Evil" not in failure.value.problem
 
 
 def test_a_request_shows_neither_its_path_nor_its_credential() -> None:
-    url = parsed_url("https://a.example/token-in-path?token=in-query", "http")
-    request = Request(protocol="http", url=url, networks=Networks(), credential="hunter2", headers={"X-Key": "hunter3"})
-    for text in (repr(request), str(request), f"{request}", request.shown):
+    url = parse_call_url("https://a.example/token-in-path?token=in-query", "http")
+    request = CallRequest(
+        protocol="http", url=url, networks=AllowedNetworks(), credential="hunter2", headers={"X-Key": "hunter3"}
+    )
+    for text in (repr(request), str(request), f"{request}", request.display_origin):
         assert "hunter" not in text
         assert "token" not in text
-    assert request.shown == "https://a.example"
+    assert request.display_origin == "https://a.example"
 
 
 def test_what_an_answer_depends_on_is_in_the_fingerprint() -> None:
     base: dict[str, Any] = {
         "protocol": "http",
-        "url": parsed_url("https://a.example/a", "http"),
-        "networks": Networks(),
+        "url": parse_call_url("https://a.example/a", "http"),
+        "networks": AllowedNetworks(),
     }
     different: list[dict[str, Any]] = [
-        {"url": parsed_url("https://a.example/b", "http")},
-        {"networks": Networks(["10.0.0.0/8"])},
+        {"url": parse_call_url("https://a.example/b", "http")},
+        {"networks": AllowedNetworks(["10.0.0.0/8"])},
         {"method": "POST"},
         {"headers": {"X-A": "1"}},
         {"body": b""},
@@ -113,6 +115,6 @@ def test_what_an_answer_depends_on_is_in_the_fingerprint() -> None:
         {"is_sensitive": True},
         {"protocol": "prometheus"},
     ]
-    prints = {Request(**{**base, **each}).fingerprint() for each in [{}, *different]}
+    prints = {CallRequest(**{**base, **each}).compute_fingerprint() for each in [{}, *different]}
     assert len(prints) == len(different) + 1
-    assert Request(**base).fingerprint() in prints
+    assert CallRequest(**base).compute_fingerprint() in prints

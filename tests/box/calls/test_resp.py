@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from konverge.box.calls import CallFailure
-from konverge.box.calls.resp import RedisRefusal, command, reply
+from konverge.box.calls import CallAttemptError
+from konverge.box.calls.resp import RedisReplyError, encode_command, parse_reply
 
 
 def read(sent: bytes) -> Any:
     """Feed a reply as its reader asks for it; an AssertionError if it asks for more than there is."""
-    parser = reply()
+    parser = parse_reply()
     wanted = next(parser)
     while True:
         end = sent.find(b"\n") + 1 if wanted is None else wanted
@@ -45,9 +45,9 @@ def test_each_kind_of_reply_has_its_value(sent: bytes, value: Any) -> None:
 
 
 def test_an_error_is_told_apart_from_a_value() -> None:
-    with pytest.raises(RedisRefusal) as refusal:
+    with pytest.raises(RedisReplyError) as refusal:
         read(b"-ERR no such command\r\n")
-    assert refusal.value.said == "ERR no such command"
+    assert refusal.value.server_message == "ERR no such command"
 
 
 @pytest.mark.parametrize(
@@ -65,9 +65,9 @@ def test_an_error_is_told_apart_from_a_value() -> None:
     ],
 )
 def test_a_reply_that_is_none_or_announces_too_much_is_refused_before_it_is_read(sent: bytes) -> None:
-    with pytest.raises(CallFailure):
+    with pytest.raises(CallAttemptError):
         read(sent)
 
 
 def test_no_word_of_a_command_can_become_two() -> None:
-    assert command(("GET", "a\r\nDEL b")) == b"*2\r\n$3\r\nGET\r\n$8\r\na\r\nDEL b\r\n"
+    assert encode_command(("GET", "a\r\nDEL b")) == b"*2\r\n$3\r\nGET\r\n$8\r\na\r\nDEL b\r\n"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from konverge.box.expressions import (
     Absent,
-    Environment,
+    EvaluationEnvironment,
     ExpressionError,
     ExpressionSyntaxError,
     compile_check,
@@ -133,7 +133,7 @@ FIELD_CASES: list[tuple[dict[str, Any], bool]] = [
 def test_a_condition_looks_at_a_field(declared: dict[str, Any], expected: bool) -> None:
     condition = compile_condition(declared, where="when[0]")
     assert condition.holds(SCOPE) is expected
-    assert condition.next_change(datetime(2026, 1, 1, tzinfo=UTC)) is None
+    assert condition.find_next_change(datetime(2026, 1, 1, tzinfo=UTC)) is None
 
 
 @pytest.mark.parametrize(
@@ -254,8 +254,8 @@ def test_a_condition_looks_at_the_time_in_utc(declared: dict[str, Any], now: str
     condition = compile_condition(declared, where="x")
     moment = datetime.fromisoformat(now).replace(tzinfo=UTC)
     for zone in (UTC, timezone(timedelta(hours=9))):
-        assert condition.holds(SCOPE, environment=Environment(now=moment.astimezone(zone))) is expected
-        assert condition.next_change(moment.astimezone(zone)) == datetime.fromisoformat(change).replace(tzinfo=UTC)
+        assert condition.holds(SCOPE, environment=EvaluationEnvironment(now=moment.astimezone(zone))) is expected
+        assert condition.find_next_change(moment.astimezone(zone)) == datetime.fromisoformat(change).replace(tzinfo=UTC)
 
 
 @given(
@@ -265,12 +265,12 @@ def test_a_condition_looks_at_the_time_in_utc(declared: dict[str, Any], now: str
 )
 def test_nothing_changes_before_the_next_change(declared: dict[str, Any], now: datetime, part: float) -> None:
     condition = compile_condition(declared, where="x")
-    change = condition.next_change(now)
+    change = condition.find_next_change(now)
     assert change is not None
     between = now + (change - now) * part
     assert change > now
-    assert condition.holds({}, environment=Environment(now=between)) is condition.holds(
-        {}, environment=Environment(now=now)
+    assert condition.holds({}, environment=EvaluationEnvironment(now=between)) is condition.holds(
+        {}, environment=EvaluationEnvironment(now=now)
     )
 
 
@@ -293,14 +293,14 @@ A, B, NOT = {"field": "spec.env"}, {"field": "spec.host"}, {"field": "spec.none"
     ],
 )
 def test_all_of_when_and_one_of_or(declared: dict[str, Any], expected: bool) -> None:
-    assert compile_conditions(declared, where="x").hold(SCOPE) is expected
+    assert compile_conditions(declared, where="x").holds(SCOPE) is expected
 
 
 def test_conditions_tell_what_they_read_and_when_they_change() -> None:
     declared = {"when": [A, {"cron": "@daily"}], "anyOf": [{"field": "spec.x", "equals": "{{ cross.db.y }}"}]}
     conditions = compile_conditions(declared, where="x")
-    assert conditions.names() == {("spec", "env"), ("spec", "x"), ("cross", "db", "y")}
-    assert conditions.next_change(datetime(2026, 1, 1, 12, tzinfo=UTC)) == datetime(2026, 1, 2, tzinfo=UTC)
+    assert conditions.list_read_paths() == {("spec", "env"), ("spec", "x"), ("cross", "db", "y")}
+    assert conditions.find_next_change(datetime(2026, 1, 1, 12, tzinfo=UTC)) == datetime(2026, 1, 2, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_in_validation_absence_is_right_only_where_a_value_must_not_be() -> None
 
 def test_who_knows_the_other_objects_tells_what_is_unique() -> None:
     taken = {("spec.host", "web.example.com"), ("spec.none", None)}
-    environment = Environment(is_unique=lambda path, value: (path, value) not in taken)
+    environment = EvaluationEnvironment(is_unique=lambda path, value: (path, value) not in taken)
     fields = ["spec.host", "spec.none", "spec.env"]
     conditions = [compile_condition({"field": field, "unique": True}, where="x") for field in fields]
     assert [each.holds(SCOPE, environment=environment) for each in conditions] == [False, False, True]

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from konverge.box.expressions import Environment, ExpressionError, compile_expression, revealed
+from konverge.box.expressions import EvaluationEnvironment, ExpressionError, compile_expression, reveal_sensitive
 from konverge.box.expressions.functions import GROUPS, LIBRARY
-from konverge.box.expressions.functions.page import functions_page
+from konverge.box.expressions.functions.docs_page import build_functions_page
 from konverge.clock import SeededEntropy
 
-NOW = Environment(now=datetime(2026, 11, 22, 23, 30, tzinfo=UTC), entropy=SeededEntropy(7))
+NOW = EvaluationEnvironment(now=datetime(2026, 11, 22, 23, 30, tzinfo=UTC), entropy=SeededEntropy(7))
 POD = {"containers": [
     {"name": "web", "image": "nginx:1", "env": [{"name": "A", "value": "1"}], "ports": [{"containerPort": 80}]},
     {"name": "side", "image": "envoy:2", "ports": [{"containerPort": 9000}, {"name": "admin", "containerPort": 9001}]},
@@ -384,7 +384,7 @@ REFUSALS = [
 
 
 def call(text: str) -> Any:
-    return revealed(compile_expression(f"{{{{ {text} }}}}", where="x").render(SCOPE, environment=NOW))
+    return reveal_sensitive(compile_expression(f"{{{{ {text} }}}}", where="x").render(SCOPE, environment=NOW))
 
 
 @pytest.mark.parametrize(("text", "value"), VALUES, ids=[text for text, _ in VALUES])
@@ -411,17 +411,18 @@ def test_every_function_is_in_the_table_and_in_its_documentation() -> None:
 
 def test_the_page_about_functions_is_current() -> None:
     page = Path(__file__).parents[3] / "docs" / "box-functions.md"
-    assert page.read_text() == functions_page(), (
-        "python -m konverge.box.expressions.functions.page > docs/box-functions.md"
+    assert page.read_text() == build_functions_page(), (
+        "python -m konverge.box.expressions.functions.docs_page > docs/box-functions.md"
     )
 
 
 def test_random_values_come_from_the_entropy_that_is_given() -> None:
     template = compile_expression("{{ randomAlphanumeric(20) }}", where="x")
     one, same, other = (
-        template.render({}, environment=Environment(entropy=SeededEntropy(seed))).reveal() for seed in (1, 1, 2)
+        template.render({}, environment=EvaluationEnvironment(entropy=SeededEntropy(seed))).reveal()
+        for seed in (1, 1, 2)
     )
     assert one == same != other
-    assert template.needs() == {"randomness"}
+    assert template.list_needs() == {"randomness"}
     with pytest.raises(ExpressionError, match="randomAlphanumeric needs randomness, which there is none of here"):
         template.render({})

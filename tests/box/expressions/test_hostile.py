@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from konverge.box.expressions import (
     OMIT,
     Absent,
-    Environment,
+    EvaluationEnvironment,
+    EvaluationLimits,
     ExpressionError,
     ExpressionSyntaxError,
-    Limits,
     compile_expression,
     has_sensitive,
-    masked,
-    sensitive,
+    mask_sensitive,
+    to_sensitive,
 )
 from konverge.box.expressions.functions import LIBRARY
 from konverge.clock import SeededEntropy
@@ -43,12 +43,12 @@ SCOPE: dict[str, Any] = {
         "s": "web",
         "null": None,
     },
-    "secret": sensitive({"a": WORD}),
+    "secret": to_sensitive({"a": WORD}),
     "python": compile_expression,
     "type": object,
 }
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-ENVIRONMENT = Environment(now=NOW, entropy=SeededEntropy(1))
+ENVIRONMENT = EvaluationEnvironment(now=NOW, entropy=SeededEntropy(1))
 
 LOOP = "{% for i in spec.many %}{{ #### }}{% endfor %}"
 HOSTILE = {
@@ -166,8 +166,8 @@ TEXTS = st.lists(
 
 def outcome(text: str) -> Any:
     """The result as it is shown, or the error; anything else than the two is a hole."""
-    limits = Limits(steps=2000, size=20_000, depth=10)
-    environment = Environment(now=NOW, entropy=SeededEntropy(1))
+    limits = EvaluationLimits(steps=2000, size=20_000, depth=10)
+    environment = EvaluationEnvironment(now=NOW, entropy=SeededEntropy(1))
     try:
         found = compile_expression(text, where="x").render(SCOPE, environment=environment, limits=limits)
     except KonvergeError as error:
@@ -184,7 +184,7 @@ def test_whatever_is_written_nothing_escapes_and_the_same_comes_again(text: str)
     assert time.process_time() - begin < 5
     assert not isinstance(found, Absent)
     if found is not OMIT:
-        shown = json.dumps(masked(found))
+        shown = json.dumps(mask_sensitive(found))
         assert len(shown) < 200_000
         assert WORD not in shown
         assert "<class" not in shown
@@ -195,9 +195,12 @@ def test_whatever_is_written_nothing_escapes_and_the_same_comes_again(text: str)
 @settings(max_examples=100, deadline=None)
 @given(EXPRESSIONS)
 def test_nothing_changes_the_scope(part: str) -> None:
-    scope = {"spec": {"n": 1, "many": [3, 1, 2], "map": {"b": 1, "a": {}}, "s": "t"}, "secret": sensitive({"a": WORD})}
-    before = json.dumps(masked(scope))
+    scope = {
+        "spec": {"n": 1, "many": [3, 1, 2], "map": {"b": 1, "a": {}}, "s": "t"},
+        "secret": to_sensitive({"a": WORD}),
+    }
+    before = json.dumps(mask_sensitive(scope))
     with contextlib.suppress(KonvergeError):
         compile_expression(f"{{{{ {part} }}}}", where="x").render(scope, environment=ENVIRONMENT)
-    assert json.dumps(masked(scope)) == before
+    assert json.dumps(mask_sensitive(scope)) == before
     assert has_sensitive(scope["secret"])

@@ -13,23 +13,23 @@ import pytest
 import yaml
 
 from konverge.box.expressions import (
-    Environment,
+    EvaluationEnvironment,
     ExpressionError,
     Sensitive,
     compile_condition,
     compile_expression,
     compile_structure,
     has_sensitive,
-    masked,
-    revealed,
-    sensitive,
+    mask_sensitive,
+    reveal_sensitive,
+    to_sensitive,
 )
 from konverge.clock import SeededEntropy
 
 WORD = "hunter2"
 SCOPE: dict[str, Any] = {
     "spec": {"name": "web", "none": None},
-    "secrets": {"db": sensitive({"password": WORD, "port": 5432})},
+    "secrets": {"db": to_sensitive({"password": WORD, "port": 5432})},
 }
 
 
@@ -39,7 +39,7 @@ def test_whatever_shows_a_sensitive_value_shows_asterisks(caplog: pytest.LogCapt
     shown = [
         str(value), repr(value), f"{value}", f"{value!r:>9}", "-".join([value, "a"]), json.dumps({"a": value}),
         repr([value]), value[:3], value.upper(), caplog.text,
-        str(copy.deepcopy({"a": value})), yaml.safe_dump(masked({"a": value})),
+        str(copy.deepcopy({"a": value})), yaml.safe_dump(mask_sensitive({"a": value})),
     ]  # fmt: skip
     assert all("***" in each and WORD not in each for each in shown), shown
 
@@ -47,16 +47,19 @@ def test_whatever_shows_a_sensitive_value_shows_asterisks(caplog: pytest.LogCapt
 def test_what_is_sent_to_a_cluster_is_asked_for_or_masked_first() -> None:
     with pytest.raises(TypeError, match="Sensitive is unsupported"):
         msgspec.json.encode({"a": Sensitive(WORD)})
-    assert msgspec.json.encode([masked(Sensitive(WORD)), revealed(Sensitive(WORD))]) == b'["***","hunter2"]'
+    assert (
+        msgspec.json.encode([mask_sensitive(Sensitive(WORD)), reveal_sensitive(Sensitive(WORD))])
+        == b'["***","hunter2"]'
+    )
 
 
 def test_only_asking_reveals() -> None:
-    value = sensitive({"a": [WORD, 5, None]})
-    assert masked(value) == {"a": ["***", "***", "***"]}
-    assert revealed(value) == {"a": [WORD, 5, None]}
+    value = to_sensitive({"a": [WORD, 5, None]})
+    assert mask_sensitive(value) == {"a": ["***", "***", "***"]}
+    assert reveal_sensitive(value) == {"a": [WORD, 5, None]}
     assert Sensitive(Sensitive(WORD)).reveal() == WORD
     assert has_sensitive(value)
-    assert not has_sensitive(masked(value))
+    assert not has_sensitive(mask_sensitive(value))
 
 
 def test_sensitive_values_are_equal_as_what_they_hide() -> None:
@@ -107,8 +110,12 @@ def test_what_no_secret_was_looked_at_for_is_not() -> None:
 def test_a_structure_masks_only_the_secrets_in_it() -> None:
     declared = {"user": "{{ spec.name }}", "password": "{{ secrets.db.password }}", "both": "{{ {'a': secrets.db} }}"}
     found = compile_structure(declared, where="x").render(SCOPE)
-    assert masked(found) == {"user": "web", "password": "***", "both": {"a": {"password": "***", "port": "***"}}}
-    assert revealed(found)["both"]["a"]["password"] == WORD
+    assert mask_sensitive(found) == {
+        "user": "web",
+        "password": "***",
+        "both": {"a": {"password": "***", "port": "***"}},
+    }
+    assert reveal_sensitive(found)["both"]["a"]["password"] == WORD
 
 
 @pytest.mark.parametrize(
@@ -134,18 +141,18 @@ def test_a_structure_masks_only_the_secrets_in_it() -> None:
 def test_an_error_shows_nothing_of_a_secret(text: str) -> None:
     scope = {**SCOPE, "secrets": {**SCOPE["secrets"], "blob": Sensitive({"hunter2": 1})}}
     with pytest.raises(ExpressionError) as caught:
-        compile_expression(text, where="x").render(scope, environment=Environment(now=None))
+        compile_expression(text, where="x").render(scope, environment=EvaluationEnvironment(now=None))
     assert "hunter2" not in str(caught.value)
     assert caught.value.__cause__ is None
 
 
 def test_what_is_absent_in_a_secret_does_not_tell_what_is_there() -> None:
     scope = {"blob": Sensitive({"hunter2": 1})}
-    assert WORD not in compile_expression("{{ blob.hunter }}", where="x").find(scope).problem()
+    assert WORD not in compile_expression("{{ blob.hunter }}", where="x").find(scope).describe_problem()
 
 
 def test_random_values_are_sensitive() -> None:
-    environment = Environment(entropy=SeededEntropy(1))
+    environment = EvaluationEnvironment(entropy=SeededEntropy(1))
     found = compile_expression("{{ randomAlphanumeric(20) }}", where="x").render({}, environment=environment)
     assert type(found) is Sensitive
     assert len(found.reveal()) == 20

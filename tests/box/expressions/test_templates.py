@@ -12,9 +12,9 @@ import pytest
 from konverge.box.expressions import (
     OMIT,
     Absent,
+    EvaluationLimits,
     ExpressionError,
     ExpressionSyntaxError,
-    Limits,
     compile_expression,
     compile_structure,
     is_expression,
@@ -39,7 +39,7 @@ SCOPE: dict[str, Any] = {
 }
 
 
-def rendered(text: str, scope: dict[str, Any] | None = None) -> Any:
+def render_text(text: str, scope: dict[str, Any] | None = None) -> Any:
     return compile_expression(text, where="box.yaml").render(SCOPE if scope is None else scope)
 
 
@@ -108,7 +108,7 @@ def rendered(text: str, scope: dict[str, Any] | None = None) -> Any:
     ],
 )
 def test_an_expression_comes_to_a_value(text: str, value: Any) -> None:
-    found = rendered(text)
+    found = render_text(text)
     assert (found, type(found)) == (value, type(value))
 
 
@@ -201,14 +201,14 @@ def test_a_template_tells_which_paths_it_reads() -> None:
     {% for i in spec.items %}{{ i.x }} {{ loop.index }}{% endfor %}
     {{ labels[metadata.name].z }} {{ omit }} {{ now() }}"""
     template = compile_expression(text, where="x")
-    assert template.names() == {
+    assert template.list_read_paths() == {
         ("cross", "db", "status"),
         ("spec", "a-b", "c"),
         ("spec", "items"),
         ("labels",),
         ("metadata", "name"),
     }
-    assert template.needs() == {"time"}
+    assert template.list_needs() == {"time"}
 
 
 def test_only_braces_make_an_expression() -> None:
@@ -228,7 +228,7 @@ def test_absence_can_be_asked_for() -> None:
 
 
 def test_a_result_shares_nothing_with_the_scope() -> None:
-    found = rendered("{{ spec.users }}")
+    found = render_text("{{ spec.users }}")
     found[0]["name"] = "eve"
     assert SCOPE["spec"]["users"][0]["name"] == "ann"
 
@@ -240,8 +240,8 @@ def test_a_scope_that_cannot_be_changed_will_do() -> None:
 
 
 def test_names_of_functions_are_names_of_fields_too() -> None:
-    assert rendered("{{ name | toUpper }}", {"name": "n"}) == "N"
-    assert rendered("{% for name in names %}{{ name }}{% endfor %}", {"names": ["a"]}) == "a"
+    assert render_text("{{ name | toUpper }}", {"name": "n"}) == "N"
+    assert render_text("{% for name in names %}{{ name }}{% endfor %}", {"names": ["a"]}) == "a"
 
 
 def test_a_structure_is_filled_and_omit_drops_the_field() -> None:
@@ -253,7 +253,7 @@ def test_a_structure_is_filled_and_omit_drops_the_field() -> None:
     }
     structure = compile_structure(declared, where="x")
     assert structure.render(SCOPE) == {"replicas": 3, "web-key": ["web", 5], "nested": {"null": None}}
-    assert structure.names() == {("spec", "replicas"), ("spec", "name"), ("spec", "none")}
+    assert structure.list_read_paths() == {("spec", "replicas"), ("spec", "name"), ("spec", "none")}
 
 
 def test_a_structure_says_where_its_mistake_is() -> None:
@@ -266,14 +266,16 @@ def test_a_structure_says_where_its_mistake_is() -> None:
 @pytest.mark.parametrize(
     ("text", "limits", "problem"),
     [
-        pytest.param("{% for a in xs %}{% endfor %}", Limits(steps=50), "more than 50 steps", id="turns"),
-        pytest.param("{{ xs }}", Limits(size=50), "more than 50 letters and items", id="items"),
-        pytest.param("{{ 'abc' ~ t }}", Limits(size=50), "more than 50 letters and items", id="letters"),
-        pytest.param("{{ [[[1]]] }}", Limits(depth=2), "deeper than 2 levels", id="depth"),
-        pytest.param("{{ [[[1]]] | toJSON }}", Limits(depth=2), "deeper than 2 levels", id="depth of an argument"),
+        pytest.param("{% for a in xs %}{% endfor %}", EvaluationLimits(steps=50), "more than 50 steps", id="turns"),
+        pytest.param("{{ xs }}", EvaluationLimits(size=50), "more than 50 letters and items", id="items"),
+        pytest.param("{{ 'abc' ~ t }}", EvaluationLimits(size=50), "more than 50 letters and items", id="letters"),
+        pytest.param("{{ [[[1]]] }}", EvaluationLimits(depth=2), "deeper than 2 levels", id="depth"),
+        pytest.param(
+            "{{ [[[1]]] | toJSON }}", EvaluationLimits(depth=2), "deeper than 2 levels", id="depth of an argument"
+        ),
     ],
 )
-def test_limits_end_an_evaluation(text: str, limits: Limits, problem: str) -> None:
+def test_limits_end_an_evaluation(text: str, limits: EvaluationLimits, problem: str) -> None:
     with pytest.raises(ExpressionError, match=problem):
         compile_expression(text, where="x").render({"xs": list(range(100)), "t": "x" * 50}, limits=limits)
 
@@ -286,7 +288,7 @@ def test_a_long_text_is_refused_before_it_is_read() -> None:
 def test_a_path_to_something_of_python_finds_nothing() -> None:
     for text in ("{{ f }}", "{{ [f] }}", "{{ f | toJSON }}", "{{ {'a': f} }}", "{{ f.__globals__ }}", "{{ f ~ '' }}"):
         with pytest.raises(ExpressionError):
-            rendered(text, {"f": rendered})
+            render_text(text, {"f": render_text})
 
 
 def test_expressions_without_jinja_say_what_to_install() -> None:

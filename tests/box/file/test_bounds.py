@@ -11,11 +11,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge.box.file import KINDS, Mistake, find_mistakes, load_box
+from konverge.box.file import KINDS, BoxFieldError, find_file_errors, load_box
+from konverge.box.file.expression_scopes import STEPS
 from konverge.box.file.model import CustomResource
-from konverge.box.file.scopes import STEPS
-from konverge.box.file.source import read_source
-from tests.box.file.boxes import HEADER, box_text
+from konverge.box.file.yaml_source import parse_source
+from tests.box.file.sample_boxes import HEADER, build_box_text
 
 NESTED = "".join(f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]\n" for level in range(1, 12))
 HUGE = {
@@ -28,8 +28,8 @@ HUGE = {
     "half a million items": HEADER + f"  imports: [{'1,' * 500_000}]",
     "a megabyte of text": HEADER.replace("name: test", f"name: {'a' * 1_000_000}"),
     "a megabyte of a name": HEADER.replace("web:", f"{'w' * 1_000}:") + f"  ? {'a' * 1_000_000}\n  : 1\n",
-    "a megabyte of expressions": box_text(f"finalizers: ['{'{{ spec.a }}' * 60_000}']"),
-    "a deep expression": box_text(f"status: {{fields: [{{path: a, value: '{{{{ {'(' * 20_000} }}}}'}}]}}"),
+    "a megabyte of expressions": build_box_text(f"finalizers: ['{'{{ spec.a }}' * 60_000}']"),
+    "a deep expression": build_box_text(f"status: {{fields: [{{path: a, value: '{{{{ {'(' * 20_000} }}}}'}}]}}"),
     "ten thousand mistakes": HEADER + "".join(f"  x{number}: 1\n" for number in range(10_000)),
     "digits": f"a: {'9' * 1_000_000}",
 }
@@ -39,7 +39,7 @@ HUGE = {
 def test_what_would_fill_memory_or_time_is_refused(name: str) -> None:
     began = time.process_time()
 
-    found = find_mistakes(HUGE[name])
+    found = find_file_errors(HUGE[name])
 
     assert 0 < len(found) <= 1_000
     assert time.process_time() - began < 10
@@ -93,20 +93,20 @@ PLAIN = st.recursive(
 STEP_VALUES = st.dictionaries(st.sampled_from([*STEPS, "resource", "dependsOn", "reconcile"]), VALUES, max_size=4)
 
 
-def is_in(mistake: Mistake, text: str) -> bool:
+def is_in(mistake: BoxFieldError, text: str) -> bool:
     return 1 <= mistake.line <= text.count("\n") + 2 and mistake.column >= 1
 
 
 @given(st.text() | st.binary())
 def test_any_text_is_a_box_or_has_mistakes(text: str | bytes) -> None:
-    assert all(mistake.message for mistake in find_mistakes(text))
+    assert all(mistake.message for mistake in find_file_errors(text))
 
 
 @given(VALUES)
 def test_any_yaml_is_a_box_or_has_mistakes_in_it(value: Any) -> None:
     text = yaml.safe_dump(value)
 
-    assert all(is_in(mistake, text) for mistake in find_mistakes(text))
+    assert all(is_in(mistake, text) for mistake in find_file_errors(text))
 
 
 @given(STEP_VALUES)
@@ -114,7 +114,7 @@ def test_any_steps_load_or_have_mistakes_in_them(steps: dict[str, Any]) -> None:
     text = HEADER.replace("      resource:", "      resources:" if "resource" in steps else "      resource:")
     text += indent(yaml.safe_dump(steps), " " * 6) if steps else ""
 
-    found = find_mistakes(text)
+    found = find_file_errors(text)
 
     assert all(is_in(mistake, text) for mistake in found)
     if not found:
@@ -125,9 +125,9 @@ def test_any_steps_load_or_have_mistakes_in_them(steps: dict[str, Any]) -> None:
 def test_plain_values_are_read_as_they_were_written(value: Any) -> None:
     written = yaml.safe_dump({"a": value}, allow_unicode=True)
 
-    (source,) = read_source(written, "f")
+    (source,) = parse_source(written, "f")
 
-    assert source.mistakes == []
+    assert source.errors == []
     assert source.value == {"a": value}
     assert set(source.positions) >= {(), ("a",)}
 
@@ -149,9 +149,9 @@ def test_a_box_of_a_thousand_lines_is_linted_in_half_a_second() -> None:
     )
     text = HEADER.partition("    web:")[0] + crds
     assert text.count("\n") >= 1_000
-    find_mistakes(text)  # Kubernetes' schemas and the language of expressions are read once a process
+    find_file_errors(text)  # Kubernetes' schemas and the language of expressions are read once a process
     began = time.process_time()
 
-    assert find_mistakes(text) == ()
+    assert find_file_errors(text) == ()
 
     assert time.process_time() - began < 0.5

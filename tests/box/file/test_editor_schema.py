@@ -9,15 +9,15 @@ from pathlib import Path
 from tools.box_schema import PAGE, SCHEMA, SIMULATION_SCHEMA, page_text
 
 from konverge.box.file import KINDS
-from konverge.box.file.editor_schema import editor_schema, schema_text
+from konverge.box.file.editor_schema import build_editor_schema, format_schema
 from konverge.box.simulation import editor_schema as simulation
 
 
 def test_the_files_are_those_that_the_generator_writes() -> None:
     stale = "run: python -m tools.box_schema"
 
-    assert SCHEMA.read_text() == schema_text(), stale
-    assert SIMULATION_SCHEMA.read_text() == simulation.schema_text(), stale
+    assert SCHEMA.read_text() == format_schema(), stale
+    assert SIMULATION_SCHEMA.read_text() == simulation.format_schema(), stale
     assert PAGE.read_text() == page_text(), stale
 
 
@@ -30,7 +30,7 @@ def test_every_reference_leads_somewhere() -> None:
 
 
 def test_a_group_has_the_kinds_and_a_kind_its_short_forms() -> None:
-    definitions = editor_schema()["$defs"]
+    definitions = build_editor_schema()["$defs"]
 
     assert set(KINDS) <= set(definitions["Group"]["properties"])
     for key, kind in KINDS.items():
@@ -68,7 +68,7 @@ def test_the_words_of_the_file_with_all_of_them_are_known() -> None:
         *("type", "required", "properties", "items", "additionalProperties", "jsonPath", "cpu", "memory"),
     }
     text = (Path(__file__).parent / "everything.yaml").read_text()
-    known = {name for each in editor_schema()["$defs"].values() for name in each.get("properties", {})}
+    known = {name for each in build_editor_schema()["$defs"].values() for name in each.get("properties", {})}
 
     keys = set(re.findall(r"(?:^|[{,\s-])([A-Za-z][\w./-]*):(?:\s|$)", re.sub(r"#.*|\"[^\"]*\"", '""', text)))
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from konverge.testing import Cluster
-from tests.box.file.boxes import resource
+from tests.box.file.sample_boxes import load_resource
 
 # Without ResourceQuota and LimitRange, which the embedded cluster does not serve.
 ENTRIES = [
@@ -39,7 +39,7 @@ ENTRIES = [
 @pytest.mark.anyio
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.partition(" [{")[0])
 async def test_a_server_takes_what_a_short_form_stands_for(cluster: Cluster, entry: str) -> None:
-    text = json.dumps(resource(f"onReconcile: {{{entry}}}").object).replace("{{ metadata.name }}", "web")
+    text = json.dumps(load_resource(f"onReconcile: {{{entry}}}").object).replace("{{ metadata.name }}", "web")
     wanted = json.loads(text)
     if "namespaces" not in entry and "clusterRoles" not in entry:
         wanted["metadata"]["namespace"] = cluster.namespace

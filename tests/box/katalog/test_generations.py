@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from konverge.box.file import BoxFileError, load_box
-from konverge.box.file.source import read_source
+from konverge.box.file.yaml_source import parse_source
 from konverge.box.katalog import import_katalog
-from konverge.box.katalog.writing import written
-from tests.box.katalog.katalogs import FOLDER, NAMES, imported, listed
+from konverge.box.katalog.yaml_writer import write_yaml
+from tests.box.katalog.katalogs import FOLDER, NAMES, format_findings, import_sample
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_katalog_becomes_this_box_and_lists_the_rest(name: str) -> None:
-    found = imported((FOLDER / f"{name}.yaml").read_bytes(), f"{name}.yaml")
+    found = import_sample((FOLDER / f"{name}.yaml").read_bytes(), f"{name}.yaml")
 
     assert found.text == (FOLDER / f"{name}.box.yaml").read_text()
-    assert listed(found) == (FOLDER / f"{name}.listed.txt").read_text()
+    assert format_findings(found) == (FOLDER / f"{name}.listed.txt").read_text()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -28,7 +28,7 @@ def test_the_box_that_comes_out_loads(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_finding_has_a_place_in_the_katalog(name: str) -> None:
-    found = imported((FOLDER / f"{name}.yaml").read_bytes(), f"{name}.yaml")
+    found = import_sample((FOLDER / f"{name}.yaml").read_bytes(), f"{name}.yaml")
 
     assert all(each.line > 1 and each.path and each.why and each.instead for each in found.listed)
 
@@ -49,7 +49,7 @@ def test_what_is_no_katalog_is_refused_as_a_whole(text: str, problem: str) -> No
 
 
 def test_what_came_out_and_would_be_refused_is_listed() -> None:
-    found = imported(
+    found = import_sample(
         """
 kind: Katalog
 metadata: {name: a}
@@ -69,13 +69,13 @@ spec:
 
 
 def test_a_second_document_is_listed() -> None:
-    found = imported("kind: Katalog\nspec: {crds: {}}\n---\nkind: Komposer\n")
+    found = import_sample("kind: Katalog\nspec: {crds: {}}\n---\nkind: Komposer\n")
 
     assert [each.what for each in found.listed] == ["a document of the kind Komposer"]
 
 
 def test_values_that_yaml_reads_in_another_way_are_listed() -> None:
-    found = imported("kind: Katalog\nspec: {crds: {}, finalizers: [007]}\n")
+    found = import_sample("kind: Katalog\nspec: {crds: {}, finalizers: [007]}\n")
 
     assert "leading zero" in found.listed[0].why
 
@@ -103,6 +103,6 @@ TRICKY = {
 
 
 def test_what_is_written_is_read_as_the_same() -> None:
-    source = read_source(written(TRICKY, {("nested", 1): "said\nof it"}), "box.yaml")[0]
+    source = parse_source(write_yaml(TRICKY, {("nested", 1): "said\nof it"}), "box.yaml")[0]
 
-    assert (source.value, source.mistakes) == (TRICKY, [])
+    assert (source.value, source.errors) == (TRICKY, [])

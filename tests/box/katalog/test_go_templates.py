@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge.box.expressions import OMIT, compile_expression, revealed
-from konverge.box.katalog.expressions import Use, translated
+from konverge.box.expressions import OMIT, compile_expression, reveal_sensitive
+from konverge.box.katalog.expression_translator import TemplateUse, translate_template
 from konverge.box.katalog.go_template import TemplateProblemError
-from konverge.box.katalog.known_fields import Known
-from konverge.box.katalog.operands import bare
+from konverge.box.katalog.known_fields import KnownFields
+from konverge.box.katalog.operands import strip_brackets
 
 SCHEMA = {
     "required": ["image"],
@@ -23,7 +23,7 @@ SCHEMA = {
         "sizes": {"type": "object", "additionalProperties": {"type": "integer"}},
     },
 }
-KNOWN = Known(
+KNOWN = KnownFields(
     schema=SCHEMA,
     renamed={("external", "my-call"): "myCall"},
     notes={"team": '{{ default "none" .spec.team }}', "both": "{{ .spec.a }}{{ .spec.b }}", "loop": "{{ loop }}"},
@@ -53,73 +53,73 @@ SCOPE: dict[str, Any] = {
 }
 
 # Template, where its value goes, the value there.
-SAME: list[tuple[str, Use, Any]] = [
-    ("{{ .spec.image }}", Use.TEXT, "nginx"),
-    ("  {{ .spec.image }} ", Use.TEXT, "nginx"),
-    ("{{ .spec.replicas }}", Use.TEXT, "3"),
-    ("{{ .spec.replicas }}", Use.NUMBER, 3),
-    ("{{ .spec.absent }}", Use.TEXT, ""),
-    ("{{ .spec.absent }}", Use.VALUE, OMIT),
-    ("{{ .spec.absent }}", Use.PLAIN, ""),
-    ("{{ .spec.absent }}", Use.NUMBER, OMIT),
-    ("x-{{ .spec.absent.below }}-{{ .spec.on }}", Use.TEXT, "x--true"),
-    ("{{ default 2 .spec.replicas }}", Use.NUMBER, 3),
-    ("{{ default 2 .spec.absent }}", Use.NUMBER, 2),
-    ("{{ default .spec.absent 2 }}", Use.NUMBER, 2),
-    ('{{ .spec.absent | default "x" }}', Use.TEXT, "x"),
-    ('{{ trimPrefix .spec.image "ng" }}', Use.TEXT, "inx"),
-    ('{{ if eq .spec.image "nginx" }}3{{ else }}1{{ end }}', Use.NUMBER, 3),
-    ('{{ if eq .spec.image "nginx" }}3{{ else }}1{{ end }}', Use.TEXT, "3"),
-    ('{{ if eq .spec.absent "x" }}a{{ else if .spec.on }}b{{ else }}c{{ end }}', Use.TEXT, "b"),
-    ("{{ if .spec.zero }}a{{ end }}", Use.TEXT, ""),
-    ("{{ if not .spec.absent }}a{{ end }}b", Use.TEXT, "ab"),
-    ("{{ if and .spec.on (not .spec.off) }}yes{{ else }}no{{ end }}", Use.TEXT, "yes"),
-    ("{{ or .spec.absent .spec.image }}", Use.TEXT, "nginx"),
-    ("{{ range .spec.hosts }}{{ . }},{{ end }}", Use.TEXT, "a,b,"),
-    ("{{ range $i, $h := .spec.hosts }}{{ $i }}{{ $h }}{{ end }}", Use.TEXT, "0a1b"),
-    ("{{ range $k, $v := .spec.sizes }}{{ $k }}={{ $v }};{{ end }}", Use.TEXT, "l=2;s=1;"),
-    ("{{ range .spec.deep }}{{ . }}{{ end }}", Use.TEXT, "y"),
-    ("{{ range .spec.absent }}{{ . }}{{ else }}none{{ end }}", Use.TEXT, "none"),
-    ("{{ range .spec.hosts }}{{ $.metadata.name }}.{{ . }} {{ end }}x", Use.TEXT, "web.a web.b x"),
-    ("{{ with .spec.deep }}{{ .x }}{{ end }}", Use.TEXT, "y"),
-    ("{{ with .spec.absent }}{{ .x }}{{ else }}z{{ end }}", Use.TEXT, "z"),
-    ("{{ $n := .metadata.name }}{{ $n }}-{{ $n }}", Use.TEXT, "web-web"),
-    ("a\n{{- /* nothing */ -}}\n b", Use.TEXT, "ab"),
-    ("a\n{{ if .spec.on }}\nb\n{{ end }}\nc", Use.TEXT, "a\n\nb\n\nc"),
-    ('{{ printf "%s-%d" .spec.image .spec.replicas }}', Use.TEXT, "nginx-3"),
-    ('{{ index .metadata.labels "a/b" }}', Use.TEXT, "c"),
-    ("{{ index .spec.hosts 1 }}", Use.TEXT, "b"),
-    ('{{ (index .external "my-call").status }}', Use.TEXT, "200"),
-    ("{{ team }}-x", Use.TEXT, "none-x"),
-    ('{{ ternary .spec.absent "a" "b" }}', Use.TEXT, "b"),
-    ('{{ eqTernary .spec.replicas "3" "a" "b" }}', Use.TEXT, "a"),
-    ('{{ getStringOr .spec.replicas "x" }}', Use.TEXT, "x"),
-    ("{{ getIntOr .spec.absent 7 }}", Use.NUMBER, 7),
-    ("{{ div 7 2 }}", Use.VALUE, 3.5),
-    ("{{ div 8 2 }}", Use.VALUE, 4),
-    ("{{ typeOf .spec.hosts }}", Use.TEXT, "slice"),
-    ("{{ typeOf .spec.absent }}", Use.TEXT, "null"),
-    ("{{ empty .spec.zero }}", Use.TEXT, "true"),
-    ("{{ sha256sum .spec.image }}", Use.TEXT, "5be1ecc7"),
-    ("{{ truncateName .spec.image 3 }}", Use.TEXT, "ngi"),
-    ("{{ cronField .spec.schedule 1 }}", Use.TEXT, "2"),
-    ('{{ timeFormat .metadata.creationTimestamp "2006-01-02" }}', Use.TEXT, "2026-01-31"),
-    ('{{ getLabel . "a/b" }}', Use.TEXT, "c"),
-    ('{{ resourceMemory . | default "128Mi" }}', Use.TEXT, "128Mi"),
-    ("{{ true }}", Use.BOOLEAN, True),
-    ("{% raw", Use.TEXT, "{% raw"),
-    ("{% {{ .spec.image }}", Use.TEXT, "{% nginx"),
-    ("{ {{ .spec.image }}}", Use.TEXT, "{ nginx}"),
-    ("a{{ .spec.image }}{{ `{` }}{{ .spec.image }}", Use.TEXT, "anginx{nginx"),
-    ('{{ "q\\"u\\\\o\\n" }}', Use.TEXT, 'q"u\\o\n'),
+SAME: list[tuple[str, TemplateUse, Any]] = [
+    ("{{ .spec.image }}", TemplateUse.TEXT, "nginx"),
+    ("  {{ .spec.image }} ", TemplateUse.TEXT, "nginx"),
+    ("{{ .spec.replicas }}", TemplateUse.TEXT, "3"),
+    ("{{ .spec.replicas }}", TemplateUse.NUMBER, 3),
+    ("{{ .spec.absent }}", TemplateUse.TEXT, ""),
+    ("{{ .spec.absent }}", TemplateUse.VALUE, OMIT),
+    ("{{ .spec.absent }}", TemplateUse.PLAIN, ""),
+    ("{{ .spec.absent }}", TemplateUse.NUMBER, OMIT),
+    ("x-{{ .spec.absent.below }}-{{ .spec.on }}", TemplateUse.TEXT, "x--true"),
+    ("{{ default 2 .spec.replicas }}", TemplateUse.NUMBER, 3),
+    ("{{ default 2 .spec.absent }}", TemplateUse.NUMBER, 2),
+    ("{{ default .spec.absent 2 }}", TemplateUse.NUMBER, 2),
+    ('{{ .spec.absent | default "x" }}', TemplateUse.TEXT, "x"),
+    ('{{ trimPrefix .spec.image "ng" }}', TemplateUse.TEXT, "inx"),
+    ('{{ if eq .spec.image "nginx" }}3{{ else }}1{{ end }}', TemplateUse.NUMBER, 3),
+    ('{{ if eq .spec.image "nginx" }}3{{ else }}1{{ end }}', TemplateUse.TEXT, "3"),
+    ('{{ if eq .spec.absent "x" }}a{{ else if .spec.on }}b{{ else }}c{{ end }}', TemplateUse.TEXT, "b"),
+    ("{{ if .spec.zero }}a{{ end }}", TemplateUse.TEXT, ""),
+    ("{{ if not .spec.absent }}a{{ end }}b", TemplateUse.TEXT, "ab"),
+    ("{{ if and .spec.on (not .spec.off) }}yes{{ else }}no{{ end }}", TemplateUse.TEXT, "yes"),
+    ("{{ or .spec.absent .spec.image }}", TemplateUse.TEXT, "nginx"),
+    ("{{ range .spec.hosts }}{{ . }},{{ end }}", TemplateUse.TEXT, "a,b,"),
+    ("{{ range $i, $h := .spec.hosts }}{{ $i }}{{ $h }}{{ end }}", TemplateUse.TEXT, "0a1b"),
+    ("{{ range $k, $v := .spec.sizes }}{{ $k }}={{ $v }};{{ end }}", TemplateUse.TEXT, "l=2;s=1;"),
+    ("{{ range .spec.deep }}{{ . }}{{ end }}", TemplateUse.TEXT, "y"),
+    ("{{ range .spec.absent }}{{ . }}{{ else }}none{{ end }}", TemplateUse.TEXT, "none"),
+    ("{{ range .spec.hosts }}{{ $.metadata.name }}.{{ . }} {{ end }}x", TemplateUse.TEXT, "web.a web.b x"),
+    ("{{ with .spec.deep }}{{ .x }}{{ end }}", TemplateUse.TEXT, "y"),
+    ("{{ with .spec.absent }}{{ .x }}{{ else }}z{{ end }}", TemplateUse.TEXT, "z"),
+    ("{{ $n := .metadata.name }}{{ $n }}-{{ $n }}", TemplateUse.TEXT, "web-web"),
+    ("a\n{{- /* nothing */ -}}\n b", TemplateUse.TEXT, "ab"),
+    ("a\n{{ if .spec.on }}\nb\n{{ end }}\nc", TemplateUse.TEXT, "a\n\nb\n\nc"),
+    ('{{ printf "%s-%d" .spec.image .spec.replicas }}', TemplateUse.TEXT, "nginx-3"),
+    ('{{ index .metadata.labels "a/b" }}', TemplateUse.TEXT, "c"),
+    ("{{ index .spec.hosts 1 }}", TemplateUse.TEXT, "b"),
+    ('{{ (index .external "my-call").status }}', TemplateUse.TEXT, "200"),
+    ("{{ team }}-x", TemplateUse.TEXT, "none-x"),
+    ('{{ ternary .spec.absent "a" "b" }}', TemplateUse.TEXT, "b"),
+    ('{{ eqTernary .spec.replicas "3" "a" "b" }}', TemplateUse.TEXT, "a"),
+    ('{{ getStringOr .spec.replicas "x" }}', TemplateUse.TEXT, "x"),
+    ("{{ getIntOr .spec.absent 7 }}", TemplateUse.NUMBER, 7),
+    ("{{ div 7 2 }}", TemplateUse.VALUE, 3.5),
+    ("{{ div 8 2 }}", TemplateUse.VALUE, 4),
+    ("{{ typeOf .spec.hosts }}", TemplateUse.TEXT, "slice"),
+    ("{{ typeOf .spec.absent }}", TemplateUse.TEXT, "null"),
+    ("{{ empty .spec.zero }}", TemplateUse.TEXT, "true"),
+    ("{{ sha256sum .spec.image }}", TemplateUse.TEXT, "5be1ecc7"),
+    ("{{ truncateName .spec.image 3 }}", TemplateUse.TEXT, "ngi"),
+    ("{{ cronField .spec.schedule 1 }}", TemplateUse.TEXT, "2"),
+    ('{{ timeFormat .metadata.creationTimestamp "2006-01-02" }}', TemplateUse.TEXT, "2026-01-31"),
+    ('{{ getLabel . "a/b" }}', TemplateUse.TEXT, "c"),
+    ('{{ resourceMemory . | default "128Mi" }}', TemplateUse.TEXT, "128Mi"),
+    ("{{ true }}", TemplateUse.BOOLEAN, True),
+    ("{% raw", TemplateUse.TEXT, "{% raw"),
+    ("{% {{ .spec.image }}", TemplateUse.TEXT, "{% nginx"),
+    ("{ {{ .spec.image }}}", TemplateUse.TEXT, "{ nginx}"),
+    ("a{{ .spec.image }}{{ `{` }}{{ .spec.image }}", TemplateUse.TEXT, "anginx{nginx"),
+    ('{{ "q\\"u\\\\o\\n" }}', TemplateUse.TEXT, 'q"u\\o\n'),
 ]
 
 
 @pytest.mark.parametrize(("template", "use", "value"), SAME)
-def test_a_template_gives_the_value_that_it_gives_there(template: str, use: Use, value: Any) -> None:
-    expression = translated(template, use, KNOWN)
+def test_a_template_gives_the_value_that_it_gives_there(template: str, use: TemplateUse, value: Any) -> None:
+    expression = translate_template(template, use, KNOWN)
 
-    assert revealed(compile_expression(expression, where="test").render(SCOPE)) == value
+    assert reveal_sensitive(compile_expression(expression, where="test").render(SCOPE)) == value
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_template_gives_the_value_that_it_gives_there(template: str, use: Use,
 )
 def test_what_has_no_counterpart_says_why(template: str, why: str) -> None:
     with pytest.raises(TemplateProblemError) as caught:
-        translated(template, Use.TEXT, KNOWN)
+        translate_template(template, TemplateUse.TEXT, KNOWN)
 
     assert why in caught.value.why
 
@@ -177,7 +177,7 @@ def test_what_has_no_counterpart_says_why(template: str, why: str) -> None:
 )
 def test_templates_that_would_take_for_ever_are_refused(template: str) -> None:
     with pytest.raises(TemplateProblemError):
-        translated(template, Use.TEXT, KNOWN)
+        translate_template(template, TemplateUse.TEXT, KNOWN)
 
 
 PIECES = st.sampled_from(
@@ -189,7 +189,7 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=30).map("".join))
 def test_whatever_comes_out_compiles(template: str) -> None:
     try:
-        expression = translated(template, Use.TEXT, KNOWN)
+        expression = translate_template(template, TemplateUse.TEXT, KNOWN)
     except TemplateProblemError:
         return
     compile_expression(expression, where="test")
@@ -198,7 +198,7 @@ def test_whatever_comes_out_compiles(template: str) -> None:
 @given(st.lists(st.sampled_from(["{", "}", "%", "#", "a", "'", '"', "\n", " "]), max_size=12).map("".join))
 def test_text_around_expressions_stays_as_it_is(text: str) -> None:
     around = "x" + text.replace("{{", "").removesuffix("{") + "x"
-    expression = translated(around + "{{ .spec.image }}" + around, Use.TEXT, KNOWN)
+    expression = translate_template(around + "{{ .spec.image }}" + around, TemplateUse.TEXT, KNOWN)
 
     assert compile_expression(expression, where="test").render(SCOPE) == around + "nginx" + around
 
@@ -214,9 +214,9 @@ def test_text_around_expressions_stays_as_it_is(text: str) -> None:
     ],
 )
 def test_brackets_are_taken_away_only_from_around_all_of_it(text: str, found: str) -> None:
-    assert bare(text) == found
+    assert strip_brackets(text) == found
 
 
 def test_a_backslash_at_the_end_of_a_text_takes_no_bracket_with_it() -> None:
-    found = translated(r'{{ (printf "%s\\" .spec.image).length }}', Use.VALUE, KNOWN)
+    found = translate_template(r'{{ (printf "%s\\" .spec.image).length }}', TemplateUse.VALUE, KNOWN)
     compile_expression(found, where="test")

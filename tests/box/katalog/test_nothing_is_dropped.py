@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from konverge.kube.yaml_loader import ObjectLoader
-from tests.box.katalog.katalogs import FOLDER, NAMES, imported
+from tests.box.katalog.katalogs import FOLDER, NAMES, import_sample
 
 Path = tuple[str | int, ...]
 
@@ -28,14 +28,14 @@ def paths(value: Any, path: Path = ()) -> Iterator[Path]:
         yield from paths(each, (*path, key))
 
 
-def at(value: Any, path: Path) -> Any:
+def get_at(value: Any, path: Path) -> Any:
     for step in path:
         value = value[step]
     return value
 
 
 def outcome(katalog: Any) -> tuple[str, tuple[tuple[str, str], ...], tuple[str, ...]]:
-    found = imported(yaml.dump(katalog, Dumper=yaml.CSafeDumper, sort_keys=False))
+    found = import_sample(yaml.dump(katalog, Dumper=yaml.CSafeDumper, sort_keys=False))
     listed = tuple((each.path, each.why) for each in found.listed)
     return found.text, listed, tuple(f"{each.path} {each.text}" for each in found.decisions)
 
@@ -43,7 +43,7 @@ def outcome(katalog: Any) -> tuple[str, tuple[tuple[str, str], ...], tuple[str, 
 WHOLE = {name: outcome(katalog) for name, katalog in KATALOGS.items()}
 
 
-def changed(value: Any) -> Any:
+def change_value(value: Any) -> Any:
     """Another value of the same form."""
     match value:
         case bool():
@@ -57,13 +57,13 @@ def changed(value: Any) -> Any:
     return "zz"
 
 
-def is_told(name: str, path: Path) -> bool:
+def is_reported(name: str, path: Path) -> bool:
     """Whether a field makes a difference, or something that it is part of is listed as a whole."""
     if any(_is_within(path, listed) for listed, _ in WHOLE[name][1]):
         return True
     without, other = copy.deepcopy(KATALOGS[name]), copy.deepcopy(KATALOGS[name])
-    del at(without, path[:-1])[path[-1]]
-    at(other, path[:-1])[path[-1]] = changed(at(other, path))
+    del get_at(without, path[:-1])[path[-1]]
+    get_at(other, path[:-1])[path[-1]] = change_value(get_at(other, path))
     return outcome(without) != WHOLE[name] or outcome(other) != WHOLE[name]
 
 
@@ -77,7 +77,7 @@ def _is_within(path: Path, listed: str) -> bool:
 def test_each_field_of_the_katalogs_is_carried_over_or_told_of(name: str) -> None:
     fields = [path for path in paths(KATALOGS[name]) if path not in HEAD]
 
-    assert [path for path in fields if not is_told(name, path)] == []
+    assert [path for path in fields if not is_reported(name, path)] == []
 
 
 BASE: dict[str, Any] = {
@@ -112,7 +112,7 @@ BASE: dict[str, Any] = {
 }
 
 
-def named(names: str, value: Any) -> dict[str, Any]:
+def build_named(names: str, value: Any) -> dict[str, Any]:
     """Fields that all have the same value."""
     return dict.fromkeys(names.split(), value)
 
@@ -125,9 +125,13 @@ MADE: Path = (*BOX, "onReconcile")
 WHEN = [{"field": "spec.x", "equals": "y"}]
 # Where, and the fields that the schema has there in any generation, with a value that is not the one that is implied.
 VOCABULARY: dict[Path, dict[str, Any]] = {
-    (): named("lifecycle policy imports security crossAccess gateway publish notification profiles", {"enabled": True})
+    (): build_named(
+        "lifecycle policy imports security crossAccess gateway publish notification profiles", {"enabled": True}
+    )
     | {"notes": {"functions": [{"name": "n", "expression": "{{ .spec.a }}"}]}, "providers": [{"name": "aws"}]},
-    ("metadata",): named("namespace clusterName description version author license tags createdBy projects", ["x"]),
+    ("metadata",): build_named(
+        "namespace clusterName description version author license tags createdBy projects", ["x"]
+    ),
     ("spec",): {"imports": [{"motif": "x"}], "finalizers": ["example.com/x"]},
     ENTRY: {
         "enabled": False,
@@ -166,7 +170,7 @@ VOCABULARY: dict[Path, dict[str, Any]] = {
         "finalizers": ["example.com/x"],
         "autoscale": {"interval": "1m"},
     },
-    BOX: named(
+    BOX: build_named(
         ("preReconcile autoscale rollback rollBackOnError when or anyOf hooks constructor default remote"),
         {"enabled": True},
     )
@@ -223,7 +227,7 @@ VOCABULARY: dict[Path, dict[str, Any]] = {
         "value": "x",
         "fires": {"reconcile": False},
         "link": "x",
-        **named(
+        **build_named(
             (
                 "notEquals contains notContains prefix notPrefix suffix notSuffix regex greaterThan lessThan "
                 "min max greaterThanOrEqual lessThanOrEqual in notIn"
@@ -261,7 +265,7 @@ VOCABULARY: dict[Path, dict[str, Any]] = {
         "name": "group",
         "git": {"x": 1},
         "docker": {"x": 1},
-        **named(
+        **build_named(
             (
                 "daemonSets podTemplates storageClasses serviceMonitors priorityClasses runtimeClasses "
                 "namespaces configMaps networkPolicies resourceQuotas limitRanges clusterRoles "
@@ -328,7 +332,7 @@ VOCABULARY: dict[Path, dict[str, Any]] = {
 
 def with_field(path: Path, key: str, value: Any) -> Any:
     katalog = copy.deepcopy(BASE)
-    at(katalog, path)[key] = value
+    get_at(katalog, path)[key] = value
     return katalog
 
 
@@ -340,7 +344,7 @@ def test_each_known_field_is_carried_over_or_told_of(path: Path, key: str) -> No
     assert outcome(with_field(path, key, VOCABULARY[path][key])) != PLAIN
 
 
-MAPPINGS = [path for path in ((), *paths(BASE)) if isinstance(at(BASE, path), dict)]
+MAPPINGS = [path for path in ((), *paths(BASE)) if isinstance(get_at(BASE, path), dict)]
 
 
 @settings(max_examples=40)
@@ -364,6 +368,6 @@ PLACES = [(name, path) for name in NAMES for path in paths(KATALOGS[name]) if pa
 def test_whatever_stands_in_a_field_it_is_imported_or_told_of(place: tuple[str, Path], value: Any) -> None:
     name, path = place
     katalog = copy.deepcopy(KATALOGS[name])
-    at(katalog, path[:-1])[path[-1]] = value
+    get_at(katalog, path[:-1])[path[-1]] = value
 
     outcome(katalog)

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from konverge.box.file import find_mistakes
+from konverge.box.file import find_file_errors
 from konverge.kube import find_condition
 from konverge.testing import Cluster
-from tests.box.file.boxes import loaded
-from tests.box.running.boxes import CONFIG_MAP, SHELF, Library, a_box, box_text, config_map, custom_resource
+from tests.box.file.sample_boxes import load_custom_resource
+from tests.box.running.box_harness import (
+    CONFIG_MAP,
+    SHELF,
+    BoxHarness,
+    build_box,
+    build_box_text,
+    build_config_map,
+    build_custom_resource,
+)
 
 
 @pytest.mark.anyio
 async def test_the_first_error_stops_what_comes_after_it_and_what_was_made_before_stays(cluster: Cluster) -> None:
-    library = Library(cluster)
-    shelf = custom_resource(
+    library = BoxHarness(cluster)
+    shelf = build_custom_resource(
         "Shelf",
-        onCreate={"configMaps": [config_map("made-once", a="b")]},
+        onCreate={"configMaps": [build_config_map("made-once", a="b")]},
         onReconcile=[
-            {"name": "first", "configMaps": [config_map("made", a="b"), config_map("broken", a="{{ spec.absent }}")]},
-            {"name": "second", "configMaps": [config_map("never", a="b")]},
+            {
+                "name": "first",
+                "configMaps": [build_config_map("made", a="b"), build_config_map("broken", a="{{ spec.absent }}")],
+            },
+            {"name": "second", "configMaps": [build_config_map("never", a="b")]},
         ],
         status={
             "fields": [
@@ -28,9 +39,9 @@ async def test_the_first_error_stops_what_comes_after_it_and_what_was_made_befor
             ]
         },
     )
-    async with library.running(a_box(shelf=shelf)):
+    async with library.running(build_box(shelf=shelf)):
         await library.create(SHELF, "top")
-        ready = await library.until(SHELF, "top", "Error", message="onReconcile[0].configMaps[1].data.a")
+        ready = await library.wait_for_condition(SHELF, "top", "Error", message="onReconcile[0].configMaps[1].data.a")
         found = await library.get(SHELF, "top")
 
         assert len(ready.message) < 1_000
@@ -45,7 +56,9 @@ async def test_the_first_error_stops_what_comes_after_it_and_what_was_made_befor
 
 
 def test_two_deployments_of_one_owner_select_pods_of_their_own() -> None:
-    (group,) = loaded("onReconcile: {deployments: [{name: a, image: i}, {name: b, image: i}]}").on_reconcile
+    (group,) = load_custom_resource(
+        "onReconcile: {deployments: [{name: a, image: i}, {name: b, image: i}]}"
+    ).on_reconcile
 
     selectors = [each.object["spec"]["selector"]["matchLabels"] for each in group.resources]
 
@@ -53,16 +66,16 @@ def test_two_deployments_of_one_owner_select_pods_of_their_own() -> None:
 
 
 def test_kinds_that_other_systems_parse_and_ignore_are_made_or_refused() -> None:
-    made = loaded("onReconcile: {daemonSets: [{name: a, image: i}]}").on_reconcile
-    box = box_text(shelf=custom_resource("Shelf", onReconcile={"storageClasses": [{"name": "a"}]}))
+    made = load_custom_resource("onReconcile: {daemonSets: [{name: a, image: i}]}").on_reconcile
+    box = build_box_text(shelf=build_custom_resource("Shelf", onReconcile={"storageClasses": [{"name": "a"}]}))
 
     assert [each.kind for each in made[0].resources] == ["daemonSets"]
-    assert ["storageClasses" in str(each) for each in find_mistakes(box)] == [True]
+    assert ["storageClasses" in str(each) for each in find_file_errors(box)] == [True]
 
 
 @pytest.mark.parametrize("misspelt", ["rollBackOnError: true", "autoscale: {}", "hooks: {}", "observe: {}"])
 def test_what_has_no_meaning_is_refused_and_not_ignored(misspelt: str) -> None:
     name = misspelt.partition(":")[0]
-    box = box_text(shelf={**custom_resource("Shelf"), name: {}})
+    box = build_box_text(shelf={**build_custom_resource("Shelf"), name: {}})
 
-    assert [name in str(each) for each in find_mistakes(box)] == [True]
+    assert [name in str(each) for each in find_file_errors(box)] == [True]

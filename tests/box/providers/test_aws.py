@@ -14,11 +14,16 @@ from moto.server import ThreadedMotoServer
 
 from konverge.box.expressions import Sensitive
 from konverge.box.providers import ForeignError, ProviderError
-from konverge.box.providers.aws import Aws, BucketSpec, DeadLetter, QueueSpec, Settings
+from konverge.box.providers.aws import Aws, AwsSettings, BucketSpec, DeadLetter, QueueSpec
 from konverge.box.providers.aws.buckets import Buckets
-from konverge.box.providers.aws.session import Session
+from konverge.box.providers.aws.session import AwsSession
 from konverge.clock import SystemEntropy
-from konverge.testing.providers import PROVIDER_CASES, ProviderCase, ProviderSubject, ends_when_it_is_cancelled
+from konverge.testing.provider_conformance import (
+    PROVIDER_CASES,
+    ProviderCase,
+    ProviderSubject,
+    ends_when_it_is_cancelled,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -78,8 +83,8 @@ class Account:
             return error.response["Error"]["Code"]
 
 
-def settings_for(endpoint: str) -> Settings:
-    return Settings(
+def settings_for(endpoint: str) -> AwsSettings:
+    return AwsSettings(
         region=REGION,
         access_key_id=Sensitive("an-access-key"),
         secret_access_key=Sensitive("a-secret-key"),
@@ -100,7 +105,7 @@ async def aws() -> AsyncIterator[Aws]:
 
 
 @pytest.fixture
-async def silent() -> AsyncIterator[Settings]:
+async def silent() -> AsyncIterator[AwsSettings]:
     """A service that takes connections and says nothing."""
     held: list[asyncio.StreamWriter] = []
     listening = await asyncio.start_server(lambda _, writer: held.append(writer), "127.0.0.1", 0)
@@ -244,7 +249,7 @@ async def test_a_settled_bucket_and_queue_are_only_read(aws: Aws, account: Accou
     assert [name for name in asked if not name.startswith(("Get", "List"))] == []
 
 
-async def test_a_service_that_never_answers_is_given_up(account: Account, silent: Settings) -> None:
+async def test_a_service_that_never_answers_is_given_up(account: Account, silent: AwsSettings) -> None:
     impatient = Aws(connect_seconds=0.2, read_seconds=0.2)
     subject = bucket(impatient, account, name_of("bucket"), unreachable=silent)
 
@@ -280,7 +285,7 @@ async def test_a_service_that_is_down_is_said(aws: Aws, account: Account) -> Non
 
 
 async def test_a_bucket_of_another_account_is_somebody_elses(aws: Aws, account: Account) -> None:
-    class Denied(Session):
+    class Denied(AwsSession):
         async def call(self, *_: Any, **__: Any) -> Any:
             raise account.s3.exceptions.ClientError({"Error": {"Code": "AccessDenied"}}, "GetBucketTagging")
 

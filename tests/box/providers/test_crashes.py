@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from konverge.clock import SimulatedLoop
-from tests.box.providers.cloud import Cloud, CloudProvider, Crash, Owner, Steps, pool_of, providers_of
+from tests.box.providers.fake_cloud import (
+    FakeCloud,
+    FakeCloudProvider,
+    FakeOwner,
+    SimulatedCrash,
+    StepCounter,
+    build_pool,
+    build_providers,
+)
 
 ITEMS = """
 {kind: Machine, name: "{{ item.name }}", forEach: {field: spec.machines}, spec: {size: "{{ item.size }}"}}
@@ -27,17 +35,17 @@ class Process:
     """One life of a process after the other: each has its own memory, all have the same cloud and server."""
 
     def __init__(self) -> None:
-        self.cloud = Cloud()
-        self.owner = Owner({})
+        self.cloud = FakeCloud()
+        self.owner = FakeOwner({})
 
     async def live(self, crash_at: int, *, deletes: bool) -> bool:
         """One pass; tells whether it came to its end."""
-        self.cloud.steps = self.owner.steps = Steps(crash_at)
-        step = providers_of(ITEMS, pool_of(CloudProvider(self.cloud)))
+        self.cloud.steps = self.owner.steps = StepCounter(crash_at)
+        step = build_providers(ITEMS, build_pool(FakeCloudProvider(self.cloud)))
         run = step.delete if deletes else step.reconcile
         try:
             done = await run(self.owner.scope(), self.owner.read(), self.owner, self.owner)
-        except Crash:
+        except SimulatedCrash:
             return False
         assert done.problems == ()
         return True
@@ -51,7 +59,7 @@ class Process:
         assert await self.live(-1, deletes=wish is None)
 
 
-def expected(wish: tuple[dict[str, int], set[str]]) -> list[tuple[str, str]]:
+def build_expected(wish: tuple[dict[str, int], set[str]]) -> list[tuple[str, str]]:
     made = [(f"Machine {name}", str(size)) for name, size in wish[0].items()]
     return sorted([*made, *((f"Disk disk-{name}", "1") for name in wish[1])])
 
@@ -67,7 +75,7 @@ def test_whatever_a_crash_interrupts_the_next_pass_ends_as_if_there_had_been_non
             await process.survive(wish, crash_points)
             things = process.cloud.things
             found = sorted((f"{thing['kind']} {thing['name']}", str(thing["size"])) for thing in things.values())
-            assert found == expected(wish)
+            assert found == build_expected(wish)
             assert sorted(each["handle"] for each in process.owner.annotation()) == sorted(things)
         await process.survive(None, last)
         assert process.cloud.things == {}

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from konverge.box.providers import NoProviderError, ProviderPool, ProviderRegistry
+from konverge.box.providers import ProviderNotFoundError, ProviderPool, ProviderRegistry
 from konverge.clock import SimulatedClock
-from tests.box.providers.cloud import Cloud, CloudProvider, Owner, pool_of, providers_of
-from tests.cancelling import turn
+from tests.box.providers.fake_cloud import FakeCloud, FakeCloudProvider, FakeOwner, build_pool, build_providers
+from tests.cancellation_leaks import run_loop_turns
 
 pytestmark = pytest.mark.anyio
 
@@ -22,17 +22,17 @@ async def forever(*_: Any) -> None:
     await asyncio.Event().wait()
 
 
-def started(pool: ProviderPool, owner: Owner, items: str = ITEMS) -> asyncio.Task[Any]:
-    step = providers_of(items, pool)
+def start_reconcile(pool: ProviderPool, owner: FakeOwner, items: str = ITEMS) -> asyncio.Task[Any]:
+    step = build_providers(items, pool)
     return asyncio.create_task(step.reconcile(owner.scope(), owner.read(), owner, owner))
 
 
 async def test_a_call_that_hangs_is_cancelled_and_the_next_items_are_not_tried() -> None:
-    provider = CloudProvider(Cloud())
+    provider = FakeCloudProvider(FakeCloud())
     provider.during = forever
     begun = SimulatedClock().monotonic()
 
-    done = await started(pool_of(provider), Owner({}))
+    done = await start_reconcile(build_pool(provider), FakeOwner({}))
 
     assert SimulatedClock().monotonic() - begun == pytest.approx(30)
     assert [each["message"] for each in done.status] == [
@@ -42,7 +42,7 @@ async def test_a_call_that_hangs_is_cancelled_and_the_next_items_are_not_tried()
 
 
 async def test_a_call_that_ignores_its_cancellation_holds_up_nobody_but_itself() -> None:
-    provider = CloudProvider(Cloud())
+    provider = FakeCloudProvider(FakeCloud())
     released = asyncio.Event()
 
     async def stubborn(request: Any) -> None:
@@ -53,10 +53,10 @@ async def test_a_call_that_ignores_its_cancellation_holds_up_nobody_but_itself()
                 continue
 
     provider.during = stubborn
-    pool, stuck = pool_of(provider, workers=2), Owner({}, uid="stuck")
-    first = await started(pool, stuck)
-    again = await started(pool, stuck)
-    other = await started(pool, Owner({}, uid="other"))
+    pool, stuck = build_pool(provider, workers=2), FakeOwner({}, uid="stuck")
+    first = await start_reconcile(pool, stuck)
+    again = await start_reconcile(pool, stuck)
+    other = await start_reconcile(pool, FakeOwner({}, uid="other"))
 
     assert "did not end within 30 s" in first.status[0]["message"]
     assert "an earlier call was cancelled and still has not ended" in again.status[0]["message"]
@@ -64,20 +64,20 @@ async def test_a_call_that_ignores_its_cancellation_holds_up_nobody_but_itself()
     assert other.problems == ()
     released.set()
     await SimulatedClock().sleep(1)
-    assert (await started(pool, stuck)).problems == ()
+    assert (await start_reconcile(pool, stuck)).problems == ()
 
 
 async def test_owners_wait_for_a_worker_no_longer_than_for_a_call() -> None:
-    clock, provider = SimulatedClock(), CloudProvider(Cloud())
+    clock, provider = SimulatedClock(), FakeCloudProvider(FakeCloud())
     provider.during = lambda request: forever() if request.owner.uid.startswith("slow") else None
-    pool = pool_of(provider, workers=1, item_seconds=10)
-    slow = started(pool, Owner({}, uid="slow"))
+    pool = build_pool(provider, workers=1, item_seconds=10)
+    slow = start_reconcile(pool, FakeOwner({}, uid="slow"))
     await clock.sleep(1)
-    slow_as_well = started(pool, Owner({}, uid="slow-as-well"))
+    slow_as_well = start_reconcile(pool, FakeOwner({}, uid="slow-as-well"))
     await clock.sleep(1)
 
-    third = await started(pool, Owner({}, uid="third"))
-    next_time = await started(pool, Owner({}, uid="third"))
+    third = await start_reconcile(pool, FakeOwner({}, uid="third"))
+    next_time = await start_reconcile(pool, FakeOwner({}, uid="third"))
 
     assert "had no turn within 10 s" in third.status[0]["message"]
     assert next_time.problems == ()
@@ -86,17 +86,17 @@ async def test_owners_wait_for_a_worker_no_longer_than_for_a_call() -> None:
 
 async def test_all_items_of_an_owner_together_have_a_time_limit() -> None:
     clock = SimulatedClock()
-    provider = CloudProvider(Cloud())
+    provider = FakeCloudProvider(FakeCloud())
     provider.during = lambda request: clock.sleep(25)
     items = "\n".join(f"{{kind: Machine, name: m{number}}}" for number in range(5))
 
-    done = await started(pool_of(provider), Owner({}), items)
+    done = await start_reconcile(build_pool(provider), FakeOwner({}), items)
 
     assert [each["state"] for each in done.status] == ["Ready", "Ready", "Failed", "Failed", "Failed"]
 
 
 async def test_one_who_is_cancelled_while_a_call_holds_up_the_end_closes_the_providers_all_the_same() -> None:
-    provider, released = CloudProvider(Cloud()), asyncio.Event()
+    provider, released = FakeCloudProvider(FakeCloud()), asyncio.Event()
 
     async def stubborn(_: Any) -> None:
         while not released.is_set():
@@ -104,10 +104,10 @@ async def test_one_who_is_cancelled_while_a_call_holds_up_the_end_closes_the_pro
                 await released.wait()
 
     provider.during = stubborn
-    pool = pool_of(provider)
-    await started(pool, Owner({}))
+    pool = build_pool(provider)
+    await start_reconcile(pool, FakeOwner({}))
     closing = asyncio.create_task(pool.close())
-    await turn()  # it begins to wait for the call
+    await run_loop_turns()  # it begins to wait for the call
     closing.cancel()
 
     with pytest.raises(asyncio.CancelledError):
@@ -117,7 +117,7 @@ async def test_one_who_is_cancelled_while_a_call_holds_up_the_end_closes_the_pro
 
 
 async def test_a_pass_that_is_cancelled_ends_its_call_first() -> None:
-    provider = CloudProvider(Cloud())
+    provider = FakeCloudProvider(FakeCloud())
     ended: list[str] = []
     begun = asyncio.Event()
 
@@ -129,7 +129,7 @@ async def test_a_pass_that_is_cancelled_ends_its_call_first() -> None:
             ended.append("tidied up")
 
     provider.during = tidy
-    running = started(pool_of(provider), Owner({}))
+    running = start_reconcile(build_pool(provider), FakeOwner({}))
     await begun.wait()
     running.cancel()
 
@@ -139,30 +139,30 @@ async def test_a_pass_that_is_cancelled_ends_its_call_first() -> None:
 
 
 async def test_a_provider_that_cancels_itself_does_not_cancel_the_pass() -> None:
-    provider = CloudProvider(Cloud())
+    provider = FakeCloudProvider(FakeCloud())
 
     async def cancel(_: Any) -> None:
         raise asyncio.CancelledError
 
     provider.during = cancel
-    done = await started(pool_of(provider), Owner({}))
+    done = await start_reconcile(build_pool(provider), FakeOwner({}))
 
     assert {each["message"] for each in done.status} == {"the provider cancelled itself"}
 
 
 async def test_answers_that_are_no_results_or_too_large_are_failures() -> None:
-    class Wrong(CloudProvider):
+    class Wrong(FakeCloudProvider):
         async def reconcile(self, request: Any) -> Any:
             return {"outputs": 1} if request.name == "one" else await super().reconcile(request)
 
-    done = await started(pool_of(Wrong(Cloud())), Owner({}))
+    done = await start_reconcile(build_pool(Wrong(FakeCloud())), FakeOwner({}))
 
     assert [each["message"] for each in done.status] == ["the provider answered dict; expected an ItemResult", ""]
 
 
 async def test_a_required_provider_that_is_absent_is_named_with_what_would_bring_it() -> None:
-    with pytest.raises(NoProviderError) as caught:
-        providers_of(ITEMS, pool_of(CloudProvider(Cloud())), name="clouds")
+    with pytest.raises(ProviderNotFoundError) as caught:
+        build_providers(ITEMS, build_pool(FakeCloudProvider(FakeCloud())), name="clouds")
 
     assert "spec.crds.shop.providers.clouds: provider clouds is not installed (did you mean cloud?)" in str(
         caught.value
@@ -174,16 +174,16 @@ async def test_a_provider_whose_library_is_absent_names_the_extra() -> None:
     def make() -> Any:
         raise ImportError("No module named 'psycopg'")
 
-    with pytest.raises(NoProviderError, match=r"pip install 'konverge\[postgres\]'"):
+    with pytest.raises(ProviderNotFoundError, match=r"pip install 'konverge\[postgres\]'"):
         ProviderRegistry({"postgres": make}).get("postgres")
 
 
 async def test_an_absent_provider_that_is_not_required_is_left_out_and_its_items_stay() -> None:
-    cloud, owner = Cloud(), Owner({})
-    await started(pool_of(CloudProvider(cloud)), owner)
+    cloud, owner = FakeCloud(), FakeOwner({})
+    await start_reconcile(build_pool(FakeCloudProvider(cloud)), owner)
 
-    pool = pool_of()
-    step = providers_of(ITEMS, pool, required=False)
+    pool = build_pool()
+    step = build_providers(ITEMS, pool, required=False)
     done = await step.reconcile(owner.scope(), owner.read(), owner, owner)
     gone = await step.delete(owner.scope(), owner.read(), owner, owner)
 
@@ -194,19 +194,19 @@ async def test_an_absent_provider_that_is_not_required_is_left_out_and_its_items
 
 
 async def test_closing_closes_every_provider_and_says_what_failed() -> None:
-    class Broken(CloudProvider):
+    class Broken(FakeCloudProvider):
         async def close(self) -> None:
             raise OSError("cannot close")
 
-    broken, fine = Broken(Cloud(), "broken"), CloudProvider(Cloud())
+    broken, fine = Broken(FakeCloud(), "broken"), FakeCloudProvider(FakeCloud())
 
     with pytest.raises(ExceptionGroup):
-        await pool_of(broken, fine).close()
+        await build_pool(broken, fine).close()
     assert fine.closed
 
 
 async def test_konverges_own_providers_are_found_by_their_entry_points() -> None:
-    registry = ProviderRegistry.installed()
+    registry = ProviderRegistry.from_entry_points()
 
     assert [registry.get(name).name for name in ("aws", "postgres")] == ["aws", "postgres"]
     await registry.close()

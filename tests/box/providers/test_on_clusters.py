@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from konverge.box.expressions import Environment
-from konverge.box.steps.scope import scope_of
+from konverge.box.expressions import EvaluationEnvironment
+from konverge.box.steps.scope import build_scope
 from konverge.errors import ConflictError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.testing import Cluster
-from tests.box.providers.cloud import Cloud, CloudProvider, pool_of, providers_of
+from tests.box.providers.fake_cloud import FakeCloud, FakeCloudProvider, build_pool, build_providers
 
 pytestmark = pytest.mark.anyio
 
@@ -22,15 +22,15 @@ async def test_the_record_comes_before_the_thing_and_goes_after_it(cluster: Clus
     client, key = cluster.client, ObjectKey(cluster.namespace, "owner")
     metadata = {"name": key.name, "namespace": key.namespace, "annotations": {"kept": "by its author"}}
     old = await client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
-    provider = CloudProvider(Cloud())
-    step = providers_of("{kind: Machine, name: one}", pool_of(provider))
+    provider = FakeCloudProvider(FakeCloud())
+    step = build_providers("{kind: Machine, name: one}", build_pool(provider))
     seen: list[dict[str, str]] = []
 
     async def look(_: Any) -> None:
         seen.append((await client.get(CONFIG_MAP, key))["metadata"]["annotations"])
 
     def run(call: Any, owner: Object) -> Any:
-        return call(scope_of(owner, Environment(now=cluster.clock.now())), owner, client, client)
+        return call(build_scope(owner, EvaluationEnvironment(now=cluster.clock.now())), owner, client, client)
 
     provider.during = look
     owner = await client.get(CONFIG_MAP, key)
@@ -40,7 +40,7 @@ async def test_the_record_comes_before_the_thing_and_goes_after_it(cluster: Clus
     assert '"name":"one"' in seen[0]["konverge.dev/providers"]
     assert owner["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
     with pytest.raises(ConflictError):
-        await run(providers_of("{kind: Machine, name: two}", pool_of(provider)).reconcile, old)
+        await run(build_providers("{kind: Machine, name: two}", build_pool(provider)).reconcile, old)
     assert provider.cloud.names() == ["Machine one"]
 
     assert (await run(step.delete, made)).problems == ()

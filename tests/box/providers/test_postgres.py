@@ -13,10 +13,10 @@ from psycopg import AsyncConnection, sql
 
 from konverge.box.expressions import Sensitive
 from konverge.box.providers import ForeignError, ProviderError
-from konverge.box.providers.postgres import DatabaseSpec, GrantSpec, Postgres, RoleSpec, Settings
+from konverge.box.providers.postgres import DatabaseSpec, GrantSpec, Postgres, PostgresSettings, RoleSpec
 from konverge.clock import SystemEntropy
-from konverge.testing.providers import PROVIDER_CASES, ProviderCase, ProviderSubject
-from tests.box.servers import PostgresServer
+from konverge.testing.provider_conformance import PROVIDER_CASES, ProviderCase, ProviderSubject
+from tests.box.database_servers import PostgresServer
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +31,7 @@ class Server:
 
     def __init__(self, server: PostgresServer) -> None:
         self.server = server
-        self.settings = Settings(
+        self.settings = PostgresSettings(
             host=server.host, port=server.port, user=server.user, password=Sensitive(server.password), tls="disable"
         )
 
@@ -92,12 +92,12 @@ def server(postgres_server: PostgresServer) -> Server:
 
 
 @pytest.fixture
-async def silent() -> AsyncIterator[Settings]:
+async def silent() -> AsyncIterator[PostgresSettings]:
     """A server that takes connections and says nothing."""
     held: list[asyncio.StreamWriter] = []
     listening = await asyncio.start_server(lambda _, writer: held.append(writer), "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
-    yield Settings(host="127.0.0.1", port=port, user="nobody", password=Sensitive("silent-password"))
+    yield PostgresSettings(host="127.0.0.1", port=port, user="nobody", password=Sensitive("silent-password"))
     for writer in held:
         writer.close()
     listening.close()
@@ -124,7 +124,9 @@ def _subject(server: Server, kind: str, name: str, spec: Any, changed: Any, **mo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=lambda case: case.__name__)
-async def test_databases_keep_the_rules_of_providers(case: ProviderCase, server: Server, silent: Settings) -> None:
+async def test_databases_keep_the_rules_of_providers(
+    case: ProviderCase, server: Server, silent: PostgresSettings
+) -> None:
     name, owner = server.name("database"), server.name("owner")
     await server.do("CREATE ROLE {}", owner)
 
@@ -139,7 +141,7 @@ async def test_databases_keep_the_rules_of_providers(case: ProviderCase, server:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=lambda case: case.__name__)
-async def test_roles_keep_the_rules_of_providers(case: ProviderCase, server: Server, silent: Settings) -> None:
+async def test_roles_keep_the_rules_of_providers(case: ProviderCase, server: Server, silent: PostgresSettings) -> None:
     name, group = server.name("role"), server.name("group")
     await server.do("CREATE ROLE {}", group)
 
@@ -155,7 +157,7 @@ async def test_roles_keep_the_rules_of_providers(case: ProviderCase, server: Ser
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", PROVIDER_CASES, ids=lambda case: case.__name__)
-async def test_grants_keep_the_rules_of_providers(case: ProviderCase, server: Server, silent: Settings) -> None:
+async def test_grants_keep_the_rules_of_providers(case: ProviderCase, server: Server, silent: PostgresSettings) -> None:
     async with _role_of_uid_1(server) as (role, database):
         wanted = GrantSpec(role=role, database=database, privileges=("CONNECT", "TEMPORARY"))
         other = GrantSpec(role=role, database=database, privileges=("CREATE", "CONNECT"))
@@ -223,7 +225,7 @@ async def test_a_user_that_is_no_superuser_is_enough(server: Server) -> None:
     creator, role, database = server.name("creator"), server.name("role"), server.name("database")
     await server.do("CREATE ROLE {} LOGIN CREATEDB CREATEROLE PASSWORD 'creator-password'", creator)
     limited = Server(server.server)
-    limited.settings = Settings(
+    limited.settings = PostgresSettings(
         host=server.server.host, port=server.server.port, user=creator, password=Sensitive("creator-password")
     )
     as_role = _subject(limited, "Role", role, RoleSpec(password=Sensitive("one-password")), RoleSpec())

@@ -1,5 +1,5 @@
 """The server that the provider example talks to."""
 
-from tests.box.servers import postgres_server
+from tests.box.database_servers import postgres_server
 
 __all__ = ["postgres_server"]

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from konverge.box.expressions import MASK, Environment, Sensitive, compile_expression
+from konverge.box.expressions import MASK, EvaluationEnvironment, Sensitive, compile_expression
 from konverge.box.file import CustomResource
 from konverge.box.steps import Scope
-from konverge.box.steps.children import Child, Children
+from konverge.box.steps.children import Child, ChildrenReader
 from konverge.box.steps.labels import OWNER_UID
-from konverge.box.steps.status import StatusFields
+from konverge.box.steps.status_fields import StatusFields
 from konverge.errors import ForbiddenError, KindNotServedError, NotFoundError
-from konverge.kube import GroupVersionKind, Object, ObjectKey, owner_reference
+from konverge.kube import GroupVersionKind, Object, ObjectKey, build_owner_reference
 from konverge.kube.secret_values import SecretValues
 from konverge.kube.selectors import LabelSelector
-from tests.box.file.boxes import complaints, loaded
+from tests.box.file.sample_boxes import find_errors, load_custom_resource
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +59,7 @@ def live(kind: str, name: str, *, namespace: str = "shop", api_version: str = "a
     if namespace:
         metadata["namespace"] = namespace
     if namespace == "shop":
-        metadata["ownerReferences"] = [owner_reference(OWNER)]
+        metadata["ownerReferences"] = [build_owner_reference(OWNER)]
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **more}
 
 
@@ -71,14 +71,16 @@ def box(resources: str, *values: str) -> CustomResource:
     """A box that keeps these resources and whose status has those values."""
     lines = "\n".join(f"  {line}" for line in resources.strip("\n").splitlines())
     fields = "\n".join(f'    - {{path: x{i}, value: "{value}"}}' for i, value in enumerate(values))
-    return loaded(f"onReconcile:\n{lines}\nstatus:\n  fields:\n{fields}\n")
+    return load_custom_resource(f"onReconcile:\n{lines}\nstatus:\n  fields:\n{fields}\n")
 
 
-def children_of(custom: CustomResource) -> Children:
-    return Children((*custom.on_create, *custom.on_reconcile), StatusFields(custom.status, "status").names())
+def children_of(custom: CustomResource) -> ChildrenReader:
+    return ChildrenReader(
+        (*custom.on_create, *custom.on_reconcile), StatusFields(custom.status, "status").list_read_paths()
+    )
 
 
-def planned(custom: CustomResource, *, unwanted: str = "") -> list[Child]:
+def list_children(custom: CustomResource, *, unwanted: str = "") -> list[Child]:
     """What a plan of these resources comes to, whose names have no expressions."""
     found = []
     for group in (*custom.on_create, *custom.on_reconcile):
@@ -89,7 +91,7 @@ def planned(custom: CustomResource, *, unwanted: str = "") -> list[Child]:
 
 
 async def read(custom: CustomResource, *objects: Object, unwanted: str = "") -> dict[str, Any]:
-    return await children_of(custom).read(OWNER, planned(custom, unwanted=unwanted), Shelf(*objects))
+    return await children_of(custom).read(OWNER, list_children(custom, unwanted=unwanted), Shelf(*objects))
 
 
 async def test_the_singular_is_the_first_in_the_order_of_the_file_that_exists() -> None:
@@ -109,8 +111,8 @@ async def test_kinds_that_have_no_object_yet_have_an_empty_status() -> None:
     found = await read(custom)
 
     assert found == {"deployment": {"metadata": {}, "status": {}}, "deployments": {}}
-    result = StatusFields(custom.status, "status").fields(_scope(found))
-    assert result.put_on({}) == {"x0": 0}
+    result = StatusFields(custom.status, "status").evaluate_fields(_scope(found))
+    assert result.apply_to_status({}) == {"x0": 0}
 
 
 async def test_an_object_without_a_status_has_an_empty_one() -> None:
@@ -130,7 +132,7 @@ async def test_only_kinds_that_the_status_names_are_read() -> None:
     )
     shelf = Shelf()
 
-    await children_of(custom).read(OWNER, planned(custom), shelf)
+    await children_of(custom).read(OWNER, list_children(custom), shelf)
 
     assert shelf.reads == [("Service", "shop/s")]
     assert children_of(custom).kinds == {GroupVersionKind("", "v1", "Service")}
@@ -168,7 +170,7 @@ async def test_custom_kinds_have_a_plural_and_several_of_them_the_kind_before_th
 
 
 async def test_children_of_a_kind_that_is_not_declared_are_refused_when_the_file_is_loaded() -> None:
-    told = complaints('status: {fields: [{path: x, value: "{{ children.deployment.status }}"}]}')
+    told = find_errors('status: {fields: [{path: x, value: "{{ children.deployment.status }}"}]}')
 
     assert len(told) == 1
     assert "no deployments are declared" in told[0]
@@ -209,7 +211,7 @@ deployments:
     )
 
     shelf = Shelf(live("Deployment", "a"))
-    found = await children_of(custom).read(OWNER, planned(custom), shelf)
+    found = await children_of(custom).read(OWNER, list_children(custom), shelf)
 
     assert list(found["deployments"]) == ["a"]
     assert shelf.reads == [("Deployment", "shop/a")]
@@ -231,7 +233,7 @@ async def test_a_read_that_is_refused_is_no_absence() -> None:
 
 
 def _with_secret() -> CustomResource:
-    return loaded("""
+    return load_custom_resource("""
 onCreate:
   secrets: [{name: a, stringData: {token: x}}]
 status:
@@ -240,7 +242,7 @@ status:
 
 
 def _scope(children: dict[str, Any]) -> Scope:
-    return Scope({"metadata": {}, "spec": {}, "status": {}, "children": children}, Environment())
+    return Scope({"metadata": {}, "spec": {}, "status": {}, "children": children}, EvaluationEnvironment())
 
 
 async def test_values_of_secrets_are_hidden_in_what_a_controller_reports() -> None:
@@ -250,7 +252,7 @@ async def test_values_of_secrets_are_hidden_in_what_a_controller_reports() -> No
     condition = {"type": "ReplicaFailure", "message": 'pods "a" is forbidden: env is s3cret-of-the-pod'}
     deployment = live("Deployment", "a", status={"conditions": [condition, "odd", {"message": 1}]})
 
-    found = await children_of(custom).read(OWNER, planned(custom), Shelf(deployment), values)
+    found = await children_of(custom).read(OWNER, list_children(custom), Shelf(deployment), values)
 
     told, *odd = found["deployment"]["status"]["conditions"]
     assert told == {"type": "ReplicaFailure", "message": 'pods "a" is forbidden: env is ***'}

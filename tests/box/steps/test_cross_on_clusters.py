@@ -6,28 +6,28 @@ from typing import Any
 
 import pytest
 
-from konverge.box.expressions import Environment, revealed
-from konverge.box.file import Cross, Selector
-from konverge.box.steps import scope_of
-from konverge.box.steps.cross import Observations
+from konverge.box.expressions import EvaluationEnvironment, reveal_sensitive
+from konverge.box.file import CrossEntry, Selector
+from konverge.box.steps import build_scope
+from konverge.box.steps.observations import Observations
 from konverge.crd import encode
 from konverge.operator import Operator, OwnerContext
 from konverge.testing import Cluster
-from tests.operator.shops import Shop, a_town
+from tests.operator.sample_operator import Shop, start_harness
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_changes_of_what_is_observed_wake_the_owner_unless_they_are_not_to(cluster: Cluster) -> None:
-    town = await a_town(cluster)
+    town = await start_harness(cluster)
     labels = {"a": "b", "c": "d"}
     step = Observations(
         (
-            Cross(api_version="v1", kind="Secret", as_="secret", selector=Selector(name="{{ metadata.name }}-it")),
-            Cross(api_version="v1", kind="ConfigMap", as_="quiet", selector=Selector(name="quiet"), wake=False),
-            Cross(api_version="v1", kind="ConfigMap", as_="some", selector=Selector(match_labels=labels)),
-            Cross(api_version="v1", kind="Namespace", as_="space", selector=Selector(name=town.namespace)),
-            Cross(api_version="nowhere.konverge.test/v1", kind="Db", as_="db", selector=Selector(name="a")),
+            CrossEntry(api_version="v1", kind="Secret", as_="secret", selector=Selector(name="{{ metadata.name }}-it")),
+            CrossEntry(api_version="v1", kind="ConfigMap", as_="quiet", selector=Selector(name="quiet"), wake=False),
+            CrossEntry(api_version="v1", kind="ConfigMap", as_="some", selector=Selector(match_labels=labels)),
+            CrossEntry(api_version="v1", kind="Namespace", as_="space", selector=Selector(name=town.namespace)),
+            CrossEntry(api_version="nowhere.konverge.test/v1", kind="Db", as_="db", selector=Selector(name="a")),
         ),
         "cross",
         {},
@@ -37,16 +37,16 @@ async def test_changes_of_what_is_observed_wake_the_owner_unless_they_are_not_to
 
     @operator.reconciles(Shop)
     async def reconcile(shop: Shop, ctx: OwnerContext) -> None:
-        scope = scope_of(encode(shop), Environment())
-        seen.append(revealed(await step.observe(scope, ctx.cluster, ctx.cluster.without_waking())))
+        scope = build_scope(encode(shop), EvaluationEnvironment())
+        seen.append(reveal_sensitive(await step.observe(scope, ctx.cluster, ctx.cluster.without_read_tracking())))
 
     async def put(kind: str, name: str, **more: Any) -> None:
         metadata = {"name": name, "namespace": town.namespace, "labels": more.pop("labels", {})}
         obj = {"apiVersion": "v1", "kind": kind, "metadata": metadata, **more}
         await town.client.apply(obj, field_manager="town-hall")
 
-    async with town.looked_after_by(operator):
-        await town.open("corner")
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
         await town.cluster.eventually(lambda: seen, describe="a first pass")
         assert {name: each["found"] for name, each in seen[-1].items()} == {
             **dict.fromkeys(("secret", "quiet", "some", "db"), False),
@@ -62,10 +62,10 @@ async def test_changes_of_what_is_observed_wake_the_owner_unless_they_are_not_to
         await town.cluster.eventually(lambda: seen[-1]["some"]["found"], describe="the labels are seen")
         assert (seen[-1]["some"]["name"], seen[-1]["some"]["data"]) == ("whole", {"x": "y"})
 
-        await town.quiet()
+        await town.wait_until_quiet()
         passes = len(seen)
         await put("ConfigMap", "quiet", data={"a": "b"})
-        await town.quiet()
+        await town.wait_until_quiet()
         assert len(seen) == passes
 
         await put("ConfigMap", "whole", labels=labels, data={"x": "z"})

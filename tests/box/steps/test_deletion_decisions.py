@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from konverge.box.expressions import Environment, ExpressionError
-from konverge.box.steps import StepError, scope_of
+from konverge.box.expressions import EvaluationEnvironment, ExpressionError
+from konverge.box.steps import StepError, build_scope
+from konverge.box.steps.creation_marks import read_marks
 from konverge.box.steps.deletion_decisions import (
-    Next,
+    DeletionAction,
+    compute_requeue_after,
     decide_job,
     decide_target,
-    lateness,
-    look_again_after,
+    describe_overdue,
 )
-from konverge.box.steps.deletion_plan import CompiledGroup, PlannedGroup, plan
+from konverge.box.steps.deletion_plan import CompiledDeletionGroup, PlannedDeletionGroup, plan_deletion
 from konverge.box.steps.labels import ENTRY, MANAGED_BY, OWNER_UID, RAN
-from konverge.box.steps.marks import marks_of
 from konverge.box.steps.ownership import is_ours
-from konverge.kube import Object, owner_reference
-from konverge.kube.names import label_value_mistakes
-from tests.box.file.boxes import loaded
+from konverge.kube import Object, build_owner_reference
+from konverge.kube.name_validation import validate_label_value
+from tests.box.file.sample_boxes import load_custom_resource
 
 BEGAN = datetime(2026, 1, 1, 12, tzinfo=UTC)
 OWNER: Object = {
@@ -44,25 +44,29 @@ def job(*verdicts: str, uid: str = "u-1", entry: str = "e", **metadata: Any) -> 
 @pytest.mark.parametrize(
     ("live", "has_run", "expected"),
     [
-        (None, False, (Next.ACT, "")),
-        (None, True, (Next.NOTHING, "")),
-        (job("Failed"), True, (Next.NOTHING, "")),
-        (job(), False, (Next.WAIT, "Job j runs")),
-        (job("Suspended"), False, (Next.WAIT, "Job j runs")),
-        (job("FailureTarget"), False, (Next.WAIT, "Job j runs")),
-        (job("Complete"), False, (Next.NOTE, "")),
-        (job("Complete", **DELETING), False, (Next.NOTE, "")),
-        (job(**DELETING), False, (Next.WAIT, "Job j, which is to be made anew, is still being deleted")),
-        (job("Failed", **DELETING), False, (Next.WAIT, "Job j, which is to be made anew, is still being deleted")),
+        (None, False, (DeletionAction.ACT, "")),
+        (None, True, (DeletionAction.NOTHING, "")),
+        (job("Failed"), True, (DeletionAction.NOTHING, "")),
+        (job(), False, (DeletionAction.WAIT, "Job j runs")),
+        (job("Suspended"), False, (DeletionAction.WAIT, "Job j runs")),
+        (job("FailureTarget"), False, (DeletionAction.WAIT, "Job j runs")),
+        (job("Complete"), False, (DeletionAction.NOTE, "")),
+        (job("Complete", **DELETING), False, (DeletionAction.NOTE, "")),
+        (job(**DELETING), False, (DeletionAction.WAIT, "Job j, which is to be made anew, is still being deleted")),
+        (
+            job("Failed", **DELETING),
+            False,
+            (DeletionAction.WAIT, "Job j, which is to be made anew, is still being deleted"),
+        ),
         (
             job("Complete", uid="u-0", **DELETING),
             False,
-            (Next.WAIT, "Job j, which is to be made anew, is still being deleted"),
+            (DeletionAction.WAIT, "Job j, which is to be made anew, is still being deleted"),
         ),
-        (job("Failed"), False, (Next.REPORT, "Job j failed: it broke. Delete the Job to have it run again")),
+        (job("Failed"), False, (DeletionAction.REPORT, "Job j failed: it broke. Delete the Job to have it run again")),
     ],
 )
-def test_what_happens_to_a_job(live: Object | None, has_run: bool, expected: tuple[Next, str]) -> None:
+def test_what_happens_to_a_job(live: Object | None, has_run: bool, expected: tuple[DeletionAction, str]) -> None:
     assert decide_job(live, OWNER, named="Job j", entry="e", has_run=has_run) == expected
 
 
@@ -70,8 +74,8 @@ def test_what_happens_to_a_job(live: Object | None, has_run: bool, expected: tup
 def test_a_job_of_that_name_that_is_not_of_this_deletion_has_not_run(live: Object) -> None:
     decision = decide_job(live, OWNER, named="Job j", entry="e", has_run=False)
 
-    assert decision.next is Next.REPORT
-    assert "Give the one in the box a name of its own" in decision.told
+    assert decision.action is DeletionAction.REPORT
+    assert "Give the one in the box a name of its own" in decision.message
 
 
 @pytest.mark.parametrize(
@@ -107,7 +111,7 @@ def test_an_object_is_ours_by_label_and_where_it_can_be_by_reference(
         metadata["namespace"] = namespace
     if reference:
         whose = {**owner, "metadata": {**owner["metadata"], "uid": "u-9"}} if reference == "another's" else owner
-        metadata["ownerReferences"] = [owner_reference(whose, controller="no controller" not in reference)]
+        metadata["ownerReferences"] = [build_owner_reference(whose, controller="no controller" not in reference)]
     if manager:
         metadata["managedFields"] = [
             {"manager": manager, "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {}}
@@ -118,24 +122,27 @@ def test_an_object_is_ours_by_label_and_where_it_can_be_by_reference(
 
 def target(**metadata: Any) -> Object:
     labels = {OWNER_UID: "u-1"}
-    return {"metadata": {"name": "x", "labels": labels, "ownerReferences": [owner_reference(OWNER)], **metadata}}
+    return {"metadata": {"name": "x", "labels": labels, "ownerReferences": [build_owner_reference(OWNER)], **metadata}}
 
 
 @pytest.mark.parametrize(
     ("live", "expected"),
     [
-        (None, (Next.NOTHING, "")),
-        (target(namespace="shop"), (Next.ACT, "")),
-        (target(namespace="shop", **DELETING), (Next.WAIT, "X x is being deleted")),
+        (None, (DeletionAction.NOTHING, "")),
+        (target(namespace="shop"), (DeletionAction.ACT, "")),
+        (target(namespace="shop", **DELETING), (DeletionAction.WAIT, "X x is being deleted")),
         (
             target(namespace="shop", finalizers=["a/b", "foregroundDeletion"], **DELETING),
-            (Next.WAIT, "X x is being deleted (held by a/b, foregroundDeletion)"),
+            (DeletionAction.WAIT, "X x is being deleted (held by a/b, foregroundDeletion)"),
         ),
-        (target(namespace="shop", labels={}), (Next.NOTHING, "X x is not of this object, and stays")),
-        (target(namespace="shop", labels={}, **DELETING), (Next.NOTHING, "X x is not of this object, and stays")),
+        (target(namespace="shop", labels={}), (DeletionAction.NOTHING, "X x is not of this object, and stays")),
+        (
+            target(namespace="shop", labels={}, **DELETING),
+            (DeletionAction.NOTHING, "X x is not of this object, and stays"),
+        ),
     ],
 )
-def test_what_happens_to_an_object(live: Object | None, expected: tuple[Next, str]) -> None:
+def test_what_happens_to_an_object(live: Object | None, expected: tuple[DeletionAction, str]) -> None:
     assert decide_target(live, OWNER, named="X x") == expected
 
 
@@ -146,12 +153,12 @@ def test_what_happens_to_an_object(live: Object | None, expected: tuple[Next, st
 def test_the_next_look_is_in_time_to_say_that_it_is_late(seconds: float, is_late: bool, again: float) -> None:
     now, minute = BEGAN + timedelta(seconds=seconds), timedelta(minutes=1)
 
-    assert bool(lateness(BEGAN, now, minute)) is is_late
-    assert look_again_after(BEGAN, now, minute) == timedelta(seconds=again)
+    assert bool(describe_overdue(BEGAN, now, minute)) is is_late
+    assert compute_requeue_after(BEGAN, now, minute) == timedelta(seconds=again)
 
 
 def test_being_late_says_how_to_get_out() -> None:
-    told = lateness(BEGAN, BEGAN + timedelta(minutes=5), timedelta(minutes=5))
+    told = describe_overdue(BEGAN, BEGAN + timedelta(minutes=5), timedelta(minutes=5))
 
     assert told == "Not done after 5m. It is tried further; to let the object go without it, take its finalizer away"
 
@@ -163,19 +170,21 @@ def test_being_late_says_how_to_get_out() -> None:
 def test_a_note_that_is_none_of_ours_counts_as_none(text: str | None, expected: list[str]) -> None:
     annotations = {} if text is None else {RAN: text}
 
-    assert marks_of({"metadata": {"annotations": annotations}}, RAN) == expected
+    assert read_marks({"metadata": {"annotations": annotations}}, RAN) == expected
 
 
-def planned(on_delete: str, owner: Object = OWNER, box_name: str = "shops") -> tuple[PlannedGroup, ...]:
+def plan_groups(on_delete: str, owner: Object = OWNER, box_name: str = "shops") -> tuple[PlannedDeletionGroup, ...]:
     lines = "\n".join(f"    {line}" for line in on_delete.strip("\n").splitlines())
-    declared = loaded(f"onDelete:\n  groups:\n{lines}\n").on_delete
+    declared = load_custom_resource(f"onDelete:\n  groups:\n{lines}\n").on_delete
     assert declared is not None
-    groups = [CompiledGroup(each, f"groups[{i}]", each.name or "", box_name) for i, each in enumerate(declared.groups)]
-    return plan(tuple(groups), scope_of(owner, Environment(now=BEGAN)), owner)
+    groups = [
+        CompiledDeletionGroup(each, f"groups[{i}]", each.name or "", box_name) for i, each in enumerate(declared.groups)
+    ]
+    return plan_deletion(tuple(groups), build_scope(owner, EvaluationEnvironment(now=BEGAN)), owner)
 
 
 def test_a_job_carries_whose_it_is_and_neither_a_reference_nor_an_end_by_time() -> None:
-    ((group),) = planned("- run: [{name: bye, image: i, ttlSecondsAfterFinished: 5, labels: {mine: 'yes'}}]")
+    ((group),) = plan_groups("- run: [{name: bye, image: i, ttlSecondsAfterFinished: 5, labels: {mine: 'yes'}}]")
 
     (found,) = group.jobs
     metadata = found.object["metadata"]
@@ -186,20 +195,20 @@ def test_a_job_carries_whose_it_is_and_neither_a_reference_nor_an_end_by_time() 
 
 
 def test_a_job_of_a_box_whose_name_is_too_long_for_a_label_is_one_that_a_server_takes() -> None:
-    (group,) = planned("- run: [{image: i}]", box_name="b" * 100)
+    (group,) = plan_groups("- run: [{image: i}]", box_name="b" * 100)
 
-    assert label_value_mistakes(group.jobs[0].object["metadata"]["labels"][MANAGED_BY]) == []
+    assert validate_label_value(group.jobs[0].object["metadata"]["labels"][MANAGED_BY]) == []
 
 
 def test_that_a_job_has_run_counts_for_this_very_owner() -> None:
     later = {**OWNER, "metadata": {**OWNER["metadata"], "uid": "u-2"}}
-    entries = [planned("- run: [{image: i}]", owner)[0].jobs[0].entry for owner in (OWNER, OWNER, later)]
+    entries = [plan_groups("- run: [{image: i}]", owner)[0].jobs[0].entry for owner in (OWNER, OWNER, later)]
 
     assert entries[0] == entries[1] != entries[2]
 
 
 def test_jobs_are_repeated_and_asked_for_their_conditions() -> None:
-    (group,) = planned("""
+    (group,) = plan_groups("""
 - run:
     - name: "bye-{{ part }}"
       image: i
@@ -213,7 +222,7 @@ def test_jobs_are_repeated_and_asked_for_their_conditions() -> None:
 
 
 def test_a_group_whose_conditions_do_not_hold_is_left_out() -> None:
-    groups = planned("""
+    groups = plan_groups("""
 - name: one
   when: [{field: spec.absent}]
   delete: {configMaps: [{name: a}]}
@@ -229,14 +238,14 @@ def test_a_group_whose_conditions_do_not_hold_is_left_out() -> None:
 
 def test_two_jobs_of_one_name_are_refused_since_the_second_would_count_as_run() -> None:
     with pytest.raises(StepError, match=r"Job shop/web is that of .*groups\[0\]\.run\[0\] already"):
-        planned("- run: [{image: i}]\n- run: [{image: j}]")
+        plan_groups("- run: [{image: i}]\n- run: [{image: j}]")
 
 
 def test_a_mistake_in_the_last_group_is_told_before_anything_is_done() -> None:
     with pytest.raises(ExpressionError, match=r"groups\[1\]\.delete\.configMaps\[0\]\.name"):
-        planned("- delete: {configMaps: [{name: a}]}\n- delete: {configMaps: [{name: '{{ spec.absent }}'}]}")
+        plan_groups("- delete: {configMaps: [{name: a}]}\n- delete: {configMaps: [{name: '{{ spec.absent }}'}]}")
 
 
 def test_a_job_of_an_owner_without_namespace_needs_one() -> None:
     with pytest.raises(StepError, match="expected a namespace for Job bye, since Web has none"):
-        planned("- run: [{name: bye, image: i}]", CLUSTER_OWNER)
+        plan_groups("- run: [{name: bye, image: i}]", CLUSTER_OWNER)

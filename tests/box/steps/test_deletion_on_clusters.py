@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from konverge.box.expressions import Environment
-from konverge.box.steps import StepError, scope_of
-from konverge.box.steps.deletion import Deleted, Deletion, remove_leftovers
+from konverge.box.expressions import EvaluationEnvironment
+from konverge.box.steps import StepError, build_scope
+from konverge.box.steps.deletion import Deletion, DeletionProgress, remove_leftovers
 from konverge.box.steps.labels import OWNER_UID, RAN
-from konverge.crd import Metadata, crd_manifest, custom_resource, definition_of
+from konverge.crd import Metadata, crd_manifest, custom_resource, find_definition
 from konverge.errors import NotFoundError
-from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, is_deleting, owner_reference
+from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, build_owner_reference, is_deleting
 from konverge.operator import Operator, OwnerContext, Result
 from konverge.testing import Cluster
-from tests.box.file.boxes import loaded
+from tests.box.file.sample_boxes import load_custom_resource
 
 pytestmark = pytest.mark.anyio
 
@@ -41,16 +41,16 @@ class Tent:
     spec: TentSpec
 
 
-TENT = definition_of(Tent).gvk
+TENT = find_definition(Tent).gvk
 
 
 def deletion(on_delete: str) -> Deletion:
     lines = "\n".join(f"  {line}" for line in on_delete.strip("\n").splitlines())
-    return Deletion(loaded(f"onDelete:\n{lines}\n").on_delete, "onDelete", "tents")
+    return Deletion(load_custom_resource(f"onDelete:\n{lines}\n").on_delete, "onDelete", "tents")
 
 
 @dataclass
-class Camp:
+class DeletionHarness:
     """An owner on a cluster, what it has, and its deletion, of which nothing is kept from one step to the next."""
 
     cluster: Cluster
@@ -61,7 +61,7 @@ class Camp:
     def key(self) -> ObjectKey:
         return ObjectKey(self.cluster.namespace, "tent")
 
-    async def pitch(self, on_delete: str) -> None:
+    async def create_owner(self, on_delete: str) -> None:
         self.on_delete = on_delete
         client = self.cluster.client
         await client.apply(crd_manifest(Tent), field_manager="test")
@@ -84,7 +84,7 @@ class Camp:
         if is_ours:
             metadata["labels"] = {OWNER_UID: self.owner["metadata"]["uid"]}
             if namespace == self.cluster.namespace:
-                metadata["ownerReferences"] = [owner_reference(self.owner)]
+                metadata["ownerReferences"] = [build_owner_reference(self.owner)]
         api_version = "apps/v1" if kind == "Deployment" else "v1"
         obj = {"apiVersion": api_version, "kind": kind, "metadata": metadata, **more}
         if is_ours:
@@ -106,22 +106,22 @@ class Camp:
     async def leave(self) -> None:
         await self.cluster.client.delete(TENT, self.key)
 
-    async def step(self) -> Deleted:
+    async def step(self) -> DeletionProgress:
         """One step by someone who knows nothing of the steps before."""
         client = self.cluster.client
         owner = await client.get(TENT, self.key)
-        return await deletion(self.on_delete).step(
-            scope_of(owner, Environment()), owner, client, self.cluster.clock.now()
+        return await deletion(self.on_delete).run_step(
+            build_scope(owner, EvaluationEnvironment()), owner, client, self.cluster.clock.now()
         )
 
-    async def until_done(self) -> Deleted:
-        async def done() -> Deleted | None:
+    async def wait_until_done(self) -> DeletionProgress:
+        async def done() -> DeletionProgress | None:
             found = await self.step()
             return found if found.done else None
 
         return await self.cluster.eventually(done, describe="the deletion is done")
 
-    async def until_refused(self) -> str:
+    async def wait_until_refused(self) -> str:
         async def refused() -> str:
             try:
                 await self.step()
@@ -133,8 +133,8 @@ class Camp:
 
 
 @pytest.fixture
-async def camp(cluster: Cluster) -> Camp:
-    return Camp(cluster)
+async def camp(cluster: Cluster) -> DeletionHarness:
+    return DeletionHarness(cluster)
 
 
 def pods(name: str) -> Object:
@@ -146,8 +146,8 @@ def pods(name: str) -> Object:
     return {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
 
 
-async def test_the_second_group_is_untouched_until_the_first_has_gone_with_all_it_owns(camp: Camp) -> None:
-    await camp.pitch("""
+async def test_the_second_group_is_untouched_until_the_first_has_gone_with_all_it_owns(camp: DeletionHarness) -> None:
+    await camp.create_owner("""
 groups:
   - {name: front, delete: {deployments: [{name: front}], configMaps: [{name: sign}]}}
   - {name: back, delete: {configMaps: [{name: store}]}}
@@ -165,8 +165,8 @@ groups:
     first = await camp.step()
     store = await camp.find(CONFIG_MAP, "store")
     assert not first.done
-    assert first.waiting.startswith("front: Deployment ")
-    assert "foregroundDeletion" in first.waiting
+    assert first.waiting_for.startswith("front: Deployment ")
+    assert "foregroundDeletion" in first.waiting_for
     assert store is not None
     assert not is_deleting(store)
 
@@ -184,8 +184,8 @@ groups:
     assert seen[-1] == (False, True, False)
 
 
-async def test_jobs_run_to_their_end_before_anything_of_their_group_goes(camp: Camp) -> None:
-    await camp.pitch("""
+async def test_jobs_run_to_their_end_before_anything_of_their_group_goes(camp: DeletionHarness) -> None:
+    await camp.create_owner("""
 groups:
   - run: [{name: backup, image: "konverge.test/app:1", ttlSecondsAfterFinished: 0}]
     delete: {configMaps: [{name: store}]}
@@ -195,13 +195,13 @@ groups:
 
     first = await camp.step()
     backup = await camp.find(JOB, "backup")
-    assert first.waiting == f"groups[0]: Job {camp.cluster.namespace}/backup runs"
-    assert first.again_after is not None
+    assert first.waiting_for == f"groups[0]: Job {camp.cluster.namespace}/backup runs"
+    assert first.requeue_after is not None
     assert backup is not None
     assert "ownerReferences" not in backup["metadata"]
     assert await camp.find(CONFIG_MAP, "store") is not None
 
-    await camp.until_done()
+    await camp.wait_until_done()
     assert await camp.find(CONFIG_MAP, "store") is None
 
     async def backup_is_gone() -> bool:
@@ -212,9 +212,9 @@ groups:
     assert await camp.find(JOB, "backup") is None
 
 
-async def test_a_job_that_goes_with_its_namespace_does_not_run_again(camp: Camp) -> None:
+async def test_a_job_that_goes_with_its_namespace_does_not_run_again(camp: DeletionHarness) -> None:
     yard = f"{camp.cluster.namespace}-yard"
-    await camp.pitch(f"""
+    await camp.create_owner(f"""
 groups:
   - run: [{{name: backup, namespace: {yard}, image: "konverge.test/app:1"}}]
     delete: {{namespaces: [{{name: {yard}}}]}}
@@ -223,7 +223,7 @@ groups:
     await camp.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": yard, "labels": labels}})
     await camp.leave()
 
-    await camp.until_done()
+    await camp.wait_until_done()
 
     with pytest.raises(NotFoundError):
         await camp.cluster.client.get(NAMESPACE, ObjectKey("", yard))
@@ -231,10 +231,10 @@ groups:
     assert RAN in owner["metadata"]["annotations"]
 
 
-async def test_a_failed_job_keeps_the_object_until_somebody_has_it_run_again(camp: Camp) -> None:
+async def test_a_failed_job_keeps_the_object_until_somebody_has_it_run_again(camp: DeletionHarness) -> None:
     failing = "{name: backup, backoffLimit: 0, image: 'konverge.test/failing:1'}"
     rest = "{name: other, image: 'konverge.test/app:1'}"
-    await camp.pitch(f"""
+    await camp.create_owner(f"""
 groups:
   - run: [{failing}, {rest}]
     delete: {{configMaps: [{{name: store}}]}}
@@ -242,7 +242,7 @@ groups:
     await camp.have("ConfigMap", "store")
     await camp.leave()
 
-    told = await camp.until_refused()
+    told = await camp.wait_until_refused()
 
     assert told.startswith(f"onDelete.groups[0]: Job {camp.cluster.namespace}/backup failed: ")
     assert "Delete the Job to have it run again" in told
@@ -253,27 +253,27 @@ groups:
     backup = await camp.find(JOB, "backup")
     assert backup is not None
     await camp.cluster.client.delete(JOB, ObjectKey.of(backup), uid=backup["metadata"]["uid"])
-    await camp.until_done()
+    await camp.wait_until_done()
 
 
-async def test_what_is_not_of_the_owner_is_spared(camp: Camp) -> None:
-    await camp.pitch("groups: [{delete: {configMaps: [{name: theirs}, {name: ours}], secrets: [{name: none}]}}]")
+async def test_what_is_not_of_the_owner_is_spared(camp: DeletionHarness) -> None:
+    await camp.create_owner("groups: [{delete: {configMaps: [{name: theirs}, {name: ours}], secrets: [{name: none}]}}]")
     await camp.have("ConfigMap", "theirs", is_ours=False)
     await camp.have("ConfigMap", "ours")
     await camp.leave()
 
-    done = await camp.until_done()
+    done = await camp.wait_until_done()
 
-    assert done.spared == (f"ConfigMap {camp.cluster.namespace}/theirs is not of this object, and stays",)
+    assert done.kept == (f"ConfigMap {camp.cluster.namespace}/theirs is not of this object, and stays",)
     theirs = await camp.find(CONFIG_MAP, "theirs")
     assert theirs is not None
     assert not is_deleting(theirs)
     assert await camp.find(CONFIG_MAP, "ours") is None
 
 
-async def test_an_operator_is_woken_by_what_goes_and_lets_the_owner_go(camp: Camp) -> None:
+async def test_an_operator_is_woken_by_what_goes_and_lets_the_owner_go(camp: DeletionHarness) -> None:
     """Through the caches of a running operator; nothing looks again by itself for hours."""
-    await camp.pitch("""
+    await camp.create_owner("""
 groups:
   - run: [{name: backup, image: "konverge.test/app:1"}]
     delete: {deployments: [{name: front}]}
@@ -291,12 +291,12 @@ groups:
     @operator.finalizes(Tent, name=FINALIZER)
     async def close(tent: Tent, ctx: OwnerContext) -> Result | None:
         async with ctx.flushing_status():
-            scope = scope_of(ctx.owner, Environment())
-            found = await compiled.step(scope, ctx.owner, ctx.cluster, ctx.clock.now())
-            ctx.stage(Condition("Ready", "False", "Deleting", found.waiting or "done"))
+            scope = build_scope(ctx.owner, EvaluationEnvironment())
+            found = await compiled.run_step(scope, ctx.owner, ctx.cluster, ctx.clock.now())
+            ctx.stage(Condition("Ready", "False", "Deleting", found.waiting_for or "done"))
         return None if found.done else Result(requeue_after=timedelta(hours=5))
 
-    async with camp.cluster.running(operator):
+    async with camp.cluster.run_operator(operator):
         await camp.leave()
 
         async def is_gone() -> bool:
@@ -305,7 +305,7 @@ groups:
         await camp.cluster.eventually(is_gone, describe="the owner is gone")
 
     assert await camp.find(CONFIG_MAP, "store") is None
-    deletes = [each for each in camp.cluster.requests("tents") if each.verb == "delete"]
+    deletes = [each for each in camp.cluster.list_requests("tents") if each.verb == "delete"]
     assert len(deletes) == 3
 
 
@@ -317,8 +317,8 @@ class TestOnTheEmbeddedClusterAlone:
         kind: str = request.param
         return kind
 
-    async def test_a_deletion_that_takes_too_long_says_so_and_goes_on(self, camp: Camp) -> None:
-        await camp.pitch("timeout: 2m\ngroups: [{name: store, delete: {configMaps: [{name: store}]}}]")
+    async def test_a_deletion_that_takes_too_long_says_so_and_goes_on(self, camp: DeletionHarness) -> None:
+        await camp.create_owner("timeout: 2m\ngroups: [{name: store, delete: {configMaps: [{name: store}]}}]")
         await camp.have("ConfigMap", "store")
         body = {"metadata": {"finalizers": ["example.com/hold"]}}
         key = ObjectKey(camp.cluster.namespace, "store")
@@ -331,30 +331,30 @@ class TestOnTheEmbeddedClusterAlone:
         await camp.cluster.clock.sleep(11)
         late = await camp.step()
 
-        assert (early.done, early.is_late) == (False, False)
-        assert early.again_after is not None
-        assert early.again_after <= timedelta(seconds=10)
-        assert (late.done, late.is_late) == (False, True)
-        assert late.waiting == (
+        assert (early.done, early.is_overdue) == (False, False)
+        assert early.requeue_after is not None
+        assert early.requeue_after <= timedelta(seconds=10)
+        assert (late.done, late.is_overdue) == (False, True)
+        assert late.waiting_for == (
             f"store: ConfigMap {key} is being deleted (held by example.com/hold). "
             "Not done after 2m. It is tried further; to let the object go without it, take its finalizer away"
         )
 
         await camp.cluster.client.patch(CONFIG_MAP, key, {"metadata": {"finalizers": None}}, patch_type="merge")
-        assert (await camp.until_done()).is_late is False
+        assert (await camp.wait_until_done()).is_overdue is False
 
-    async def test_a_block_whose_conditions_do_not_hold_is_skipped(self, camp: Camp) -> None:
-        await camp.pitch(
+    async def test_a_block_whose_conditions_do_not_hold_is_skipped(self, camp: DeletionHarness) -> None:
+        await camp.create_owner(
             "when: [{field: spec.size, greaterThan: 3}]\ngroups: [{delete: {configMaps: [{name: store}]}}]"
         )
         await camp.have("ConfigMap", "store")
         await camp.leave()
 
-        assert await camp.step() == Deleted(done=True)
+        assert await camp.step() == DeletionProgress(done=True)
         assert await camp.find(CONFIG_MAP, "store") is not None
 
-    async def test_conditions_are_asked_as_of_the_beginning(self, camp: Camp) -> None:
-        await camp.pitch("groups: [{delete: {configMaps: [{name: store}]}}]")
+    async def test_conditions_are_asked_as_of_the_beginning(self, camp: DeletionHarness) -> None:
+        await camp.create_owner("groups: [{delete: {configMaps: [{name: store}]}}]")
         await camp.leave()
         began = camp.cluster.clock.now()
         window = f"{{after: '{began:%H:%M}', before: '{began + timedelta(minutes=10):%H:%M}'}}"
@@ -365,25 +365,29 @@ class TestOnTheEmbeddedClusterAlone:
 
         assert not (await camp.step()).done
 
-    async def test_a_refusal_for_one_object_does_not_keep_the_others(self, camp: Camp) -> None:
-        await camp.pitch("groups: [{delete: {configMaps: [{name: UPPER/case}, {name: store}]}}]")
+    async def test_a_refusal_for_one_object_does_not_keep_the_others(self, camp: DeletionHarness) -> None:
+        await camp.create_owner("groups: [{delete: {configMaps: [{name: UPPER/case}, {name: store}]}}]")
         await camp.have("ConfigMap", "store")
         await camp.leave()
 
-        told = await camp.until_refused()
+        told = await camp.wait_until_refused()
 
         assert "ConfigMap UPPER/case: " in told
         store = await camp.find(CONFIG_MAP, "store")
         assert store is None or is_deleting(store)
 
-    async def test_objects_of_kinds_that_are_not_served_are_gone(self, camp: Camp) -> None:
-        await camp.pitch("groups: [{delete: {custom: [{apiVersion: gone.example.com/v1, kind: Gone, name: x}]}}]")
+    async def test_objects_of_kinds_that_are_not_served_are_gone(self, camp: DeletionHarness) -> None:
+        await camp.create_owner(
+            "groups: [{delete: {custom: [{apiVersion: gone.example.com/v1, kind: Gone, name: x}]}}]"
+        )
         await camp.leave()
 
         assert (await camp.step()).done
 
-    async def test_leftovers_in_other_namespaces_and_in_none_are_deleted_if_they_are_ours(self, camp: Camp) -> None:
-        await camp.pitch("groups: []")
+    async def test_leftovers_in_other_namespaces_and_in_none_are_deleted_if_they_are_ours(
+        self, camp: DeletionHarness
+    ) -> None:
+        await camp.create_owner("groups: []")
         client, other = camp.cluster.client, f"{camp.cluster.namespace}-other"
         mine = {OWNER_UID: camp.owner["metadata"]["uid"]}
         await camp.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other, "labels": mine}})

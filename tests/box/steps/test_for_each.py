@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from konverge.box.expressions import Environment, sensitive
+from konverge.box.expressions import EvaluationEnvironment, to_sensitive
 from konverge.box.file import ForEach
 from konverge.box.steps import Scope, StepError
-from konverge.box.steps.for_each import MAXIMUM_ITEMS, Repetition
+from konverge.box.steps.for_each import MAX_ITEMS, Repetition
 
 WHERE = "spec.crds.web.onReconcile.configMaps[0]"
 
 
 def turns(value: Any, field: str = "spec.hosts", as_: str = "host") -> list[dict[str, Any]]:
-    scope = Scope({"spec": {"hosts": value}} if value is not ... else {"spec": {}}, Environment())
-    found = Repetition(ForEach(field=field, as_=as_), WHERE).scopes(scope)
+    scope = Scope({"spec": {"hosts": value}} if value is not ... else {"spec": {}}, EvaluationEnvironment())
+    found = Repetition(ForEach(field=field, as_=as_), WHERE).list_scopes(scope)
     return [{name: each for name, each in turn.names.items() if name != "spec"} for turn in found]
 
 
@@ -51,7 +51,7 @@ def test_what_is_no_list_is_refused_instead_of_counting_as_an_empty_one(value: A
 
 def test_what_comes_from_a_secret_is_not_shown() -> None:
     with pytest.raises(StepError, match="found what comes from a Secret") as caught:
-        turns(sensitive("hunter2"))
+        turns(to_sensitive("hunter2"))
 
     assert "hunter2" not in str(caught.value)
 
@@ -64,11 +64,11 @@ def test_too_many_items_are_refused_without_looking_at_them() -> None:
         def __iter__(self) -> Any:
             raise AssertionError("nobody needs to look")
 
-    with pytest.raises(StepError, match=f"expected at most {MAXIMUM_ITEMS} items in spec.hosts, found 1000000"):
+    with pytest.raises(StepError, match=f"expected at most {MAX_ITEMS} items in spec.hosts, found 1000000"):
         turns(Endless())
 
 
 def test_without_for_each_there_is_one_turn() -> None:
-    scope = Scope({}, Environment())
+    scope = Scope({}, EvaluationEnvironment())
 
-    assert Repetition(None, WHERE).scopes(scope) == [scope]
+    assert Repetition(None, WHERE).list_scopes(scope) == [scope]

@@ -8,8 +8,15 @@ from konverge.box.steps.labels import GENERATED_AT, OWNER_UID
 from konverge.errors import BadRequestError
 from konverge.kube import Object, ObjectKey
 from konverge.testing import Cluster
-from tests.box.steps.passes import SECRET, Site
-from tests.box.steps.planned import UID, Objects, entries_of, made_by, plan_of, told
+from tests.box.steps.sample_plans import (
+    UID,
+    ObjectListReader,
+    build_applied_object,
+    build_plan,
+    describe_plan,
+    list_entries,
+)
+from tests.box.steps.site_harness import SECRET, SiteHarness
 
 ROTATED = "onCreate: {secrets: [{rotateAfter: 1h, stringData: {password: '{{ randomHex(16) }}'}}]}"
 COPIES = """
@@ -30,58 +37,61 @@ def secret(name: str, namespace: str, value: str, **labels: str) -> Object:
 @pytest.mark.parametrize("labels", [{}, {OWNER_UID: "another's"}])
 def test_an_object_of_somebody_else_in_another_namespace_is_a_problem_and_no_child(labels: dict[str, str]) -> None:
     spec = {"secret": "db", "namespaces": ["there", "free"]}
-    plan = plan_of(COPIES, spec, secret("db", "here", "mine"), secret("db", "there", "theirs", **labels))
+    plan = build_plan(COPIES, spec, secret("db", "here", "mine"), secret("db", "there", "theirs", **labels))
 
-    there, free = entries_of(plan)
+    there, free = list_entries(plan)
     assert there.object is None
     assert "there is a Secret there/db already that is not of this object" in there.problem
     assert f"{OWNER_UID}: {UID}" in there.problem
     assert free.object is not None
-    assert [child.is_wanted for child in plan.children] == [False, True]
+    assert [child.is_desired for child in plan.children] == [False, True]
 
 
 def test_one_that_has_our_label_is_kept_as_declared_without_asking_the_server() -> None:
-    reader = Objects(secret("db", "here", "mine"), secret("db", "there", "old", **{OWNER_UID: UID}))
-    plan = plan_of(COPIES, {"secret": "db", "namespaces": ["there"]}, reader=reader)
+    reader = ObjectListReader(secret("db", "here", "mine"), secret("db", "there", "old", **{OWNER_UID: UID}))
+    plan = build_plan(COPIES, {"secret": "db", "namespaces": ["there"]}, reader=reader)
 
-    assert (told(plan), [entry.problem for entry in entries_of(plan)]) == ({"Secret there/db": "apply"}, [""])
+    assert (describe_plan(plan), [entry.problem for entry in list_entries(plan)]) == (
+        {"Secret there/db": "apply"},
+        [""],
+    )
     assert [asked for asked in reader.asked if asked.startswith("live")] == []
 
 
 def test_an_object_without_a_namespace_has_one_owner() -> None:
     taken = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "site"}}
 
-    (entry,) = entries_of(plan_of("onReconcile: {namespaces: [{}]}", None, taken))
+    (entry,) = list_entries(build_plan("onReconcile: {namespaces: [{}]}", None, taken))
     assert "there is a Namespace site already" in entry.problem
 
 
 def test_what_the_server_refuses_for_us_is_not_asked_for_beforehand() -> None:
-    reader = Objects()
-    plan_of("onReconcile: {configMaps: [{data: {a: b}}]}", reader=reader)
+    reader = ObjectListReader()
+    build_plan("onReconcile: {configMaps: [{data: {a: b}}]}", reader=reader)
 
     assert reader.asked == []
 
 
 def test_a_name_that_is_none_is_a_problem_of_its_own() -> None:
-    class Strict(Objects):
+    class Strict(ObjectListReader):
         async def get(self, *args: object, **named: object) -> Object:
             raise BadRequestError("it may not contain '/'")
 
-    (entry,) = entries_of(plan_of("onReconcile: {configMaps: [{name: a/b, namespace: there}]}", reader=Strict()))
+    (entry,) = list_entries(build_plan("onReconcile: {configMaps: [{name: a/b, namespace: there}]}", reader=Strict()))
     assert "it may not contain '/'" in entry.problem
 
 
 @pytest.mark.parametrize("moment", ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "soon", ""])
 def test_whatever_time_somebody_writes_on_a_secret_the_pass_goes_on(moment: str) -> None:
-    made = made_by(plan_of(ROTATED))
+    made = build_applied_object(build_plan(ROTATED))
     made["metadata"]["annotations"][GENERATED_AT] = moment
 
-    assert told(plan_of(ROTATED, None, made)).keys() == {"Secret here/site"}
+    assert describe_plan(build_plan(ROTATED, None, made)).keys() == {"Secret here/site"}
 
 
 @pytest.mark.anyio
 async def test_a_secret_of_another_namespace_is_neither_overwritten_nor_deleted(cluster: Cluster) -> None:
-    site = Site(cluster)
+    site = SiteHarness(cluster)
     other = f"{cluster.namespace}-theirs"
     await cluster.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}})
     theirs = await cluster.client.create(secret("db", other, "theirs"))
@@ -94,7 +104,7 @@ async def test_a_secret_of_another_namespace_is_neither_overwritten_nor_deleted(
     assert (condition.status, condition.reason) == ("False", "Error")
     assert f"there is a Secret {other}/db already" in condition.message
     assert await cluster.client.get(SECRET, ObjectKey(other, "db")) == theirs
-    assert await site.groups.leftovers(await site.owner(), site.reader) == []
+    assert await site.groups.find_leftovers(await site.owner(), site.reader) == []
 
     await cluster.client.delete(SECRET, ObjectKey(other, "db"))
     await site.reconcile()

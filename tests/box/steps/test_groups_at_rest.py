@@ -6,17 +6,17 @@ import json
 
 import pytest
 
-from konverge.box.expressions import Environment
-from konverge.box.steps import scope_of
-from konverge.box.steps.components import component_of
+from konverge.box.expressions import EvaluationEnvironment
+from konverge.box.steps import build_scope
+from konverge.box.steps.component_builder import build_component
+from konverge.box.steps.creation_marks import plan_marks
 from konverge.box.steps.labels import CREATED, OWNER_UID
-from konverge.box.steps.marks import marks_after
 from konverge.clock import SeededEntropy
 from konverge.kube import ObjectKey
 from konverge.operator import Operator, OwnerContext
 from konverge.testing import Cluster
-from tests.box.steps.planned import groups_of
-from tests.operator.shops import SHOP, Shop
+from tests.box.steps.sample_plans import parse_groups
+from tests.operator.sample_operator import SHOP, Shop
 
 pytestmark = pytest.mark.anyio
 
@@ -39,7 +39,7 @@ onReconcile:
 
 
 async def test_at_rest_a_pass_over_ten_objects_sends_no_request(cluster: Cluster) -> None:
-    groups = groups_of(TEN)
+    groups = parse_groups(TEN)
     operator = Operator("resting-box")
     for gvk in groups.kinds:
         operator.index(gvk, OWNER_UID)(lambda obj: [(obj["metadata"].get("labels") or {}).get(OWNER_UID, "")])
@@ -51,12 +51,12 @@ async def test_at_rest_a_pass_over_ten_objects_sends_no_request(cluster: Cluster
         owner = {**ctx.owner, "spec": {**ctx.owner["spec"], "words": ["a", "b", "c", "d"]}}
         now = ctx.clock.now()
         plan = await groups.plan(
-            scope_of(owner, Environment(now=now, entropy=SeededEntropy(1))), owner, ctx.cluster, now
+            build_scope(owner, EvaluationEnvironment(now=now, entropy=SeededEntropy(1))), owner, ctx.cluster, now
         )
         async with ctx.flushing_status():
             for group in plan.groups:
-                await component_of(group).reconcile(ctx)
-        marks = await marks_after(plan, owner, ctx.cluster)
+                await build_component(group).reconcile(ctx)
+        marks = await plan_marks(plan, owner, ctx.cluster)
         if marks is not None:
             body = {"metadata": {"annotations": {CREATED: json.dumps(marks)}}}
             await ctx.cluster.patch(SHOP, ctx.owner_key, body, patch_type="merge")
@@ -68,12 +68,12 @@ async def test_at_rest_a_pass_over_ten_objects_sends_no_request(cluster: Cluster
         "metadata": {"name": "corner", "namespace": cluster.namespace},
         "spec": {"greeting": "Hello", "replicas": 1},
     }
-    async with cluster.running(operator):
+    async with cluster.run_operator(operator):
         await cluster.client.create(shop)
-        await cluster.until_condition(SHOP, "corner", type="WebReady")
-        await cluster.until_condition(SHOP, "corner", type="CreatedReady")
-        await cluster.until_steady(operator.name)
-        before, asked = passes, len(cluster.requests(operator.name))
+        await cluster.wait_for_condition(SHOP, "corner", type="WebReady")
+        await cluster.wait_for_condition(SHOP, "corner", type="CreatedReady")
+        await cluster.wait_until_steady(operator.name)
+        before, asked = passes, len(cluster.list_requests(operator.name))
 
         await cluster.client.patch(
             SHOP, ObjectKey(cluster.namespace, "corner"), {"metadata": {"labels": {"a": "b"}}}, patch_type="merge"
@@ -81,4 +81,4 @@ async def test_at_rest_a_pass_over_ten_objects_sends_no_request(cluster: Cluster
         await cluster.eventually(lambda: passes > before, describe="another pass")
         await cluster.clock.sleep(1)
 
-        assert [str(each) for each in cluster.requests(operator.name)[asked:]] == []
+        assert [str(each) for each in cluster.list_requests(operator.name)[asked:]] == []

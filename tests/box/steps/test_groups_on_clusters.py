@@ -9,7 +9,7 @@ import pytest
 from konverge.box.steps.labels import CREATED, OWNER_UID
 from konverge.kube import GroupVersionKind, ObjectKey, has_owner
 from konverge.testing import Cluster
-from tests.box.steps.passes import CONFIG_MAP, JOB, SECRET, Site
+from tests.box.steps.site_harness import CONFIG_MAP, JOB, SECRET, SiteHarness
 from tests.component.app import APP
 
 pytestmark = pytest.mark.anyio
@@ -19,11 +19,11 @@ _SERVICE = GroupVersionKind("", "v1", "Service")
 
 
 @pytest.fixture
-async def site(cluster: Cluster) -> Site:
-    return Site(cluster)
+async def site(cluster: Cluster) -> SiteHarness:
+    return SiteHarness(cluster)
 
 
-async def test_what_is_kept_is_corrected_and_at_rest_nothing_is_sent(site: Site) -> None:
+async def test_what_is_kept_is_corrected_and_at_rest_nothing_is_sent(site: SiteHarness) -> None:
     """Contradiction 5: compare first; an object that is as declared gets no request."""
     await site.open("onReconcile: {configMaps: [{name: kept, data: {a: '{{ spec.a }}'}}]}", a=1)
     await site.reconcile()
@@ -44,7 +44,7 @@ async def test_what_is_kept_is_corrected_and_at_rest_nothing_is_sent(site: Site)
     assert site.writes() == settled
 
 
-async def test_what_on_create_made_is_left_alone_and_not_made_again(site: Site) -> None:
+async def test_what_on_create_made_is_left_alone_and_not_made_again(site: SiteHarness) -> None:
     """Contradiction 3: what somebody deletes stays away."""
     await site.open("onCreate: {configMaps: [{name: once, data: {a: b}}, {name: kept, reconcile: true}]}")
     await site.reconcile()
@@ -63,7 +63,7 @@ async def test_what_on_create_made_is_left_alone_and_not_made_again(site: Site) 
     assert await site.find(CONFIG_MAP, "kept") is not None
 
 
-async def test_a_switch_between_variants_changes_the_object_and_its_end_deletes_it(site: Site) -> None:
+async def test_a_switch_between_variants_changes_the_object_and_its_end_deletes_it(site: SiteHarness) -> None:
     """Contradiction 4: a condition that turns false deletes, but never what another entry wants."""
     await site.open(
         """
@@ -79,19 +79,19 @@ async def test_a_switch_between_variants_changes_the_object_and_its_end_deletes_
     await site.reconcile()
     small = await site.get(CONFIG_MAP, "settings")
 
-    await site.says(size="large")
+    await site.change_spec(size="large")
     await site.reconcile()
     large = await site.get(CONFIG_MAP, "settings")
     assert (small["data"], large["data"]) == ({"size": "s"}, {"size": "l"})
     assert small["metadata"]["uid"] == large["metadata"]["uid"]
     assert (await site.condition("SmallReady")).reason == "Disabled"
 
-    await site.says(size="none")
+    await site.change_spec(size="none")
     await site.reconcile()
     assert await site.find(CONFIG_MAP, "settings") is None
 
 
-async def test_the_objects_of_removed_elements_go_and_those_of_others_stay(site: Site) -> None:
+async def test_the_objects_of_removed_elements_go_and_those_of_others_stay(site: SiteHarness) -> None:
     """Contradiction 7: items are in scope everywhere, and their objects go with them."""
     await site.open(
         """
@@ -110,14 +110,16 @@ async def test_the_objects_of_removed_elements_go_and_those_of_others_stay(site:
     assert (await site.get(CONFIG_MAP, "host-b"))["data"] == {"host": "b", "number": "2"}
     assert await site.find(CONFIG_MAP, "host-skipped") is None
 
-    await site.says(hosts=["b"])
+    await site.change_spec(hosts=["b"])
     await site.reconcile()
     assert await site.find(CONFIG_MAP, "host-a") is None
     assert (await site.get(CONFIG_MAP, "host-b"))["data"] == {"host": "b", "number": "0"}
     assert await site.find(CONFIG_MAP, "host-c") is not None
 
 
-async def test_values_that_are_made_once_are_kept_and_made_anew_only_when_somebody_deletes_them(site: Site) -> None:
+async def test_values_that_are_made_once_are_kept_and_made_anew_only_when_somebody_deletes_them(
+    site: SiteHarness,
+) -> None:
     await site.open("onCreate: {secrets: [{name: key, once: true, stringData: {key: '{{ randomHex(16) }}'}}]}")
     await site.reconcile()
     first = await site.get(SECRET, "key")
@@ -141,7 +143,7 @@ onCreate:
 """
 
 
-async def test_a_site_born_again_waits_for_the_secret_of_its_former_life_and_makes_its_own(site: Site) -> None:
+async def test_a_site_born_again_waits_for_the_secret_of_its_former_life_and_makes_its_own(site: SiteHarness) -> None:
     await site.open(ONCE)
     await site.reconcile()
     first = await site.get(SECRET, "key")
@@ -162,13 +164,15 @@ async def test_a_site_born_again_waits_for_the_secret_of_its_former_life_and_mak
 
     await site.cluster.eventually(is_going, timeout_seconds=60, describe="what nobody owns any more is deleted")
     await site.cluster.client.patch(SECRET, key, {"metadata": {"finalizers": None}}, patch_type="merge")
-    await site.until("Healthy", "KeysReady")
+    await site.reconcile_until("Healthy", "KeysReady")
     second = await site.get(SECRET, "key")
     assert second["data"] != first["data"]
     assert has_owner(second, (await site.owner())["metadata"]["uid"])
 
 
-async def test_a_secret_that_a_former_life_left_behind_stays_with_its_values_and_goes_with_nobody(site: Site) -> None:
+async def test_a_secret_that_a_former_life_left_behind_stays_with_its_values_and_goes_with_nobody(
+    site: SiteHarness,
+) -> None:
     await site.open(ONCE)
     await site.reconcile()
     first = await site.get(SECRET, "key")
@@ -181,7 +185,7 @@ async def test_a_secret_that_a_former_life_left_behind_stays_with_its_values_and
 
     await site.cluster.eventually(is_left, timeout_seconds=60, describe="the Secret is nobody's")
     await site.open(ONCE)
-    await site.until("Healthy", "KeysReady")
+    await site.reconcile_until("Healthy", "KeysReady")
     second = await site.get(SECRET, "key")
     assert second["data"] == first["data"]
     assert not has_owner(second, (await site.owner())["metadata"]["uid"])
@@ -191,7 +195,7 @@ async def test_a_secret_that_a_former_life_left_behind_stays_with_its_values_and
     assert await site.find(SECRET, "key") is not None
 
 
-async def test_values_are_made_anew_when_they_have_their_age(site: Site) -> None:
+async def test_values_are_made_anew_when_they_have_their_age(site: SiteHarness) -> None:
     await site.open(
         """
         onCreate:
@@ -206,8 +210,8 @@ async def test_values_are_made_anew_when_they_have_their_age(site: Site) -> None
     first, certificate = await site.get(SECRET, "key"), await site.get(SECRET, "cert")
     assert certificate["type"] == "kubernetes.io/tls"
     assert sorted(certificate["data"]) == ["ca.crt", "tls.crt", "tls.key"]
-    assert plan.wake_at is not None
-    assert abs(plan.wake_at - begin - timedelta(hours=1)) < timedelta(minutes=1)
+    assert plan.requeue_at is not None
+    assert abs(plan.requeue_at - begin - timedelta(hours=1)) < timedelta(minutes=1)
 
     site.ahead = timedelta(minutes=50)
     await site.reconcile()
@@ -223,7 +227,7 @@ async def test_values_are_made_anew_when_they_have_their_age(site: Site) -> None
     assert (await site.get(SECRET, "cert"))["data"] != certificate["data"]
 
 
-async def test_a_job_does_not_run_again_after_it_was_removed_nor_is_it_changed(site: Site) -> None:
+async def test_a_job_does_not_run_again_after_it_was_removed_nor_is_it_changed(site: SiteHarness) -> None:
     steps = "onReconcile: {jobs: [{name: setup, image: 'konverge.test/app:%s'}]}"
     await site.open(steps % 1)
     await site.reconcile()
@@ -239,7 +243,7 @@ async def test_a_job_does_not_run_again_after_it_was_removed_nor_is_it_changed(s
     assert (await site.condition()).status == "True"
 
 
-async def test_a_copy_waits_for_its_source_follows_it_and_is_known_again_without_an_owner(site: Site) -> None:
+async def test_a_copy_waits_for_its_source_follows_it_and_is_known_again_without_an_owner(site: SiteHarness) -> None:
     other = f"{site.key.namespace}-copy"
     await site.cluster.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}})
     await site.open(
@@ -266,11 +270,11 @@ async def test_a_copy_waits_for_its_source_follows_it_and_is_known_again_without
     assert copy["metadata"]["labels"][OWNER_UID] == owner["metadata"]["uid"]
     assert await site.find(CONFIG_MAP, "later") is not None
 
-    left = await site.groups.leftovers(owner, site.reader)
+    left = await site.groups.find_leftovers(owner, site.reader)
     assert [(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in left] == [(other, "copy")]
 
 
-async def test_a_group_waits_for_an_earlier_one_and_a_resource_for_its_conditions(site: Site) -> None:
+async def test_a_group_waits_for_an_earlier_one_and_a_resource_for_its_conditions(site: SiteHarness) -> None:
     await site.open(
         """
         onReconcile:
@@ -287,12 +291,12 @@ async def test_a_group_waits_for_an_earlier_one_and_a_resource_for_its_condition
     assert web.reason == "PrerequisiteNotMet"
     assert await site.find(CONFIG_MAP, "second") is None
 
-    await site.says(ready=True)
+    await site.change_spec(ready=True)
     await site.reconcile()
     assert await site.find(CONFIG_MAP, "second") is not None
 
 
-async def test_a_suspended_group_keeps_its_configuration_and_no_pods(site: Site) -> None:
+async def test_a_suspended_group_keeps_its_configuration_and_no_pods(site: SiteHarness) -> None:
     await site.open(
         """
         onReconcile:
@@ -302,16 +306,16 @@ async def test_a_suspended_group_keeps_its_configuration_and_no_pods(site: Site)
         """,
         paused=False,
     )
-    await site.until("Healthy")
+    await site.reconcile_until("Healthy")
 
-    await site.says(paused=True)
-    await site.until("Suspended")
+    await site.change_spec(paused=True)
+    await site.reconcile_until("Suspended")
     deployments = await site.client.list(_DEPLOYMENT, namespace=site.key.namespace)
     assert [each["spec"]["replicas"] for each in deployments.items] == [0]
     assert await site.find(_SERVICE, "web") is not None
 
 
-async def test_what_cannot_be_rendered_fails_its_group_alone_with_the_path(site: Site) -> None:
+async def test_what_cannot_be_rendered_fails_its_group_alone_with_the_path(site: SiteHarness) -> None:
     await site.open(
         """
         onReconcile:

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from konverge.box.expressions import Environment
+from konverge.box.expressions import EvaluationEnvironment
 from konverge.box.file import OnDelete
 from konverge.box.file.model import DeleteGroup, DeleteTarget
-from konverge.box.steps import StepError, scope_of
+from konverge.box.steps import StepError, build_scope
 from konverge.box.steps.deletion import Deletion, remove_leftovers
 from konverge.errors import ConflictError, KindNotServedError, KindUnreachableError, NotFoundError
-from tests.box.steps.planned import NOW, entries_of, owner_of, plan_of, stored
+from tests.box.steps.sample_plans import NOW, build_owner, build_plan, list_entries, to_stored_object
 
 pytestmark = pytest.mark.anyio
 
@@ -28,30 +28,30 @@ class Refusing:
 
 
 ELSEWHERE = [
-    stored(each.object, owned=False)
-    for each in entries_of(plan_of("onReconcile: {configMaps: [{name: x, namespace: there}]}"))
+    to_stored_object(each.object, owned=False)
+    for each in list_entries(build_plan("onReconcile: {configMaps: [{name: x, namespace: there}]}"))
     if each.object is not None
 ]
 
 
 @pytest.mark.parametrize("error", [NotFoundError("gone"), ConflictError("another"), KindNotServedError("no kind")])
 async def test_what_is_gone_is_not_missed(error: Exception) -> None:
-    await remove_leftovers(ELSEWHERE, owner_of(), Refusing(error), "spec.crds.web")
+    await remove_leftovers(ELSEWHERE, build_owner(), Refusing(error), "spec.crds.web")
 
 
 async def test_what_may_still_be_there_holds_the_owner() -> None:
     cluster = Refusing(KindUnreachableError("nobody answers"))
 
     with pytest.raises(StepError, match=r"spec.crds.web: ConfigMap there/x: nobody answers"):
-        await remove_leftovers(ELSEWHERE, owner_of(), cluster, "spec.crds.web")
+        await remove_leftovers(ELSEWHERE, build_owner(), cluster, "spec.crds.web")
 
 
 async def test_a_target_of_a_kind_that_nobody_can_tell_of_now_is_waited_for() -> None:
     target = DeleteTarget(name="x", api_version="test.konverge.dev/v1", kind="Boat")
     deletion = Deletion(OnDelete(groups=(DeleteGroup(delete={"custom": (target,)}),)), "onDelete", "box")
-    owner = owner_of()
-    scope = scope_of(owner, Environment(now=NOW))
+    owner = build_owner()
+    scope = build_scope(owner, EvaluationEnvironment(now=NOW))
 
-    assert (await deletion.step(scope, owner, Refusing(KindNotServedError("no kind")), NOW)).done
+    assert (await deletion.run_step(scope, owner, Refusing(KindNotServedError("no kind")), NOW)).done
     with pytest.raises(StepError, match="Boat x: nobody answers"):
-        await deletion.step(scope, owner, Refusing(KindUnreachableError("nobody answers")), NOW)
+        await deletion.run_step(scope, owner, Refusing(KindUnreachableError("nobody answers")), NOW)

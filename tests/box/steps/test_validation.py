@@ -7,29 +7,35 @@ from typing import Any
 
 import pytest
 
-from konverge.box.expressions import Environment, sensitive
-from konverge.box.file import Condition, MutationRule, ValidationRule
+from konverge.box.expressions import EvaluationEnvironment, to_sensitive
+from konverge.box.file import ConditionSpec, MutationRule, ValidationRule
 from konverge.box.file.model import TimeWindow
-from konverge.box.steps import Scope, scope_of
+from konverge.box.steps import Scope, build_scope
 from konverge.box.steps.mutation import Mutations
-from konverge.box.steps.validation import BrokenRulesError, Validation, Violation, Violations, summary
+from konverge.box.steps.validation import (
+    RuleEvaluationError,
+    RuleViolation,
+    RuleViolations,
+    Validation,
+    summarize_violations,
+)
 
 MORNING = datetime(2024, 1, 1, 9, 0, tzinfo=UTC)
 ABSENT = object()
 
 
-def checked(spec: dict[str, Any], *rules: ValidationRule) -> Violations:
-    environment = Environment(
+def check_spec(spec: dict[str, Any], *rules: ValidationRule) -> RuleViolations:
+    environment = EvaluationEnvironment(
         now=MORNING, is_unique=lambda path, value: path == "spec.a" and value not in ("taken", "", None)
     )
     scope = Scope({"metadata": {"name": "web"}, "spec": spec, "status": {}}, environment)
-    return Validation(rules, "validation").check(scope)
+    return Validation(rules, "validation").check_rules(scope)
 
 
 def passes(value: Any, **operator: Any) -> bool:
     spec = {} if value is ABSENT else {"a": value}
     rule = ValidationRule(field="spec.a", **operator)
-    return checked(spec, rule) == Violations()
+    return check_spec(spec, rule) == RuleViolations()
 
 
 # Each operator with a value that it accepts and one that it does not; and whether it accepts what is absent, null,
@@ -108,18 +114,18 @@ def test_type_of_is_asked_in_validation() -> None:
 
 def test_validation_sees_what_mutation_made_in_the_same_pass() -> None:
     obj = {"metadata": {"name": "web"}, "spec": {"image": "web:latest"}}
-    scope = scope_of(obj, Environment())
+    scope = build_scope(obj, EvaluationEnvironment())
     mutations = Mutations((MutationRule(field="spec.replicas", default=2),), "mutation")
-    made = mutations.apply(scope, obj).object
+    made = mutations.apply_rules(scope, obj).object
 
     step = Validation((ValidationRule(field="spec.replicas", min=2),), "validation")
 
-    assert step.check(scope_of(made, Environment())) == Violations()
-    assert step.check(scope) != Violations()
+    assert step.check_rules(build_scope(made, EvaluationEnvironment())) == RuleViolations()
+    assert step.check_rules(scope) != RuleViolations()
 
 
 def test_every_violation_is_told_at_once_and_warnings_apart_from_what_is_denied() -> None:
-    found = checked(
+    found = check_spec(
         {"image": "web:latest", "replicas": 0},
         ValidationRule(field="spec.replicas", min=2, action="warn"),
         ValidationRule(field="spec.image", not_suffix=":latest", message="name a version, not latest"),
@@ -164,20 +170,20 @@ def test_without_a_message_of_its_own_a_rule_says_what_was_expected_and_found(
 ) -> None:
     spec = {} if value is ABSENT else {"a": value}
 
-    assert checked(spec, ValidationRule(field="spec.a", **operator)).denied[0].message == message
+    assert check_spec(spec, ValidationRule(field="spec.a", **operator)).denied[0].message == message
 
 
 def test_a_message_may_be_a_template() -> None:
     rule = ValidationRule(field="spec.a", max=3, message="{{ metadata.name }} has {{ spec.a }}")
 
-    assert checked({"a": 4}, rule).denied[0].message == "web has 4"
+    assert check_spec({"a": 4}, rule).denied[0].message == "web has 4"
 
 
 @pytest.mark.parametrize("message", ["{{ spec.absent }}", "{{ spec.list }}", "{{ omit }}"])
 def test_a_message_without_text_does_not_hide_the_violation(message: str) -> None:
     rule = ValidationRule(field="spec.a", max=3, message=message)
 
-    said = checked({"a": 4, "list": [1]}, rule).denied[0].message
+    said = check_spec({"a": 4, "list": [1]}, rule).denied[0].message
 
     assert said.startswith("expected at most 3, found 4 (the rule's own message has no text: ")
 
@@ -185,19 +191,19 @@ def test_a_message_without_text_does_not_hide_the_violation(message: str) -> Non
 def test_a_field_may_be_an_expression() -> None:
     rule = ValidationRule(field="{{ spec.min + spec.max }}", max=5)
 
-    assert checked({"min": 1, "max": 2}, rule) == Violations()
-    assert checked({"min": 3, "max": 3}, rule).denied[0].message == "expected at most 5, found 6"
+    assert check_spec({"min": 1, "max": 2}, rule) == RuleViolations()
+    assert check_spec({"min": 3, "max": 3}, rule).denied[0].message == "expected at most 5, found 6"
 
 
 def test_a_field_with_dashes_or_below_what_is_no_mapping_is_looked_up() -> None:
-    assert checked({"a-b": 1}, ValidationRule(field=".spec.a-b", equals=1)) == Violations()
-    assert checked({"a": "x"}, ValidationRule(field="spec.a.b", not_exists=True)) == Violations()
+    assert check_spec({"a-b": 1}, ValidationRule(field=".spec.a-b", equals=1)) == RuleViolations()
+    assert check_spec({"a": "x"}, ValidationRule(field="spec.a.b", not_exists=True)) == RuleViolations()
 
 
 def test_a_rule_applies_when_its_conditions_hold() -> None:
-    prod, dev = Condition(field="spec.env", equals="prod"), Condition(field="spec.env", equals="dev")
-    morning = Condition(time=TimeWindow(after="08:00", before="12:00"))
-    found = checked(
+    prod, dev = ConditionSpec(field="spec.env", equals="prod"), ConditionSpec(field="spec.env", equals="dev")
+    morning = ConditionSpec(time=TimeWindow(after="08:00", before="12:00"))
+    found = check_spec(
         {"env": "prod"},
         ValidationRule(field="spec.a", when=(prod,)),
         ValidationRule(field="spec.b", when=(dev,)),
@@ -210,10 +216,10 @@ def test_a_rule_applies_when_its_conditions_hold() -> None:
 
 
 def test_a_rule_that_time_decides_says_when() -> None:
-    morning = Condition(time=TimeWindow(after="08:00", before="12:00"))
+    morning = ConditionSpec(time=TimeWindow(after="08:00", before="12:00"))
     step = Validation((ValidationRule(field="spec.a", when=(morning,)),), "validation")
 
-    assert step.next_change(MORNING) == datetime(2024, 1, 1, 12, 0, tzinfo=UTC)
+    assert step.find_next_change(MORNING) == datetime(2024, 1, 1, 12, 0, tzinfo=UTC)
 
 
 BROKEN: list[tuple[dict[str, Any], str]] = [
@@ -230,22 +236,22 @@ def test_a_rule_that_cannot_compare_is_an_error_and_does_not_pass(operator: dict
     spec = {"a": 1, "bound": "many", "pattern": "(", "list": [1]}
     bad = ValidationRule(field="spec.a", max=0)
 
-    with pytest.raises(BrokenRulesError, match=problem) as caught:
-        checked(spec, bad, ValidationRule(field="spec.a", **operator), ValidationRule(field="spec.b"))
+    with pytest.raises(RuleEvaluationError, match=problem) as caught:
+        check_spec(spec, bad, ValidationRule(field="spec.a", **operator), ValidationRule(field="spec.b"))
 
     assert [each.field for each in caught.value.violations.denied] == ["spec.a", "spec.b"]
 
 
 def test_a_field_whose_expression_fails_is_an_error_of_the_rule() -> None:
-    with pytest.raises(BrokenRulesError, match=r"validation\[0\]\.field"):
-        checked({"a": "x"}, ValidationRule(field="{{ spec.a - 1 }}", min=1))
+    with pytest.raises(RuleEvaluationError, match=r"validation\[0\]\.field"):
+        check_spec({"a": "x"}, ValidationRule(field="{{ spec.a - 1 }}", min=1))
 
 
 def test_all_broken_rules_are_told_at_once() -> None:
     rules = [ValidationRule(field="spec.a", min="{{ spec.a }}") for _ in range(3)]
 
-    with pytest.raises(BrokenRulesError) as caught:
-        checked({"a": "x"}, *rules)
+    with pytest.raises(RuleEvaluationError) as caught:
+        check_spec({"a": "x"}, *rules)
 
     assert [problem.where for problem in caught.value.problems] == [f"validation[{number}].min" for number in range(3)]
 
@@ -255,12 +261,12 @@ def test_unique_needs_somebody_who_knows_the_other_objects() -> None:
     step = Validation((rule, ValidationRule(field="spec.b")), "validation")
 
     assert step.unique_fields == {"spec.a"}
-    with pytest.raises(BrokenRulesError, match="unique needs the other objects"):
-        step.check(Scope({"spec": {"a": 1}}, Environment()))
+    with pytest.raises(RuleEvaluationError, match="unique needs the other objects"):
+        step.check_rules(Scope({"spec": {"a": 1}}, EvaluationEnvironment()))
 
 
 def test_nothing_that_comes_from_a_secret_is_in_a_message() -> None:
-    secret = sensitive({"password": "hunter2", "limit": 3})
+    secret = to_sensitive({"password": "hunter2", "limit": 3})
     rules = (
         ValidationRule(field="spec.secret.password", equals="other"),
         ValidationRule(field="spec.secret.password", equals="other", message="not {{ spec.secret.password }}"),
@@ -269,10 +275,10 @@ def test_nothing_that_comes_from_a_secret_is_in_a_message() -> None:
         ValidationRule(field="spec.a", in_=("x", "{{ spec.secret.password }}")),
     )
 
-    found = checked({"secret": secret, "a": "b"}, *rules)
+    found = check_spec({"secret": secret, "a": "b"}, *rules)
 
     assert len(found.denied) == len(rules)
-    assert "hunter2" not in summary(found.denied)
+    assert "hunter2" not in summarize_violations(found.denied)
     assert found.denied[1].message == "***"
     assert "found a value that comes from a Secret (not shown)" in found.denied[0].message
 
@@ -280,8 +286,8 @@ def test_nothing_that_comes_from_a_secret_is_in_a_message() -> None:
 def test_a_rule_that_cannot_compare_with_a_secret_does_not_show_it() -> None:
     rule = ValidationRule(field="spec.a", min="{{ spec.secret }}")
 
-    with pytest.raises(BrokenRulesError) as caught:
-        checked({"a": 1, "secret": sensitive("hunter2")}, rule)
+    with pytest.raises(RuleEvaluationError) as caught:
+        check_spec({"a": 1, "secret": to_sensitive("hunter2")}, rule)
 
     assert "hunter2" not in str(caught.value)
 
@@ -289,14 +295,14 @@ def test_a_rule_that_cannot_compare_with_a_secret_does_not_show_it() -> None:
 def test_a_summary_of_many_long_violations_fits_into_a_condition() -> None:
     rules = [ValidationRule(field="spec.a", message="{{ spec.long }}") for _ in range(2000)]
 
-    found = checked({"long": "x" * 100_000}, *rules)
+    found = check_spec({"long": "x" * 100_000}, *rules)
 
     assert len(found.denied) == 2000
-    assert summary(found.denied).endswith("; and 1980 more")
-    assert len(summary(found.denied)) < 32_768
+    assert summarize_violations(found.denied).endswith("; and 1980 more")
+    assert len(summarize_violations(found.denied)) < 32_768
 
 
 def test_a_summary_of_few_has_all_of_them() -> None:
-    violations = [Violation("spec.a", "no", "x"), Violation("spec.b", "never", "y")]
+    violations = [RuleViolation("spec.a", "no", "x"), RuleViolation("spec.b", "never", "y")]
 
-    assert summary(violations) == "spec.a: no; spec.b: never"
+    assert summarize_violations(violations) == "spec.a: no; spec.b: never"

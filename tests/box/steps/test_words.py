@@ -11,13 +11,13 @@ import pytest
 from cryptography import x509
 from cryptography.x509.verification import PolicyBuilder, Store
 
-from konverge.box.expressions import revealed, sensitive
-from konverge.box.file import Condition
+from konverge.box.expressions import reveal_sensitive, to_sensitive
+from konverge.box.file import ConditionSpec
 from konverge.box.steps import StepError
-from konverge.box.steps.labels import label_value
-from konverge.box.steps.tls import certificate_data
-from konverge.box.steps.waiting import told
-from tests.box.steps.planned import NOW
+from konverge.box.steps.labels import to_label_value
+from konverge.box.steps.tls_secret import build_certificate_data
+from konverge.box.steps.wait_conditions import describe_condition
+from tests.box.steps.sample_plans import NOW
 
 
 @pytest.mark.parametrize(
@@ -35,15 +35,15 @@ from tests.box.steps.planned import NOW
     ],
 )
 def test_a_condition_is_told_in_the_words_of_the_file(declared: dict[str, Any], words: str) -> None:
-    assert told(msgspec.convert(declared, Condition)) == words
+    assert describe_condition(msgspec.convert(declared, ConditionSpec)) == words
 
 
 def test_a_long_condition_is_cut() -> None:
-    assert len(told(Condition(field="spec.a", equals="x" * 1000))) == 200
+    assert len(describe_condition(ConditionSpec(field="spec.a", equals="x" * 1000))) == 200
 
 
 def test_a_certificate_is_of_the_authority_beside_it_and_of_the_key() -> None:
-    data = revealed(certificate_data(["site", ["a.example", "10.0.0.1"]], timedelta(days=3), NOW, "tls"))
+    data = reveal_sensitive(build_certificate_data(["site", ["a.example", "10.0.0.1"]], timedelta(days=3), NOW, "tls"))
     pems = {name: base64.b64decode(text) for name, text in data.items()}
     own = x509.load_pem_x509_certificate(pems["tls.crt"])
     authority = x509.load_pem_x509_certificate(pems["ca.crt"])
@@ -56,7 +56,7 @@ def test_a_certificate_is_of_the_authority_beside_it_and_of_the_key() -> None:
 
 
 def test_without_further_names_a_server_is_met_under_its_common_name() -> None:
-    data = revealed(certificate_data(["site.example", []], timedelta(days=3), NOW, "tls"))
+    data = reveal_sensitive(build_certificate_data(["site.example", []], timedelta(days=3), NOW, "tls"))
     own = x509.load_pem_x509_certificate(base64.b64decode(data["tls.crt"]))
 
     names = own.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -70,17 +70,17 @@ def test_without_further_names_a_server_is_met_under_its_common_name() -> None:
         (["x" * 65, []], r"tls\.commonName: expected a text of at most 64 letters"),
         (["a", [3]], r"tls\.dnsNames: expected texts"),
         (["a", ["ö.example"]], "tls: no certificate can be made for these names"),
-        ([sensitive("hunter2"), []], "tls: it comes from a Secret, and a certificate is shown to everybody"),
+        ([to_sensitive("hunter2"), []], "tls: it comes from a Secret, and a certificate is shown to everybody"),
     ],
 )
 def test_names_that_no_certificate_can_have_are_refused(names: list[Any], problem: str) -> None:
     with pytest.raises(StepError, match=problem):
-        certificate_data(names, timedelta(days=3), NOW, "tls")
+        build_certificate_data(names, timedelta(days=3), NOW, "tls")
 
 
 def test_a_name_that_is_no_label_is_cut_and_told_apart_by_a_hash() -> None:
-    assert label_value("websites") == "websites"
-    first, second = label_value("a." * 100 + "x"), label_value("a." * 100 + "y")
+    assert to_label_value("websites") == "websites"
+    first, second = to_label_value("a." * 100 + "x"), to_label_value("a." * 100 + "y")
     assert first != second
     assert len(first) <= 63
     assert first.startswith("a-a-a")

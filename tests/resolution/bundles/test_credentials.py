@@ -8,16 +8,16 @@ from time import process_time
 import pytest
 
 from konverge.resolution import ResolutionError
-from konverge.resolution.resolvers.bundles.challenges import (
+from konverge.resolution.resolvers.bundles.auth_challenges import (
     BasicChallenge,
     BearerChallenge,
-    may_see_password,
+    may_receive_password,
     parse_challenges,
-    read_token,
+    parse_token,
 )
-from konverge.resolution.resolvers.bundles.images import parse_image
-from konverge.resolution.resolvers.bundles.keychains import Login, login_for
-from tests.resolution.bundles.samples import docker_config
+from konverge.resolution.resolvers.bundles.image_reference import parse_image
+from konverge.resolution.resolvers.bundles.keychains import RegistryLogin, find_login
+from tests.resolution.bundles.sample_images import build_docker_config
 
 BEARER = BearerChallenge("https://auth.example.com/token", "registry.example.com")
 
@@ -61,7 +61,7 @@ def test_a_token_is_asked_for_to_read_one_repository_whatever_the_registry_asks_
         'Bearer realm="https://a.example/token?x=1",service="s",scope="repository:other:pull,push,delete"'
     )
     assert isinstance(challenge, BearerChallenge)
-    assert challenge.url("team/a") == "https://a.example/token?x=1&service=s&scope=repository%3Ateam%2Fa%3Apull"
+    assert challenge.build_url("team/a") == "https://a.example/token?x=1&service=s&scope=repository%3Ateam%2Fa%3Apull"
 
 
 @pytest.mark.parametrize(
@@ -79,20 +79,20 @@ def test_a_token_is_asked_for_to_read_one_repository_whatever_the_registry_asks_
 def test_a_password_is_shown_to_the_registry_itself_and_to_whom_the_operator_names(realm: str, may: bool) -> None:
     realms = ("registry.example.com=auth.example.com", "elsewhere.example.com=other.example.com")
     challenge = BearerChallenge(realm)
-    assert may_see_password(challenge, "registry.example.com", realms, is_plain_http=False) is may
+    assert may_receive_password(challenge, "registry.example.com", realms, is_plain_http=False) is may
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"token": 1}', b'{"token": "a\\nX: y"}', b'{"token": "a b"}'])
 def test_what_is_no_token_is_not_sent(body: bytes) -> None:
     with pytest.raises(ResolutionError, match="expected a token"):
-        read_token(body, what="realm")
+        parse_token(body, what="realm")
 
 
 def test_a_token_has_two_names() -> None:
-    assert read_token(b'{"token": "a"}', what="") == read_token(b'{"access_token": "a"}', what="") == "Bearer a"
+    assert parse_token(b'{"token": "a"}', what="") == parse_token(b'{"access_token": "a"}', what="") == "Bearer a"
 
 
-LOGIN = Login("me", "pass:word")
+LOGIN = RegistryLogin("me", "pass:word")
 
 
 @pytest.mark.parametrize(
@@ -115,20 +115,20 @@ LOGIN = Login("me", "pass:word")
     ],
 )
 def test_a_credential_is_for_exactly_the_registry_that_it_names(entry: str, image: str, fits: bool) -> None:
-    found = login_for(parse_image(image), docker_config(entry, "me", "pass:word"))
+    found = find_login(parse_image(image), build_docker_config(entry, "me", "pass:word"))
     assert found == (LOGIN if fits else None)
 
 
 def test_the_longest_path_counts() -> None:
     auths = {"a.example": {"username": "u", "password": "1"}, "a.example/b": {"username": "u", "password": "2"}}
     secret = {".dockerconfigjson": json.dumps({"auths": auths}).encode()}
-    assert login_for(parse_image("a.example/b/c"), secret) == Login("u", "2")
-    assert login_for(parse_image("a.example/d"), secret) == Login("u", "1")
+    assert find_login(parse_image("a.example/b/c"), secret) == RegistryLogin("u", "2")
+    assert find_login(parse_image("a.example/d"), secret) == RegistryLogin("u", "1")
 
 
 def test_the_old_form_is_read_too() -> None:
     secret = {".dockercfg": json.dumps({"a.example": {"username": "u", "password": "1"}}).encode()}
-    assert login_for(parse_image("a.example/b"), secret) == Login("u", "1")
+    assert find_login(parse_image("a.example/b"), secret) == RegistryLogin("u", "1")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_the_old_form_is_read_too() -> None:
      b'{"auths": {"a.example": {"username": "a\\n", "password": "c"}}}'],
 )  # fmt: skip
 def test_what_is_no_credential_is_none(entry: bytes) -> None:
-    assert login_for(parse_image("a.example/b"), {".dockerconfigjson": entry}) is None
+    assert find_login(parse_image("a.example/b"), {".dockerconfigjson": entry}) is None
 
 
 def test_a_login_shows_nothing_of_itself() -> None:

@@ -15,23 +15,23 @@ import pytest
 from konverge.resolution import Reason, Reference, ResolutionError
 from konverge.resolution.engine import Requester
 from konverge.resolution.resolvers.bundles import INDEX_DIGEST, BundlesResolver
-from tests.network.stands import certificate
-from tests.resolution.bundles.samples import (
+from tests.network.http_servers import certificate
+from tests.resolution.bundles.sample_images import (
     BUNDLE,
     INDEX,
     MANIFEST,
     YAML,
+    BundleHarness,
     Layer,
-    Puller,
     Secrets,
+    build_docker_config,
+    build_image,
+    build_index,
+    build_task,
     digest_of,
-    docker_config,
-    image,
-    index,
     object_layer,
-    task,
 )
-from tests.resolution.servers.fake_registry import FakeRegistry, Reply, Request, fake_registry
+from tests.resolution.servers.fake_registry import FakeRegistry, RegistryReply, Request, fake_registry
 
 pytestmark = pytest.mark.anyio
 
@@ -39,12 +39,12 @@ PLATFORMS = [{"platform": {"os": "linux", "architecture": each}} for each in ("a
 
 
 @pytest.fixture
-def puller(fake: FakeRegistry) -> Puller:
+def puller(fake: FakeRegistry) -> BundleHarness:
     fake.push("boxes", "1", *BUNDLE)
-    return Puller(fake.name())
+    return BundleHarness(fake.name())
 
 
-async def refusal(puller: Puller, bundle: str = "boxes:1", **params: str) -> ResolutionError:
+async def refusal(puller: BundleHarness, bundle: str = "boxes:1", **params: str) -> ResolutionError:
     with pytest.raises(ResolutionError) as caught:
         await puller.get(bundle, **params)
     return caught.value
@@ -55,75 +55,81 @@ def layer_of(manifest: bytes, number: int = 0) -> str:
 
 
 async def test_an_index_leads_to_its_manifest_and_both_are_on_record(fake: FakeRegistry) -> None:
-    other = image([object_layer("other")])
+    other = build_image([object_layer("other")])
     fake.push("boxes", "other", *other)
     fake.push("boxes", "one", *BUNDLE)
-    listed = index(zip((other[0], BUNDLE[0]), PLATFORMS, strict=True))
+    listed = build_index(zip((other[0], BUNDLE[0]), PLATFORMS, strict=True))
     fake.push("boxes", "1", listed, {})
-    found = await Puller(fake.name()).get("boxes:1")
-    assert found.data == task("build")
+    found = await BundleHarness(fake.name()).get("boxes:1")
+    assert found.data == build_task("build")
     assert found.source.digest == {"sha256": digest_of(BUNDLE[0]).removeprefix("sha256:")}
     assert found.annotations[INDEX_DIGEST] == digest_of(listed)
     assert found.pinned["bundle"] == f"{fake.name()}/boxes@{digest_of(listed)}"
 
 
 async def test_an_index_of_indexes_is_refused(fake: FakeRegistry) -> None:
-    inner = index([(BUNDLE[0], {})])
-    fake.push("boxes", "1", index([(inner, {})]), {})
+    inner = build_index([(BUNDLE[0], {})])
+    fake.push("boxes", "1", build_index([(inner, {})]), {})
     fake.manifests["boxes", digest_of(inner)] = (inner, INDEX)
-    assert "one of further indexes" in (await refusal(Puller(fake.name()))).message
+    assert "one of further indexes" in (await refusal(BundleHarness(fake.name()))).message
 
 
 async def test_a_plain_artefact_comes_as_its_file(fake: FakeRegistry) -> None:
-    fake.push("files", "1", *image([Layer(task("box"), YAML, {"org.opencontainers.image.title": "box.yaml"})]))
-    found = await Puller(fake.name()).get("files:1", "box")
-    assert (found.data, found.source.entry_point, found.annotations) == (task("box"), "box", {})
+    fake.push(
+        "files", "1", *build_image([Layer(build_task("box"), YAML, {"org.opencontainers.image.title": "box.yaml"})])
+    )
+    found = await BundleHarness(fake.name()).get("files:1", "box")
+    assert (found.data, found.source.entry_point, found.annotations) == (build_task("box"), "box", {})
 
 
-async def test_a_manifest_that_is_not_what_its_digest_says_is_refused(fake: FakeRegistry, puller: Puller) -> None:
+async def test_a_manifest_that_is_not_what_its_digest_says_is_refused(
+    fake: FakeRegistry, puller: BundleHarness
+) -> None:
     digest = digest_of(BUNDLE[0])
-    evil = image([object_layer("build", data=b"evil")])
+    evil = build_image([object_layer("build", data=b"evil")])
     fake.blobs |= evil[1]
     for header in ({"Docker-Content-Digest": digest}, {"Docker-Content-Digest": digest_of(evil[0])}, {}):
-        fake.replies[digest] = Reply(200, evil[0], {"Content-Type": MANIFEST, **header})
+        fake.replies[digest] = RegistryReply(200, evil[0], {"Content-Type": MANIFEST, **header})
         error = await refusal(puller, f"boxes@{digest}")
         assert error.reason is Reason.DIGEST_MISMATCH
         assert f"expected {digest}" in error.message
 
 
-async def test_a_tag_whose_digest_is_a_lie_is_refused(fake: FakeRegistry, puller: Puller) -> None:
-    fake.replies["1"] = Reply(200, BUNDLE[0], {"Content-Type": MANIFEST, "Docker-Content-Digest": digest_of(b"other")})
+async def test_a_tag_whose_digest_is_a_lie_is_refused(fake: FakeRegistry, puller: BundleHarness) -> None:
+    fake.replies["1"] = RegistryReply(
+        200, BUNDLE[0], {"Content-Type": MANIFEST, "Docker-Content-Digest": digest_of(b"other")}
+    )
     assert (await refusal(puller)).reason is Reason.DIGEST_MISMATCH
 
 
-async def test_what_a_tag_was_pinned_to_is_compared_with_what_comes(fake: FakeRegistry, puller: Puller) -> None:
-    evil = image([object_layer("build", data=b"evil")])
+async def test_what_a_tag_was_pinned_to_is_compared_with_what_comes(fake: FakeRegistry, puller: BundleHarness) -> None:
+    evil = build_image([object_layer("build", data=b"evil")])
     pinned = await BundlesResolver().pin(puller.fetch("boxes:1"))
     assert pinned is not None
     assert pinned["bundle"] == f"{fake.name()}/boxes@{digest_of(BUNDLE[0])}"
     assert (fake.count("HEAD", "manifests"), len(fake.seen)) == (1, 1)
-    fake.replies[digest_of(BUNDLE[0])] = Reply(200, evil[0], {"Content-Type": MANIFEST})
+    fake.replies[digest_of(BUNDLE[0])] = RegistryReply(200, evil[0], {"Content-Type": MANIFEST})
     with pytest.raises(ResolutionError, match="not what its digest says"):
         await BundlesResolver().resolve(replace(puller.fetch("boxes:1"), params=pinned))
 
 
 async def test_a_registry_that_does_not_say_what_a_tag_is_is_asked_for_the_manifest(
-    fake: FakeRegistry, puller: Puller
+    fake: FakeRegistry, puller: BundleHarness
 ) -> None:
-    fake.replies["1"] = Reply(200, BUNDLE[0], {"Content-Type": MANIFEST})
+    fake.replies["1"] = RegistryReply(200, BUNDLE[0], {"Content-Type": MANIFEST})
     assert await BundlesResolver().pin(puller.fetch("boxes:1")) is None
-    assert (await puller.get("boxes:1")).data == task("build")
+    assert (await puller.get("boxes:1")).data == build_task("build")
 
 
 async def test_an_index_entry_that_lies_about_a_size_is_refused(fake: FakeRegistry) -> None:
     fake.push("boxes", "one", *BUNDLE)
-    fake.push("boxes", "1", index([(BUNDLE[0], {"size": 7})]), {})
-    assert "expected 7 bytes" in (await refusal(Puller(fake.name()))).message
+    fake.push("boxes", "1", build_index([(BUNDLE[0], {"size": 7})]), {})
+    assert "expected 7 bytes" in (await refusal(BundleHarness(fake.name()))).message
 
 
 @pytest.mark.parametrize("change", [lambda data: data[:-1] + b"x", lambda data: data[:-1], lambda data: data + b"x"])
 async def test_a_blob_that_is_altered_shorter_or_longer_is_refused(
-    fake: FakeRegistry, puller: Puller, change: Callable[[bytes], bytes]
+    fake: FakeRegistry, puller: BundleHarness, change: Callable[[bytes], bytes]
 ) -> None:
     digest = layer_of(BUNDLE[0])
     fake.blobs[digest] = change(fake.blobs[digest])
@@ -132,11 +138,11 @@ async def test_a_blob_that_is_altered_shorter_or_longer_is_refused(
     assert "'build' of image" in error.message
 
 
-async def test_a_blob_that_breaks_off_can_be_had_later(fake: FakeRegistry, puller: Puller) -> None:
+async def test_a_blob_that_breaks_off_can_be_had_later(fake: FakeRegistry, puller: BundleHarness) -> None:
     digest = layer_of(BUNDLE[0])
-    fake.replies[digest] = Reply(200, fake.blobs[digest], cut=20)
+    fake.replies[digest] = RegistryReply(200, fake.blobs[digest], cut=20)
     error = await refusal(puller)
-    assert (error.reason, error.facts.may_pass) == (Reason.UNREACHABLE, True)
+    assert (error.reason, error.traits.is_transient) == (Reason.UNREACHABLE, True)
 
 
 async def test_a_layer_that_says_it_is_large_is_not_even_asked_for(fake: FakeRegistry) -> None:
@@ -144,22 +150,22 @@ async def test_a_layer_that_says_it_is_large_is_not_even_asked_for(fake: FakeReg
     document = json.loads(manifest)
     document["layers"][0]["size"] = 10 << 30
     fake.push("boxes", "1", json.dumps(document).encode(), blobs)
-    assert (await refusal(Puller(fake.name()))).reason is Reason.TOO_LARGE
+    assert (await refusal(BundleHarness(fake.name()))).reason is Reason.TOO_LARGE
     assert fake.count("GET", "blobs") == 0
 
 
 async def test_a_bomb_in_a_layer_is_refused(fake: FakeRegistry) -> None:
     bomb = object_layer("build")
-    fake.push("boxes", "1", *image([replace(bomb, data=gzip.compress(bytes(20 << 20)))]))
-    assert (await refusal(Puller(fake.name()))).reason is Reason.TOO_LARGE
+    fake.push("boxes", "1", *build_image([replace(bomb, data=gzip.compress(bytes(20 << 20)))]))
+    assert (await refusal(BundleHarness(fake.name()))).reason is Reason.TOO_LARGE
 
 
-async def test_a_manifest_without_end_is_refused(fake: FakeRegistry, puller: Puller) -> None:
-    fake.replies["1"] = Reply(200, b" " * (3 << 20), {"Content-Type": MANIFEST})
+async def test_a_manifest_without_end_is_refused(fake: FakeRegistry, puller: BundleHarness) -> None:
+    fake.replies["1"] = RegistryReply(200, b" " * (3 << 20), {"Content-Type": MANIFEST})
     assert (await refusal(puller)).reason is Reason.TOO_LARGE
 
 
-async def test_what_a_registry_says_is_told_apart(fake: FakeRegistry, puller: Puller) -> None:
+async def test_what_a_registry_says_is_told_apart(fake: FakeRegistry, puller: BundleHarness) -> None:
     messages = set()
     for status, reason in {
         401: Reason.AUTHENTICATION_REQUIRED,
@@ -170,7 +176,7 @@ async def test_what_a_registry_says_is_told_apart(fake: FakeRegistry, puller: Pu
         500: Reason.UNREACHABLE,
         503: Reason.UNREACHABLE,
     }.items():
-        fake.replies["1"] = Reply(status, b"<secret>", {"Retry-After": "7"} if status == 429 else {})
+        fake.replies["1"] = RegistryReply(status, b"<secret>", {"Retry-After": "7"} if status == 429 else {})
         error = await refusal(puller)
         assert (error.reason, error.retry_after_seconds) == (reason, 7 if status == 429 else None)
         assert "secret" not in error.message
@@ -181,25 +187,29 @@ async def test_what_a_registry_says_is_told_apart(fake: FakeRegistry, puller: Pu
     assert len(messages) == 7
 
 
-async def test_a_registry_with_tokens_gives_one_to_anybody_if_it_wants(fake: FakeRegistry, puller: Puller) -> None:
+async def test_a_registry_with_tokens_gives_one_to_anybody_if_it_wants(
+    fake: FakeRegistry, puller: BundleHarness
+) -> None:
     fake.realm = f"http://{fake.name()}/token"
-    assert (await puller.get("boxes:1")).data == task("build")
+    assert (await puller.get("boxes:1")).data == build_task("build")
     # One token for the manifest and the blob.
     assert (fake.count("GET", "/token"), fake.count("GET", "manifests")) == (1, 2)
 
 
-def private(puller: Puller, password: str = "right", account: bool = False) -> Puller:
-    data = docker_config(puller.registry, "me", password)
+def private(puller: BundleHarness, password: str = "right", account: bool = False) -> BundleHarness:
+    data = build_docker_config(puller.registry, "me", password)
     secrets = Secrets({"pull": data}, {"default": ("absent", "pull")} if account else {})
     return replace(puller, secrets={"web": secrets})
 
 
 @pytest.mark.parametrize("has_tokens", [False, True])
-async def test_a_private_image_needs_a_secret_for_it(fake: FakeRegistry, puller: Puller, has_tokens: bool) -> None:
+async def test_a_private_image_needs_a_secret_for_it(
+    fake: FakeRegistry, puller: BundleHarness, has_tokens: bool
+) -> None:
     fake.logins = {"me": "right"}
     fake.realm = f"http://{fake.name()}/token" if has_tokens else ""
-    assert (await private(puller).get("boxes:1", secret="pull")).data == task("build")
-    assert (await private(puller, account=True).get("boxes:1")).data == task("build")
+    assert (await private(puller).get("boxes:1", secret="pull")).data == build_task("build")
+    assert (await private(puller, account=True).get("boxes:1")).data == build_task("build")
     none = await refusal(puller)
     assert none.reason is Reason.AUTHENTICATION_REQUIRED
     wrong = await refusal(private(puller, "wrong"), secret="pull")
@@ -210,19 +220,21 @@ async def test_a_private_image_needs_a_secret_for_it(fake: FakeRegistry, puller:
     assert len({none.message, wrong.message, absent.message}) == 3
 
 
-async def test_a_registry_is_not_asked_once_more_with_nothing_to_show(fake: FakeRegistry, puller: Puller) -> None:
+async def test_a_registry_is_not_asked_once_more_with_nothing_to_show(
+    fake: FakeRegistry, puller: BundleHarness
+) -> None:
     fake.logins = {"me": "right"}
     assert (await refusal(puller)).reason is Reason.AUTHENTICATION_REQUIRED
     assert fake.count("GET", "manifests") == 1
 
 
-async def test_an_account_that_was_named_has_to_be_there(fake: FakeRegistry, puller: Puller) -> None:
+async def test_an_account_that_was_named_has_to_be_there(fake: FakeRegistry, puller: BundleHarness) -> None:
     fake.logins = {"me": "right"}
     error = await refusal(private(puller, account=True), serviceAccount="other")
     assert "ServiceAccount is not there" in error.message
 
 
-async def test_secrets_are_not_read_for_what_is_public(fake: FakeRegistry, puller: Puller) -> None:
+async def test_secrets_are_not_read_for_what_is_public(fake: FakeRegistry, puller: BundleHarness) -> None:
     found = private(puller)
     await found.get("boxes:1", secret="pull")
     assert found.secrets["web"].reads == 0
@@ -230,7 +242,7 @@ async def test_secrets_are_not_read_for_what_is_public(fake: FakeRegistry, pulle
 
 
 async def test_a_password_is_shown_to_no_realm_that_the_operator_has_not_named(
-    fake: FakeRegistry, puller: Puller
+    fake: FakeRegistry, puller: BundleHarness
 ) -> None:
     fake.logins = {"me": "right"}
     fake.realm = f"http://{fake.name('auth.test')}/token"
@@ -239,10 +251,12 @@ async def test_a_password_is_shown_to_no_realm_that_the_operator_has_not_named(
     assert error.message.endswith("; setting 'token-realms' does not name it for this registry")
     assert fake.count("GET", "/token") == 0
     allowed = replace(private(puller), settings={"token-realms": f"{puller.registry}={fake.name('auth.test')}"})
-    assert (await allowed.get("boxes:1", secret="pull")).data == task("build")
+    assert (await allowed.get("boxes:1", secret="pull")).data == build_task("build")
 
 
-async def test_the_registry_sees_the_token_and_the_realm_the_password(fake: FakeRegistry, puller: Puller) -> None:
+async def test_the_registry_sees_the_token_and_the_realm_the_password(
+    fake: FakeRegistry, puller: BundleHarness
+) -> None:
     fake.logins = {"me": "right"}
     fake.realm = f"http://{fake.name()}/token"
     await private(puller).get("boxes:1", secret="pull")
@@ -251,7 +265,7 @@ async def test_the_registry_sees_the_token_and_the_realm_the_password(fake: Fake
     assert by_path["token"].startswith("Basic ")
 
 
-async def test_a_registry_without_tls_has_the_setting_named_for_such(fake: FakeRegistry, puller: Puller) -> None:
+async def test_a_registry_without_tls_has_the_setting_named_for_such(fake: FakeRegistry, puller: BundleHarness) -> None:
     error = await refusal(replace(puller, settings={"plain-http-registries": ""}))
     assert error.reason is Reason.DENIED
     assert error.message.endswith(
@@ -263,7 +277,7 @@ async def test_a_registry_with_tls_cannot_send_us_to_a_realm_without(tmp_path: P
     authorities, tls = certificate(tmp_path, "registry.test")
     with fake_registry(tls) as secure, fake_registry() as plain:
         secure.push("boxes", "1", *BUNDLE)
-        puller = Puller(secure.name(), {"plain-http-registries": ""}, authorities=authorities)
+        puller = BundleHarness(secure.name(), {"plain-http-registries": ""}, authorities=authorities)
         for login, realms in ((puller, ""), (private(puller, account=True), f"{secure.name()}={plain.name()}")):
             secure.realm = f"http://{plain.name()}/token"
             told = replace(login, settings={**puller.settings, "token-realms": realms})
@@ -271,50 +285,52 @@ async def test_a_registry_with_tls_cannot_send_us_to_a_realm_without(tmp_path: P
             assert error.reason is Reason.DENIED
             assert "without TLS" in error.message
             secure.realm = f"https://{secure.name()}/token"
-            assert (await told.get("boxes:1")).data == task("build")
+            assert (await told.get("boxes:1")).data == build_task("build")
         assert plain.seen == []
 
 
-async def test_a_blob_that_is_elsewhere_is_got_there_without_the_credential(fake: FakeRegistry, puller: Puller) -> None:
+async def test_a_blob_that_is_elsewhere_is_got_there_without_the_credential(
+    fake: FakeRegistry, puller: BundleHarness
+) -> None:
     fake.logins = {"me": "right"}
     digest = layer_of(BUNDLE[0])
     with fake_registry() as store:
-        store.replies["stored"] = Reply(200, fake.blobs[digest])
-        fake.replies[digest] = Reply(307, b"", {"Location": f"http://{store.name('store.test')}/stored"})
-        assert (await private(puller).get("boxes:1", secret="pull")).data == task("build")
+        store.replies["stored"] = RegistryReply(200, fake.blobs[digest])
+        fake.replies[digest] = RegistryReply(307, b"", {"Location": f"http://{store.name('store.test')}/stored"})
+        assert (await private(puller).get("boxes:1", secret="pull")).data == build_task("build")
         assert [request.authorization for request in store.seen] == [""]
     assert any(request.authorization for request in fake.seen)
 
 
 @pytest.mark.parametrize("target", ["http://169.254.169.254/latest", "http://10.0.0.1/", "http://[::1]:1/"])
 async def test_a_redirect_to_an_address_that_is_not_allowed_is_refused(
-    fake: FakeRegistry, puller: Puller, target: str
+    fake: FakeRegistry, puller: BundleHarness, target: str
 ) -> None:
-    fake.replies[layer_of(BUNDLE[0])] = Reply(307, b"", {"Location": target})
+    fake.replies[layer_of(BUNDLE[0])] = RegistryReply(307, b"", {"Location": target})
     error = await refusal(puller)
     assert error.reason is Reason.DENIED
     assert "169.254" not in error.message
 
 
 async def test_a_registry_in_a_network_that_is_not_allowed_is_not_connected_to(
-    fake: FakeRegistry, puller: Puller
+    fake: FakeRegistry, puller: BundleHarness
 ) -> None:
     for registry in (puller.registry, f"127.0.0.1:{fake.port}"):
-        closed = Puller(registry, networks=())
+        closed = BundleHarness(registry, networks=())
         assert (await refusal(closed)).reason is Reason.DENIED
     assert fake.seen == []
 
 
 async def test_a_registry_that_does_not_answer_is_let_go_when_the_time_is_over(
-    fake: FakeRegistry, puller: Puller
+    fake: FakeRegistry, puller: BundleHarness
 ) -> None:
     held = threading.Event()
     loop = asyncio.get_running_loop()
 
-    def hang(request: Request) -> Reply:
+    def hang(request: Request) -> RegistryReply:
         loop.call_soon_threadsafe(reached.set)
         held.wait(20)
-        return Reply(500)
+        return RegistryReply(500)
 
     reached = asyncio.Event()
     fake.replies[layer_of(BUNDLE[0])] = hang
@@ -348,7 +364,9 @@ async def test_a_parameter_that_is_wrong_is_named(params: dict[str, str], told: 
     assert told in caught.value.message
 
 
-async def test_the_operator_can_name_the_registries_that_may_be_asked(fake: FakeRegistry, puller: Puller) -> None:
+async def test_the_operator_can_name_the_registries_that_may_be_asked(
+    fake: FakeRegistry, puller: BundleHarness
+) -> None:
     limited = replace(puller, settings={"allowed-registries": "good.test, other.test:5000"})
     with pytest.raises(ResolutionError, match=r"there are: good.test, other.test:5000") as caught:
         await limited.engine().resolve(

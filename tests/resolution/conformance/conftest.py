@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-pytest.register_assert_rewrite("konverge.resolution.testing")
+pytest.register_assert_rewrite("konverge.resolution.resolver_conformance")
 
 
 @pytest.fixture

@@ -12,23 +12,23 @@ from aiohttp import web
 from konverge.client import Client
 from konverge.clock import SeededEntropy, SystemClock
 from konverge.localcluster import LocalCluster
-from konverge.network import GuardedHttp, Networks
+from konverge.network import AllowedNetworks, GuardedHttp
 from konverge.resolution import Services
-from konverge.resolution.addresses import CheckedAddresses
+from konverge.resolution.address_resolver import GuardedAddressResolver
+from konverge.resolution.cluster_services import ClusterObjectReader
+from konverge.resolution.resolver_conformance import ResolverConformance, Specimen
 from konverge.resolution.resolvers import STANDARD
 from konverge.resolution.resolvers.bundles import BundlesResolver
 from konverge.resolution.resolvers.cluster import ClusterResolver
 from konverge.resolution.resolvers.git import GitResolver
 from konverge.resolution.resolvers.http import HttpResolver
 from konverge.resolution.resolvers.hub import HubResolver
-from konverge.resolution.services import ClusterObjects
-from konverge.resolution.testing import ResolverConformance, Specimen
-from konverge.resolution.workspaces import Folders
-from tests.network.stands import guarded, server, silent, site
-from tests.resolution.bundles.samples import image, object_layer
-from tests.resolution.fetching import TASK, Secrets
-from tests.resolution.git.samples import files_in, make_samples, processes_in
-from tests.resolution.hub.hubs import Hub, hubs
+from konverge.resolution.workspaces import TemporaryFolders
+from tests.network.http_servers import build_guarded_http, never_respond, serve_connections, serve_site
+from tests.resolution.bundles.sample_images import build_image, object_layer
+from tests.resolution.git.sample_repositories import list_files, list_processes, make_samples
+from tests.resolution.http_resolution import TASK, Secrets
+from tests.resolution.hub.fake_hubs import FakeHub, serve_hubs
 from tests.resolution.servers.fake_registry import fake_registry
 from tests.resolution.servers.git import GitServer, git_server
 
@@ -41,18 +41,18 @@ NOTHING: Any = None
 
 def services(http: GuardedHttp | None = None, folder: Path | None = None, **more: Any) -> Services:
     return Services(
-        http=http or guarded(),
+        http=http or build_guarded_http(),
         secrets=Secrets({"mine": {"token": TOKEN}}),
-        workspaces=NOTHING if folder is None else Folders(SystemClock(), folder),
+        workspaces=NOTHING if folder is None else TemporaryFolders(SystemClock(), folder),
         clock=SystemClock(),
-        addresses=CheckedAddresses(NOTHING, Networks(["127.0.0.0/8"])),
+        addresses=GuardedAddressResolver(NOTHING, AllowedNetworks(["127.0.0.0/8"])),
         **more,
     )
 
 
 @pytest.fixture
 async def hanging() -> AsyncIterator[str]:
-    async with server(silent) as port:
+    async with serve_connections(never_respond) as port:
         yield f"127.0.0.1:{port}"
 
 
@@ -76,7 +76,7 @@ class TestGit(ResolverConformance):
             unreachable={**good, "url": f"http://{CLOSED}/boxes.git"},
             hanging={**good, "url": f"http://{hanging}/boxes.git"},
             credential=TOKEN,
-            leftovers=lambda: [*processes_in(tmp_path), *(file for file in files_in(tmp_path) if file != "lock")],
+            leftovers=lambda: [*list_processes(tmp_path), *(file for file in list_files(tmp_path) if file != "lock")],
         )
 
 
@@ -86,7 +86,7 @@ class TestHttp(ResolverConformance):
         async def serve(request: web.Request) -> web.StreamResponse:
             return web.Response(body=TASK, status=200 if request.path == "/a/task.yaml" else 404)
 
-        async with site(serve) as url:
+        async with serve_site(serve) as url:
             good = {"url": f"{url}/a/task.yaml", "http-token-secret": "mine"}
             yield Specimen(
                 HttpResolver(),
@@ -104,7 +104,7 @@ class TestBundles(ResolverConformance):
     @pytest.fixture
     def specimen(self, hanging: str) -> Iterator[Specimen]:
         with fake_registry() as registry:
-            manifest, blobs = image([object_layer("build"), object_layer("other")])
+            manifest, blobs = build_image([object_layer("build"), object_layer("other")])
             name = registry.name("127.0.0.1")
             registry.push("team/boxes", "main", manifest, blobs)
             good = {"bundle": f"{name}/team/boxes:main", "name": "build", "kind": "task"}
@@ -122,7 +122,7 @@ class TestBundles(ResolverConformance):
 class TestHub(ResolverConformance):
     @pytest.fixture
     async def specimen(self, hanging: str) -> AsyncIterator[Specimen]:
-        async with hubs(Hub()) as (url,):
+        async with serve_hubs(FakeHub()) as (url,):
             good = {"name": "git-clone", "version": "0.7.0", "url": url}
             yield Specimen(
                 HubResolver(),
@@ -145,7 +145,7 @@ class TestCluster(ResolverConformance):
             good = {"kind": "configmap", "name": "a", "namespace": "web"}
             yield Specimen(
                 ClusterResolver(),
-                services(cluster=ClusterObjects(client)),
+                services(cluster=ClusterObjectReader(client)),
                 good=good,
                 missing={**good, "name": "missing"},
             )

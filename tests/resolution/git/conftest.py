@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.resolution.git.samples import Samples, make_samples
+from tests.resolution.git.sample_repositories import SampleRepositories, make_samples
 from tests.resolution.servers.git import GitServer, git_server
 
 
@@ -19,12 +19,12 @@ def anyio_backend(anyio_backend: Any) -> Any:
 
 
 @pytest.fixture(scope="session")
-def samples(tmp_path_factory: pytest.TempPathFactory) -> Samples:
+def samples(tmp_path_factory: pytest.TempPathFactory) -> SampleRepositories:
     return make_samples(tmp_path_factory.mktemp("git-samples"))
 
 
 @pytest.fixture(scope="session")
-def shared_server(samples: Samples) -> Iterator[GitServer]:
+def shared_server(samples: SampleRepositories) -> Iterator[GitServer]:
     with git_server(samples.root) as server:
         yield server
 
@@ -32,7 +32,7 @@ def shared_server(samples: Samples) -> Iterator[GitServer]:
 @pytest.fixture
 def server(shared_server: GitServer) -> Iterator[GitServer]:
     """The server, with nothing said to it and nothing seen by it."""
-    shared_server.forget()
+    shared_server.reset_counters()
     yield shared_server
     shared_server.credentials.clear()
     shared_server.redirects.clear()

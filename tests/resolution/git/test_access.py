@@ -12,13 +12,20 @@ import pytest
 
 from konverge.resolution import Reason, Reference, ResolutionError
 from konverge.resolution.engine import Requester
-from konverge.resolution.local import LocalSetup, local_engine
-from konverge.resolution.resolvers.git import GitResolver, repositories
-from konverge.resolution.resolvers.git.processes import run
-from tests.client.certificates import Authority
-from tests.network.stands import ForwardProxy
-from tests.network.stands import server as talking
-from tests.resolution.git.samples import Loopback, Samples, fetch_of, files_in, resolve, texts_in
+from konverge.resolution.local_engine import LocalSetup, local_engine
+from konverge.resolution.resolvers.git import GitResolver, repository
+from konverge.resolution.resolvers.git.process_runner import run_process
+from tests.client.certificates import CertificateAuthority
+from tests.network.http_servers import ForwardProxy
+from tests.network.http_servers import serve_connections as talking
+from tests.resolution.git.sample_repositories import (
+    Loopback,
+    SampleRepositories,
+    build_fetch,
+    list_files,
+    read_files,
+    resolve,
+)
 from tests.resolution.servers.git import GitServer, git_server
 from tests.resolution.servers.git_faults import fault_server
 from tests.resolution.servers.tinyproxy import tinyproxy
@@ -38,19 +45,19 @@ def private(server: GitServer) -> GitServer:
     return server
 
 
-async def refused(
+async def expect_resolution_error(
     server: GitServer, folder: Path, params: Mapping[str, str], settings: Mapping[str, str] = PLAIN, **more: Any
 ) -> ResolutionError:
     given = {"url": server.url("boxes.git"), "pathInRepo": "box.yaml", **params}
     with pytest.raises(ResolutionError) as caught:
-        await resolve(fetch_of(folder, given, settings=settings, secrets=SECRETS, **more))
+        await resolve(build_fetch(folder, given, settings=settings, secrets=SECRETS, **more))
     assert TOKEN not in str(caught.value)
     return caught.value
 
 
 @pytest.mark.slow
 async def test_a_private_repository_is_read_with_a_token(private: GitServer, folder: Path) -> None:
-    fetch = fetch_of(
+    fetch = build_fetch(
         folder, {"url": private.url("boxes.git"), "pathInRepo": "box.yaml", **MINE}, settings=PLAIN, secrets=SECRETS
     )
     resolved = await resolve(fetch)
@@ -61,13 +68,13 @@ async def test_a_private_repository_is_read_with_a_token(private: GitServer, fol
 async def test_the_user_of_a_token_can_be_chosen(private: GitServer, folder: Path) -> None:
     private.credentials["boxes.git"] = ("x-token-auth", TOKEN)
     params = {"url": private.url("boxes.git"), "pathInRepo": "box.yaml", **MINE, "gitUser": "x-token-auth"}
-    assert (await resolve(fetch_of(folder, params, settings=PLAIN, secrets=SECRETS))).data
+    assert (await resolve(build_fetch(folder, params, settings=PLAIN, secrets=SECRETS))).data
 
 
 async def test_no_repository_no_token_and_a_wrong_token_have_three_reasons(private: GitServer, folder: Path) -> None:
-    missing = await refused(private, folder, {"url": private.url("none.git")})
-    without = await refused(private, folder, {})
-    wrong = await refused(private, folder, {"gitToken": "wrong"})
+    missing = await expect_resolution_error(private, folder, {"url": private.url("none.git")})
+    without = await expect_resolution_error(private, folder, {})
+    wrong = await expect_resolution_error(private, folder, {"gitToken": "wrong"})
     assert [error.reason for error in (missing, without, wrong)] == [
         Reason.NOT_FOUND,
         Reason.AUTHENTICATION_REQUIRED,
@@ -80,8 +87,8 @@ async def test_no_repository_no_token_and_a_wrong_token_have_three_reasons(priva
 
 async def test_a_missing_secret_and_a_missing_key_read_the_same(private: GitServer, folder: Path) -> None:
     errors = [
-        await refused(private, folder, {"gitToken": "none"}),
-        await refused(private, folder, {**MINE, "gitTokenKey": "none"}),
+        await expect_resolution_error(private, folder, {"gitToken": "none"}),
+        await expect_resolution_error(private, folder, {**MINE, "gitTokenKey": "none"}),
     ]
     assert len({(error.reason, error.message) for error in errors}) == 1
     assert private.seen == []
@@ -89,19 +96,21 @@ async def test_a_missing_secret_and_a_missing_key_read_the_same(private: GitServ
 
 async def test_credentials_go_to_no_host_that_they_are_not_for(private: GitServer, folder: Path) -> None:
     # CVE-2026-40161: whoever makes a request chose where a token was sent.
-    bound = await refused(private, folder, {"gitToken": "bound"})
-    not_permitted = await refused(private, folder, MINE, {**PLAIN, "credential-hosts": "github.com, gitlab.com"})
-    without_tls = await refused(private, folder, MINE, {})
+    bound = await expect_resolution_error(private, folder, {"gitToken": "bound"})
+    not_permitted = await expect_resolution_error(
+        private, folder, MINE, {**PLAIN, "credential-hosts": "github.com, gitlab.com"}
+    )
+    without_tls = await expect_resolution_error(private, folder, MINE, {})
     assert [error.reason for error in (bound, not_permitted, without_tls)] == [Reason.DENIED] * 3
     assert private.seen == []
 
 
 async def test_a_redirect_is_not_followed_so_nobody_else_sees_the_credential(
-    private: GitServer, samples: Samples, folder: Path
+    private: GitServer, samples: SampleRepositories, folder: Path
 ) -> None:
     with git_server(samples.root) as other:
         private.redirects["boxes.git"] = other.url("").rstrip("/")
-        error = await refused(private, folder, MINE)
+        error = await expect_resolution_error(private, folder, MINE)
         assert other.seen == []
     assert (error.reason, "has moved" in error.message) == (Reason.NOT_FOUND, True)
     assert {seen.authorization for seen in private.seen} == {"Basic Z2l0OnNlc2FtZS1vcGVu"}
@@ -111,7 +120,7 @@ async def test_a_server_that_repeats_the_credential_does_not_get_it_into_a_messa
     with fault_server() as faults:
         params = {"url": faults.url("echo"), "pathInRepo": "box.yaml", **MINE}
         with pytest.raises(ResolutionError) as caught:
-            await resolve(fetch_of(folder, params, settings=PLAIN, secrets=SECRETS))
+            await resolve(build_fetch(folder, params, settings=PLAIN, secrets=SECRETS))
     assert "Basic" not in caught.value.message
     assert TOKEN not in caught.value.message
 
@@ -122,13 +131,13 @@ async def test_a_credential_is_in_no_argument_and_no_file(
     told: list[str] = []
 
     async def watched(arguments: Any, *, folder: Path, **more: Any) -> Any:
-        finished = await run(arguments, folder=folder, **more)
-        told.extend([*arguments, *texts_in(folder)])
+        finished = await run_process(arguments, folder=folder, **more)
+        told.extend([*arguments, *read_files(folder)])
         return finished
 
-    monkeypatch.setattr(repositories, "run", watched)
+    monkeypatch.setattr(repository, "run_process", watched)
     params = {"url": private.url("boxes.git"), "pathInRepo": "box.yaml", **MINE}
-    await resolve(fetch_of(folder, params, settings=PLAIN, secrets=SECRETS))
+    await resolve(build_fetch(folder, params, settings=PLAIN, secrets=SECRETS))
     assert "fetch" in told
     assert not [text for text in told if TOKEN in text or "Z2l0OnNlc2FtZS1vcGVu" in text]
 
@@ -143,18 +152,20 @@ async def test_a_credential_is_in_no_argument_and_no_file(
 async def test_a_secret_that_is_not_there_has_the_parameters_named_that_name_it(
     private: GitServer, folder: Path, params: Mapping[str, str], named: str
 ) -> None:
-    error = await refused(private, folder, params)
+    error = await expect_resolution_error(private, folder, params)
     assert (error.reason, error.message.startswith(named)) == (Reason.AUTHENTICATION_REQUIRED, True)
     assert "absent" not in error.message
 
 
 @pytest.fixture(scope="module")
-def authority() -> Authority:
-    return Authority()
+def authority() -> CertificateAuthority:
+    return CertificateAuthority()
 
 
 @pytest.fixture(scope="module")
-def tls_server(samples: Samples, authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
+def tls_server(
+    samples: SampleRepositories, authority: CertificateAuthority, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[GitServer]:
     pair = authority.issue(host="git.test")
     held = tmp_path_factory.mktemp("tls") / "pair.pem"
     held.write_bytes(pair.certificate + pair.key)
@@ -165,17 +176,17 @@ def tls_server(samples: Samples, authority: Authority, tmp_path_factory: pytest.
 
 
 async def test_an_authority_of_ones_own_is_trusted_when_it_is_configured(
-    tls_server: GitServer, authority: Authority, folder: Path
+    tls_server: GitServer, authority: CertificateAuthority, folder: Path
 ) -> None:
     tls_server.credentials["boxes.git"] = ("git", TOKEN)
     params = {"url": tls_server.url("boxes.git"), "pathInRepo": "box.yaml", **MINE}
     settings = {"ca-certificates": authority.certificate.decode()}
-    assert (await resolve(fetch_of(folder, params, settings=settings, secrets=SECRETS))).data
-    assert files_in(folder) == ["lock"]
+    assert (await resolve(build_fetch(folder, params, settings=settings, secrets=SECRETS))).data
+    assert list_files(folder) == ["lock"]
 
 
 async def test_without_a_cluster_certificates_are_trusted_by_git_as_by_whoever_asks_over_http(
-    tls_server: GitServer, authority: Authority
+    tls_server: GitServer, authority: CertificateAuthority
 ) -> None:
     tls_server.credentials.clear()
     setup = LocalSetup(certificates=authority.certificate.decode(), networks=("127.0.0.0/8",))
@@ -185,15 +196,17 @@ async def test_without_a_cluster_certificates_are_trusted_by_git_as_by_whoever_a
 
 
 async def test_a_certificate_that_is_not_trusted_sees_no_credential(tls_server: GitServer, folder: Path) -> None:
-    tls_server.forget()
-    error = await refused(tls_server, folder, MINE, {})
+    tls_server.reset_counters()
+    error = await expect_resolution_error(tls_server, folder, MINE, {})
     assert error.reason is Reason.DENIED
     assert "has a certificate that is not trusted; setting 'ca-certificates' has those that are" in error.message
     assert tls_server.seen == []
 
 
 async def test_a_server_without_tls_is_told_how_it_is_asked_then(private: GitServer, folder: Path) -> None:
-    error = await refused(private, folder, {"url": private.url("boxes.git").replace("http:", "https:")}, {})
+    error = await expect_resolution_error(
+        private, folder, {"url": private.url("boxes.git").replace("http:", "https:")}, {}
+    )
     assert error.reason is Reason.DENIED
     assert error.message.endswith(
         "does not speak TLS with us; if it is meant to have none, write http:// in its address"
@@ -201,10 +214,12 @@ async def test_a_server_without_tls_is_told_how_it_is_asked_then(private: GitSer
 
 
 async def test_a_certificate_for_another_name_is_not_trusted(
-    tls_server: GitServer, authority: Authority, folder: Path
+    tls_server: GitServer, authority: CertificateAuthority, folder: Path
 ) -> None:
     settings = {"ca-certificates": authority.certificate.decode()}
-    error = await refused(tls_server, folder, {"url": tls_server.url("boxes.git", host="other.test")}, settings)
+    error = await expect_resolution_error(
+        tls_server, folder, {"url": tls_server.url("boxes.git", host="other.test")}, settings
+    )
     assert "certificate" in error.message
 
 
@@ -214,7 +229,7 @@ async def test_a_proxy_of_the_settings_connects_in_place_of_git(private: GitServ
         settings = {**PLAIN, "proxy": f"http://me:pass%40word@proxy.test:{port}"}
         params = {"url": private.url("boxes.git"), "pathInRepo": "box.yaml", **MINE}
         asked = Loopback(denied=frozenset({"git.test"}))
-        assert (await resolve(fetch_of(folder, params, settings=settings, secrets=SECRETS, addresses=asked))).data
+        assert (await resolve(build_fetch(folder, params, settings=settings, secrets=SECRETS, addresses=asked))).data
     assert {host for host, _ in asked.asked} == {"proxy.test"}
     assert set(forward.users) == {"Basic " + base64.b64encode(b"me:pass@word").decode()}
 
@@ -222,14 +237,14 @@ async def test_a_proxy_of_the_settings_connects_in_place_of_git(private: GitServ
 async def test_a_real_proxy_connects_in_place_of_git(private: GitServer, folder: Path) -> None:
     url = private.url("boxes.git", host="127.0.0.1")
     with tinyproxy() as proxy:
-        fetch = fetch_of(
+        fetch = build_fetch(
             folder,
             {"url": url, "pathInRepo": "box.yaml", **MINE},
             settings={**PLAIN, "proxy": proxy.url},
             secrets=SECRETS,
         )
         assert (await resolve(fetch)).data
-        assert f"GET {url}/info/refs?service=git-upload-pack HTTP/1.1" in proxy.asked()
+        assert f"GET {url}/info/refs?service=git-upload-pack HTTP/1.1" in proxy.list_requests()
 
 
 async def test_an_address_in_a_url_is_judged_with_a_proxy_too(private: GitServer, folder: Path) -> None:
@@ -237,6 +252,6 @@ async def test_an_address_in_a_url_is_judged_with_a_proxy_too(private: GitServer
     asked = Loopback(denied=frozenset({"127.0.0.1"}))
     params = {"url": private.url("boxes.git", host="127.0.0.1"), "pathInRepo": "box.yaml"}
     with pytest.raises(ResolutionError) as caught:
-        await resolve(fetch_of(folder, params, settings=settings, addresses=asked))
+        await resolve(build_fetch(folder, params, settings=settings, addresses=asked))
     assert caught.value.reason is Reason.DENIED
     assert private.seen == []

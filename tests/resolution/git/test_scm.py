@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 import pytest
 from yarl import URL
 
-from konverge.network import Credential, GuardedHttp, Networks, Trust
-from konverge.resolution import Reason, ResolutionError, Resolved
+from konverge.network import AllowedNetworks, GuardedHttp, OriginCredential, TrustStore
+from konverge.resolution import Reason, ResolutionError, ResolvedContent
 from konverge.resolution.resolvers.git import GitResolver
 from konverge.resolution.resolvers.git.parameters import SCM_TYPES, ApiSource
 from konverge.resolution.resolvers.git.remotes import parse_remote
-from konverge.resolution.resolvers.git.scm import commit_request
-from tests.resolution.git.samples import BOX, fetch_of, resolve
-from tests.resolution.servers.serving import Handler, serving
+from konverge.resolution.resolvers.git.scm import build_commit_request
+from tests.resolution.git.sample_repositories import BOX, build_fetch, resolve
+from tests.resolution.servers.http_server import Handler, http_server
 
 pytestmark = pytest.mark.anyio
 
@@ -45,11 +45,11 @@ class Api:
     replies: list[Reply] = field(default_factory=list)
     asked: list[tuple[str, str]] = field(default_factory=list)
 
-    def adapted(self, **more: Any) -> Api:
+    def with_settings(self, **more: Any) -> Api:
         return self
 
     async def get(
-        self, url: str, *, headers: Mapping[str, str], max_bytes: int, credential: Credential | None
+        self, url: str, *, headers: Mapping[str, str], max_bytes: int, credential: OriginCredential | None
     ) -> Reply:
         assert credential is None or credential.is_for(URL(url))
         self.asked.append((url, "" if credential is None else credential.value))
@@ -64,14 +64,18 @@ def github() -> Api:
     return Api(commit=COMMIT.encode())
 
 
-async def got(api: Api, folder: Path, settings: Mapping[str, str] | None = None, **params: str) -> Resolved:
+async def resolve_file(
+    api: Api, folder: Path, settings: Mapping[str, str] | None = None, **params: str
+) -> ResolvedContent:
     given = {"org": "team", "repo": "boxes", "revision": "feature/x", "pathInRepo": "deep/box file.yaml", **params}
-    return await resolve(fetch_of(folder, given, settings=settings, secrets=SECRETS, http=api))
+    return await resolve(build_fetch(folder, given, settings=settings, secrets=SECRETS, http=api))
 
 
-async def refused(api: Api, folder: Path, settings: Mapping[str, str] | None = None, **params: str) -> ResolutionError:
+async def expect_resolution_error(
+    api: Api, folder: Path, settings: Mapping[str, str] | None = None, **params: str
+) -> ResolutionError:
     with pytest.raises(ResolutionError) as caught:
-        await got(api, folder, settings, **params)
+        await resolve_file(api, folder, settings, **params)
     assert "sesame" not in caught.value.message
     return caught.value
 
@@ -112,11 +116,11 @@ async def test_a_file_takes_two_calls_and_a_pinned_one_takes_one(
 ) -> None:
     api = Api(commit=commit)
     named = {"serverURL": server} if server else {}
-    resolved = await got(api, folder, None, scmType=type_, token="mine", **named)
+    resolved = await resolve_file(api, folder, None, scmType=type_, token="mine", **named)
     assert (resolved.data, resolved.source.digest) == (BOX.encode(), {"sha1": COMMIT})
     assert resolved.source.uri == f"git+{server or 'https://github.com'}/team/boxes.git"
     assert api.asked == [(url, authorization) for url in urls]
-    await got(api, folder, None, scmType=type_, token="mine", revision=COMMIT, **named)
+    await resolve_file(api, folder, None, scmType=type_, token="mine", revision=COMMIT, **named)
     assert len(api.asked) == 3
 
 
@@ -126,13 +130,13 @@ async def test_the_operators_token_goes_to_the_operators_server_only(folder: Pat
     held.write_text("system-token\n")
     settings = {"api-token-file": str(held), "scm-type": "github", "server-url": "https://git.example"}
     api = github()
-    error = await refused(api, folder, settings, serverURL="https://evil.example")
+    error = await expect_resolution_error(api, folder, settings, serverURL="https://evil.example")
     assert (error.reason, api.asked) == (Reason.DENIED, [])
-    await got(api, folder, settings, serverURL="https://evil.example", token="mine")
+    await resolve_file(api, folder, settings, serverURL="https://evil.example", token="mine")
     assert {authorization for _, authorization in api.asked} == {"Bearer sesame"}
     for named in ({}, {"serverURL": "https://git.example/"}):
         api = github()
-        await got(api, folder, settings, **named)
+        await resolve_file(api, folder, settings, **named)
         assert {authorization for _, authorization in api.asked} == {"Bearer system-token"}
 
 
@@ -140,15 +144,15 @@ async def test_a_server_of_another_kind_does_not_get_the_operators_token_either(
     (tmp_path / "token").write_text("system-token\n")
     settings = {"api-token-file": str(tmp_path / "token")}
     api = Api(commit={"id": COMMIT})
-    error = await refused(api, folder, settings, scmType="gitlab")
+    error = await expect_resolution_error(api, folder, settings, scmType="gitlab")
     assert (error.reason, api.asked) == (Reason.DENIED, [])
 
 
 async def test_a_token_goes_to_no_host_that_it_is_not_for(folder: Path) -> None:
     api = github()
-    error = await refused(api, folder, token="bound", serverURL="https://git.example")
+    error = await expect_resolution_error(api, folder, token="bound", serverURL="https://git.example")
     assert (error.reason, api.asked) == (Reason.DENIED, [])
-    error = await refused(api, folder, token="mine", serverURL="http://git.example")
+    error = await expect_resolution_error(api, folder, token="mine", serverURL="http://git.example")
     assert (error.reason, api.asked) == (Reason.DENIED, [])
 
 
@@ -177,7 +181,7 @@ async def test_an_answer_decides_the_reason_and_is_asked_for_once(
 ) -> None:
     api = github()
     api.replies.append(reply)
-    error = await refused(api, folder, None, **({"token": "mine"} if token else {}))
+    error = await expect_resolution_error(api, folder, None, **({"token": "mine"} if token else {}))
     assert (error.reason, error.retry_after_seconds, len(api.asked)) == (reason, pause, 1)
 
 
@@ -197,14 +201,14 @@ async def test_an_answer_decides_the_reason_and_is_asked_for_once(
 async def test_what_is_no_file_is_refused(folder: Path, file: Any, reason: Reason) -> None:
     api = github()
     api.file = file
-    assert (await refused(api, folder)).reason is reason
+    assert (await expect_resolution_error(api, folder)).reason is reason
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"[" * 100_000, b'"\xff"'])
 async def test_what_is_no_json_is_no_answer_of_that_kind_of_server(folder: Path, body: bytes) -> None:
     api = Api(commit={"id": COMMIT})
     api.replies.append(Reply(200, body=body))
-    error = await refused(api, folder, {"scm-type": "gitlab"})
+    error = await expect_resolution_error(api, folder, {"scm-type": "gitlab"})
     assert error.reason is Reason.UNREACHABLE
     assert error.message.endswith("something that is not JSON; is it a gitlab server?")
 
@@ -212,7 +216,7 @@ async def test_what_is_no_json_is_no_answer_of_that_kind_of_server(folder: Path,
 async def test_pinning_asks_for_the_commit_alone(folder: Path) -> None:
     api = github()
     given = {"org": "team", "repo": "boxes", "revision": "main", "pathInRepo": "box.yaml"}
-    pinned = await GitResolver().pin(fetch_of(folder, given, http=api))
+    pinned = await GitResolver().pin(build_fetch(folder, given, http=api))
     assert pinned is not None
     assert (pinned["revision"], len(api.asked)) == (COMMIT, 1)
 
@@ -220,7 +224,7 @@ async def test_pinning_asks_for_the_commit_alone(folder: Path) -> None:
 async def test_a_branch_that_nobody_has_pinned_is_pinned_on_the_way(folder: Path) -> None:
     api = github()
     given = {"org": "team", "repo": "boxes", "revision": "main", "pathInRepo": "box.yaml"}
-    resolved = await GitResolver().resolve(fetch_of(folder, given, http=api))
+    resolved = await GitResolver().resolve(build_fetch(folder, given, http=api))
     assert (resolved.pinned["revision"], len(api.asked)) == (COMMIT, 2)
 
 
@@ -241,7 +245,7 @@ class GitLab(Handler):
 @pytest.fixture
 def gitlab() -> Iterator[str]:
     GitLab.asked.clear()
-    with serving(GitLab) as port:
+    with http_server(GitLab) as port:
         yield f"http://gitlab.test:{port}"
 
 
@@ -251,23 +255,23 @@ async def test_the_guarded_client_sends_names_as_one_part_of_a_path_and_the_toke
     async def lookup(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]
 
-    http = GuardedHttp(lookup, tls=Trust(), networks=Networks(["127.0.0.0/8"]))
+    http = GuardedHttp(lookup, tls=TrustStore(), networks=AllowedNetworks(["127.0.0.0/8"]))
     given = {"org": "group/team", "repo": "boxes", "revision": "feature/x", "pathInRepo": "deep/box.yaml"}
     given |= {"scmType": "gitlab", "serverURL": gitlab, "token": "mine"}
     plain = {"allow-plain-http-credentials": "true"}
-    resolved = await resolve(fetch_of(folder, given, settings=plain, secrets=SECRETS, http=http))
+    resolved = await resolve(build_fetch(folder, given, settings=plain, secrets=SECRETS, http=http))
     assert resolved.data == BOX.encode()
     assert GitLab.asked == [
         ("/api/v4/projects/group%2Fteam%2Fboxes/repository/commits/feature%2Fx", "Bearer sesame"),
         (f"/api/v4/projects/group%2Fteam%2Fboxes/repository/files/deep%2Fbox.yaml?ref={COMMIT}", "Bearer sesame"),
     ]
-    guarded = GuardedHttp(lookup, tls=Trust())
+    guarded = GuardedHttp(lookup, tls=TrustStore())
     with pytest.raises(ResolutionError) as caught:
-        await resolve(fetch_of(folder, given, settings=plain, secrets=SECRETS, http=guarded))
+        await resolve(build_fetch(folder, given, settings=plain, secrets=SECRETS, http=guarded))
     assert (caught.value.reason, len(GitLab.asked)) == (Reason.DENIED, 2)
 
 
 @pytest.mark.parametrize("type_", SCM_TYPES)
 def test_every_kind_of_server_that_can_be_named_can_be_asked(type_: str) -> None:
     source = ApiSource(type_, parse_remote("https://git.example/-"), None, "team", "boxes")
-    assert commit_request(source, "main").url.startswith("https://git.example/api/")
+    assert build_commit_request(source, "main").url.startswith("https://git.example/api/")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from konverge.resolution import Reason, ResolutionError, Resolved
-from tests.resolution.git.samples import Samples, fetch_of, files_in, resolve
+from konverge.resolution import Reason, ResolutionError, ResolvedContent
+from tests.resolution.git.sample_repositories import SampleRepositories, build_fetch, list_files, resolve
 from tests.resolution.servers.ssh import SshServer, ssh_server
 
 pytestmark = pytest.mark.anyio
@@ -23,10 +23,12 @@ def ssh() -> Iterator[SshServer]:
         yield server
 
 
-async def got(ssh: SshServer, samples: Samples, folder: Path, secret: Mapping[str, bytes], **params: str) -> Resolved:
+async def resolve_file(
+    ssh: SshServer, samples: SampleRepositories, folder: Path, secret: Mapping[str, bytes], **params: str
+) -> ResolvedContent:
     url = f"ssh://{ssh.user}@{HOST}:{ssh.port}{samples.root}/boxes.git"
     given = {"url": url, "pathInRepo": "box.yaml", "gitSSHSecret": "key", **params}
-    return await resolve(fetch_of(folder, given, settings={"allow-ssh": "true"}, secrets={"key": secret}))
+    return await resolve(build_fetch(folder, given, settings={"allow-ssh": "true"}, secrets={"key": secret}))
 
 
 def new_key(folder: Path, passphrase: str = "", *options: str) -> bytes:
@@ -38,32 +40,32 @@ def new_key(folder: Path, passphrase: str = "", *options: str) -> bytes:
 
 @pytest.mark.slow
 async def test_a_file_is_read_with_a_key_from_a_host_that_is_known(
-    ssh: SshServer, samples: Samples, folder: Path
+    ssh: SshServer, samples: SampleRepositories, folder: Path
 ) -> None:
-    secret = {"ssh-privatekey": ssh.private_key, "known_hosts": ssh.known_hosts(HOST)}
-    resolved = await got(ssh, samples, folder, secret)
+    secret = {"ssh-privatekey": ssh.private_key, "known_hosts": ssh.format_known_hosts(HOST)}
+    resolved = await resolve_file(ssh, samples, folder, secret)
     assert resolved.source.digest == {"sha1": samples.commit}
     assert resolved.source.uri == f"git+ssh://{HOST}:{ssh.port}{samples.root}/boxes.git"
-    assert files_in(folder) == ["lock"]
+    assert list_files(folder) == ["lock"]
 
 
-async def test_a_host_that_is_not_known_is_refused(ssh: SshServer, samples: Samples, folder: Path) -> None:
-    secret = {"ssh-privatekey": ssh.private_key, "known_hosts": ssh.known_hosts("other.test")}
+async def test_a_host_that_is_not_known_is_refused(ssh: SshServer, samples: SampleRepositories, folder: Path) -> None:
+    secret = {"ssh-privatekey": ssh.private_key, "known_hosts": ssh.format_known_hosts("other.test")}
     with pytest.raises(ResolutionError) as caught:
-        await got(ssh, samples, folder, secret)
+        await resolve_file(ssh, samples, folder, secret)
     assert (caught.value.reason, "host key" in caught.value.message) == (Reason.DENIED, True)
 
 
-async def test_a_key_that_is_not_accepted_is_refused(ssh: SshServer, samples: Samples, folder: Path) -> None:
-    secret = {"ssh-privatekey": new_key(folder.parent), "known_hosts": ssh.known_hosts(HOST)}
+async def test_a_key_that_is_not_accepted_is_refused(ssh: SshServer, samples: SampleRepositories, folder: Path) -> None:
+    secret = {"ssh-privatekey": new_key(folder.parent), "known_hosts": ssh.format_known_hosts(HOST)}
     with pytest.raises(ResolutionError) as caught:
-        await got(ssh, samples, folder, secret)
+        await resolve_file(ssh, samples, folder, secret)
     assert (caught.value.reason, "refuses the credential" in caught.value.message) == (Reason.DENIED, True)
 
 
 @pytest.mark.slow
 async def test_a_key_that_ssh_cannot_read_is_told_apart_from_one_that_is_not_accepted(
-    ssh: SshServer, samples: Samples, folder: Path
+    ssh: SshServer, samples: SampleRepositories, folder: Path
 ) -> None:
     locked = new_key(folder.parent, "sesame")
     (folder.parent / "pem").mkdir()
@@ -75,17 +77,21 @@ async def test_a_key_that_ssh_cannot_read_is_told_apart_from_one_that_is_not_acc
         (ssh.private_key.replace(b"\nb", b"\n").replace(b"AA", b"A", 1), "damaged"),
     ]:
         with pytest.raises(ResolutionError) as caught:
-            await got(ssh, samples, folder, {"ssh-privatekey": key, "known_hosts": ssh.known_hosts(HOST)})
+            await resolve_file(
+                ssh, samples, folder, {"ssh-privatekey": key, "known_hosts": ssh.format_known_hosts(HOST)}
+            )
         assert (caught.value.reason, told in caught.value.message) == (Reason.INVALID_PARAMETERS, True)
 
 
-async def test_a_repository_that_does_not_exist_is_not_found(ssh: SshServer, samples: Samples, folder: Path) -> None:
-    secret = {"ssh-privatekey": ssh.private_key, "known_hosts": ssh.known_hosts(HOST)}
+async def test_a_repository_that_does_not_exist_is_not_found(
+    ssh: SshServer, samples: SampleRepositories, folder: Path
+) -> None:
+    secret = {"ssh-privatekey": ssh.private_key, "known_hosts": ssh.format_known_hosts(HOST)}
     with pytest.raises(ResolutionError) as caught:
-        await got(ssh, samples, folder, secret, url=f"ssh://{ssh.user}@{HOST}:{ssh.port}/none.git")
+        await resolve_file(ssh, samples, folder, secret, url=f"ssh://{ssh.user}@{HOST}:{ssh.port}/none.git")
     assert caught.value.reason is Reason.NOT_FOUND
 
 
-async def test_a_secret_without_host_keys_is_refused(ssh: SshServer, samples: Samples, folder: Path) -> None:
+async def test_a_secret_without_host_keys_is_refused(ssh: SshServer, samples: SampleRepositories, folder: Path) -> None:
     with pytest.raises(ResolutionError, match="known_hosts"):
-        await got(ssh, samples, folder, {"ssh-privatekey": ssh.private_key})
+        await resolve_file(ssh, samples, folder, {"ssh-privatekey": ssh.private_key})

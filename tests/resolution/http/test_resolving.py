@@ -11,12 +11,30 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from konverge.network import Networks
+from konverge.network import AllowedNetworks
 from konverge.resolution import MAX_CONTENT_BYTES, Digest, Reason, Reference, ResolutionError
 from konverge.resolution.engine import Requester
 from konverge.resolution.resolvers.http import HttpResolver
-from tests.network.stands import ForwardProxy, Names, Seen, certificate, guarded, paths, saying, server, site, to
-from tests.resolution.fetching import TASK, QuickClock, engine_of, fetch_of, refused, resolve
+from tests.network.http_servers import (
+    FakeDns,
+    ForwardProxy,
+    RecordingHandler,
+    build_guarded_http,
+    certificate,
+    redirect_to,
+    respond_with_bytes,
+    route_paths,
+    serve_connections,
+    serve_site,
+)
+from tests.resolution.http_resolution import (
+    TASK,
+    QuickClock,
+    build_engine,
+    build_fetch,
+    expect_resolution_error,
+    resolve,
+)
 from tests.resolution.servers.tinyproxy import tinyproxy
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +48,7 @@ SECRETS = {"login": {"password": "hunter2\n", "token": "t0ken", "other": "s3same
 
 
 async def test_a_file_comes_byte_for_byte_with_its_place_and_its_digest() -> None:
-    async with site(Seen(TASK)) as url:
+    async with serve_site(RecordingHandler(TASK)) as url:
         found = await resolve(HTTP, {"url": f"{url}/a/task.yaml?ref=main"})
     assert found.data == TASK
     assert (found.source.uri, found.source.digest) == (f"{url}/a/task.yaml", {"sha256": Digest.of(TASK).hex})
@@ -43,7 +61,7 @@ async def test_a_file_comes_byte_for_byte_with_its_place_and_its_digest() -> Non
 @pytest.mark.parametrize("algorithm", ["sha256", "sha512"])
 async def test_a_digest_that_fits_passes_and_names_the_content_for_ever(algorithm: str) -> None:
     digest = str(Digest.of(TASK, algorithm))
-    async with site(Seen(TASK)) as url:
+    async with serve_site(RecordingHandler(TASK)) as url:
         assert (await resolve(HTTP, {"url": url, "digest": digest})).pinned["digest"] == digest
     assert HTTP.is_pinned({"url": "https://a", "digest": digest})
     assert not HTTP.is_pinned({"url": "https://a"})
@@ -51,8 +69,8 @@ async def test_a_digest_that_fits_passes_and_names_the_content_for_ever(algorith
 
 @pytest.mark.parametrize("algorithm", ["sha256", "sha512"])
 async def test_a_digest_that_does_not_fit_is_refused(algorithm: str) -> None:
-    async with site(Seen(TASK)) as url:
-        error = await refused(HTTP, {"url": url, "digest": str(Digest.of(b"other", algorithm))})
+    async with serve_site(RecordingHandler(TASK)) as url:
+        error = await expect_resolution_error(HTTP, {"url": url, "digest": str(Digest.of(b"other", algorithm))})
     assert error.reason is Reason.DIGEST_MISMATCH
 
 
@@ -67,7 +85,7 @@ DIGESTS = {
 
 @pytest.mark.parametrize(("digest", "problem"), DIGESTS.values(), ids=DIGESTS)
 async def test_what_is_no_digest_is_refused_in_its_own_words(digest: str, problem: str) -> None:
-    error = await refused(HTTP, {"url": "https://example.com/a", "digest": digest})
+    error = await expect_resolution_error(HTTP, {"url": "https://example.com/a", "digest": digest})
     assert error.reason is Reason.INVALID_PARAMETERS
     assert problem in error.message
 
@@ -89,43 +107,43 @@ STATUSES = {
 
 @pytest.mark.parametrize(("status", "reason", "told"), [(status, *each) for status, each in STATUSES.items()])
 async def test_statuses_are_told_apart(status: int, reason: Reason, told: str) -> None:
-    async with site(Seen(b"" if status == 304 else TASK, status=status)) as url:
-        error = await refused(HTTP, {"url": f"{url}/a?token=hunter2"})
+    async with serve_site(RecordingHandler(b"" if status == 304 else TASK, status=status)) as url:
+        error = await expect_resolution_error(HTTP, {"url": f"{url}/a?token=hunter2"})
     assert (error.reason, error.message) == (reason, f"{url}/a {told} (status {status})")
 
 
 @pytest.mark.parametrize(("status", "told"), [(401, "does not accept the credential"), (403, "refuses this, with")])
 async def test_a_credential_that_is_not_enough_is_told_from_none(status: int, told: str) -> None:
-    async with site(Seen(status=status)) as url:
-        error = await refused(HTTP, {"url": url, **USER}, PLAIN, secrets=SECRETS)
+    async with serve_site(RecordingHandler(status=status)) as url:
+        error = await expect_resolution_error(HTTP, {"url": url, **USER}, PLAIN, secrets=SECRETS)
     assert error.reason is Reason.DENIED
     assert told in error.message
 
 
 @pytest.mark.parametrize(("status", "times"), [(401, 1), (403, 1), (404, 1), (429, 3), (500, 3), (503, 3)])
 async def test_only_what_may_pass_is_asked_again(status: int, times: int) -> None:
-    seen, clock = Seen(status=status, headers={"Retry-After": "7"} if status == 429 else None), QuickClock()
-    async with site(seen) as url:
+    seen, clock = RecordingHandler(status=status, headers={"Retry-After": "7"} if status == 429 else None), QuickClock()
+    async with serve_site(seen) as url:
         with pytest.raises(ResolutionError):
-            await engine_of(HTTP, clock).resolve(Reference("http", {"url": url}), WEB)
+            await build_engine(HTTP, clock).resolve(Reference("http", {"url": url}), WEB)
     assert len(seen.requests) == times
     assert (min(clock.slept, default=0) >= 7) == (status == 429)
 
 
 async def test_a_refusal_that_says_when_to_come_back_is_a_limit() -> None:
-    async with site(Seen(status=403, headers={"Retry-After": "30"})) as url:
-        error = await refused(HTTP, {"url": url})
+    async with serve_site(RecordingHandler(status=403, headers={"Retry-After": "30"})) as url:
+        error = await expect_resolution_error(HTTP, {"url": url})
     assert (error.reason, error.retry_after_seconds) == (Reason.RATE_LIMITED, 30.0)
 
 
 async def test_a_large_page_with_an_error_is_that_error() -> None:
-    async with site(Seen(b"x" * (4 << 20), status=404)) as url:
-        assert (await refused(HTTP, {"url": url})).reason is Reason.NOT_FOUND
+    async with serve_site(RecordingHandler(b"x" * (4 << 20), status=404)) as url:
+        assert (await expect_resolution_error(HTTP, {"url": url})).reason is Reason.NOT_FOUND
 
 
 async def test_a_page_to_log_in_is_no_definition() -> None:
-    async with site(Seen(b"<html>", headers={"Content-Type": "text/html; charset=utf-8"})) as url:
-        error = await refused(HTTP, {"url": url})
+    async with serve_site(RecordingHandler(b"<html>", headers={"Content-Type": "text/html; charset=utf-8"})) as url:
+        error = await expect_resolution_error(HTTP, {"url": url})
     assert (error.reason, error.message) == (
         Reason.UNSUPPORTED_CONTENT,
         f"{url}/ is a web page (text/html); expected YAML or JSON",
@@ -136,9 +154,13 @@ async def test_a_page_to_log_in_is_no_definition() -> None:
 
 
 async def test_as_much_as_a_definition_may_have_passes_and_one_byte_more_does_not() -> None:
-    async with site(paths(exact=Seen(b"x" * MAX_CONTENT_BYTES), more=Seen(b"x" * (MAX_CONTENT_BYTES + 1)))) as url:
+    async with serve_site(
+        route_paths(
+            exact=RecordingHandler(b"x" * MAX_CONTENT_BYTES), more=RecordingHandler(b"x" * (MAX_CONTENT_BYTES + 1))
+        )
+    ) as url:
         assert len((await resolve(HTTP, {"url": f"{url}/exact"})).data) == MAX_CONTENT_BYTES
-        error = await refused(HTTP, {"url": f"{url}/more"})
+        error = await expect_resolution_error(HTTP, {"url": f"{url}/more"})
     assert (error.reason, error.message) == (Reason.TOO_LARGE, f"{url}/more sends more than {MAX_CONTENT_BYTES} bytes")
 
 
@@ -153,17 +175,17 @@ async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 BODIES = {
     "endless": (endless, Reason.TOO_LARGE),
     "bomb": (
-        saying(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(b"0" * (64 << 20))),
+        respond_with_bytes(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(b"0" * (64 << 20))),
         Reason.TOO_LARGE,
     ),
-    "lying": (saying(b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n{}"), Reason.UNREACHABLE),
+    "lying": (respond_with_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n{}"), Reason.UNREACHABLE),
 }
 
 
 @pytest.mark.parametrize(("talk", "reason"), BODIES.values(), ids=BODIES)
 async def test_bodies_that_do_not_end_or_lie_are_bounded(talk: Any, reason: Reason) -> None:
-    async with server(talk) as port:
-        assert (await refused(HTTP, {"url": f"http://127.0.0.1:{port}"})).reason is reason
+    async with serve_connections(talk) as port:
+        assert (await expect_resolution_error(HTTP, {"url": f"http://127.0.0.1:{port}"})).reason is reason
 
 
 # Parameters.
@@ -222,11 +244,11 @@ def test_an_address_has_one_spelling_for_policies_and_the_cache() -> None:
 
 def test_a_path_leads_to_another_file_of_the_same_server() -> None:
     params = {"url": "https://example.com/boxes/a.yaml?x=y", "digest": "d", **TOKEN}
-    assert HTTP.relative(params, "../b.yaml") == {"url": "https://example.com/b.yaml", **TOKEN}
+    assert HTTP.resolve_relative(params, "../b.yaml") == {"url": "https://example.com/b.yaml", **TOKEN}
     encoded = {"url": "https://example.com/a%20b/c.yaml"}
-    assert HTTP.relative(encoded, "d%2Ee.yaml")["url"] == "https://example.com/a%20b/d%2Ee.yaml"
+    assert HTTP.resolve_relative(encoded, "d%2Ee.yaml")["url"] == "https://example.com/a%20b/d%2Ee.yaml"
     with pytest.raises(ResolutionError, match="leads out of its source"):
-        HTTP.relative(params, "../../b.yaml")
+        HTTP.resolve_relative(params, "../../b.yaml")
 
 
 # Credentials.
@@ -242,8 +264,8 @@ def test_a_path_leads_to_another_file_of_the_same_server() -> None:
     ids=["password", "another key", "token"],
 )
 async def test_a_credential_comes_from_the_requesters_secret(params: Mapping[str, str], sent: str) -> None:
-    seen = Seen(TASK)
-    async with site(seen) as url:
+    seen = RecordingHandler(TASK)
+    async with serve_site(seen) as url:
         await resolve(HTTP, {"url": url, **params}, PLAIN, secrets=SECRETS)
     assert seen.requests[0].headers["Authorization"] == sent
 
@@ -261,9 +283,9 @@ async def test_a_credential_comes_from_the_requesters_secret(params: Mapping[str
 async def test_a_credential_that_is_not_there_is_an_error_without_its_name_or_value(
     params: Mapping[str, str], secrets: Mapping[str, Mapping[str, str]]
 ) -> None:
-    seen = Seen(TASK)
-    async with site(seen) as url:
-        error = await refused(HTTP, {"url": url, **params}, PLAIN, secrets=secrets)
+    seen = RecordingHandler(TASK)
+    async with serve_site(seen) as url:
+        error = await expect_resolution_error(HTTP, {"url": url, **params}, PLAIN, secrets=secrets)
     assert (error.reason, seen.requests) == (Reason.AUTHENTICATION_REQUIRED, [])
     assert "login" not in error.message
     assert "hunter2" not in error.message
@@ -284,10 +306,10 @@ REFUSALS: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
 async def test_a_credential_is_not_shown_to_whom_it_is_not_for(
     settings: Mapping[str, str], more: Mapping[str, str], problem: str
 ) -> None:
-    seen = Seen(TASK)
+    seen = RecordingHandler(TASK)
     secrets = {"login": {**SECRETS["login"], **more}}
-    async with site(seen) as url:
-        error = await refused(HTTP, {"url": url, **USER}, settings, secrets=secrets)
+    async with serve_site(seen) as url:
+        error = await expect_resolution_error(HTTP, {"url": url, **USER}, settings, secrets=secrets)
     assert (error.reason, seen.requests) == (Reason.DENIED, [])
     assert problem in error.message
 
@@ -296,12 +318,12 @@ async def test_a_credential_is_not_shown_to_whom_it_is_not_for(
     ("written", "sent"), [("", "sig=a%2Bb%3D&se=2030"), ("?ref=main", "ref=main&sig=a%2Bb%3D&se=2030")]
 )
 async def test_a_credential_of_the_query_comes_from_a_secret_and_is_in_no_record(written: str, sent: str) -> None:
-    seen = Seen(TASK)
+    seen = RecordingHandler(TASK)
     secrets = {"sas": {"query": "?sig=a%2Bb%3D&se=2030\n"}}
-    async with site(seen) as url:
+    async with serve_site(seen) as url:
         params = {"url": f"{url}/a{written}", "http-query-secret": "sas"}
         found = await resolve(HTTP, params, PLAIN, secrets=secrets)
-        denied = await refused(HTTP, params, secrets=secrets)
+        denied = await expect_resolution_error(HTTP, params, secrets=secrets)
     assert [request.query_string for request in seen.requests] == [sent]
     assert "a%2Bb" not in repr((found.source, found.annotations, found.pinned, found.found_at)) + denied.message
     assert denied.reason is Reason.DENIED  # without TLS
@@ -309,37 +331,37 @@ async def test_a_credential_of_the_query_comes_from_a_secret_and_is_in_no_record
 
 @pytest.mark.parametrize("value", ["?", "sig=a b", "sig=a#b", "sig=\u00e4"])
 async def test_what_is_no_part_of_a_query_is_not_sent(value: str) -> None:
-    seen = Seen(TASK)
-    async with site(seen) as url:
+    seen = RecordingHandler(TASK)
+    async with serve_site(seen) as url:
         params = {"url": url, "http-query-secret": "sas"}
-        error = await refused(HTTP, params, PLAIN, secrets={"sas": {"query": value}})
+        error = await expect_resolution_error(HTTP, params, PLAIN, secrets={"sas": {"query": value}})
     assert (error.reason, seen.requests) == (Reason.AUTHENTICATION_REQUIRED, [])
     assert "sig=a" not in error.message
 
 
 async def test_a_credential_does_not_follow_a_redirect_to_another_host() -> None:
-    seen = Seen(TASK)
-    async with site(seen) as other, site(to(f"{other}/b")) as url:
+    seen = RecordingHandler(TASK)
+    async with serve_site(seen) as other, serve_site(redirect_to(f"{other}/b")) as url:
         await resolve(HTTP, {"url": url, **USER}, PLAIN, secrets=SECRETS)
     assert "Authorization" not in seen.requests[0].headers
 
 
 async def test_where_a_redirect_led_is_told_without_its_query() -> None:
-    async with site(Seen(TASK)) as other, site(to(f"{other}/b?token=hunter2")) as url:
+    async with serve_site(RecordingHandler(TASK)) as other, serve_site(redirect_to(f"{other}/b?token=hunter2")) as url:
         found = await resolve(HTTP, {"url": url}, PLAIN)
     assert (found.source.uri, found.found_at) == (f"{url}/", f"{other}/b")
 
 
 async def test_a_redirect_to_what_may_not_be_reached_is_denied_without_its_place() -> None:
-    async with site(to("http://169.254.169.254/latest")) as url:
-        error = await refused(HTTP, {"url": url})
+    async with serve_site(redirect_to("http://169.254.169.254/latest")) as url:
+        error = await expect_resolution_error(HTTP, {"url": url})
     told = f"{url}/ redirects to a place that may not be reached: its network is link-local"
     assert (error.reason, error.message) == (Reason.DENIED, told)
 
 
 async def test_redirects_in_a_circle_end() -> None:
-    async with site(to("/")) as url:
-        error = await refused(HTTP, {"url": url})
+    async with serve_site(redirect_to("/")) as url:
+        error = await expect_resolution_error(HTTP, {"url": url})
     assert "redirects more than 5 times" in error.message
 
 
@@ -350,8 +372,10 @@ PRIVATE = ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.2
 
 @pytest.mark.parametrize("host", [*PRIVATE, "private.example"])
 async def test_private_addresses_are_denied_until_a_policy_lists_them(host: str) -> None:
-    names = Names({"private.example": [["10.0.0.1", "192.168.0.1"]]})
-    error = await refused(HTTP, {"url": f"http://{host}/a"}, http=guarded(names, networks=Networks()))
+    names = FakeDns({"private.example": [["10.0.0.1", "192.168.0.1"]]})
+    error = await expect_resolution_error(
+        HTTP, {"url": f"http://{host}/a"}, http=build_guarded_http(names, networks=AllowedNetworks())
+    )
     assert error.reason is Reason.DENIED
     assert "may not be reached: its network is" in error.message
     assert "10.0.0.1" not in error.message
@@ -359,9 +383,9 @@ async def test_private_addresses_are_denied_until_a_policy_lists_them(host: str)
 
 async def test_a_private_authority_is_a_setting(tmp_path: Path) -> None:
     authority, tls = certificate(tmp_path)
-    async with site(Seen(TASK), tls=tls) as url:
+    async with serve_site(RecordingHandler(TASK), tls=tls) as url:
         assert (await resolve(HTTP, {"url": url}, {"ca-certificates": authority})).data == TASK
-        error = await refused(HTTP, {"url": url})
+        error = await expect_resolution_error(HTTP, {"url": url})
     assert (error.reason, error.message) == (
         Reason.DENIED,
         f"{url}/ has a certificate that is not trusted; "
@@ -370,8 +394,8 @@ async def test_a_private_authority_is_a_setting(tmp_path: Path) -> None:
 
 
 async def test_a_server_without_tls_is_told_how_it_is_asked_then() -> None:
-    async with site(Seen(TASK)) as url:
-        error = await refused(HTTP, {"url": url.replace("http:", "https:")})
+    async with serve_site(RecordingHandler(TASK)) as url:
+        error = await expect_resolution_error(HTTP, {"url": url.replace("http:", "https:")})
     assert error.reason is Reason.DENIED
     assert error.message.endswith(
         "does not speak TLS with us; if it is meant to have none, write http:// in its address"
@@ -379,9 +403,9 @@ async def test_a_server_without_tls_is_told_how_it_is_asked_then() -> None:
 
 
 async def test_a_proxy_is_a_setting() -> None:
-    async with site(Seen(TASK)) as url:
+    async with serve_site(RecordingHandler(TASK)) as url:
         proxy = ForwardProxy({"example.com": int(url.rpartition(":")[2])})
-        async with server(proxy) as port:
+        async with serve_connections(proxy) as port:
             settings = {"proxy": f"http://user:hunter2@127.0.0.1:{port}", "no-proxy": "127.0.0.1"}
             assert (await resolve(HTTP, {"url": "http://example.com/a"}, settings)).data == TASK
             assert (await resolve(HTTP, {"url": url}, settings)).data == TASK
@@ -391,19 +415,21 @@ async def test_a_proxy_is_a_setting() -> None:
 async def test_a_real_proxy_connects_with_and_without_tls_for_who_has_its_password(tmp_path: Path) -> None:
     authority, tls = certificate(tmp_path)
     with tinyproxy() as proxy:
-        async with site(Seen(TASK)) as plain, site(Seen(TASK), tls=tls) as secure:
+        async with serve_site(RecordingHandler(TASK)) as plain, serve_site(RecordingHandler(TASK), tls=tls) as secure:
             for url in (plain, secure):
                 settings = {"proxy": proxy.url, "ca-certificates": authority}
                 assert (await resolve(HTTP, {"url": f"{url}/a.yaml"}, settings)).data == TASK
-                error = await refused(HTTP, {"url": url}, {**settings, "proxy": f"http://127.0.0.1:{proxy.port}"})
+                error = await expect_resolution_error(
+                    HTTP, {"url": url}, {**settings, "proxy": f"http://127.0.0.1:{proxy.port}"}
+                )
                 assert "407" in error.message
-        assert f"GET {plain}/a.yaml HTTP/1.1" in proxy.asked()
-        assert f"CONNECT {secure.removeprefix('https://')} HTTP/1.1" in proxy.asked()
+        assert f"GET {plain}/a.yaml HTTP/1.1" in proxy.list_requests()
+        assert f"CONNECT {secure.removeprefix('https://')} HTTP/1.1" in proxy.list_requests()
 
 
 @pytest.mark.parametrize("setting", ["proxy", "ca-certificates"])
 async def test_a_setting_that_cannot_be_used_is_named_and_not_shown(setting: str) -> None:
-    error = await refused(HTTP, {"url": "https://example.com"}, {setting: "hunter2"})
+    error = await expect_resolution_error(HTTP, {"url": "https://example.com"}, {setting: "hunter2"})
     assert error.reason is Reason.INVALID_CONFIGURATION
     assert setting in error.message
     assert "hunter2" not in error.message
@@ -418,8 +444,8 @@ async def test_a_resolution_that_is_cancelled_leaves_no_connection() -> None:
         await reader.read()
 
     before = asyncio.all_tasks()
-    async with server(talk) as port:
-        task = asyncio.create_task(HTTP.resolve(fetch_of(HTTP, {"url": f"http://127.0.0.1:{port}"})))
+    async with serve_connections(talk) as port:
+        task = asyncio.create_task(HTTP.resolve(build_fetch(HTTP, {"url": f"http://127.0.0.1:{port}"})))
         await arrived.wait()
         task.cancel()
         await asyncio.wait([task])
@@ -431,6 +457,6 @@ async def test_the_engine_resolves_by_it() -> None:
     async def serve(request: web.BaseRequest) -> web.StreamResponse:
         return web.Response(body=TASK)
 
-    async with site(serve) as url:
-        outcome = await engine_of(HTTP, QuickClock()).resolve(Reference("http", {"url": url}), WEB)
+    async with serve_site(serve) as url:
+        outcome = await build_engine(HTTP, QuickClock()).resolve(Reference("http", {"url": url}), WEB)
     assert (outcome.object["kind"], outcome.attempts) == ("Task", 1)

@@ -13,19 +13,19 @@ from konverge.client.transport import Response
 from konverge.clock import SimulatedClock
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.operator import Operator, RunOptions
-from konverge.resolution import Fetch
-from konverge.resolution.requests.surroundings import Announcing
+from konverge.resolution import FetchRequest
+from konverge.resolution.requests.namespace_watcher import ResolverAnnouncer
 from konverge.runtime.election import LeaderElection
 from konverge.testing import Cluster
-from tests.resolution.requests.desk import EMBEDDED, POLICY, Desk, data_of
-from tests.resolution.shelf import BOX, Shelf
+from tests.resolution.fake_resolver import BOX, FakeResolver
+from tests.resolution.requests.request_namespace import EMBEDDED, POLICY, RequestNamespace, decode_data
 
 pytestmark = pytest.mark.anyio
 
 LEASE = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
 
 
-def replica(desk: Desk, name: str) -> RunOptions:
+def replica(desk: RequestNamespace, name: str) -> RunOptions:
     leases = LeaderElection(
         "resolution",
         desk.namespace,
@@ -41,27 +41,27 @@ def distinct(number: int, **params: str) -> dict[str, str]:
     return {"url": f"https://{number}.example/x", **params}
 
 
-async def ask(desk: Desk, names: Mapping[str, str], **params: str) -> None:
+async def ask(desk: RequestNamespace, names: Mapping[str, str], **params: str) -> None:
     """A request for each name, of its resolver."""
     await asyncio.gather(
         *(
-            desk.ask(name, resolver, params=distinct(number, **params))
+            desk.create_request(name, resolver, params=distinct(number, **params))
             for number, (name, resolver) in enumerate(names.items())
         )
     )
 
 
-async def all_end(desk: Desk, names: Mapping[str, str]) -> None:
+async def all_end(desk: RequestNamespace, names: Mapping[str, str]) -> None:
     for name in names:
-        assert data_of(await desk.ended(name)) == BOX
+        assert decode_data(await desk.wait_until_ended(name)) == BOX
 
 
-async def test_two_replicas_fetch_each_of_a_hundred_requests_once(desk: Desk) -> None:
-    first, second = Shelf(), Shelf()
+async def test_two_replicas_fetch_each_of_a_hundred_requests_once(desk: RequestNamespace) -> None:
+    first, second = FakeResolver(), FakeResolver()
     names = {f"request-{number}": "shelf" for number in range(100)}
     async with (
-        desk.served_by(first, options=replica(desk, "a")),
-        desk.served_by(second, options=replica(desk, "b")),
+        desk.running_resolvers(first, options=replica(desk, "a")),
+        desk.running_resolvers(second, options=replica(desk, "b")),
     ):
         await ask(desk, names)
         await all_end(desk, names)
@@ -69,22 +69,22 @@ async def test_two_replicas_fetch_each_of_a_hundred_requests_once(desk: Desk) ->
     assert len(first.calls) + len(second.calls) == 100
 
 
-async def test_a_leader_that_goes_leaves_every_request_to_its_own_resolver(desk: Desk) -> None:
+async def test_a_leader_that_goes_leaves_every_request_to_its_own_resolver(desk: RequestNamespace) -> None:
     names = {f"{resolver}-{number}": resolver for resolver in ("x", "y", "z") for number in range(10)}
 
-    def shelves() -> list[Shelf]:
-        def answer(fetch: Fetch, calls: int) -> bytes:
+    def shelves() -> list[FakeResolver]:
+        def answer(fetch: FetchRequest, calls: int) -> bytes:
             return BOX
 
-        return [Shelf(answer, name=name) for name in ("x", "y", "z")]
+        return [FakeResolver(answer, name=name) for name in ("x", "y", "z")]
 
     old, new = shelves(), shelves()
     async with AsyncExitStack() as stack:
         leader = await stack.enter_async_context(AsyncExitStack())
-        await leader.enter_async_context(desk.served_by(*old, options=replica(desk, "a")))
+        await leader.enter_async_context(desk.running_resolvers(*old, options=replica(desk, "a")))
         await ask(desk, names, seconds="2")
-        await desk.until_pending(*names)
-        await stack.enter_async_context(desk.served_by(*new, options=replica(desk, "b")))
+        await desk.wait_until_pending(*names)
+        await stack.enter_async_context(desk.running_resolvers(*new, options=replica(desk, "b")))
         await leader.aclose()
         assert [shelf.running for shelf in old] == [0, 0, 0]
         await all_end(desk, names)
@@ -95,65 +95,69 @@ async def test_a_leader_that_goes_leaves_every_request_to_its_own_resolver(desk:
 
 
 @EMBEDDED
-async def test_a_restart_with_fifty_pending_loses_none(desk: Desk) -> None:
+async def test_a_restart_with_fifty_pending_loses_none(desk: RequestNamespace) -> None:
     names = {f"request-{number}": "shelf" for number in range(50)}
-    async with desk.served_by(Shelf()):
+    async with desk.running_resolvers(FakeResolver()):
         await ask(desk, names, seconds="5")
-        await desk.until_pending(*names)
-    again = Shelf()
-    async with desk.served_by(again):
+        await desk.wait_until_pending(*names)
+    again = FakeResolver()
+    async with desk.running_resolvers(again):
         await all_end(desk, names)
 
     assert len(again.calls) == 50
     # What was begun by somebody else may just have been ended by them: the server is asked before it is fetched again.
     asked = [
-        request for request in desk.cluster.requests("konverge-resolution") if "/resolutionrequests/" in request.path
+        request
+        for request in desk.cluster.list_requests("konverge-resolution")
+        if "/resolutionrequests/" in request.path
     ]
     assert sum(request.verb == "get" for request in asked) == 50
 
 
-async def test_a_request_whose_process_died_ends_by_its_deadline_all_the_same(desk: Desk) -> None:
-    await desk.configure("konverge-resolution", timeout="3s", attempts="1")
-    keeper, dying = Shelf(name="keeper"), Shelf()
-    async with desk.served_by(keeper):
-        async with desk.served_by(dying, name="shelf-resolution", keeps_lifecycle=False):
+async def test_a_request_whose_process_died_ends_by_its_deadline_all_the_same(desk: RequestNamespace) -> None:
+    await desk.set_config_map("konverge-resolution", timeout="3s", attempts="1")
+    keeper, dying = FakeResolver(name="keeper"), FakeResolver()
+    async with desk.running_resolvers(keeper):
+        async with desk.running_resolvers(dying, name="shelf-resolution", keeps_lifecycle=False):
             await until_announced(desk, "shelf-resolution")
-            await desk.ask("a", params={"seconds": "100"})
+            await desk.create_request("a", params={"seconds": "100"})
             await desk.cluster.eventually(lambda: dying.running == 1, describe="it is fetched")
-        failure = await desk.failure("a", within=5)
+        failure = await desk.wait_for_failure("a", within=5)
 
     assert failure.reason == "TimedOut"
     assert dying.running == 0
 
 
-async def test_a_process_for_one_more_resolver_comes_and_goes_without_the_others_noticing(desk: Desk) -> None:
-    shelf, attic = Shelf(), Shelf(name="attic")
-    async with desk.served_by(shelf):
-        await desk.ask("before", "attic")
-        before = await desk.failure("before", within=2)
-        async with desk.served_by(attic, name="attic-resolution", keeps_lifecycle=False):
+async def test_a_process_for_one_more_resolver_comes_and_goes_without_the_others_noticing(
+    desk: RequestNamespace,
+) -> None:
+    shelf, attic = FakeResolver(), FakeResolver(name="attic")
+    async with desk.running_resolvers(shelf):
+        await desk.create_request("before", "attic")
+        before = await desk.wait_for_failure("before", within=2)
+        async with desk.running_resolvers(attic, name="attic-resolution", keeps_lifecycle=False):
             await until_announced(desk, "attic-resolution")
-            await desk.ask("during", "attic")
-            await desk.ended("during", within=5)
-        await desk.ask("own")
-        await desk.ended("own", within=2)
+            await desk.create_request("during", "attic")
+            await desk.wait_until_ended("during", within=5)
+        await desk.create_request("own")
+        await desk.wait_until_ended("own", within=2)
         # The lease runs out on its own; what comes then is refused at once again.
         if desk.cluster.name == "embedded":
             await desk.cluster.clock.sleep(61)
-            await desk.ask("after", "attic")
-            assert "there are: shelf" in (await desk.failure("after", within=2)).message
+            await desk.create_request("after", "attic")
+            assert "there are: shelf" in (await desk.wait_for_failure("after", within=2)).message
 
     assert before.reason == "ResolverNotAvailable"
     assert (len(shelf.calls), len(attic.calls)) == (1, 1)
     assert len(desk.status_writes("during")) + len(desk.status_writes("during", "attic-resolution")) <= 3
 
 
-async def test_a_policy_for_a_resolver_that_does_not_exist_refuses_what_it_concerns(desk: Desk) -> None:
-    shelf = Shelf()
-    async with desk.served_by(shelf), desk.policy("misspelt", resolvers=["gti"], sources=["https://a.example"]):
+async def test_a_policy_for_a_resolver_that_does_not_exist_refuses_what_it_concerns(desk: RequestNamespace) -> None:
+    shelf = FakeResolver()
+    async with desk.running_resolvers(shelf), desk.policy("misspelt", resolvers=["gti"], sources=["https://a.example"]):
         said = await policy_says(desk, "misspelt", "Error")
-        await desk.ask("a")
-        refused = await desk.failure("a")
+        await desk.create_request("a")
+        refused = await desk.wait_for_failure("a")
 
     told = "spec.resolvers: expected names of resolvers, found 'gti'; there are: bundles, cluster, git, http, hub"
     assert said.status == "False"
@@ -164,21 +168,21 @@ async def test_a_policy_for_a_resolver_that_does_not_exist_refuses_what_it_conce
 
 
 @EMBEDDED
-async def test_a_policy_may_name_a_resolver_that_another_process_has_announced(desk: Desk) -> None:
-    async with desk.served_by(Shelf()), desk.policy("theirs", resolvers=["attic", "shelf"]):
+async def test_a_policy_may_name_a_resolver_that_another_process_has_announced(desk: RequestNamespace) -> None:
+    async with desk.running_resolvers(FakeResolver()), desk.policy("theirs", resolvers=["attic", "shelf"]):
         assert (await policy_says(desk, "theirs", "Error")).status == "False"
-        async with desk.served_by(Shelf(name="attic"), name="attic-resolution", keeps_lifecycle=False):
+        async with desk.running_resolvers(FakeResolver(name="attic"), name="attic-resolution", keeps_lifecycle=False):
             assert (await policy_says(desk, "theirs", "Readable", within=90)).message == "it counts"
-            await desk.ask("a", "attic")
-            await desk.ended("a", within=5)
+            await desk.create_request("a", "attic")
+            await desk.wait_until_ended("a", within=5)
         # A process that is gone for a while makes no mistake of it.
         await desk.cluster.clock.sleep(200)
         assert (await policy_says(desk, "theirs", "Readable")).status == "True"
-        await desk.ask("b")
-        assert data_of(await desk.ended("b", within=2)) == BOX
+        await desk.create_request("b")
+        assert decode_data(await desk.wait_until_ended("b", within=2)) == BOX
 
 
-async def policy_says(desk: Desk, name: str, reason: str, *, within: float = 10) -> Condition:
+async def policy_says(desk: RequestNamespace, name: str, reason: str, *, within: float = 10) -> Condition:
     async def found() -> Condition | None:
         policy = await desk.cluster.client.get(POLICY, ObjectKey("", f"{desk.namespace}-{name}"))
         condition = find_condition(policy, "Ready")
@@ -205,7 +209,7 @@ async def test_who_announces_has_hung_up_at_the_end_however_often_it_is_cancelle
     client, clock = cast("Any", SlowToHangUp()), SimulatedClock()
 
     async def announce() -> None:
-        async with Announcing(client, "shelf", "system", frozenset({"shelf"}), clock=clock).going_on():
+        async with ResolverAnnouncer(client, "shelf", "system", frozenset({"shelf"}), clock=clock).background_renewal():
             await clock.sleep(100)
 
     announcing = asyncio.create_task(announce())
@@ -216,7 +220,7 @@ async def test_who_announces_has_hung_up_at_the_end_however_often_it_is_cancelle
     assert (announcing.cancelled(), client.is_connected) == (True, False)
 
 
-async def until_announced(desk: Desk, operator: str) -> None:
+async def until_announced(desk: RequestNamespace, operator: str) -> None:
     async def is_there() -> bool:
         await desk.cluster.client.get(LEASE, ObjectKey(desk.namespace, f"resolvers-of-{operator}"))
         return True
@@ -252,8 +256,8 @@ class Failed:
 
 
 @EMBEDDED
-async def test_an_api_server_that_stumbles_costs_no_request_and_no_second_fetch(desk: Desk) -> None:
-    shelf = Shelf()
+async def test_an_api_server_that_stumbles_costs_no_request_and_no_second_fetch(desk: RequestNamespace) -> None:
+    shelf = FakeResolver()
     stumbling = Stumbling(desk.cluster.new_transport())
     client = Client(stumbling, user_agent="stumbling", clock=desk.cluster.clock)
     async with running(desk.cluster, desk.operator(shelf), client):

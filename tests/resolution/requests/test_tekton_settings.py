@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from konverge.resolution.requests.configuration import Configuration, read_configuration
+from konverge.resolution.requests.resolution_config import ResolutionConfig, parse_config
 from konverge.resolution.requests.tekton_settings import CONFIG_MAPS
-from konverge.resolution.resolvers import standard_resolvers
+from konverge.resolution.resolvers import load_resolvers
 
-RESOLVERS = standard_resolvers(["bundles", "cluster", "git", "http", "hub"])
+RESOLVERS = load_resolvers(["bundles", "cluster", "git", "http", "hub"])
 
 SHIPPED: dict[str, dict[str, str]] = {
     "git-resolver-config": {
@@ -56,29 +56,32 @@ SHIPPED: dict[str, dict[str, str]] = {
 }
 
 
-def read(**changed: dict[str, str]) -> Configuration:
+def read(**changed: dict[str, str]) -> ResolutionConfig:
     """The configuration with ConfigMaps changed; underscores in their names stand for dashes."""
     data: dict[str, Any] = {**SHIPPED, **{name.replace("_", "-"): more for name, more in changed.items()}}
-    return read_configuration(RESOLVERS, data, has_tektons=True)
+    return parse_config(RESOLVERS, data, uses_tekton_config=True)
 
 
-def chosen(found: Configuration, resolver: str, config_key: str = "") -> Any:
-    return found.registry.get(resolver).settings.chosen(config_key)
+def get_chosen_setting(found: ResolutionConfig, resolver: str, config_key: str = "") -> Any:
+    return found.registry.get(resolver).settings.select(config_key)
 
 
 def test_what_tekton_ships_is_no_mistake() -> None:
     found = read()
 
-    assert found.mistakes == {}
+    assert found.errors == {}
     assert len(found.registry.names) == 5
 
 
 def test_keys_of_the_same_meaning_count_and_those_with_another_form_too() -> None:
     found = read()
 
-    assert chosen(found, "git")["default-url"] == "https://github.com/tektoncd/catalog.git"
-    assert chosen(found, "git", "gitlab")["server-url"] == "https://gitlab.example.com"
-    assert chosen(found, "hub")["artifact-hub-urls"].split() == ["https://hub.example.com", "https://artifacthub.io"]
+    assert get_chosen_setting(found, "git")["default-url"] == "https://github.com/tektoncd/catalog.git"
+    assert get_chosen_setting(found, "git", "gitlab")["server-url"] == "https://gitlab.example.com"
+    assert get_chosen_setting(found, "hub")["artifact-hub-urls"].split() == [
+        "https://hub.example.com",
+        "https://artifacthub.io",
+    ]
     assert (found.cache_limits.entries, found.cache_limits.lifetime.total_seconds()) == (50, 600)
 
 
@@ -112,9 +115,9 @@ def test_what_would_change_who_is_let_in_is_refused_with_what_to_do(
 ) -> None:
     found = read(**{CONFIG_MAPS[resolver].replace("-", "_"): data})
 
-    (mistake,) = found.mistakes[f"konverge-resolver-{resolver}"]
+    (mistake,) = found.errors[f"konverge-resolver-{resolver}"]
     assert told in mistake
-    assert list(found.mistakes) == [f"konverge-resolver-{resolver}"]
+    assert list(found.errors) == [f"konverge-resolver-{resolver}"]
 
 
 def test_ones_own_configmaps_have_the_last_word() -> None:
@@ -124,8 +127,8 @@ def test_ones_own_configmaps_have_the_last_word() -> None:
         konverge_resolution={"cache-ttl": "1m"},
     )
 
-    assert found.mistakes == {}
-    assert chosen(found, "git")["default-revision"] == "trunk"
+    assert found.errors == {}
+    assert get_chosen_setting(found, "git")["default-revision"] == "trunk"
     assert found.cache_limits.lifetime.total_seconds() == 60
 
 
@@ -136,4 +139,4 @@ def test_a_flag_switches_a_resolver_off() -> None:
 
 
 def test_tektons_configmaps_count_only_where_its_requests_are_served() -> None:
-    assert read_configuration(RESOLVERS, SHIPPED).cache_limits.entries == 1000
+    assert parse_config(RESOLVERS, SHIPPED).cache_limits.entries == 1000

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.resolution.servers.listening import listening, required
+from tests.resolution.servers.server_process import require_program, server_process
 
 __all__ = ["PASSWORD", "USER", "DockerRegistry", "docker_registry"]
 
@@ -43,7 +43,7 @@ class DockerRegistry:
     def name(self) -> str:
         return f"127.0.0.1:{self.port}"
 
-    def counted(self, handler: str, method: str) -> int:
+    def count_requests(self, handler: str, method: str) -> int:
         """How many requests it has answered, by its own counter."""
         connection = http.client.HTTPConnection("127.0.0.1", self.debug_port, timeout=10)
         connection.request("GET", "/metrics")
@@ -87,7 +87,7 @@ class DockerRegistry:
 @contextmanager
 def docker_registry(*, authorization: str = "") -> Iterator[DockerRegistry]:
     """One of one's own, ended afterwards; with `authorization` it answers only who knows `USER` and `PASSWORD`."""
-    program = required("docker-registry")
+    program = require_program("docker-registry")
     with tempfile.TemporaryDirectory(prefix="konverge-registry-") as name:
         folder, log = Path(name), Path(name) / "log"
 
@@ -97,7 +97,7 @@ def docker_registry(*, authorization: str = "") -> Iterator[DockerRegistry]:
             with log.open("wb") as output:
                 return subprocess.Popen([program, "serve", folder / "config.yml"], stdout=output, stderr=output)
 
-        with listening(start, 2, log) as (port, debug_port):
+        with server_process(start, 2, log) as (port, debug_port):
             yield DockerRegistry(port, debug_port, folder / "data", authorization)
 
 

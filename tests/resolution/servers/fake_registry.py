@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
-from tests.resolution.servers.serving import Handler, serving
+from tests.resolution.servers.http_server import Handler, http_server
 
-__all__ = ["FakeRegistry", "Reply", "Request", "fake_registry"]
+__all__ = ["FakeRegistry", "RegistryReply", "Request", "fake_registry"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class RegistryReply:
     """What it answers.
 
     Args:
@@ -61,7 +61,7 @@ class FakeRegistry:
     port: int = 0
     manifests: dict[tuple[str, str], tuple[bytes, str]] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
-    replies: dict[str, Reply | Callable[[Request], Reply]] = field(default_factory=dict)
+    replies: dict[str, RegistryReply | Callable[[Request], RegistryReply]] = field(default_factory=dict)
     realm: str = ""
     logins: dict[str, str] = field(default_factory=dict)
     seen: list[Request] = field(default_factory=list)
@@ -82,41 +82,41 @@ class FakeRegistry:
         """How many requests of that method had this in their path."""
         return sum(request.method == method and part in request.path for request in self.seen)
 
-    def reply(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> RegistryReply:
         told = self.replies.get(request.path) or self.replies.get(request.path.rpartition("/")[2])
         if told is not None:
-            return told if isinstance(told, Reply) else told(request)
+            return told if isinstance(told, RegistryReply) else told(request)
         if request.path == "/token":
             return self._token(request)
-        if (refused := self._refused(request)) is not None:
+        if (refused := self._check_access(request)) is not None:
             return refused
         parts = request.path.removeprefix("/v2/").split("/")
         repository, kind, reference = "/".join(parts[:-2]), *parts[-2:]
         if kind == "manifests" and (repository, reference) in self.manifests:
             body, type_ = self.manifests[repository, reference]
             digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
-            return Reply(200, body, {"Content-Type": type_, "Docker-Content-Digest": digest})
+            return RegistryReply(200, body, {"Content-Type": type_, "Docker-Content-Digest": digest})
         if kind == "blobs" and reference in self.blobs:
-            return Reply(200, self.blobs[reference], {"Content-Type": "application/octet-stream"})
-        return Reply(404, b'{"errors":[{"code":"NAME_UNKNOWN"}]}')
+            return RegistryReply(200, self.blobs[reference], {"Content-Type": "application/octet-stream"})
+        return RegistryReply(404, b'{"errors":[{"code":"NAME_UNKNOWN"}]}')
 
-    def _refused(self, request: Request) -> Reply | None:
+    def _check_access(self, request: Request) -> RegistryReply | None:
         if self.realm:
             if request.authorization == "Bearer a-token":
                 return None
             scope = f"repository:{'/'.join(request.path.split('/')[2:-2])}:pull,push"
             told = f'Bearer realm="{self.realm}",service="registry.test",scope="{scope}"'
-            return Reply(401, b"", {"WWW-Authenticate": told})
+            return RegistryReply(401, b"", {"WWW-Authenticate": told})
         if not self.logins or self._is_known(request.authorization):
             return None
-        return Reply(401, b"", {"WWW-Authenticate": 'Basic realm="registry"'})
+        return RegistryReply(401, b"", {"WWW-Authenticate": 'Basic realm="registry"'})
 
-    def _token(self, request: Request) -> Reply:
+    def _token(self, request: Request) -> RegistryReply:
         if self.logins and not self._is_known(request.authorization):
-            return Reply(401)
+            return RegistryReply(401)
         asked = parse_qs(request.query).get("scope", [""])[0]
         # Whatever the challenge offers, nobody here needs more than to read.
-        return Reply(200, json.dumps({"token": "a-token" if asked.endswith(":pull") else "wrong"}).encode())
+        return RegistryReply(200, json.dumps({"token": "a-token" if asked.endswith(":pull") else "wrong"}).encode())
 
     def _is_known(self, authorization: str) -> bool:
         known = {f"{user}:{password}" for user, password in self.logins.items()}
@@ -154,5 +154,5 @@ def fake_registry(tls: ssl.SSLContext | None = None) -> Iterator[FakeRegistry]:
 
         do_HEAD = do_GET
 
-    with serving(Answering, tls) as registry.port:
+    with http_server(Answering, tls) as registry.port:
         yield registry

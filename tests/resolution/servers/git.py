@@ -13,15 +13,15 @@ from http.server import BaseHTTPRequestHandler
 from io import BufferedReader
 from pathlib import Path
 
-from tests.resolution.servers.serving import Handler, serving
+from tests.resolution.servers.http_server import Handler, http_server
 
-__all__ = ["GitServer", "Seen", "git", "git_server"]
+__all__ = ["GitServer", "RecordedRequest", "git", "git_server"]
 
 _PIECE = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RecordedRequest:
     """A request that came in."""
 
     method: str
@@ -54,13 +54,13 @@ class GitServer:
     moves: dict[str, tuple[int, str]] = field(default_factory=dict)
     statuses: dict[str, int] = field(default_factory=dict)
     speaks_only_protocol_0: bool = False
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[RecordedRequest] = field(default_factory=list)
     bytes_sent: int = 0
 
     def url(self, path: str, host: str = "git.test") -> str:
         return f"{self.scheme}://{host}:{self.port}/{path}"
 
-    def forget(self) -> None:
+    def reset_counters(self) -> None:
         """Set the counters to zero."""
         self.seen.clear()
         self.bytes_sent = 0
@@ -89,7 +89,7 @@ def git_server(root: Path, tls: ssl.SSLContext | None = None) -> Iterator[GitSer
 
         do_POST = do_GET
 
-    with serving(Answering, tls) as server.port:
+    with http_server(Answering, tls) as server.port:
         yield server
 
 
@@ -100,7 +100,7 @@ def _answer(handler: BaseHTTPRequestHandler, server: GitServer) -> None:
         target = "/" + target.split("/", 3)[3]
     path, _, query = target.partition("?")
     authorization = handler.headers.get("Authorization", "")
-    server.seen.append(Seen(handler.command, handler.path, authorization))
+    server.seen.append(RecordedRequest(handler.command, handler.path, authorization))
     first = path.split("/")[1]
     moved = next((move for end, move in server.moves.items() if path.endswith(end)), None)
     if moved is not None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
-from tests.resolution.servers.serving import Handler, serving
+from tests.resolution.servers.http_server import Handler, http_server
 
 __all__ = ["FaultServer", "fault_server"]
 
@@ -90,7 +90,7 @@ def fault_server() -> Iterator[FaultServer]:
             self.begin(len(line) + 4 + len(_ADVERTISED))
             self.wfile.write(_ADVERTISED + b"%04x%b" % (len(line) + 4, line))
 
-    with serving(Faults) as server.port:
+    with http_server(Faults) as server.port:
         try:
             yield server
         finally:

@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tests.resolution.servers.serving import Handler, serving
+from tests.resolution.servers.http_server import Handler, http_server
 
 __all__ = [
-    "Hostile",
+    "HostileRepository",
+    "build_growing_files",
+    "build_lazy_repository",
     "commit",
     "delta",
-    "growing",
-    "lazy",
+    "encode_object",
     "object_id",
     "pack",
     "pack_server",
-    "stored",
     "tree",
 ]
 
@@ -48,17 +48,17 @@ def commit(tree_id: str) -> bytes:
     return b"tree %b\nauthor %b\ncommitter %b\n\none\n" % (tree_id.encode(), who, who)
 
 
-def stored(type_: int, pieces: Sequence[bytes]) -> Iterator[bytes]:
+def encode_object(type_: int, pieces: Sequence[bytes]) -> Iterator[bytes]:
     """An object as it stands in a pack."""
     yield _head(type_, sum(map(len, pieces)))
-    yield from _deflated(pieces)
+    yield from _deflate(pieces)
 
 
 def delta(base_id: str, base_bytes: int, copies: int) -> bytes:
     """What makes of an object one that repeats it so many times; stands in a pack as it is."""
     copy = b"\xf0" + base_bytes.to_bytes(3, "little")  # from offset 0, with a length of three bytes
     text = _number(base_bytes) + _number(base_bytes * copies) + copy * copies
-    return b"".join([_head(DELTA, len(text)), bytes.fromhex(base_id), *_deflated([text])])
+    return b"".join([_head(DELTA, len(text)), bytes.fromhex(base_id), *_deflate([text])])
 
 
 def pack(entries: Iterable[Iterable[bytes]], count: int) -> Iterator[bytes]:
@@ -70,7 +70,7 @@ def pack(entries: Iterable[Iterable[bytes]], count: int) -> Iterator[bytes]:
     yield digest.digest()
 
 
-def growing(size: int, copies: int) -> tuple[list[Iterable[bytes]], str]:
+def build_growing_files(size: int, copies: int) -> tuple[list[Iterable[bytes]], str]:
     """The entries of a file of so many bytes, and of one that repeats it, with the commit that has them."""
     base = [bytes(size)]
     file = object_id(BLOB, base)
@@ -78,7 +78,12 @@ def growing(size: int, copies: int) -> tuple[list[Iterable[bytes]], str]:
     root = tree((b"100644", b"box.yaml", large))
     root_id = object_id(TREE, [root])
     text = commit(root_id)
-    entries = [stored(COMMIT, [text]), stored(TREE, [root]), stored(BLOB, base), [delta(file, size, copies)]]
+    entries = [
+        encode_object(COMMIT, [text]),
+        encode_object(TREE, [root]),
+        encode_object(BLOB, base),
+        [delta(file, size, copies)],
+    ]
     return entries, object_id(COMMIT, [text])
 
 
@@ -101,7 +106,7 @@ def _number(value: int) -> bytes:
     return bytes([*found, value])
 
 
-def _deflated(pieces: Sequence[bytes]) -> Iterator[bytes]:
+def _deflate(pieces: Sequence[bytes]) -> Iterator[bytes]:
     packing = zlib.compressobj(1)
     for piece in pieces:
         if made := packing.compress(piece):
@@ -110,7 +115,7 @@ def _deflated(pieces: Sequence[bytes]) -> Iterator[bytes]:
 
 
 @dataclass
-class Hostile:
+class HostileRepository:
     """What a server gives out.
 
     Args:
@@ -136,16 +141,16 @@ class Hostile:
         return f"http://git.test:{self.port}/boxes.git"
 
 
-def lazy(file: str, answer: Callable[[], Iterable[bytes]]) -> Hostile:
+def build_lazy_repository(file: str, answer: Callable[[], Iterable[bytes]]) -> HostileRepository:
     """A repository of one file, ``box.yaml``; the pack with it is the answer when git asks for that object alone."""
     root = tree((b"100644", b"box.yaml", file))
     text = commit(object_id(TREE, [root]))
-    first = [list(stored(COMMIT, [text])), list(stored(TREE, [root]))]
-    return Hostile(object_id(COMMIT, [text]), [lambda: pack(first, len(first)), answer])
+    first = [list(encode_object(COMMIT, [text])), list(encode_object(TREE, [root]))]
+    return HostileRepository(object_id(COMMIT, [text]), [lambda: pack(first, len(first)), answer])
 
 
 @contextmanager
-def pack_server(hostile: Hostile) -> Iterator[Hostile]:
+def pack_server(hostile: HostileRepository) -> Iterator[HostileRepository]:
     """Serve it, by protocol 2."""
 
     class Answering(Handler):
@@ -184,5 +189,5 @@ def pack_server(hostile: Hostile) -> Iterator[Hostile]:
                     self.wfile.write(b"%04x%b" % (len(line) + 4, line))
             self.wfile.write(b"0000")
 
-    with serving(Answering) as hostile.port:
+    with http_server(Answering) as hostile.port:
         yield hostile

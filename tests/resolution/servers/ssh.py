@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.box.servers import free_port, missing
+from tests.box.database_servers import free_port, skip_or_fail
 
 __all__ = ["SshServer", "ssh_server"]
 
@@ -36,7 +36,7 @@ class SshServer:
     private_key: bytes
     host_key: str
 
-    def known_hosts(self, host: str) -> bytes:
+    def format_known_hosts(self, host: str) -> bytes:
         return f"[{host}]:{self.port} {self.host_key}\n".encode()
 
 
@@ -45,7 +45,7 @@ def ssh_server() -> Iterator[SshServer]:
     """Run one, or leave the case out."""
     program = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if program is None:
-        missing("sshd")
+        skip_or_fail("sshd")
         raise AssertionError("unreachable: the case was left out")
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # it refuses to run as root without

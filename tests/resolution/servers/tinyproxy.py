@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.resolution.servers.listening import listening, required
+from tests.resolution.servers.server_process import require_program, server_process
 
 __all__ = ["TinyProxy", "tinyproxy"]
 
@@ -33,7 +33,7 @@ class TinyProxy:
         """With the user that it lets through."""
         return f"http://{_USER}:{_PASSWORD}@127.0.0.1:{self.port}"
 
-    def asked(self) -> list[str]:
+    def list_requests(self) -> list[str]:
         """The first line of each request that it let through or refused."""
         lines = self.log.read_text().splitlines()
         return [line.partition("): ")[2] for line in lines if "Request (file descriptor" in line]
@@ -42,7 +42,7 @@ class TinyProxy:
 @contextmanager
 def tinyproxy() -> Iterator[TinyProxy]:
     """One of one's own, ended afterwards."""
-    program = required("tinyproxy")
+    program = require_program("tinyproxy")
     with tempfile.TemporaryDirectory(prefix="konverge-proxy-") as name:
         log, config = Path(name) / "log", Path(name) / "config"
 
@@ -50,7 +50,7 @@ def tinyproxy() -> Iterator[TinyProxy]:
             config.write_text(_config(ports[0], log))
             return subprocess.Popen([program, "-d", "-c", config], stdout=subprocess.DEVNULL)
 
-        with listening(start, 1, log) as (port,):
+        with server_process(start, 1, log) as (port,):
             yield TinyProxy(port, log)
 
 

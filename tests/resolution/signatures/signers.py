@@ -9,8 +9,8 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from konverge.resolution.result import Attached
-from konverge.resolution.signatures.attached import SIGSTORE_BUNDLE, SIMPLE_SIGNING
+from konverge.resolution.resolved_content import AttachedSignature
+from konverge.resolution.signatures.cosign_signatures import SIGSTORE_BUNDLE, SIMPLE_SIGNING
 from konverge.resolution.signatures.keys import sign_with
 
 BUNDLE_TYPE = f"{SIGSTORE_BUNDLE}.v0.3+json"
@@ -25,7 +25,7 @@ class Signer:
         self.private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
         self.public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 
-    def simple(self, digest: str, **critical: Any) -> tuple[bytes, str]:
+    def sign_simple(self, digest: str, **critical: Any) -> tuple[bytes, str]:
         """A document of simple signing and its signature."""
         told = {
             "identity": {"docker-reference": "registry.test/boxes"},
@@ -36,11 +36,11 @@ class Signer:
         payload = json.dumps({"critical": told, "optional": None}).encode()
         return payload, base64.b64encode(sign_with(self.private, payload)).decode()
 
-    def attached(self, digest: str, *, subject: str = "", **critical: Any) -> Attached:
-        payload, signature = self.simple(digest, **critical)
-        return Attached(SIMPLE_SIGNING, payload, subject or digest, signature)
+    def attach_signature(self, digest: str, *, subject: str = "", **critical: Any) -> AttachedSignature:
+        payload, signature = self.sign_simple(digest, **critical)
+        return AttachedSignature(SIMPLE_SIGNING, payload, subject or digest, signature)
 
-    def bundle(self, digest: str, *, predicate: str = SIGN, type_: str = "application/vnd.in-toto+json") -> bytes:
+    def sign_bundle(self, digest: str, *, predicate: str = SIGN, type_: str = "application/vnd.in-toto+json") -> bytes:
         """A bundle of sigstore with a statement about an image."""
         algorithm, _, hex_ = digest.partition(":")
         statement = json.dumps(

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from konverge.resolution import Resolved, Source
+from konverge.resolution import Provenance, ResolvedContent
 from konverge.resolution.policy import SignatureRule
-from konverge.resolution.result import Attached
+from konverge.resolution.resolved_content import AttachedSignature
 from konverge.resolution.signatures import BUNDLE, SignatureVerifier
-from konverge.resolution.signatures.attached import statement_is_for
-from konverge.resolution.signatures.keyless import Keyless, NoKeylessError
+from konverge.resolution.signatures.cosign_signatures import is_statement_for
+from konverge.resolution.signatures.keyless import KeylessUnavailableError, KeylessVerifier
 from tests.resolution.signatures.signers import BUNDLE_TYPE, RIGHT
 
 pytestmark = pytest.mark.anyio
@@ -34,8 +34,8 @@ BEACON = (
 
 
 @pytest.fixture(scope="module")
-def keyless() -> Keyless:
-    return Keyless(ROOT)
+def keyless() -> KeylessVerifier:
+    return KeylessVerifier(ROOT)
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def anyio_backend(anyio_backend: Any) -> Any:
     return "asyncio", {}  # verified in a thread, whose time is real
 
 
-def test_an_identity_is_a_subject_and_its_issuer(keyless: Keyless) -> None:
+def test_an_identity_is_a_subject_and_its_issuer(keyless: KeylessVerifier) -> None:
     assert keyless.has_signed(((BEACON, ISSUER),), SIGNATURE, CONTENT)
     assert keyless.has_signed((("someone@example.com", ISSUER), (BEACON, ISSUER)), SIGNATURE, CONTENT)
     assert not keyless.has_signed(((BEACON, "https://issuer.example.com"),), SIGNATURE, CONTENT)
@@ -51,31 +51,31 @@ def test_an_identity_is_a_subject_and_its_issuer(keyless: Keyless) -> None:
     assert not keyless.has_signed(((BEACON[:-1], ISSUER),), SIGNATURE, CONTENT)
 
 
-def test_other_content_is_not_what_was_signed(keyless: Keyless) -> None:
+def test_other_content_is_not_what_was_signed(keyless: KeylessVerifier) -> None:
     assert not keyless.has_signed(((BEACON, ISSUER),), SIGNATURE, CONTENT + b" ")
 
 
 @pytest.mark.parametrize(
     "bundle", [b"", b"{}", b"[]", b"\xff", STATEMENT, SIGNATURE + b" " * (1 << 20), SIGNATURE[:-9]]
 )
-def test_what_is_no_signature_of_it_is_none(keyless: Keyless, bundle: bytes) -> None:
+def test_what_is_no_signature_of_it_is_none(keyless: KeylessVerifier, bundle: bytes) -> None:
     assert not keyless.has_signed(((BEACON, ISSUER),), bundle, CONTENT)
 
 
-def test_a_statement_is_its_identitys_and_is_read_for_what_it_states(keyless: Keyless) -> None:
-    found = keyless.statement(((BEACON, ISSUER),), STATEMENT)
+def test_a_statement_is_its_identitys_and_is_read_for_what_it_states(keyless: KeylessVerifier) -> None:
+    found = keyless.verify_statement(((BEACON, ISSUER),), STATEMENT)
     assert found is not None
     assert b"https://slsa.dev/provenance/v1" in found[1]
     # It is about where something comes from, which is no signature of it.
-    assert not statement_is_for(*found, "sha256:a0cfc71271d6e278e57cd332ff957c3f7043fdda354c4cbb190a30d56efa01bf")
-    assert keyless.statement((("someone@example.com", ISSUER),), STATEMENT) is None
-    assert keyless.statement(((BEACON, ISSUER),), SIGNATURE) is None
+    assert not is_statement_for(*found, "sha256:a0cfc71271d6e278e57cd332ff957c3f7043fdda354c4cbb190a30d56efa01bf")
+    assert keyless.verify_statement((("someone@example.com", ISSUER),), STATEMENT) is None
+    assert keyless.verify_statement(((BEACON, ISSUER),), SIGNATURE) is None
 
 
 async def problem(root: Path | None, *, keys: tuple[str, ...] = (), bundle: str = SIGNATURE.decode()) -> str:
     obj = {"apiVersion": "v1", "kind": "A", "metadata": {"name": "a", "annotations": {BUNDLE: bundle}}}
-    beside = Attached(BUNDLE_TYPE, STATEMENT, "sha256:" + "00" * 32)
-    resolved = Resolved(b"", Source("oci://registry.test/a", {}), attached=(beside,))
+    beside = AttachedSignature(BUNDLE_TYPE, STATEMENT, "sha256:" + "00" * 32)
+    resolved = ResolvedContent(b"", Provenance("oci://registry.test/a", {}), attached=(beside,))
     return await SignatureVerifier(root)(resolved, obj, SignatureRule(keys=keys, identities=((BEACON, ISSUER),)))
 
 
@@ -95,5 +95,5 @@ async def test_without_what_is_trusted_no_keyless_signature_verifies(tmp_path: P
 
 def test_without_the_library_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sigstore.models", None)
-    with pytest.raises(NoKeylessError, match=r"konverge\[keyless\]"):
-        Keyless(ROOT)
+    with pytest.raises(KeylessUnavailableError, match=r"konverge\[keyless\]"):
+        KeylessVerifier(ROOT)

@@ -10,11 +10,11 @@ import pytest
 
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.resolution import Reason, Reference, ResolutionError, Services
-from konverge.resolution.engine import Engine, Outcome, Requester
-from konverge.resolution.policy import Admission, Policy, SignatureMode, SignatureRule, SourcePrefix
-from konverge.resolution.registry import Installed, Registry
+from konverge.resolution.engine import Engine, Requester, ResolutionResult
+from konverge.resolution.policy import Policy, PolicyDecision, SignatureMode, SignatureRule, SourcePrefix
+from konverge.resolution.resolver_registry import InstalledResolver, ResolverRegistry
 from konverge.resolution.signatures import SignatureVerifier, sign
-from tests.resolution.shelf import Shelf
+from tests.resolution.fake_resolver import FakeResolver
 from tests.resolution.signatures.signers import OTHER, RIGHT
 
 pytestmark = pytest.mark.anyio
@@ -30,43 +30,45 @@ def policy(mode: SignatureMode, *keys: str, source: str = GOOD) -> Policy:
     return Policy(f"{mode}-{source}", sources=sources, signature=SignatureRule(mode, keys))
 
 
-async def resolved(obj: object, *policies: Policy, url: str = f"{GOOD}/box") -> Outcome:
-    def services_for(requester: Requester, admission: Admission) -> Services:
+async def resolve_signed(obj: object, *policies: Policy, url: str = f"{GOOD}/box") -> ResolutionResult:
+    def services_for(requester: Requester, admission: PolicyDecision) -> Services:
         nothing: Any = None
         return Services(http=nothing, secrets=nothing, workspaces=nothing, clock=clock)
 
     clock = SimulatedClock()
-    shelf = Shelf(lambda fetch, calls: json.dumps(obj).encode())
-    registry = Registry([Installed(shelf)])
+    shelf = FakeResolver(lambda fetch, calls: json.dumps(obj).encode())
+    registry = ResolverRegistry([InstalledResolver(shelf)])
     verifier = SignatureVerifier()
     engine = Engine(registry, services_for, clock=clock, entropy=SeededEntropy(), policies=policies, verifier=verifier)
     return await engine.resolve(Reference("shelf", {"url": url}), Requester("web"))
 
 
-async def refused(obj: object, *policies: Policy, url: str = f"{GOOD}/box") -> ResolutionError:
+async def expect_resolution_error(obj: object, *policies: Policy, url: str = f"{GOOD}/box") -> ResolutionError:
     with pytest.raises(ResolutionError) as caught:
-        await resolved(obj, *policies, url=url)
+        await resolve_signed(obj, *policies, url=url)
     return caught.value
 
 
 async def test_without_a_policy_nothing_is_verified() -> None:
-    outcome = await resolved(UNSIGNED)
+    outcome = await resolve_signed(UNSIGNED)
     assert (outcome.policies, outcome.warnings) == ((), ())
 
 
 async def test_where_no_policy_names_a_source_one_for_everything_can_warn() -> None:
-    outcome = await resolved(UNSIGNED, policy(ENFORCE, RIGHT.public), policy(WARN, source=""), url="https://other/box")
+    outcome = await resolve_signed(
+        UNSIGNED, policy(ENFORCE, RIGHT.public), policy(WARN, source=""), url="https://other/box"
+    )
     assert outcome.policies == ("warn-",)
     assert len(outcome.warnings) == 1
 
 
 async def test_where_no_policy_names_a_source_it_is_refused_before_anybody_is_asked() -> None:
-    error = await refused(SIGNED, policy(ENFORCE, RIGHT.public), url="https://other/box")
+    error = await expect_resolution_error(SIGNED, policy(ENFORCE, RIGHT.public), url="https://other/box")
     assert error.reason is Reason.DENIED
 
 
 async def test_when_all_policies_are_met_it_passes_without_a_word() -> None:
-    outcome = await resolved(SIGNED, policy(ENFORCE, RIGHT.public), policy(WARN, RIGHT.public, source=""))
+    outcome = await resolve_signed(SIGNED, policy(ENFORCE, RIGHT.public), policy(WARN, RIGHT.public, source=""))
     assert (len(outcome.policies), outcome.warnings) == (2, ())
 
 
@@ -75,21 +77,21 @@ async def test_when_all_policies_are_met_it_passes_without_a_word() -> None:
 async def test_a_policy_that_enforces_and_is_not_met_ends_it_whatever_others_say(
     obj: object, key: Any, other: tuple[Policy, ...]
 ) -> None:
-    assert (await refused(obj, policy(ENFORCE, key.public), *other)).reason is Reason.SIGNATURE_INVALID
+    assert (await expect_resolution_error(obj, policy(ENFORCE, key.public), *other)).reason is Reason.SIGNATURE_INVALID
 
 
 async def test_policies_that_only_warn_let_it_pass_and_each_says_what_is_wrong() -> None:
-    outcome = await resolved(UNSIGNED, policy(WARN, RIGHT.public), policy(WARN, OTHER.public, source=""))
+    outcome = await resolve_signed(UNSIGNED, policy(WARN, RIGHT.public), policy(WARN, OTHER.public, source=""))
     assert len(outcome.warnings) == 2
 
 
 async def test_within_a_policy_any_key_is_enough_and_each_policy_needs_one() -> None:
     both = policy(ENFORCE, OTHER.public, RIGHT.public)
-    assert (await resolved(SIGNED, both)).warnings == ()
+    assert (await resolve_signed(SIGNED, both)).warnings == ()
     second = policy(ENFORCE, OTHER.public, source="https://good")
-    assert (await refused(SIGNED, both, second)).reason is Reason.SIGNATURE_INVALID
+    assert (await expect_resolution_error(SIGNED, both, second)).reason is Reason.SIGNATURE_INVALID
     twice = sign(SIGNED, OTHER.private)
-    assert (await resolved(twice, both, second)).warnings == ()
+    assert (await resolve_signed(twice, both, second)).warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ async def test_within_a_policy_any_key_is_enough_and_each_policy_needs_one() -> 
     ],
 )
 async def test_an_address_that_only_has_a_trusted_one_in_it_is_not_trusted(url: str) -> None:
-    assert (await refused(SIGNED, policy(ENFORCE, RIGHT.public), url=url)).reason is Reason.DENIED
+    assert (await expect_resolution_error(SIGNED, policy(ENFORCE, RIGHT.public), url=url)).reason is Reason.DENIED
 
 
 @pytest.mark.parametrize("pattern", ["^https://good|evil$", "https://good|evil", "https://good/.*", "https://(good)"])
@@ -110,5 +112,5 @@ async def test_a_pattern_is_no_pattern_here_and_names_nothing(pattern: str) -> N
     covered = []
     with suppress(ValueError):
         prefix = SourcePrefix.parse(pattern)
-        covered = [uri for uri in ("https://good/x", "https://good", "https://evil", "evil") if prefix.covers(uri)]
+        covered = [uri for uri in ("https://good/x", "https://good", "https://evil", "evil") if prefix.matches(uri)]
     assert covered == []

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from konverge.kube import Object
-from konverge.resolution import Resolved, Source
+from konverge.resolution import Provenance, ResolvedContent
 from konverge.resolution.policy import SignatureRule
-from konverge.resolution.result import Attached
-from konverge.resolution.signatures import BUNDLE, SIGNATURE, SignatureVerifier, sign, signed_bytes
+from konverge.resolution.resolved_content import AttachedSignature
+from konverge.resolution.signatures import BUNDLE, SIGNATURE, SignatureVerifier, encode_for_signing, sign
 from konverge.resolution.signatures.keys import PublicKey, sign_with
 from tests.resolution.signatures.signers import ALL, BUNDLE_TYPE, OTHER, RIGHT, SHORT, Signer
 
@@ -24,8 +24,8 @@ BOX: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"
 IMAGE = "sha256:" + "ab" * 32
 
 
-async def problem(obj: Object, *keys: str, attached: tuple[Attached, ...] = ()) -> str:
-    resolved = Resolved(b"", Source("oci://registry.test/boxes", {}), attached=attached)
+async def problem(obj: Object, *keys: str, attached: tuple[AttachedSignature, ...] = ()) -> str:
+    resolved = ResolvedContent(b"", Provenance("oci://registry.test/boxes", {}), attached=attached)
     return await SignatureVerifier()(resolved, obj, SignatureRule(keys=keys))
 
 
@@ -84,19 +84,19 @@ async def test_tektons_own_annotation_is_told_as_what_cannot_be_verified() -> No
 def test_whoever_formats_it_anew_breaks_nothing() -> None:
     text = yaml.safe_dump(sign(BOX, RIGHT.private), sort_keys=False)
     again = yaml.safe_load(json.dumps(dict(reversed(yaml.safe_load(text).items())), indent=4))
-    assert signed_bytes(again) == signed_bytes(BOX)
-    assert signed_bytes(BOX) == (
+    assert encode_for_signing(again) == encode_for_signing(BOX)
+    assert encode_for_signing(BOX) == (
         '{"apiVersion":"v1","data":{"a":"ä","b":"1"},"kind":"ConfigMap","metadata":{"name":"a"}}'.encode()
     )
 
 
 def test_only_the_annotations_that_sign_are_left_out() -> None:
     def told(**annotations: str) -> bytes:
-        return signed_bytes({**BOX, "metadata": {"name": "a", "annotations": annotations}})
+        return encode_for_signing({**BOX, "metadata": {"name": "a", "annotations": annotations}})
 
-    assert told(**{SIGNATURE: "a", BUNDLE: "b"}) == signed_bytes(BOX)
+    assert told(**{SIGNATURE: "a", BUNDLE: "b"}) == encode_for_signing(BOX)
     assert told(other="c", **{SIGNATURE: "a"}) == told(other="c")
-    assert len({told(other="c"), told(other="d"), told(**{f"{SIGNATURE}s": "a"}), signed_bytes(BOX)}) == 4
+    assert len({told(other="c"), told(other="d"), told(**{f"{SIGNATURE}s": "a"}), encode_for_signing(BOX)}) == 4
 
 
 VALUES = st.recursive(
@@ -108,7 +108,7 @@ VALUES = st.recursive(
 
 @given(VALUES, VALUES)
 def test_two_objects_are_signed_as_one_only_if_they_are_equal(one: Any, other: Any) -> None:
-    is_one = signed_bytes({**BOX, "data": one}) == signed_bytes({**BOX, "data": other})
+    is_one = encode_for_signing({**BOX, "data": one}) == encode_for_signing({**BOX, "data": other})
     assert is_one is (repr(_sorted(one)) == repr(_sorted(other)))
 
 
@@ -126,8 +126,10 @@ def test_what_cannot_sign_is_refused() -> None:
 
 
 async def test_a_signature_beside_an_image_counts_for_that_image() -> None:
-    assert await problem(BOX, RIGHT.public, attached=(RIGHT.attached(IMAGE),)) == ""
-    assert await problem(BOX, RIGHT.public, attached=(OTHER.attached(IMAGE), RIGHT.attached(IMAGE))) == ""
+    assert await problem(BOX, RIGHT.public, attached=(RIGHT.attach_signature(IMAGE),)) == ""
+    assert (
+        await problem(BOX, RIGHT.public, attached=(OTHER.attach_signature(IMAGE), RIGHT.attach_signature(IMAGE))) == ""
+    )
 
 
 def twice(bundle: bytes) -> bytes:
@@ -138,31 +140,36 @@ def twice(bundle: bytes) -> bytes:
 
 
 WRONG = {
-    "by another key": OTHER.attached(IMAGE),
-    "for another image": RIGHT.attached("sha256:" + "00" * 32, subject=IMAGE),
-    "of another type": RIGHT.attached(IMAGE, type="something else"),
-    "without an image": RIGHT.attached(IMAGE, image=None),
-    "without a signature": Attached(RIGHT.attached(IMAGE).media_type, RIGHT.simple(IMAGE)[0], IMAGE),
-    "over another text": Attached(
-        RIGHT.attached(IMAGE).media_type, RIGHT.simple(IMAGE)[0] + b" ", IMAGE, RIGHT.simple(IMAGE)[1]
+    "by another key": OTHER.attach_signature(IMAGE),
+    "for another image": RIGHT.attach_signature("sha256:" + "00" * 32, subject=IMAGE),
+    "of another type": RIGHT.attach_signature(IMAGE, type="something else"),
+    "without an image": RIGHT.attach_signature(IMAGE, image=None),
+    "without a signature": AttachedSignature(
+        RIGHT.attach_signature(IMAGE).media_type, RIGHT.sign_simple(IMAGE)[0], IMAGE
     ),
-    "in a bundle by another key": Attached(BUNDLE_TYPE, OTHER.bundle(IMAGE), IMAGE),
-    "in a bundle for another image": Attached(BUNDLE_TYPE, RIGHT.bundle("sha256:" + "00" * 32), IMAGE),
-    "in a bundle that states something else": Attached(
-        BUNDLE_TYPE, RIGHT.bundle(IMAGE, predicate="https://slsa.dev/provenance/v1"), IMAGE
+    "over another text": AttachedSignature(
+        RIGHT.attach_signature(IMAGE).media_type, RIGHT.sign_simple(IMAGE)[0] + b" ", IMAGE, RIGHT.sign_simple(IMAGE)[1]
     ),
-    "in a bundle that is signed twice": Attached(BUNDLE_TYPE, twice(RIGHT.bundle(IMAGE)), IMAGE),
-    "in a bundle of another type": Attached(BUNDLE_TYPE, RIGHT.bundle(IMAGE, type_="text/plain"), IMAGE),
-    "in no bundle": Attached(BUNDLE_TYPE, b"[]", IMAGE),
-    "in a bundle without an envelope": Attached(BUNDLE_TYPE, b"{}", IMAGE),
+    "in a bundle by another key": AttachedSignature(BUNDLE_TYPE, OTHER.sign_bundle(IMAGE), IMAGE),
+    "in a bundle for another image": AttachedSignature(BUNDLE_TYPE, RIGHT.sign_bundle("sha256:" + "00" * 32), IMAGE),
+    "in a bundle that states something else": AttachedSignature(
+        BUNDLE_TYPE, RIGHT.sign_bundle(IMAGE, predicate="https://slsa.dev/provenance/v1"), IMAGE
+    ),
+    "in a bundle that is signed twice": AttachedSignature(BUNDLE_TYPE, twice(RIGHT.sign_bundle(IMAGE)), IMAGE),
+    "in a bundle of another type": AttachedSignature(BUNDLE_TYPE, RIGHT.sign_bundle(IMAGE, type_="text/plain"), IMAGE),
+    "in no bundle": AttachedSignature(BUNDLE_TYPE, b"[]", IMAGE),
+    "in a bundle without an envelope": AttachedSignature(BUNDLE_TYPE, b"{}", IMAGE),
 }
 
 
 @pytest.mark.parametrize("attached", WRONG.values(), ids=WRONG)
-async def test_any_other_signature_beside_an_image_counts_for_nothing(attached: Attached) -> None:
+async def test_any_other_signature_beside_an_image_counts_for_nothing(attached: AttachedSignature) -> None:
     assert "its one signature is not" in await problem(BOX, RIGHT.public, attached=(attached,))
 
 
 @pytest.mark.parametrize("signer", [RIGHT, ALL["Ed25519"]])
 async def test_a_bundle_by_a_key_counts_too(signer: Signer) -> None:
-    assert await problem(BOX, signer.public, attached=(Attached(BUNDLE_TYPE, signer.bundle(IMAGE), IMAGE),)) == ""
+    assert (
+        await problem(BOX, signer.public, attached=(AttachedSignature(BUNDLE_TYPE, signer.sign_bundle(IMAGE), IMAGE),))
+        == ""
+    )

@@ -10,12 +10,12 @@ from konverge.client import Client
 from konverge.errors import ConnectionFailedError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 
-__all__ = ["Connection"]
+__all__ = ["InterruptibleClient"]
 
 T = TypeVar("T")
 
 
-class Connection:
+class InterruptibleClient:
     """What the elections need of a client, over a connection that may be cut.
 
     Attributes:

@@ -12,10 +12,10 @@ import pytest
 
 from konverge.kube import Object, ObjectKey
 from konverge.runtime.election import LeaderElection, leader_election
-from konverge.runtime.election.lease import LEASE
+from konverge.runtime.election.lease_candidate import LEASE
 from konverge.testing.cluster import Cluster
 from konverge.testing.controlplane import find_binaries
-from tests.runtime.election.connections import Connection
+from tests.runtime.election.connections import InterruptibleClient
 
 pytestmark = [
     pytest.mark.anyio,
@@ -32,7 +32,7 @@ async def client_go(cluster: Cluster, folder: Path) -> AsyncIterator[asyncio.sub
     with (folder / "kube-scheduler.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             str(find_binaries() / "kube-scheduler"),
-            f"--kubeconfig={await cluster.kubeconfig()}",
+            f"--kubeconfig={await cluster.write_kubeconfig()}",
             "--secure-port=0",
             "--leader-elect=true",
             "--leader-elect-resource-name=web",
@@ -68,7 +68,7 @@ async def spec(cluster: Cluster) -> Object:
 
 
 async def test_client_go_waits_for_our_lease_and_takes_it_when_it_has_run_out(cluster: Cluster, tmp_path: Path) -> None:
-    connection = Connection(cluster.new_client("konverge"))
+    connection = InterruptibleClient(cluster.new_client("konverge"))
     async with leader_election(lambda: connection, options(cluster), in_thread=False) as ours:
         await ours.wait_until_held()
         async with asyncio.timeout(100), client_go(cluster, tmp_path) as process:
@@ -78,7 +78,7 @@ async def test_client_go_waits_for_our_lease_and_takes_it_when_it_has_run_out(cl
             assert (await spec(cluster))["leaseTransitions"] == 0
             connection.is_cut = True  # dead to the server: client-go must find our record run out
             await ours.wait_until_lost()
-            assert (await _taken_by_another(cluster))["leaseTransitions"] == 1
+            assert (await _wait_for_other_holder(cluster))["leaseTransitions"] == 1
             connection.is_cut = False
             await cluster.clock.sleep(DURATION + 2)
             assert not ours.is_held  # and we leave its Lease alone
@@ -89,7 +89,7 @@ async def test_we_wait_for_the_lease_of_client_go_and_take_it_when_it_has_died(
 ) -> None:
     async with asyncio.timeout(100), client_go(cluster, tmp_path) as process:
         await cluster.eventually(lambda: spec(cluster))
-        connection = Connection(cluster.new_client("konverge"))
+        connection = InterruptibleClient(cluster.new_client("konverge"))
         async with leader_election(lambda: connection, options(cluster), in_thread=False) as ours:
             await cluster.clock.sleep(DURATION + 2)
             assert not ours.is_held
@@ -101,16 +101,16 @@ async def test_we_wait_for_the_lease_of_client_go_and_take_it_when_it_has_died(
 
 
 async def test_client_go_takes_at_once_what_we_release(cluster: Cluster, tmp_path: Path) -> None:
-    connection = Connection(cluster.new_client("konverge"))
+    connection = InterruptibleClient(cluster.new_client("konverge"))
     async with asyncio.timeout(100):
         async with leader_election(lambda: connection, options(cluster), in_thread=False) as ours:
             await ours.wait_until_held()
         assert (await spec(cluster))["holderIdentity"] == ""
         async with client_go(cluster, tmp_path):
-            assert (await _taken_by_another(cluster))["leaseTransitions"] == 1
+            assert (await _wait_for_other_holder(cluster))["leaseTransitions"] == 1
 
 
-async def _taken_by_another(cluster: Cluster) -> Object:
+async def _wait_for_other_holder(cluster: Cluster) -> Object:
     async def taken() -> Object | None:
         found = await spec(cluster)
         return found if found["holderIdentity"] not in ("", "konverge") else None

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from konverge.cancellation import to_its_end
+from konverge.cancellation import await_shielded
 from konverge.clock import SeededEntropy
 from konverge.errors import ForbiddenError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.runtime.election import LeaderElection, Leadership, leader_election
-from konverge.runtime.election.lease import LEASE
+from konverge.runtime.election.lease_candidate import LEASE
 from konverge.testing.cluster import Cluster
-from tests.cancelling import cancel_again, turn
-from tests.runtime.election.connections import Connection
+from tests.cancellation_leaks import cancel_again, run_loop_turns
+from tests.runtime.election.connections import InterruptibleClient
 
 pytestmark = pytest.mark.anyio
 
@@ -43,8 +43,8 @@ def options(cluster: Cluster, name: str = "web", **changes: Any) -> LeaderElecti
 @asynccontextmanager
 async def electing(
     cluster: Cluster, identity: str, *, seed: int = 0, **changes: Any
-) -> AsyncIterator[tuple[Leadership, Connection]]:
-    connection = Connection(cluster.new_client(identity))
+) -> AsyncIterator[tuple[Leadership, InterruptibleClient]]:
+    connection = InterruptibleClient(cluster.new_client(identity))
     async with leader_election(
         lambda: connection,
         options(cluster, identity=identity, **changes),
@@ -55,9 +55,9 @@ async def electing(
         yield leadership, connection
 
 
-async def at_work(cluster: Cluster) -> tuple[asyncio.Task[None], Connection]:
+async def at_work(cluster: Cluster) -> tuple[asyncio.Task[None], InterruptibleClient]:
     """A process that leads until it is cancelled."""
-    held: asyncio.Future[Connection] = asyncio.get_running_loop().create_future()
+    held: asyncio.Future[InterruptibleClient] = asyncio.get_running_loop().create_future()
 
     async def work() -> None:
         async with electing(cluster, "a") as (a, connection):
@@ -239,9 +239,9 @@ async def test_a_settled_election_costs_one_request_a_retry_period_and_replica(c
         async with electing(cluster, "b", seed=1):
             times = options(cluster)
             await cluster.clock.sleep(times.retry_period.total_seconds() * 2)
-            before = {who: len(cluster.requests(who)) for who in "ab"}
+            before = {who: len(cluster.list_requests(who)) for who in "ab"}
             await cluster.clock.sleep(times.retry_period.total_seconds() * 10)
-            asked = {who: len(cluster.requests(who)) - before[who] for who in "ab"}
+            asked = {who: len(cluster.list_requests(who)) - before[who] for who in "ab"}
     assert all(10 <= count <= 16 for count in asked.values())
 
 
@@ -249,7 +249,7 @@ async def test_a_settled_election_costs_one_request_a_retry_period_and_replica(c
 async def test_a_missing_permission_is_one_line_that_names_the_rule_and_is_tried_again(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    connection = Connection(cluster.new_client("a"))
+    connection = InterruptibleClient(cluster.new_client("a"))
     connection.refusal = ForbiddenError(
         'leases "web" is forbidden: User "system:serviceaccount:x:y" cannot get resource'
     )
@@ -346,7 +346,7 @@ async def test_a_lease_that_has_changed_hands_as_often_as_can_be_counted_is_take
 
 
 async def test_the_identity_is_the_host_and_a_uuid_unless_it_is_given(cluster: Cluster) -> None:
-    connection = Connection(cluster.new_client("a"))
+    connection = InterruptibleClient(cluster.new_client("a"))
     async with leader_election(lambda: connection, options(cluster), clock=cluster.clock, in_thread=False) as a:
         await a.wait_until_held()
         host, _, uid = a.identity.rpartition("_")
@@ -358,7 +358,7 @@ async def test_the_identity_is_the_host_and_a_uuid_unless_it_is_given(cluster: C
 async def test_a_namespace_that_is_absent_is_said_and_waited_for(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    connection = Connection(cluster.new_client("a"))
+    connection = InterruptibleClient(cluster.new_client("a"))
     absent = LeaderElection("web", f"{cluster.namespace}-absent")
     with caplog.at_level(logging.WARNING):
         async with leader_election(lambda: connection, absent, clock=cluster.clock, in_thread=False) as a:
@@ -368,7 +368,7 @@ async def test_a_namespace_that_is_absent_is_said_and_waited_for(
         await cluster.client.get(LEASE, ObjectKey(absent.namespace, "web"))
 
 
-class SlowToLetGo(Connection):
+class SlowToLetGo(InterruptibleClient):
     """A request that is cancelled takes a moment to end."""
 
     requests_at_close: int | None = None
@@ -379,10 +379,10 @@ class SlowToLetGo(Connection):
         try:
             return await super().get(gvk, key)
         finally:
-            await to_its_end(self._let_go())
+            await await_shielded(self._let_go())
 
     async def _let_go(self) -> None:
-        await turn(9)
+        await run_loop_turns(9)
         self.requests -= 1
 
     async def close(self) -> None:

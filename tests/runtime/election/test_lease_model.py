@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from konverge.clock import SeededEntropy
 from konverge.kube import Object, ObjectKey
-from konverge.runtime.election.lease import Candidate, Create, Decision, Read, Wait
+from konverge.runtime.election.lease_candidate import CreateLease, GetLease, LeaseAction, LeaseCandidate, WaitForLease
 from konverge.runtime.election.options import LeaseTiming
 
 TIMING = LeaseTiming(15, 10.0, 2.0)
@@ -30,12 +30,12 @@ class Server:
         self.lease: Object | None = None
         self._version = 0
 
-    def serve(self, decision: Decision) -> tuple[str, Object | None]:
+    def serve(self, decision: LeaseAction) -> tuple[str, Object | None]:
         """The outcome as the candidate's method for it, and the object."""
-        if isinstance(decision, Read):
+        if isinstance(decision, GetLease):
             return "read", self.lease
-        assert not isinstance(decision, Wait)
-        if isinstance(decision, Create):
+        assert not isinstance(decision, WaitForLease)
+        if isinstance(decision, CreateLease):
             if self.lease is not None:
                 return "refused", None
         elif self.lease is None or self.lease["metadata"] != decision.lease["metadata"]:
@@ -52,10 +52,10 @@ class Server:
 class Process:
     """A candidate with its own clock, and its one request."""
 
-    candidate: Candidate
+    candidate: LeaseCandidate
     rate: float
     offset: float
-    sent: Decision | None = None
+    sent: LeaseAction | None = None
     outcome: tuple[str, Object | None] | None = None
 
     def clock(self, now: float) -> float:
@@ -71,7 +71,7 @@ class Election(RuleBasedStateMachine):
         self.server = Server()
         self.now = 0.0
         self.processes: list[Process] = []
-        self.wandering: list[Decision] = []  # given up by their senders, still on their way to the server
+        self.wandering: list[LeaseAction] = []  # given up by their senders, still on their way to the server
 
     @initialize(
         rates=st.lists(st.floats(SLOWEST, FASTEST), min_size=CANDIDATES, max_size=CANDIDATES),
@@ -83,7 +83,7 @@ class Election(RuleBasedStateMachine):
             identity = f"replica-{number // 2}"
             entropy = SeededEntropy(seed + number)
             self.processes.append(
-                Process(Candidate(ObjectKey("ns", "web"), identity, TIMING, entropy=entropy), rate, 1e4 * number)
+                Process(LeaseCandidate(ObjectKey("ns", "web"), identity, TIMING, entropy=entropy), rate, 1e4 * number)
             )
 
     @rule(number=which)
@@ -107,22 +107,22 @@ class Election(RuleBasedStateMachine):
         process.sent = process.outcome = None
         now = process.clock(self.now)
         if outcome == "read":
-            process.candidate.read(lease, now)
+            process.candidate.on_read(lease, now)
         elif outcome == "refused":
-            process.candidate.refused(now)
+            process.candidate.on_conflict(now)
         else:
             assert lease is not None
-            process.candidate.wrote(lease, now)
+            process.candidate.on_write(lease, now)
 
     @rule(number=which)
     def give_up(self, number: int) -> None:
         process = self.processes[number]
         if process.sent is None:
             return
-        if process.outcome is None and not isinstance(process.sent, Read):
+        if process.outcome is None and not isinstance(process.sent, GetLease):
             self.wandering.append(process.sent)
         process.sent = process.outcome = None
-        process.candidate.failed(process.clock(self.now))
+        process.candidate.on_failure(process.clock(self.now))
 
     @rule(pick=st.integers(0, 10))
     def arrive_late(self, pick: int) -> None:
@@ -163,7 +163,7 @@ class Election(RuleBasedStateMachine):
 
     @rule(number=which)
     def forsake(self, number: int) -> None:
-        self.processes[number].candidate.forsake()
+        self.processes[number].candidate.stop_renewing()
 
     @rule(number=which)
     def campaign(self, number: int) -> None:
@@ -180,10 +180,10 @@ class Election(RuleBasedStateMachine):
         if process.sent is None:
             process.candidate.observe(self.server.lease, now - ago, now)
 
-    def ask(self, process: Process) -> Wait | None:
+    def ask(self, process: Process) -> WaitForLease | None:
         wall = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.now)
         decision = process.candidate.decide(process.clock(self.now), wall)
-        if isinstance(decision, Wait):
+        if isinstance(decision, WaitForLease):
             return decision
         process.sent = decision
         return None

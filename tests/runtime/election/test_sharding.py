@@ -15,10 +15,10 @@ from konverge.clock import SeededEntropy
 from konverge.errors import ForbiddenError, NotFoundError
 from konverge.kube import ObjectKey
 from konverge.runtime.election import ShardAssignment, Sharding, sharding
-from konverge.runtime.election.lease import LEASE
-from konverge.runtime.election.shards import LABEL, member_lease
+from konverge.runtime.election.lease_candidate import LEASE
+from konverge.runtime.election.shard_view import LABEL, build_member_lease_name
 from konverge.testing.cluster import Cluster
-from tests.runtime.election.connections import Connection
+from tests.runtime.election.connections import InterruptibleClient
 
 pytestmark = pytest.mark.anyio
 
@@ -53,7 +53,7 @@ class Replica:
         self, cluster: Cluster, identity: str, shards: int = 8, *, drain_seconds: float = 0.0, **changes: Any
     ) -> None:
         self.identity = identity
-        self.connection = Connection(cluster.new_client(identity))
+        self.connection = InterruptibleClient(cluster.new_client(identity))
         self.story: list[tuple[str, int]] = []
         self.assignment: ShardAssignment
         self._cluster = cluster
@@ -88,15 +88,15 @@ class Replica:
         return self.assignment.held
 
     def may_write(self, shard: int) -> bool:
-        return self.assignment.permit(shard).seconds_left() > 0
+        return self.assignment.get_permit(shard).seconds_left() > 0
 
-    def acquired(self, shard: int) -> None:
+    def on_acquired(self, shard: int) -> None:
         self.story.append(("acquired", shard))
 
-    def lost(self, shard: int) -> None:
+    def on_lost(self, shard: int) -> None:
         self.story.append(("lost", shard))
 
-    async def release(self, shard: int) -> None:
+    async def on_release(self, shard: int) -> None:
         self.story.append(("draining", shard))
         await self._cluster.clock.sleep(self._drain_seconds)
         assert self.may_write(shard)  # the passes that end here may still write
@@ -138,7 +138,9 @@ def all_held(*replicas: Replica) -> bool:
     return sorted(shard for each in replicas for shard in each.held) == list(range(8))
 
 
-async def shared(cluster: Cluster, expected: list[int], *replicas: Replica, timeout_seconds: float = 60.0) -> None:
+async def wait_until_shared(
+    cluster: Cluster, expected: list[int], *replicas: Replica, timeout_seconds: float = 60.0
+) -> None:
     await cluster.eventually(
         lambda: all_held(*replicas) and sizes(*replicas) == expected,
         timeout_seconds=timeout_seconds,
@@ -149,7 +151,9 @@ async def shared(cluster: Cluster, expected: list[int], *replicas: Replica, time
 async def test_three_replicas_share_eight_shards_and_stay_so(cluster: Cluster) -> None:
     replicas = Replica(cluster, "a"), Replica(cluster, "b"), Replica(cluster, "c")
     async with replicas[0], replicas[1], replicas[2], Referee(cluster, *replicas):
-        await shared(cluster, [2, 3, 3], *replicas, timeout_seconds=round_seconds(cluster) + late_seconds(cluster))
+        await wait_until_shared(
+            cluster, [2, 3, 3], *replicas, timeout_seconds=round_seconds(cluster) + late_seconds(cluster)
+        )
         stories = [list(each.story) for each in replicas]
         await cluster.clock.sleep(round_seconds(cluster))
         assert [each.story for each in replicas] == stories
@@ -164,11 +168,11 @@ async def test_when_one_dies_the_others_share_what_it_held_within_the_lease_dura
         Replica(cluster, "c") as c,
         Referee(cluster, a, b, c),
     ):
-        await shared(cluster, [2, 3, 3], a, b, c)
+        await wait_until_shared(cluster, [2, 3, 3], a, b, c)
         await cluster.clock.sleep(3 * options(cluster).retry_period.total_seconds())
         c.connection.is_cut = True
         died_at = cluster.clock.monotonic()
-        await shared(cluster, [4, 4], a, b)
+        await wait_until_shared(cluster, [4, 4], a, b)
         assert cluster.clock.monotonic() - died_at <= options(
             cluster
         ).lease_duration.total_seconds() + 2 + late_seconds(cluster)
@@ -182,10 +186,10 @@ async def test_one_who_joins_gets_its_share_and_every_handover_is_drained_first(
         Replica(cluster, "b", drain_seconds=1.0) as b,
         Referee(cluster, a, b),
     ):
-        await shared(cluster, [4, 4], a, b)
+        await wait_until_shared(cluster, [4, 4], a, b)
         before = {each.identity: each.held for each in (a, b)}
         async with Replica(cluster, "c") as c, Referee(cluster, a, b, c):
-            await shared(
+            await wait_until_shared(
                 cluster, [2, 3, 3], a, b, c, timeout_seconds=round_seconds(cluster) + 2 + late_seconds(cluster)
             )
             for each in (a, b):
@@ -197,25 +201,25 @@ async def test_one_who_joins_gets_its_share_and_every_handover_is_drained_first(
 
 async def test_one_who_stops_hands_over_at_once(cluster: Cluster) -> None:
     async with Replica(cluster, "a") as a, Replica(cluster, "b") as b:
-        await shared(cluster, [4, 4], a, b)
+        await wait_until_shared(cluster, [4, 4], a, b)
         await b.stop()
         stopped_at, late = cluster.clock.monotonic(), late_seconds(cluster)
-        await shared(cluster, [8], a)
+        await wait_until_shared(cluster, [8], a)
         assert cluster.clock.monotonic() - stopped_at <= 2 * options(cluster).retry_period.total_seconds() + 0.5 + late
         with pytest.raises(NotFoundError):
-            await cluster.client.get(LEASE, ObjectKey(cluster.namespace, member_lease("web", 8, "b")))
+            await cluster.client.get(LEASE, ObjectKey(cluster.namespace, build_member_lease_name("web", 8, "b")))
 
 
 @in_simulated_time
 async def test_a_member_that_died_is_swept(cluster: Cluster) -> None:
     async with Replica(cluster, "a") as a, Replica(cluster, "b") as b:
-        await shared(cluster, [4, 4], a, b)
+        await wait_until_shared(cluster, [4, 4], a, b)
         b.connection.is_cut = True
 
         async def members() -> bool:
             found = await cluster.client.list(LEASE, namespace=cluster.namespace, label_selector=f"{LABEL}=web")
             return [each["metadata"]["name"] for each in found.items if "-member-" in each["metadata"]["name"]] == [
-                member_lease("web", 8, "a")
+                build_member_lease_name("web", 8, "a")
             ]
 
         await cluster.eventually(members, timeout_seconds=120)
@@ -225,12 +229,12 @@ async def test_a_member_that_died_is_swept(cluster: Cluster) -> None:
 async def test_passes_that_do_not_end_keep_the_shard_until_the_permit_has_run_out(cluster: Cluster) -> None:
     endless = Replica(cluster, "a", drain_seconds=1000.0, release_deadline=timedelta(seconds=1))
     async with endless as a:
-        await shared(cluster, [8], a)
+        await wait_until_shared(cluster, [8], a)
         async with Replica(cluster, "b") as b, Referee(cluster, a, b):
             await cluster.eventually(lambda: ("draining", 7) in a.story)
             began_at = cluster.clock.monotonic()
             assert a.may_write(7)
-            await shared(cluster, [4, 4], a, b, timeout_seconds=60)
+            await wait_until_shared(cluster, [4, 4], a, b, timeout_seconds=60)
             # What was sent in the last moment of the permit has ended before anybody else begins.
             times = options(cluster)
             assert cluster.clock.monotonic() - began_at >= (times.lease_duration - times.retry_period).total_seconds()
@@ -244,7 +248,7 @@ async def test_replicas_that_divide_otherwise_wait_for_those_who_were_there(
 ) -> None:
     """A rolling update that changes the number of shards."""
     async with Replica(cluster, "old") as old:
-        await shared(cluster, [8], old)
+        await wait_until_shared(cluster, [8], old)
         with caplog.at_level(logging.WARNING):
             async with Replica(cluster, "new", shards=4) as new:
                 await cluster.clock.sleep(round_seconds(cluster))
@@ -261,7 +265,7 @@ async def test_of_two_divisions_that_start_at_once_no_owner_has_two_writers(clus
         for _ in range(200):
             assert not {shard // 2 for shard in x.held} & y.held
             await cluster.clock.sleep(0.05)
-        assert len(cluster.requests("xy")) + len(cluster.requests("yx")) < 500
+        assert len(cluster.list_requests("xy")) + len(cluster.list_requests("yx")) < 500
 
 
 @in_simulated_time
@@ -276,7 +280,7 @@ async def test_a_missing_permission_to_list_is_one_line_that_names_the_rule(
             (line,) = [each.getMessage() for each in caplog.records if "cannot list" in each.getMessage()]
             assert 'verbs ["get", "list", "create", "update", "delete"]' in line
             a.connection.refusal = None
-            await shared(cluster, [8], a)
+            await wait_until_shared(cluster, [8], a)
 
 
 @in_simulated_time
@@ -291,7 +295,7 @@ async def test_a_mistake_in_a_look_is_told_once_and_ends_nothing(
         assert len(told) == 1
         assert told[0].exc_info
         a.connection.refusal = None
-        await shared(cluster, [8], a)
+        await wait_until_shared(cluster, [8], a)
 
 
 @pytest.mark.slow
@@ -312,4 +316,4 @@ async def test_no_shard_has_two_writers_while_replicas_come_go_and_lose_answers(
             troubled.connection.loses_answers = dice.uniform(0, 1) < 0.3
         for each in replicas:
             each.connection.is_cut = each.connection.loses_answers = False
-        await shared(cluster, [2, 2, 2, 2], *replicas, timeout_seconds=120)
+        await wait_until_shared(cluster, [2, 2, 2, 2], *replicas, timeout_seconds=120)

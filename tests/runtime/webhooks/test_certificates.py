@@ -13,10 +13,15 @@ from cryptography import x509
 
 from konverge.clock import SimulatedClock, SystemClock
 from konverge.errors import ConfigurationError
-from konverge.runtime.certificates import CertificateFolder
-from konverge.runtime.webhooks import Endpoint, Hooks, WebhookOptions, WebhookServer
-from konverge.runtime.webhooks.self_signed import Authority, SelfSignedFolder, renewal_delay, write_pair
-from tests.runtime.webhooks.questions import a_hook, an_admission, sent
+from konverge.runtime.certificate_watcher import CertificateWatcher
+from konverge.runtime.webhooks import OperatorHooks, WebhookEndpoint, WebhookOptions, WebhookServer
+from konverge.runtime.webhooks.self_signed_certificate import (
+    CertificateAuthority,
+    SelfSignedCertificate,
+    compute_renewal_delay,
+    write_pair,
+)
+from tests.runtime.webhooks.sample_reviews import build_admission_review, build_hook, encode_review
 
 pytestmark = pytest.mark.anyio
 
@@ -32,12 +37,12 @@ def anyio_backend(request: pytest.FixtureRequest) -> object:
 
 
 @pytest.fixture
-def authority() -> Authority:
-    return Authority("test", NOW)
+def authority() -> CertificateAuthority:
+    return CertificateAuthority("test", NOW)
 
 
 @pytest.fixture
-def folder(tmp_path: Path, authority: Authority) -> Path:
+def folder(tmp_path: Path, authority: CertificateAuthority) -> Path:
     write_pair(tmp_path, authority.issue(HOSTS, NOW), authority.pair.certificate)
     return tmp_path
 
@@ -46,7 +51,7 @@ def serial(pem: bytes) -> int:
     return x509.load_pem_x509_certificate(pem).serial_number
 
 
-async def met(port: int, authority: Authority) -> int:
+async def read_served_serial(port: int, authority: CertificateAuthority) -> int:
     """The serial number of the certificate that a new connection meets."""
     context = ssl.create_default_context(cadata=authority.pair.certificate.decode())
     _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
@@ -56,7 +61,7 @@ async def met(port: int, authority: Authority) -> int:
     return x509.load_der_x509_certificate(shown).serial_number
 
 
-def test_our_own_certificate_is_one_of_p256_for_these_names_alone(authority: Authority) -> None:
+def test_our_own_certificate_is_one_of_p256_for_these_names_alone(authority: CertificateAuthority) -> None:
     found = x509.load_pem_x509_certificate(authority.issue(HOSTS, NOW).certificate)
 
     names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -67,8 +72,8 @@ def test_our_own_certificate_is_one_of_p256_for_these_names_alone(authority: Aut
     found.verify_directly_issued_by(x509.load_pem_x509_certificate(authority.pair.certificate))
 
 
-def test_an_authority_can_be_taken_up_again(authority: Authority) -> None:
-    again = Authority.of(authority.pair).issue(HOSTS, NOW)
+def test_an_authority_can_be_taken_up_again(authority: CertificateAuthority) -> None:
+    again = CertificateAuthority.from_pair(authority.pair).issue(HOSTS, NOW)
 
     x509.load_pem_x509_certificate(again.certificate).verify_directly_issued_by(
         x509.load_pem_x509_certificate(authority.pair.certificate)
@@ -76,12 +81,12 @@ def test_an_authority_can_be_taken_up_again(authority: Authority) -> None:
 
 
 def test_a_certificate_does_not_outlive_its_authority() -> None:
-    short = Authority("test", NOW, timedelta(days=1))
+    short = CertificateAuthority("test", NOW, timedelta(days=1))
 
     assert short.issue(HOSTS, NOW, timedelta(days=90)).not_after == short.pair.not_after
 
 
-def test_no_key_is_shown(authority: Authority) -> None:
+def test_no_key_is_shown(authority: CertificateAuthority) -> None:
     assert "PRIVATE" not in repr(authority.issue(HOSTS, NOW))
 
 
@@ -91,15 +96,15 @@ def test_a_key_is_readable_by_its_owner_alone(folder: Path) -> None:
 
 def test_a_certificate_is_renewed_after_two_thirds_of_its_time() -> None:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
-    pair = Authority("test", begin).issue(HOSTS, begin, timedelta(days=90))
+    pair = CertificateAuthority("test", begin).issue(HOSTS, begin, timedelta(days=90))
 
-    assert timedelta(days=59) < renewal_delay(pair, begin) < timedelta(days=60)
-    assert renewal_delay(pair, begin + timedelta(days=80)) == timedelta(seconds=1)
+    assert timedelta(days=59) < compute_renewal_delay(pair, begin) < timedelta(days=60)
+    assert compute_renewal_delay(pair, begin + timedelta(days=80)) == timedelta(seconds=1)
 
 
 async def test_in_simulated_time_the_certificate_is_always_valid(tmp_path: Path) -> None:
     clock = SimulatedClock(NOW)
-    own = SelfSignedFolder(tmp_path, HOSTS, clock, lifetime=timedelta(days=9))
+    own = SelfSignedCertificate(tmp_path, HOSTS, clock, lifetime=timedelta(days=9))
     authorities = (tmp_path / "ca.crt").read_bytes()
     renewing = asyncio.create_task(own.renew())
     serials = set()
@@ -115,47 +120,47 @@ async def test_in_simulated_time_the_certificate_is_always_valid(tmp_path: Path)
 
 
 def test_nothing_is_read_while_nothing_changes(folder: Path) -> None:
-    found = CertificateFolder(folder)
+    found = CertificateWatcher(folder)
 
-    assert not found.check()
+    assert not found.reload_if_changed()
     assert (found.reads, found.read_errors) == (1, 0)
 
 
 def test_a_pair_that_does_not_belong_together_is_not_taken(
-    folder: Path, authority: Authority, caplog: pytest.LogCaptureFixture
+    folder: Path, authority: CertificateAuthority, caplog: pytest.LogCaptureFixture
 ) -> None:
-    found = CertificateFolder(folder)
+    found = CertificateWatcher(folder)
     other = authority.issue(HOSTS, NOW)
 
     (folder / "tls.crt").write_bytes(other.certificate)
-    assert not found.check()
+    assert not found.reload_if_changed()
     (folder / "tls.key").write_bytes(other.key[:40])
-    assert not found.check()
-    assert not found.check()
+    assert not found.reload_if_changed()
+    assert not found.reload_if_changed()
 
     assert (found.reads, found.read_errors) == (1, 2)
-    assert found.problem
+    assert found.last_error
     assert len(caplog.records) == 1
     assert "the one before stays" in caplog.text
     assert "PRIVATE" not in caplog.text
 
     (folder / "tls.key").write_bytes(other.key)
-    assert found.check()
-    assert (found.reads, found.problem) == (2, "")
+    assert found.reload_if_changed()
+    assert (found.reads, found.last_error) == (2, "")
 
 
-def test_a_pair_that_is_gone_for_a_while_changes_nothing(folder: Path, authority: Authority) -> None:
-    found = CertificateFolder(folder)
+def test_a_pair_that_is_gone_for_a_while_changes_nothing(folder: Path, authority: CertificateAuthority) -> None:
+    found = CertificateWatcher(folder)
     for name in ("tls.crt", "tls.key"):
         (folder / name).unlink()
-    assert not found.check()
+    assert not found.reload_if_changed()
 
     write_pair(folder, authority.issue(HOSTS, NOW), authority.pair.certificate)
 
-    assert found.check()
+    assert found.reload_if_changed()
 
 
-def test_a_mounted_secret_is_swapped_as_a_link(tmp_path: Path, authority: Authority) -> None:
+def test_a_mounted_secret_is_swapped_as_a_link(tmp_path: Path, authority: CertificateAuthority) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         write_pair(tmp_path / name, authority.issue(HOSTS, NOW), authority.pair.certificate)
@@ -164,29 +169,29 @@ def test_a_mounted_secret_is_swapped_as_a_link(tmp_path: Path, authority: Author
     mounted.mkdir()
     for file in ("tls.crt", "tls.key", "ca.crt"):
         (mounted / file).symlink_to(tmp_path / "..data" / file)
-    found = CertificateFolder(mounted)
+    found = CertificateWatcher(mounted)
 
     (tmp_path / "..new").symlink_to("two")
     (tmp_path / "..new").rename(tmp_path / "..data")
 
-    assert found.check()
+    assert found.reload_if_changed()
 
 
 @pytest.mark.parametrize("broken", ["absent", "empty", "encrypted"])
-def test_without_a_usable_pair_nothing_begins(tmp_path: Path, authority: Authority, broken: str) -> None:
+def test_without_a_usable_pair_nothing_begins(tmp_path: Path, authority: CertificateAuthority, broken: str) -> None:
     pair = authority.issue(HOSTS, NOW)
     if broken == "empty":
         (tmp_path / "tls.crt").touch()
         (tmp_path / "tls.key").touch()
     if broken == "encrypted":
         (tmp_path / "tls.crt").write_bytes(pair.certificate)
-        (tmp_path / "tls.key").write_bytes(encrypted(pair.key))
+        (tmp_path / "tls.key").write_bytes(encrypt_key(pair.key))
 
     with pytest.raises(ConfigurationError, match="cannot be used: .*. Expected tls.crt and tls.key, in PEM"):
-        CertificateFolder(tmp_path)
+        CertificateWatcher(tmp_path)
 
 
-def encrypted(key: bytes) -> bytes:
+def encrypt_key(key: bytes) -> bytes:
     from cryptography.hazmat.primitives import serialization as written
 
     form = written.PrivateFormat.PKCS8
@@ -195,20 +200,22 @@ def encrypted(key: bytes) -> bytes:
     return loaded.private_bytes(written.Encoding.PEM, form, secret)
 
 
-async def test_new_connections_meet_the_new_certificate_and_old_ones_go_on(folder: Path, authority: Authority) -> None:
+async def test_new_connections_meet_the_new_certificate_and_old_ones_go_on(
+    folder: Path, authority: CertificateAuthority
+) -> None:
     options = WebhookOptions(port=0, certificate_folder=folder, poll_interval=timedelta(seconds=0.01))
-    hook = a_hook()
+    hook = build_hook()
     context = ssl.create_default_context(cadata=authority.pair.certificate.decode())
     async with (
-        WebhookServer(options, Hooks((hook,))) as server,
+        WebhookServer(options, OperatorHooks((hook,))) as server,
         aiohttp.ClientSession(server.url, connector=aiohttp.TCPConnector(ssl=context, limit=1)) as session,
     ):
-        assert server.endpoint == Endpoint(server.url, authority.pair.certificate)
-        first = await met(server.port, authority)
+        assert server.endpoint == WebhookEndpoint(server.url, authority.pair.certificate)
+        first = await read_served_serial(server.port, authority)
 
         async def ask() -> int:
             headers = {"content-type": "application/json"}
-            async with session.post(hook.path, data=sent(an_admission()), headers=headers) as answer:
+            async with session.post(hook.path, data=encode_review(build_admission_review()), headers=headers) as answer:
                 return answer.status
 
         assert await ask() == 200
@@ -220,6 +227,6 @@ async def test_new_connections_meet_the_new_certificate_and_old_ones_go_on(folde
             async with asyncio.timeout(20):
                 while server.certificate.reads == reads:
                     assert await ask() == 200  # on the connection that stood before
-                    assert await met(server.port, authority) in {*seen, serial(pair.certificate)}
+                    assert await read_served_serial(server.port, authority) in {*seen, serial(pair.certificate)}
             seen.add(serial(pair.certificate))
-            assert await met(server.port, authority) == serial(pair.certificate)
+            assert await read_served_serial(server.port, authority) == serial(pair.certificate)

@@ -7,35 +7,35 @@ from datetime import timedelta
 
 from konverge.runtime.webhooks import (
     ConversionHook,
-    Endpoint,
-    Hooks,
+    OperatorHooks,
     Purpose,
     ServiceReference,
-    conversion_config,
-    webhook_manifests,
+    WebhookEndpoint,
+    build_conversion_config,
+    build_webhook_manifests,
 )
-from tests.runtime.webhooks.questions import MAPPING, a_hook, allowing
+from tests.runtime.webhooks.sample_reviews import MAPPING, allow_review, build_hook
 
-VALIDATING = a_hook(
+VALIDATING = build_hook(
     operations=("CREATE", "UPDATE", "DELETE"),
     subresources=("status",),
     failure_policy="Ignore",
     timeout=timedelta(seconds=5),
 )
-DEFAULTING = a_hook(purpose=Purpose.DEFAULT)
+DEFAULTING = build_hook(purpose=Purpose.DEFAULT)
 
 
 async def converting(obj: object, api_version: str) -> dict[str, object]:
     raise NotImplementedError
 
 
-HOOKS = Hooks((VALIDATING, DEFAULTING), (ConversionHook(MAPPING, converting),))
-DEVELOPMENT = Endpoint("https://127.0.0.1:9443/", b"PEM")
-IN_CLUSTER = Endpoint(ServiceReference("system", "webapp-webhooks", 8443))
+HOOKS = OperatorHooks((VALIDATING, DEFAULTING), (ConversionHook(MAPPING, converting),))
+DEVELOPMENT = WebhookEndpoint("https://127.0.0.1:9443/", b"PEM")
+IN_CLUSTER = WebhookEndpoint(ServiceReference("system", "webapp-webhooks", 8443))
 
 
 def test_each_purpose_has_a_configuration_of_its_own() -> None:
-    mutating, validating = webhook_manifests("webapp", HOOKS, DEVELOPMENT)
+    mutating, validating = build_webhook_manifests("webapp", HOOKS, DEVELOPMENT)
 
     assert mutating["kind"] == "MutatingWebhookConfiguration"
     assert validating == {
@@ -69,14 +69,14 @@ def test_each_purpose_has_a_configuration_of_its_own() -> None:
 
 
 def test_a_configuration_without_webhooks_is_not_made() -> None:
-    assert webhook_manifests("webapp", Hooks(), DEVELOPMENT) == []
-    assert [each["kind"] for each in webhook_manifests("webapp", Hooks((DEFAULTING,)), DEVELOPMENT)] == [
+    assert build_webhook_manifests("webapp", OperatorHooks(), DEVELOPMENT) == []
+    assert [each["kind"] for each in build_webhook_manifests("webapp", OperatorHooks((DEFAULTING,)), DEVELOPMENT)] == [
         "MutatingWebhookConfiguration"
     ]
 
 
 def test_in_a_cluster_webhooks_are_behind_a_service() -> None:
-    (found,) = webhook_manifests("webapp", Hooks((DEFAULTING,)), IN_CLUSTER)
+    (found,) = build_webhook_manifests("webapp", OperatorHooks((DEFAULTING,)), IN_CLUSTER)
 
     assert found["webhooks"][0]["clientConfig"] == {
         "service": {
@@ -89,22 +89,22 @@ def test_in_a_cluster_webhooks_are_behind_a_service() -> None:
 
 
 def test_the_same_hooks_give_the_same_bytes() -> None:
-    def written(hooks: Hooks, **annotations: str) -> str:
-        return json.dumps(webhook_manifests("webapp", hooks, DEVELOPMENT, annotations=annotations))
+    def written(hooks: OperatorHooks, **annotations: str) -> str:
+        return json.dumps(build_webhook_manifests("webapp", hooks, DEVELOPMENT, annotations=annotations))
 
-    reordered = Hooks(tuple(reversed(HOOKS.admission)))
+    reordered = OperatorHooks(tuple(reversed(HOOKS.admission)))
 
     assert written(HOOKS, a="1", b="2") == written(reordered, b="2", a="1")
 
 
 def test_a_kind_is_converted_where_its_functions_are() -> None:
-    assert conversion_config(MAPPING, HOOKS, DEVELOPMENT) == {
+    assert build_conversion_config(MAPPING, HOOKS, DEVELOPMENT) == {
         "url": "https://127.0.0.1:9443/convert/webhooks.konverge.test/webapps",
         "caBundle": "UEVN",
     }
-    assert conversion_config(MAPPING, Hooks(), DEVELOPMENT) is None
+    assert build_conversion_config(MAPPING, OperatorHooks(), DEVELOPMENT) is None
 
 
 def test_a_bundle_is_not_shown() -> None:
     assert "PEM" not in repr(DEVELOPMENT)
-    assert allowing.__name__ not in repr(VALIDATING)
+    assert allow_review.__name__ not in repr(VALIDATING)

@@ -11,27 +11,40 @@ import pytest
 
 from konverge.errors import BadRequestError
 from konverge.kube import Object, ObjectKey
-from konverge.runtime.webhooks import AdmissionReview, ConversionHook, Denied, HandlerError, Purpose, Verdict, Violation
-from konverge.runtime.webhooks.answering import answer_admission, answer_conversion
-from konverge.runtime.webhooks.reviews import UserInfo, admission_answer, read_admission, read_conversion
-from konverge.runtime.webhooks.verdicts import bounded_warnings
-from tests.runtime.webhooks.questions import (
+from konverge.runtime.webhooks import (
+    AdmissionDeniedError,
+    AdmissionResponse,
+    AdmissionReview,
+    ConversionHook,
+    HandlerError,
+    Purpose,
+    Violation,
+)
+from konverge.runtime.webhooks.responses import limit_warnings
+from konverge.runtime.webhooks.review_handler import handle_admission, handle_conversion
+from konverge.runtime.webhooks.reviews import (
+    UserInfo,
+    encode_admission_response,
+    parse_admission_review,
+    parse_conversion_review,
+)
+from tests.runtime.webhooks.sample_reviews import (
     GVK,
     MAPPING,
-    a_conversion,
-    a_hook,
-    a_web_app,
-    an_admission,
-    patch_of,
-    response,
-    sent,
+    build_admission_review,
+    build_conversion_review,
+    build_hook,
+    build_web_app,
+    decode_patch,
+    decode_response,
+    encode_review,
 )
 
 pytestmark = pytest.mark.anyio
 
 
 def test_a_question_is_read_whole() -> None:
-    found = read_admission(sent(an_admission("UPDATE", dryRun=True, subResource="status")))
+    found = parse_admission_review(encode_review(build_admission_review("UPDATE", dryRun=True, subResource="status")))
 
     assert found == AdmissionReview(
         uid="705ab4f5-6393-11e8-b7cc-42010a800002",
@@ -41,8 +54,8 @@ def test_a_question_is_read_whole() -> None:
         subresource="status",
         key=ObjectKey("default", "web"),
         user=UserInfo("ann", "7", ("ops",), {"scopes": ("a", "b")}),
-        object=a_web_app(replicas=2),
-        old_object=a_web_app(replicas=1),
+        object=build_web_app(replicas=2),
+        old_object=build_web_app(replicas=1),
         dry_run=True,
         options={"kind": "CreateOptions"},
         request_gvk=GVK,
@@ -56,10 +69,10 @@ def test_what_the_server_leaves_out_is_empty() -> None:
         "resource": {"group": GVK.group, "version": "v1", "resource": "webapps"},
         "operation": "DELETE",
         "userInfo": {},
-        "oldObject": a_web_app(),
+        "oldObject": build_web_app(),
     }
 
-    found = read_admission(sent({**an_admission(), "request": request}))
+    found = parse_admission_review(encode_review({**build_admission_review(), "request": request}))
 
     assert (found.object, found.dry_run, found.user, found.key) == (None, False, UserInfo(), ObjectKey("", ""))
 
@@ -73,42 +86,60 @@ def test_what_the_server_leaves_out_is_empty() -> None:
         (b"[" * 100_000, "no AdmissionReview"),
         (b'{"request": ' + b'{"a":' * 10_000, "no AdmissionReview"),
         (b"[]", "Expected `object`, got `array`"),
-        (sent({**an_admission(), "apiVersion": "admission.k8s.io/v1beta1"}), "expected admission.k8s.io/v1 "),
-        (sent({**an_admission(), "kind": "ConversionReview"}), "found admission.k8s.io/v1 ConversionReview"),
-        (sent({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}), "missing required field `request`"),
-        (sent(an_admission(uid="")), r"\$.request.uid"),
-        (sent(an_admission("CONNECT")), "CONNECT"),
-        (sent(an_admission(object=None)), "request.object: expected an object for CREATE"),
-        (sent(an_admission(object=[1])), r"Expected `object \| null`, got `array`"),
-        (sent(an_admission("UPDATE", oldObject=None)), "request.oldObject: expected an object for UPDATE"),
-        (sent(an_admission("DELETE", oldObject=None)), "request.oldObject: expected an object for DELETE"),
+        (
+            encode_review({**build_admission_review(), "apiVersion": "admission.k8s.io/v1beta1"}),
+            "expected admission.k8s.io/v1 ",
+        ),
+        (
+            encode_review({**build_admission_review(), "kind": "ConversionReview"}),
+            "found admission.k8s.io/v1 ConversionReview",
+        ),
+        (
+            encode_review({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}),
+            "missing required field `request`",
+        ),
+        (encode_review(build_admission_review(uid="")), r"\$.request.uid"),
+        (encode_review(build_admission_review("CONNECT")), "CONNECT"),
+        (encode_review(build_admission_review(object=None)), "request.object: expected an object for CREATE"),
+        (encode_review(build_admission_review(object=[1])), r"Expected `object \| null`, got `array`"),
+        (
+            encode_review(build_admission_review("UPDATE", oldObject=None)),
+            "request.oldObject: expected an object for UPDATE",
+        ),
+        (
+            encode_review(build_admission_review("DELETE", oldObject=None)),
+            "request.oldObject: expected an object for DELETE",
+        ),
     ],
 )
 def test_what_is_no_admission_review_is_a_bad_request(body: bytes, sentence: str) -> None:
     with pytest.raises(BadRequestError, match=sentence):
-        read_admission(body)
+        parse_admission_review(body)
 
 
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
         (b"{", "no ConversionReview"),
-        (sent(an_admission()), "no ConversionReview"),
-        (sent(a_conversion(a_web_app(), uid=7)), "Expected `str`, got `int`"),
-        (sent(a_conversion({"kind": "WebApp"})), r"objects\[0\]: an object needs apiVersion and kind"),
+        (encode_review(build_admission_review()), "no ConversionReview"),
+        (encode_review(build_conversion_review(build_web_app(), uid=7)), "Expected `str`, got `int`"),
         (
-            sent(a_conversion(a_web_app(), {**a_web_app(), "metadata": []})),
+            encode_review(build_conversion_review({"kind": "WebApp"})),
+            r"objects\[0\]: an object needs apiVersion and kind",
+        ),
+        (
+            encode_review(build_conversion_review(build_web_app(), {**build_web_app(), "metadata": []})),
             r"objects\[1\].metadata: expected an object",
         ),
     ],
 )
 def test_what_is_no_conversion_review_is_a_bad_request(body: bytes, sentence: str) -> None:
     with pytest.raises(BadRequestError, match=sentence):
-        read_conversion(body)
+        parse_conversion_review(body)
 
 
 def test_permission_is_the_uid_and_nothing_else() -> None:
-    assert json.loads(admission_answer("7", Verdict())) == {
+    assert json.loads(encode_admission_response("7", AdmissionResponse())) == {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
         "response": {"uid": "7", "allowed": True},
@@ -118,16 +149,18 @@ def test_permission_is_the_uid_and_nothing_else() -> None:
 def test_a_patch_comes_with_its_type() -> None:
     operations = ({"op": "add", "path": "/metadata/labels/a~1b", "value": "ä"},)
 
-    found = response(admission_answer("7", Verdict(patch=operations)))
+    found = decode_response(encode_admission_response("7", AdmissionResponse(patch=operations)))
 
     assert found["patchType"] == "JSONPatch"
-    assert patch_of(found) == list(operations)
+    assert decode_patch(found) == list(operations)
 
 
 def test_a_refusal_names_each_mistake_as_a_cause() -> None:
-    verdict = Verdict.invalid("WebApp default/web", [Violation("spec.replicas", "too many"), Violation("", "no")])
+    verdict = AdmissionResponse.from_violations(
+        "WebApp default/web", [Violation("spec.replicas", "too many"), Violation("", "no")]
+    )
 
-    assert response(admission_answer("7", verdict)) == {
+    assert decode_response(encode_admission_response("7", verdict)) == {
         "uid": "7",
         "allowed": False,
         "status": {
@@ -146,15 +179,17 @@ def test_a_refusal_names_each_mistake_as_a_cause() -> None:
 
 
 def test_a_refusal_is_bounded_however_much_is_wrong() -> None:
-    verdict = Verdict.invalid("WebApp web", [Violation(f"spec.l[{place}]", "x" * 20_000) for place in range(5000)])
+    verdict = AdmissionResponse.from_violations(
+        "WebApp web", [Violation(f"spec.l[{place}]", "x" * 20_000) for place in range(5000)]
+    )
 
-    assert len(admission_answer("7", verdict)) < 1_000_000
+    assert len(encode_admission_response("7", verdict)) < 1_000_000
     assert len(verdict.causes) == 100
 
 
 def test_a_refusal_needs_the_status_of_a_failure() -> None:
     with pytest.raises(ValueError, match="400 to 599, found 200"):
-        Denied("no", code=200)
+        AdmissionDeniedError("no", code=200)
 
 
 @pytest.mark.parametrize(
@@ -167,24 +202,24 @@ def test_a_refusal_needs_the_status_of_a_failure() -> None:
     ],
 )
 def test_warnings_are_cut_as_the_api_server_cuts_them(warnings: list[str], expected: list[str]) -> None:
-    assert bounded_warnings(warnings) == expected
+    assert limit_warnings(warnings) == expected
 
 
 async def test_the_answer_has_the_uid_of_the_question() -> None:
-    assert response(await answer_admission(a_hook(), sent(an_admission()), 5)) == {
+    assert decode_response(await handle_admission(build_hook(), encode_review(build_admission_review()), 5)) == {
         "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
         "allowed": True,
     }
 
 
 async def test_a_handler_that_raises_is_a_refusal_that_tells_the_type_alone(caplog: pytest.LogCaptureFixture) -> None:
-    async def fails(review: AdmissionReview) -> Verdict:
+    async def fails(review: AdmissionReview) -> AdmissionResponse:
         raise KeyError("hunter2")
 
     with caplog.at_level(logging.ERROR, "konverge.webhooks"):
-        body = await answer_admission(a_hook(fails, handlers="check"), sent(an_admission()), 5)
+        body = await handle_admission(build_hook(fails, handlers="check"), encode_review(build_admission_review()), 5)
 
-    status = response(body)["status"]
+    status = decode_response(body)["status"]
     assert (status["code"], status["reason"]) == (500, "InternalError")
     assert status["message"] == "check failed with KeyError; the operator's log says more"
     assert b"hunter2" not in body
@@ -194,16 +229,16 @@ async def test_a_handler_that_raises_is_a_refusal_that_tells_the_type_alone(capl
 async def test_a_handler_that_hangs_is_a_refusal_in_time_and_is_cancelled() -> None:
     ended = asyncio.Event()
 
-    async def hangs(review: AdmissionReview) -> Verdict:
+    async def hangs(review: AdmissionReview) -> AdmissionResponse:
         try:
             await asyncio.Event().wait()
         finally:
             ended.set()
-        return Verdict()
+        return AdmissionResponse()
 
-    body = await answer_admission(a_hook(hangs, handlers="check"), sent(an_admission()), 9.5)
+    body = await handle_admission(build_hook(hangs, handlers="check"), encode_review(build_admission_review()), 9.5)
 
-    assert response(body)["status"] == {
+    assert decode_response(body)["status"] == {
         "status": "Failure",
         "message": "check took longer than 9.5 s",
         "reason": "Timeout",
@@ -214,29 +249,33 @@ async def test_a_handler_that_hangs_is_a_refusal_in_time_and_is_cancelled() -> N
 
 
 async def test_a_handlers_own_timeout_is_its_failure() -> None:
-    async def fails(review: AdmissionReview) -> Verdict:
+    async def fails(review: AdmissionReview) -> AdmissionResponse:
         raise TimeoutError
 
-    found = response(await answer_admission(a_hook(fails), sent(an_admission()), 5))
+    found = decode_response(await handle_admission(build_hook(fails), encode_review(build_admission_review()), 5))
 
     assert "failed with TimeoutError" in found["status"]["message"]
 
 
 async def test_a_handler_may_refuse_with_its_own_status() -> None:
-    async def refuses(review: AdmissionReview) -> Verdict:
-        raise Denied("out of quota", reason="TooManyRequests", code=429)
+    async def refuses(review: AdmissionReview) -> AdmissionResponse:
+        raise AdmissionDeniedError("out of quota", reason="TooManyRequests", code=429)
 
-    status = response(await answer_admission(a_hook(refuses), sent(an_admission()), 5))["status"]
+    status = decode_response(await handle_admission(build_hook(refuses), encode_review(build_admission_review()), 5))[
+        "status"
+    ]
 
     assert (status["message"], status["reason"], status["code"]) == ("out of quota", "TooManyRequests", 429)
 
 
 async def test_a_validating_webhook_never_answers_with_a_patch() -> None:
-    async def patches(review: AdmissionReview) -> Verdict:
-        return Verdict(patch=({"op": "remove", "path": "/spec"},))
+    async def patches(review: AdmissionReview) -> AdmissionResponse:
+        return AdmissionResponse(patch=({"op": "remove", "path": "/spec"},))
 
-    refused = response(await answer_admission(a_hook(patches), sent(an_admission()), 5))
-    allowed = response(await answer_admission(a_hook(patches, Purpose.DEFAULT), sent(an_admission()), 5))
+    refused = decode_response(await handle_admission(build_hook(patches), encode_review(build_admission_review()), 5))
+    allowed = decode_response(
+        await handle_admission(build_hook(patches, Purpose.DEFAULT), encode_review(build_admission_review()), 5)
+    )
 
     assert not refused["allowed"]
     assert "patch" not in refused
@@ -249,15 +288,15 @@ async def test_a_validating_webhook_never_answers_with_a_patch() -> None:
         ({"kind": {"group": "apps", "version": "v1", "kind": "Deployment"}}, "is for webhooks.konverge.test/v1/WebApp"),
         ({"resource": {"version": "v1", "resource": "others"}}, "found webhooks.konverge.test/v1/WebApp .others"),
         ({"subResource": "scale"}, "not for the subresource scale"),
-        ({"operation": "DELETE", "oldObject": a_web_app()}, "not for DELETE"),
+        ({"operation": "DELETE", "oldObject": build_web_app()}, "not for DELETE"),
     ],
 )
 async def test_a_question_for_another_webhook_reaches_no_handler(changes: Any, sentence: str) -> None:
-    async def never(review: AdmissionReview) -> Verdict:
+    async def never(review: AdmissionReview) -> AdmissionResponse:
         raise AssertionError("asked")
 
     with pytest.raises(BadRequestError, match=sentence):
-        await answer_admission(a_hook(never), sent(an_admission(**changes)), 5)
+        await handle_admission(build_hook(never), encode_review(build_admission_review(**changes)), 5)
 
 
 async def renaming(obj: Object, api_version: str) -> Object:
@@ -274,9 +313,11 @@ CONVERSION = ConversionHook(MAPPING, renaming)
 
 
 async def test_objects_are_converted_in_their_order() -> None:
-    objects = [a_web_app(place=place) for place in range(20)]
+    objects = [build_web_app(place=place) for place in range(20)]
 
-    found = response(await answer_conversion(CONVERSION, sent(a_conversion(*objects, to="x/v2")), 5))
+    found = decode_response(
+        await handle_conversion(CONVERSION, encode_review(build_conversion_review(*objects, to="x/v2")), 5)
+    )
 
     assert found["result"] == {"status": "Success"}
     assert found["convertedObjects"] == [{**obj, "apiVersion": "x/v2"} for obj in objects]
@@ -289,15 +330,20 @@ async def test_many_objects_hold_up_nothing_else_and_not_their_deadline() -> Non
         converted.append(obj)
         return {**obj, "apiVersion": api_version}
 
-    body = sent(a_conversion(*[a_web_app()] * 10_000, to="x/v2"))
-    found = response(await answer_conversion(ConversionHook(MAPPING, convert), body, 0))
+    body = encode_review(build_conversion_review(*[build_web_app()] * 10_000, to="x/v2"))
+    found = decode_response(await handle_conversion(ConversionHook(MAPPING, convert), body, 0))
 
     assert found["result"]["message"] == "converting 10000 objects took longer than 0 s"
     assert len(converted) < 1000
 
 
 async def test_nothing_to_convert_is_a_success() -> None:
-    assert response(await answer_conversion(CONVERSION, sent(a_conversion()), 5))["convertedObjects"] == []
+    assert (
+        decode_response(await handle_conversion(CONVERSION, encode_review(build_conversion_review()), 5))[
+            "convertedObjects"
+        ]
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -309,9 +355,11 @@ async def test_nothing_to_convert_is_a_success() -> None:
     ],
 )
 async def test_one_object_that_cannot_be_converted_fails_all(spec: Any, sentence: str) -> None:
-    body = await answer_conversion(CONVERSION, sent(a_conversion(a_web_app(), a_web_app(**spec), to="x/v2")), 5)
+    body = await handle_conversion(
+        CONVERSION, encode_review(build_conversion_review(build_web_app(), build_web_app(**spec), to="x/v2")), 5
+    )
 
-    found = response(body)
+    found = decode_response(body)
     assert found["result"]["status"] == "Failure"
     assert sentence in found["result"]["message"]
     assert "convertedObjects" not in found
@@ -322,33 +370,37 @@ async def test_another_kind_is_not_converted() -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {}}
 
     with pytest.raises(BadRequestError, match=r"objects\[0\]: expected a WebApp of the group webhooks.konverge.test"):
-        await answer_conversion(CONVERSION, sent(a_conversion(secret)), 5)
+        await handle_conversion(CONVERSION, encode_review(build_conversion_review(secret)), 5)
 
 
 @pytest.mark.parametrize(
     "verdict",
     [
-        Verdict.invalid("WebApp \udc00", [Violation("spec.\ud800", "\ud800 is no letter")]),
-        Verdict.failed("\ud800"),
-        Verdict(warnings=("\ud800 is no letter",)),
+        AdmissionResponse.from_violations("WebApp \udc00", [Violation("spec.\ud800", "\ud800 is no letter")]),
+        AdmissionResponse.from_failure("\ud800"),
+        AdmissionResponse(warnings=("\ud800 is no letter",)),
     ],
 )
-async def test_a_text_that_has_no_form_in_utf8_is_told_with_question_marks(verdict: Verdict) -> None:
-    async def review(_: AdmissionReview) -> Verdict:
+async def test_a_text_that_has_no_form_in_utf8_is_told_with_question_marks(verdict: AdmissionResponse) -> None:
+    async def review(_: AdmissionReview) -> AdmissionResponse:
         return verdict
 
-    answer = await answer_admission(a_hook(review), sent(an_admission()), 10)
+    answer = await handle_admission(build_hook(review), encode_review(build_admission_review()), 10)
 
-    assert response(answer)["allowed"] is verdict.allowed
+    assert decode_response(answer)["allowed"] is verdict.allowed
     assert b"?" in answer
 
 
 @pytest.mark.parametrize("value", ["\ud800", float("nan"), float("inf"), {1, 2}])
 async def test_a_patch_that_has_no_form_in_json_is_a_refusal(value: Any, caplog: pytest.LogCaptureFixture) -> None:
-    async def review(_: AdmissionReview) -> Verdict:
-        return Verdict(patch=({"op": "add", "path": "/spec/x", "value": value},))
+    async def review(_: AdmissionReview) -> AdmissionResponse:
+        return AdmissionResponse(patch=({"op": "add", "path": "/spec/x", "value": value},))
 
-    found = response(await answer_admission(a_hook(review, Purpose.DEFAULT, handlers="fill"), sent(an_admission()), 10))
+    found = decode_response(
+        await handle_admission(
+            build_hook(review, Purpose.DEFAULT, handlers="fill"), encode_review(build_admission_review()), 10
+        )
+    )
 
     assert found["allowed"] is False
     assert "fill made of the object what has no form in JSON" in found["status"]["message"]
@@ -357,15 +409,17 @@ async def test_a_patch_that_has_no_form_in_json_is_a_refusal(value: Any, caplog:
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError(), BaseExceptionGroup("", [asyncio.CancelledError()])])
 async def test_a_cancellation_of_the_handlers_own_is_a_refusal(error: BaseException) -> None:
-    async def review(_: AdmissionReview) -> Verdict:
+    async def review(_: AdmissionReview) -> AdmissionResponse:
         raise error
 
     async def convert(obj: Object, api_version: str) -> Object:
         raise error
 
-    admission = response(await answer_admission(a_hook(review, handlers="check"), sent(an_admission()), 10))
-    question = sent(a_conversion(a_web_app(), to="x/v2"))
-    conversion = response(await answer_conversion(ConversionHook(MAPPING, convert), question, 10))
+    admission = decode_response(
+        await handle_admission(build_hook(review, handlers="check"), encode_review(build_admission_review()), 10)
+    )
+    question = encode_review(build_conversion_review(build_web_app(), to="x/v2"))
+    conversion = decode_response(await handle_conversion(ConversionHook(MAPPING, convert), question, 10))
 
     told = f"failed with {type(error).__name__}; the operator's log says more"
     assert (admission["allowed"], admission["status"]["message"]) == (False, f"check {told}")
@@ -376,8 +430,8 @@ async def test_an_object_without_a_form_in_json_is_not_converted(caplog: pytest.
     async def convert(obj: Object, api_version: str) -> Object:
         return {**obj, "apiVersion": api_version, "spec": {"ratio": float("nan")}}
 
-    question = sent(a_conversion(a_web_app(), to="x/v2"))
-    found = response(await answer_conversion(ConversionHook(MAPPING, convert), question, 10))
+    question = encode_review(build_conversion_review(build_web_app(), to="x/v2"))
+    found = decode_response(await handle_conversion(ConversionHook(MAPPING, convert), question, 10))
 
     assert found["result"]["status"] == "Failure"
     assert "has no form in JSON" in caplog.text

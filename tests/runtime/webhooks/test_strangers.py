@@ -10,13 +10,20 @@ from typing import Any
 
 import pytest
 
-from konverge.runtime.webhooks import AdmissionReview, Hooks, Limits, Verdict, WebhookOptions, WebhookServer
-from tests.runtime.webhooks.questions import a_hook, an_admission, sent
+from konverge.runtime.webhooks import (
+    AdmissionResponse,
+    AdmissionReview,
+    OperatorHooks,
+    ServerLimits,
+    WebhookOptions,
+    WebhookServer,
+)
+from tests.runtime.webhooks.sample_reviews import build_admission_review, build_hook, encode_review
 
 pytestmark = pytest.mark.anyio
 
-PATH = a_hook().path
-REVIEW = sent(an_admission())
+PATH = build_hook().path
+REVIEW = encode_review(build_admission_review())
 
 
 @pytest.fixture
@@ -70,8 +77,11 @@ class Town:
 
 @asynccontextmanager
 async def serving(review: Any = None, **limits: Any) -> AsyncIterator[Town]:
-    hooks = Hooks((a_hook(review) if review else a_hook(),))
-    async with WebhookServer(WebhookOptions(port=0, limits=Limits(**limits)), hooks) as server, AsyncExitStack() as end:
+    hooks = OperatorHooks((build_hook(review) if review else build_hook(),))
+    async with (
+        WebhookServer(WebhookOptions(port=0, limits=ServerLimits(**limits)), hooks) as server,
+        AsyncExitStack() as end,
+    ):
         yield Town(server, end)
 
 
@@ -144,10 +154,10 @@ async def test_there_are_only_so_many_connections_and_the_oldest_silent_one_goes
 async def test_a_request_that_is_worked_on_is_never_cut_off_for_another() -> None:
     entered, done = asyncio.Event(), asyncio.Event()
 
-    async def review(_: AdmissionReview) -> Verdict:
+    async def review(_: AdmissionReview) -> AdmissionResponse:
         entered.set()
         await done.wait()
-        return Verdict()
+        return AdmissionResponse()
 
     async with serving(review, connections=1, receive_seconds=30) as town:
         server = await town.stranger()

@@ -10,12 +10,12 @@ from konverge.testing.controlplane import (
     KUBERNETES_VERSION,
     PROGRAMS,
     BinariesNotFoundError,
-    cache_folder,
     find_binaries,
+    get_cache_folder,
 )
 
 
-def put_programs(folder: Path, *, without: str = "") -> None:
+def write_programs(folder: Path, *, without: str = "") -> None:
     folder.mkdir(parents=True)
     for program in PROGRAMS:
         if program != without:
@@ -23,26 +23,28 @@ def put_programs(folder: Path, *, without: str = "") -> None:
 
 
 def test_cache_folder_follows_xdg_and_names_the_version() -> None:
-    assert cache_folder({"XDG_CACHE_HOME": "/caches"}) == Path(f"/caches/konverge/controlplane/{KUBERNETES_VERSION}")
+    assert get_cache_folder({"XDG_CACHE_HOME": "/caches"}) == Path(
+        f"/caches/konverge/controlplane/{KUBERNETES_VERSION}"
+    )
 
 
 def test_programs_are_found_in_the_cache_folder(tmp_path: Path) -> None:
     environment = {"XDG_CACHE_HOME": str(tmp_path)}
-    put_programs(cache_folder(environment))
+    write_programs(get_cache_folder(environment))
 
-    assert find_binaries(environment) == cache_folder(environment)
+    assert find_binaries(environment) == get_cache_folder(environment)
 
 
 def test_kubebuilder_assets_win_over_the_cache_folder(tmp_path: Path) -> None:
     environment = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "KUBEBUILDER_ASSETS": str(tmp_path / "assets")}
-    put_programs(cache_folder(environment))
-    put_programs(tmp_path / "assets")
+    write_programs(get_cache_folder(environment))
+    write_programs(tmp_path / "assets")
 
     assert find_binaries(environment) == tmp_path / "assets"
 
 
 def test_incomplete_kubebuilder_assets_are_refused_by_naming_what_is_absent(tmp_path: Path) -> None:
-    put_programs(tmp_path / "assets", without="kwok")
+    write_programs(tmp_path / "assets", without="kwok")
 
     with pytest.raises(BinariesNotFoundError, match="has no kwok: run `make control-plane`"):
         find_binaries({"KUBEBUILDER_ASSETS": str(tmp_path / "assets")})
@@ -50,8 +52,8 @@ def test_incomplete_kubebuilder_assets_are_refused_by_naming_what_is_absent(tmp_
 
 def test_a_file_that_cannot_be_executed_is_no_program(tmp_path: Path) -> None:
     environment = {"XDG_CACHE_HOME": str(tmp_path)}
-    put_programs(cache_folder(environment))
-    (cache_folder(environment) / "etcd").chmod(0o644)
+    write_programs(get_cache_folder(environment))
+    (get_cache_folder(environment) / "etcd").chmod(0o644)
 
     with pytest.raises(BinariesNotFoundError, match="has no etcd"):
         find_binaries(environment)

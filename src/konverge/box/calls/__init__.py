@@ -12,9 +12,9 @@ A result is sensitive, its status apart, if an expression of the request looked 
 the credential: servers quote what they were sent.
 """
 
+from konverge.box.calls.call_errors import CallAttemptError, CallError
 from konverge.box.calls.caller import Caller
-from konverge.box.calls.calls import Calls
-from konverge.box.calls.failures import CallError, CallFailure
-from konverge.box.calls.requests import Request
+from konverge.box.calls.external_calls import ExternalCalls
+from konverge.box.calls.requests import CallRequest
 
-__all__ = ["CallError", "CallFailure", "Caller", "Calls", "Request"]
+__all__ = ["CallAttemptError", "CallError", "CallRequest", "Caller", "ExternalCalls"]

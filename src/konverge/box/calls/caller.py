@@ -8,22 +8,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Self
 
-from konverge.box.calls.answers import Answer
-from konverge.box.calls.failures import CallFailure
-from konverge.box.calls.http import ask_http, ask_prometheus
-from konverge.box.calls.memory import Memory
-from konverge.box.calls.postgres import ask_postgres
-from konverge.box.calls.redis import ask_redis
-from konverge.box.calls.requests import Place, Request
+from konverge.box.calls.call_errors import CallAttemptError
+from konverge.box.calls.call_result import CallResult
+from konverge.box.calls.http_calls import call_http, call_prometheus
+from konverge.box.calls.postgres_calls import call_postgres
+from konverge.box.calls.redis_calls import call_redis
+from konverge.box.calls.requests import CallRequest, HostPort
+from konverge.box.calls.response_cache import ResponseCache
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
-from konverge.network import Bounds, Lookup, Names, RefusedAddressError, Trust
+from konverge.network import ConcurrencyLimiter, DnsResolver, Lookup, RefusedAddressError, TrustStore
 
-__all__ = ["CALLS_AT_ONCE", "CALLS_TO_A_HOST", "Caller"]
+__all__ = ["MAX_CALLS", "MAX_CALLS_PER_HOST", "Caller"]
 
-CALLS_TO_A_HOST = 8
+MAX_CALLS_PER_HOST = 8
 """How many calls one host gets at once: one that hangs holds no more than these."""
 
-CALLS_AT_ONCE = 256
+MAX_CALLS = 256
 """How many connections there are at once."""
 
 
@@ -48,18 +48,18 @@ class Caller:
         entropy: Entropy | None = None,
         lookup: Lookup | None = None,
         environment: Mapping[str, str] | None = os.environ,
-        tls: Trust | None = None,
+        tls: TrustStore | None = None,
     ) -> None:
         self.environment = environment
         self._clock = clock or SystemClock()
         self._entropy = entropy or SystemEntropy()
-        self._names: Names | None = None
+        self._names: DnsResolver | None = None
         if lookup is None:
-            lookup = self._names = Names()
+            lookup = self._names = DnsResolver()
         self._lookup = lookup
-        self._tls = tls or Trust()
-        self._memory = Memory(self._clock)
-        self._bounds = Bounds[Place](CALLS_TO_A_HOST, CALLS_AT_ONCE)
+        self._tls = tls or TrustStore()
+        self._memory = ResponseCache(self._clock)
+        self._bounds = ConcurrencyLimiter[HostPort](MAX_CALLS_PER_HOST, MAX_CALLS)
 
     async def __aenter__(self) -> Self:
         return self
@@ -69,52 +69,60 @@ class Caller:
         if self._names is not None:
             self._names.close()
 
-    async def answer(self, request: Request) -> Answer:
+    async def call(self, request: CallRequest) -> CallResult:
         """The answer to a request, also one that is a failure; from memory if it may be.
 
         It takes at most the time-outs and the pauses of all attempts together, longer only while others who asked the
         same before are cancelled. Cancelled, it leaves no connection.
         """
         if not request.cache_seconds:
-            return await self._tried(request)
-        return await self._memory.answer(request.fingerprint(), request.cache_seconds, lambda: self._tried(request))
+            return await self._call_with_retries(request)
+        return await self._memory.get_or_call(
+            request.compute_fingerprint(), request.cache_seconds, lambda: self._call_with_retries(request)
+        )
 
-    async def _tried(self, request: Request) -> Answer:
+    async def _call_with_retries(self, request: CallRequest) -> CallResult:
         failures = 0
         while True:
-            answer = await self._attempt(request)
+            answer = await self._attempt_call(request)
             if not answer.error:
                 return answer
             failures += 1
-            pause = request.pauses.after(failures, answer.wanted_pause, self._entropy) if answer.is_passing else None
+            pause = (
+                request.retry_policy.compute_delay(failures, answer.retry_after, self._entropy)
+                if answer.is_transient
+                else None
+            )
             if pause is None:
                 tries = f" ({failures} attempts)" if failures > 1 else ""
                 return replace(answer, error=answer.error + tries)
             await self._clock.sleep(pause)
 
-    async def _attempt(self, request: Request) -> Answer:
+    async def _attempt_call(self, request: CallRequest) -> CallResult:
         try:
-            async with asyncio.timeout(request.timeout_seconds), self._bounds.place(request.place):
-                return await self._asked(request)
+            async with asyncio.timeout(request.timeout_seconds), self._bounds.slot(request.host_port):
+                return await self._send_request(request)
         except TimeoutError:
-            problem = f"{request.shown} did not answer within {request.timeout_seconds:g} s"
-            return Answer(error=problem, is_passing=True, is_sensitive=request.is_sensitive)
-        except CallFailure as failure:
-            return Answer(error=failure.problem, is_passing=failure.is_passing, is_sensitive=request.is_sensitive)
+            problem = f"{request.display_origin} did not answer within {request.timeout_seconds:g} s"
+            return CallResult(error=problem, is_transient=True, is_sensitive=request.is_sensitive)
+        except CallAttemptError as failure:
+            return CallResult(
+                error=failure.problem, is_transient=failure.is_transient, is_sensitive=request.is_sensitive
+            )
         except RefusedAddressError as refused:
             problem = str(refused)
-            if request.is_sensitive or request.repeats(problem):
-                problem = f"{request.shown}: its address may not be reached: its network is {refused.kind}"
+            if request.is_sensitive or request.contains_credential(problem):
+                problem = f"{request.display_origin}: its address may not be reached: its network is {refused.kind}"
             problem += ". Expected a public address, or one in a network of spec.allowedNetworks"
-            return Answer(error=problem, is_sensitive=request.is_sensitive)
+            return CallResult(error=problem, is_sensitive=request.is_sensitive)
         except Exception as error:  # noqa: BLE001  # of a library, met by what some server sent: a failure of this call
-            problem = f"{request.shown} cannot be asked: {type(error).__name__}"
-            return Answer(error=problem, is_passing=True, is_sensitive=request.is_sensitive)
+            problem = f"{request.display_origin} cannot be asked: {type(error).__name__}"
+            return CallResult(error=problem, is_transient=True, is_sensitive=request.is_sensitive)
 
-    async def _asked(self, request: Request) -> Answer:
+    async def _send_request(self, request: CallRequest) -> CallResult:
         if request.protocol == "redis":
-            return await ask_redis(request, self._lookup, self._tls)
+            return await call_redis(request, self._lookup, self._tls)
         if request.protocol == "postgres":
-            return await ask_postgres(request, self._lookup)
-        ask = ask_prometheus if request.protocol == "prometheus" else ask_http
+            return await call_postgres(request, self._lookup)
+        ask = call_prometheus if request.protocol == "prometheus" else call_http
         return await ask(request, self._lookup, self._tls, self._clock.now())

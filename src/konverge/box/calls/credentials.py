@@ -15,20 +15,20 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from konverge.box.calls.failures import CallFailure
-from konverge.box.expressions import Template, compile_expression, is_expression, revealed
+from konverge.box.calls.call_errors import CallAttemptError
+from konverge.box.expressions import Template, compile_expression, is_expression, reveal_sensitive
 from konverge.box.file import CallAuthentication
-from konverge.box.steps import Reader, Scope
-from konverge.errors import ConfigurationError, KonvergeError, NotFoundError, describe
+from konverge.box.steps import ObjectReader, Scope
+from konverge.errors import ConfigurationError, KonvergeError, NotFoundError, format_error
 from konverge.kube import GroupVersionKind, ObjectKey
 
-__all__ = ["Credential"]
+__all__ = ["CallCredential"]
 
 _SECRET = GroupVersionKind("", "v1", "Secret")
-_LONGEST = 64 * 1024
+_MAX_LENGTH = 64 * 1024
 
 
-class Credential:
+class CallCredential:
     """``auth`` of a call, compiled.
 
     Args:
@@ -66,28 +66,30 @@ class Credential:
                 "url, by which a custom resource could have it sent to itself"
             )
 
-    def names(self) -> frozenset[tuple[str, ...]]:
+    def list_read_paths(self) -> frozenset[tuple[str, ...]]:
         """The paths that its expressions may read."""
-        return frozenset[tuple[str, ...]]().union(*(part.names() for part in self._parts))
+        return frozenset[tuple[str, ...]]().union(*(part.list_read_paths() for part in self._parts))
 
-    async def value(self, scope: Scope, reader: Reader, own_namespace: str, environment: Mapping[str, str]) -> str:
+    async def read_value(
+        self, scope: Scope, reader: ObjectReader, own_namespace: str, environment: Mapping[str, str]
+    ) -> str:
         """The token or password. A change of its Secret wakes whoever read it.
 
         Raises:
-            CallFailure: There is none, or it may not be read.
+            CallAttemptError: There is none, or it may not be read.
             konverge.box.expressions.ExpressionError: One of its expressions has no value.
         """
         if not self._parts:
             value = environment.get(self._environment_name, "")
             if not value:
-                raise CallFailure(f"auth.env: expected a value in {self._environment_name}, found none")
-            return _usable(value, f"the environment variable {self._environment_name}")
-        namespace, name, key = (self._text(scope, part) for part in self._parts)
+                raise CallAttemptError(f"auth.env: expected a value in {self._environment_name}, found none")
+            return _check_value(value, f"the environment variable {self._environment_name}")
+        namespace, name, key = (self._render_text(scope, part) for part in self._parts)
         namespace = namespace or own_namespace
         if not namespace:
-            raise CallFailure("auth.secretRef: a custom resource of the cluster has no namespace; name one")
+            raise CallAttemptError("auth.secretRef: a custom resource of the cluster has no namespace; name one")
         if not self._is_named and namespace != own_namespace:
-            raise CallFailure(
+            raise CallAttemptError(
                 f"auth.secretRef.namespace: expected {own_namespace or 'none'}, the custom resource's own, found "
                 f"{namespace} by an expression; another one must be written out"
             )
@@ -95,31 +97,31 @@ class Credential:
         try:
             secret = await reader.get(_SECRET, ObjectKey(namespace, name))
         except NotFoundError:
-            raise CallFailure(f"auth.secretRef: waiting for {shown}, which does not exist") from None
+            raise CallAttemptError(f"auth.secretRef: waiting for {shown}, which does not exist") from None
         except KonvergeError as error:
-            raise CallFailure(f"auth.secretRef: {shown} cannot be read: {describe(error)}") from error
-        return _usable(_decoded(secret.get("data"), key, shown), f"{shown}, {key}")
+            raise CallAttemptError(f"auth.secretRef: {shown} cannot be read: {format_error(error)}") from error
+        return _check_value(_decode_secret(secret.get("data"), key, shown), f"{shown}, {key}")
 
-    def _text(self, scope: Scope, part: Template) -> str:
-        value = revealed(scope.render(part))
+    def _render_text(self, scope: Scope, part: Template) -> str:
+        value = reveal_sensitive(scope.render(part))
         if not isinstance(value, str):
-            raise CallFailure(f"{part.where}: expected text, found something else")
+            raise CallAttemptError(f"{part.where}: expected text, found something else")
         return value
 
 
-def _decoded(data: Any, key: str, shown: str) -> str:
-    found = revealed(data.get(key)) if isinstance(data, Mapping) else None
+def _decode_secret(data: Any, key: str, shown: str) -> str:
+    found = reveal_sensitive(data.get(key)) if isinstance(data, Mapping) else None
     if not isinstance(found, str):
-        raise CallFailure(f"auth.secretRef: expected the key {key} in {shown}, found none")
+        raise CallAttemptError(f"auth.secretRef: expected the key {key} in {shown}, found none")
     try:
         return base64.b64decode(found, validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
-        raise CallFailure(f"auth.secretRef: expected text in {shown}, {key}; found other bytes") from None
+        raise CallAttemptError(f"auth.secretRef: expected text in {shown}, {key}; found other bytes") from None
 
 
-def _usable(value: str, shown: str) -> str:
+def _check_value(value: str, shown: str) -> str:
     # Files and `kubectl create secret --from-file` leave a line break at the end, which no token has.
     value = value.rstrip("\r\n")
-    if not value or len(value) > _LONGEST or any(ord(letter) < 32 or ord(letter) == 127 for letter in value):
-        raise CallFailure(f"expected one line of text in {shown}, found none, several, or control characters")
+    if not value or len(value) > _MAX_LENGTH or any(ord(letter) < 32 or ord(letter) == 127 for letter in value):
+        raise CallAttemptError(f"expected one line of text in {shown}, found none, several, or control characters")
     return value

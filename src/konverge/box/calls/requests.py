@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 import msgspec
 from yarl import URL
 
-from konverge.box.calls.failures import CallFailure
-from konverge.box.calls.retrying import NEVER, Pauses
-from konverge.network import InvalidRequestError, Networks
-from konverge.network import parsed_url as checked_url
+from konverge.box.calls.call_errors import CallAttemptError
+from konverge.box.calls.retry_policy import NO_RETRIES, RetryPolicy
+from konverge.network import AllowedNetworks, InvalidRequestError
+from konverge.network import parse_url as checked_url
 
-__all__ = ["PORTS", "SCHEMES", "Place", "Request", "check_headers", "parsed_url"]
+__all__ = ["PORTS", "SCHEMES", "CallRequest", "HostPort", "check_headers", "parse_call_url"]
 
 SCHEMES = {
     "http": ("http", "https"),
@@ -25,13 +25,13 @@ SCHEMES = {
 }
 PORTS = {"http": 80, "https": 443, "redis": 6379, "rediss": 6379, "postgres": 5432, "postgresql": 5432}
 
-_SHOWN_LENGTH = 200
+_MAX_QUOTE_LENGTH = 200
 
-_MOST_HEADERS = 100
-_LONGEST_HEADER = 8192
+_MAX_HEADERS = 100
+_MAX_HEADER_LENGTH = 8192
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}")
 _NO_HEADER_LETTER = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_OUR_HEADERS = frozenset(
+_RESERVED_HEADERS = frozenset(
     {"connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
     | {"accept-encoding", "proxy-authorization", "proxy-connection"}
 )
@@ -39,7 +39,7 @@ _OUR_HEADERS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HostPort:
     """Where a connection goes."""
 
     host: str
@@ -47,7 +47,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class CallRequest:
     """A call as it is sent. It may hold values of Secrets, so it has no text.
 
     Args:
@@ -65,7 +65,7 @@ class Request:
         credential_header: Where HTTP puts it.
         expected: The statuses that are a success; empty for all below 400.
         timeout_seconds: Of one attempt, from the name's resolution to the last byte.
-        pauses: How often it is tried.
+        retry_policy: How often it is tried.
         cache_seconds: How long its answer is kept; zero for not.
         is_sensitive: Whether an expression of it looked at a Secret.
     """
@@ -73,7 +73,7 @@ class Request:
     name: str = ""
     protocol: str
     url: URL
-    networks: Networks
+    networks: AllowedNetworks
     method: str = "GET"
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
@@ -84,25 +84,25 @@ class Request:
     credential_header: str = "Authorization"
     expected: tuple[int, ...] = ()
     timeout_seconds: float = 10.0
-    pauses: Pauses = NEVER
+    retry_policy: RetryPolicy = NO_RETRIES
     cache_seconds: float = 0.0
     is_sensitive: bool = False
 
     def __repr__(self) -> str:
-        return f"Request({self.protocol} to {self.shown})"
+        return f"Request({self.protocol} to {self.display_origin})"
 
     @property
-    def place(self) -> Place:
+    def host_port(self) -> HostPort:
         """Where it goes first."""
-        return place_of(self.url)
+        return get_host_port(self.url)
 
     @property
-    def shown(self) -> str:
+    def display_origin(self) -> str:
         """Whom it asks, for messages: scheme, host and port. Paths and queries have tokens in them at times."""
         origin = str(self.url.origin())
-        return self.quotable(origin) if not self.is_sensitive else "a URL that comes from a Secret (not shown)"
+        return self.quote_reply(origin) if not self.is_sensitive else "a URL that comes from a Secret (not shown)"
 
-    def fingerprint(self) -> bytes:
+    def compute_fingerprint(self) -> bytes:
         """The same for requests that are the same in all that their answer can depend on, credentials included."""
         parts = (
             *(self.protocol, str(self.url), self.networks.names, self.method, self.headers, self.body or b""),
@@ -119,24 +119,24 @@ class Request:
         )
         return hashlib.sha256(msgspec.json.encode(parts)).digest()
 
-    def repeats(self, text: str) -> bool:
+    def contains_credential(self, text: str) -> bool:
         """Tell whether a text of the other side has the credential in it."""
         return bool(self.credential) and self.credential in text
 
-    def quotable(self, text: str) -> str:
+    def quote_reply(self, text: str) -> str:
         """A text of the other side, shortened for a message; not if it could repeat what came from a Secret."""
-        if self.is_sensitive or self.repeats(text):
+        if self.is_sensitive or self.contains_credential(text):
             return "(not shown)"
         plain = " ".join(text.encode(errors="replace").decode().split())
-        return plain if len(plain) <= _SHOWN_LENGTH else f"{plain[:_SHOWN_LENGTH]}…"
+        return plain if len(plain) <= _MAX_QUOTE_LENGTH else f"{plain[:_MAX_QUOTE_LENGTH]}…"
 
 
-def place_of(url: URL) -> Place:
+def get_host_port(url: URL) -> HostPort:
     """Host and port of a URL that `parsed_url` made."""
-    return Place(url.raw_host or "", url.port or PORTS[url.scheme])
+    return HostPort(url.raw_host or "", url.port or PORTS[url.scheme])
 
 
-def parsed_url(text: str, protocol: str, *, is_sensitive: bool = False) -> URL:
+def parse_call_url(text: str, protocol: str, *, is_sensitive: bool = False) -> URL:
     """Read a URL.
 
     Args:
@@ -145,29 +145,29 @@ def parsed_url(text: str, protocol: str, *, is_sensitive: bool = False) -> URL:
         is_sensitive: Whether messages must not show any of it.
 
     Raises:
-        CallFailure: It cannot be used.
+        CallAttemptError: It cannot be used.
     """
     try:
         return checked_url(text, SCHEMES[protocol])
     except InvalidRequestError as error:
         found = "comes from a Secret (not shown) and is none" if is_sensitive else error.problem
-        raise CallFailure(f"expected a URL such as {SCHEMES[protocol][0]}://host/…; this one {found}") from None
+        raise CallAttemptError(f"expected a URL such as {SCHEMES[protocol][0]}://host/…; this one {found}") from None
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
     """Check headers, which expressions may have made.
 
     Raises:
-        CallFailure: One would change the request's form, or what the connection does.
+        CallAttemptError: One would change the request's form, or what the connection does.
     """
-    if len(headers) > _MOST_HEADERS:
-        raise CallFailure(f"expected at most {_MOST_HEADERS} headers, found {len(headers)}")
+    if len(headers) > _MAX_HEADERS:
+        raise CallAttemptError(f"expected at most {_MAX_HEADERS} headers, found {len(headers)}")
     for name, value in headers.items():
         if not _HEADER_NAME.fullmatch(name):
-            raise CallFailure("a header's name: expected letters, digits and dashes, found others")
-        if name.lower() in _OUR_HEADERS:
-            raise CallFailure(f"header {name}: it is set by what sends the request; leave it out")
+            raise CallAttemptError("a header's name: expected letters, digits and dashes, found others")
+        if name.lower() in _RESERVED_HEADERS:
+            raise CallAttemptError(f"header {name}: it is set by what sends the request; leave it out")
         if _NO_HEADER_LETTER.search(value):
-            raise CallFailure(f"header {name}: expected one line of text, found line breaks or control characters")
-        if len(value) > _LONGEST_HEADER:
-            raise CallFailure(f"header {name}: expected at most {_LONGEST_HEADER} letters, found {len(value)}")
+            raise CallAttemptError(f"header {name}: expected one line of text, found line breaks or control characters")
+        if len(value) > _MAX_HEADER_LENGTH:
+            raise CallAttemptError(f"header {name}: expected at most {_MAX_HEADER_LENGTH} letters, found {len(value)}")

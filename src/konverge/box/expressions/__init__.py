@@ -8,20 +8,27 @@ anything of Python, keeps nothing, and does no more than its limits allow.
 What comes from a Secret is `Sensitive`, and so is everything that was made by looking at it.
 """
 
-from konverge.box.expressions.checks import Check, compile_check
 from konverge.box.expressions.conditions import (
-    Condition,
-    Conditions,
+    CompiledCondition,
+    ConditionSet,
     compile_condition,
     compile_conditions,
     compile_field,
-    earliest_change,
+    find_earliest_change,
 )
 from konverge.box.expressions.errors import ExpressionError, ExpressionSyntaxError
-from konverge.box.expressions.run import DEFAULT_LIMITS, Environment, Limits
-from konverge.box.expressions.sensitive import MASK, Sensitive, has_sensitive, masked, revealed, sensitive
+from konverge.box.expressions.evaluation import DEFAULT_LIMITS, EvaluationEnvironment, EvaluationLimits
+from konverge.box.expressions.sensitive import (
+    MASK,
+    Sensitive,
+    has_sensitive,
+    mask_sensitive,
+    reveal_sensitive,
+    to_sensitive,
+)
 from konverge.box.expressions.structure import Structure, compile_structure
 from konverge.box.expressions.template import Template, compile_expression, is_expression
+from konverge.box.expressions.value_checks import ValueCheck, compile_check
 from konverge.box.expressions.values import OMIT, Absent
 
 __all__ = [
@@ -29,26 +36,26 @@ __all__ = [
     "MASK",
     "OMIT",
     "Absent",
-    "Check",
-    "Condition",
-    "Conditions",
-    "Environment",
+    "CompiledCondition",
+    "ConditionSet",
+    "EvaluationEnvironment",
+    "EvaluationLimits",
     "ExpressionError",
     "ExpressionSyntaxError",
-    "Limits",
     "Sensitive",
     "Structure",
     "Template",
+    "ValueCheck",
     "compile_check",
     "compile_condition",
     "compile_conditions",
     "compile_expression",
     "compile_field",
     "compile_structure",
-    "earliest_change",
+    "find_earliest_change",
     "has_sensitive",
     "is_expression",
-    "masked",
-    "revealed",
-    "sensitive",
+    "mask_sensitive",
+    "reveal_sensitive",
+    "to_sensitive",
 ]

@@ -11,79 +11,87 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, Protocol
 
-from konverge.box.expressions.checks import OPERATOR_KEYS, Check, compile_check
 from konverge.box.expressions.errors import ExpressionError, ExpressionSyntaxError
-from konverge.box.expressions.run import DEFAULT_LIMITS, Environment, Limits
-from konverge.box.expressions.schedule import DAYS, cron_fields, day_number, fires, parse_period, time_of_day, within
+from konverge.box.expressions.evaluation import DEFAULT_LIMITS, EvaluationEnvironment, EvaluationLimits
+from konverge.box.expressions.schedules import (
+    DAYS,
+    is_in_time_window,
+    iter_cron_times,
+    parse_cron,
+    parse_day_of_week,
+    parse_period,
+    parse_time_of_day,
+)
 from konverge.box.expressions.template import Template, compile_expression, is_expression
-from konverge.box.expressions.values import hint, kind_of
+from konverge.box.expressions.value_checks import OPERATOR_KEYS, ValueCheck, compile_check
+from konverge.box.expressions.values import describe_value_type, format_hint
 
 __all__ = [
-    "Condition",
-    "Conditions",
+    "CompiledCondition",
+    "ConditionSet",
     "compile_condition",
     "compile_conditions",
     "compile_field",
-    "earliest_change",
+    "find_earliest_change",
 ]
 
-_NO_ENVIRONMENT = Environment()
+_NO_ENVIRONMENT = EvaluationEnvironment()
 _KEYS = OPERATOR_KEYS | {"field", "negate", "time", "dayOfWeek", "cron", "duration"}
 _DAY = timedelta(days=1)
 _WORKING_DAYS = frozenset(range(5))
 _PATH = re.compile(r"\.?([A-Za-z_][\w-]*)((?:\.[\w-]+)*)", re.ASCII)
 
 
-class _Timed(Protocol):
+class _TimeTest(Protocol):
     """A part of a condition that time alone decides."""
 
     def holds(self, now: datetime) -> bool:
         """Tell whether it is that time."""
 
-    def next_change(self, now: datetime) -> datetime:
+    def find_next_change(self, now: datetime) -> datetime:
         """When that may next be otherwise."""
 
 
-class _TimeOfDay:
+class _TimeOfDayTest:
     def __init__(self, after: time, before: time) -> None:
         self._after = after
         self._before = before
 
     def holds(self, now: datetime) -> bool:
-        return within(now, self._after, self._before)
+        return is_in_time_window(now, self._after, self._before)
 
-    def next_change(self, now: datetime) -> datetime:
-        midnight = _midnight(now)
+    def find_next_change(self, now: datetime) -> datetime:
+        midnight = _compute_midnight(now)
         moments = [datetime.combine(midnight.date(), each, tzinfo=UTC) for each in (self._after, self._before)]
         return min(moment if moment > now else moment + _DAY for moment in moments)
 
 
-class _DayOfWeek:
+class _DayOfWeekTest:
     def __init__(self, days: frozenset[int]) -> None:
         self._days = days
 
     def holds(self, now: datetime) -> bool:
         return now.astimezone(UTC).weekday() in self._days
 
-    def next_change(self, now: datetime) -> datetime:
-        return _midnight(now) + _DAY
+    def find_next_change(self, now: datetime) -> datetime:
+        return _compute_midnight(now) + _DAY
 
 
-class _Cron:
+class _CronTest:
     def __init__(self, schedule: str, duration: timedelta) -> None:
         self._schedule = schedule
         self._duration = duration
 
     def holds(self, now: datetime) -> bool:
-        return now - next(fires(self._schedule, now, backwards=True)) < self._duration
+        return now - next(iter_cron_times(self._schedule, now, backwards=True)) < self._duration
 
-    def next_change(self, now: datetime) -> datetime:
-        end = next(fires(self._schedule, now, backwards=True)) + self._duration
-        begin = next(fires(self._schedule, now))
+    def find_next_change(self, now: datetime) -> datetime:
+        end = next(iter_cron_times(self._schedule, now, backwards=True)) + self._duration
+        begin = next(iter_cron_times(self._schedule, now))
         return min(begin, end) if end > now else begin
 
 
-class Condition:
+class CompiledCondition:
     """One condition; made by `compile_condition`."""
 
     __slots__ = ("_check", "_field", "_negates", "_path", "_times", "where")
@@ -93,8 +101,8 @@ class Condition:
         where: str,
         field: Template | None,
         path: str,
-        check: Check | None,
-        times: tuple[_Timed, ...],
+        check: ValueCheck | None,
+        times: tuple[_TimeTest, ...],
         negates: bool,
     ) -> None:
         self.where = where
@@ -104,15 +112,19 @@ class Condition:
         self._times = times
         self._negates = negates
 
-    def names(self) -> frozenset[tuple[str, ...]]:
+    def list_read_paths(self) -> frozenset[tuple[str, ...]]:
         """The paths that it may read."""
         found = frozenset[tuple[str, ...]]()
         for part in (self._field, self._check):
-            found |= part.names() if part is not None else frozenset()
+            found |= part.list_read_paths() if part is not None else frozenset()
         return found
 
     def holds(
-        self, scope: Mapping[str, Any], *, environment: Environment = _NO_ENVIRONMENT, limits: Limits = DEFAULT_LIMITS
+        self,
+        scope: Mapping[str, Any],
+        *,
+        environment: EvaluationEnvironment = _NO_ENVIRONMENT,
+        limits: EvaluationLimits = DEFAULT_LIMITS,
     ) -> bool:
         """Tell whether it holds.
 
@@ -124,11 +136,11 @@ class Condition:
         """
         return self._is_met(scope, environment, limits) is not self._negates
 
-    def next_change(self, now: datetime) -> datetime | None:
+    def find_next_change(self, now: datetime) -> datetime | None:
         """When it may be otherwise although nothing else is; None if time does not matter."""
-        return min((part.next_change(now) for part in self._times), default=None)
+        return min((part.find_next_change(now) for part in self._times), default=None)
 
-    def _is_met(self, scope: Mapping[str, Any], environment: Environment, limits: Limits) -> bool:
+    def _is_met(self, scope: Mapping[str, Any], environment: EvaluationEnvironment, limits: EvaluationLimits) -> bool:
         if self._times:
             now = environment.now
             if now is None:
@@ -141,7 +153,7 @@ class Condition:
         return self._check.holds(found, scope, path=self._path, environment=environment, limits=limits)
 
 
-class Conditions:
+class ConditionSet:
     """All conditions of one thing; made by `compile_conditions`.
 
     Args:
@@ -151,16 +163,20 @@ class Conditions:
 
     __slots__ = ("any_of", "when")
 
-    def __init__(self, when: tuple[Condition, ...] = (), any_of: tuple[Condition, ...] = ()) -> None:
+    def __init__(self, when: tuple[CompiledCondition, ...] = (), any_of: tuple[CompiledCondition, ...] = ()) -> None:
         self.when = when
         self.any_of = any_of
 
-    def names(self) -> frozenset[tuple[str, ...]]:
+    def list_read_paths(self) -> frozenset[tuple[str, ...]]:
         """The paths that they may read."""
-        return frozenset[tuple[str, ...]]().union(*(each.names() for each in (*self.when, *self.any_of)))
+        return frozenset[tuple[str, ...]]().union(*(each.list_read_paths() for each in (*self.when, *self.any_of)))
 
-    def hold(
-        self, scope: Mapping[str, Any], *, environment: Environment = _NO_ENVIRONMENT, limits: Limits = DEFAULT_LIMITS
+    def holds(
+        self,
+        scope: Mapping[str, Any],
+        *,
+        environment: EvaluationEnvironment = _NO_ENVIRONMENT,
+        limits: EvaluationLimits = DEFAULT_LIMITS,
     ) -> bool:
         """Tell whether they hold; no conditions always do.
 
@@ -171,25 +187,25 @@ class Conditions:
             return False
         return not self.any_of or any(each.holds(scope, environment=environment, limits=limits) for each in self.any_of)
 
-    def next_change(self, now: datetime) -> datetime | None:
+    def find_next_change(self, now: datetime) -> datetime | None:
         """When they may be otherwise although nothing else is; None if time does not matter."""
-        return earliest_change((*self.when, *self.any_of), now)
+        return find_earliest_change((*self.when, *self.any_of), now)
 
 
-class _Changing(Protocol):
+class _TimeDependentPart(Protocol):
     """What time may change."""
 
-    def next_change(self, now: datetime) -> datetime | None:
+    def find_next_change(self, now: datetime) -> datetime | None:
         """When it may be otherwise although nothing else is; None if time does not matter."""
 
 
-def earliest_change(parts: Iterable[_Changing], now: datetime) -> datetime | None:
+def find_earliest_change(parts: Iterable[_TimeDependentPart], now: datetime) -> datetime | None:
     """When one of them may be otherwise although nothing else is; None if time does not matter."""
-    moments = [each.next_change(now) for each in parts]
+    moments = [each.find_next_change(now) for each in parts]
     return min((moment for moment in moments if moment is not None), default=None)
 
 
-def compile_conditions(declared: Mapping[str, Any], *, where: str) -> Conditions:
+def compile_conditions(declared: Mapping[str, Any], *, where: str) -> ConditionSet:
     """Compile ``when`` and ``or`` (or ``anyOf``) of a mapping; its other keys are somebody else's.
 
     Raises:
@@ -198,10 +214,10 @@ def compile_conditions(declared: Mapping[str, Any], *, where: str) -> Conditions
     if "or" in declared and "anyOf" in declared:
         raise ExpressionSyntaxError(where, 0, 0, "expected either or or anyOf, which are the same; found both")
     any_of = "anyOf" if "anyOf" in declared else "or"
-    return Conditions(_listed(declared, "when", where), _listed(declared, any_of, where))
+    return ConditionSet(_compile_list(declared, "when", where), _compile_list(declared, any_of, where))
 
 
-def compile_condition(declared: Any, *, where: str) -> Condition:
+def compile_condition(declared: Any, *, where: str) -> CompiledCondition:
     """Compile one condition.
 
     Raises:
@@ -209,25 +225,29 @@ def compile_condition(declared: Any, *, where: str) -> Condition:
     """
     if not isinstance(declared, Mapping):
         raise ExpressionSyntaxError(
-            where, 0, 0, f"expected a mapping with field and an operator, found {kind_of(declared)}"
+            where, 0, 0, f"expected a mapping with field and an operator, found {describe_value_type(declared)}"
         )
     for key in declared:
         if key not in _KEYS:
-            raise ExpressionSyntaxError(where, 0, 0, f"a condition has no {key!s:.60}{hint(str(key)[:60], _KEYS)}")
+            raise ExpressionSyntaxError(
+                where, 0, 0, f"a condition has no {key!s:.60}{format_hint(str(key)[:60], _KEYS)}"
+            )
     negates = declared.get("negate", False)
     if not isinstance(negates, bool):
-        raise ExpressionSyntaxError(f"{where}.negate", 0, 0, f"expected true or false, found {kind_of(negates)}")
-    times = _times(declared, where)
+        raise ExpressionSyntaxError(
+            f"{where}.negate", 0, 0, f"expected true or false, found {describe_value_type(negates)}"
+        )
+    times = _compile_times(declared, where)
     operators = sorted(OPERATOR_KEYS & declared.keys())
     if "field" not in declared:
         if operators:
             raise ExpressionSyntaxError(where, 0, 0, f"expected a field beside {operators[0]}")
         if not times:
             raise ExpressionSyntaxError(where, 0, 0, "expected field, time, dayOfWeek or cron")
-        return Condition(where, None, "", None, times, negates)
+        return CompiledCondition(where, None, "", None, times, negates)
     field = declared["field"]
     template = compile_field(field, where=f"{where}.field")
-    return Condition(where, template, field, compile_check(declared, where=where), times, negates)
+    return CompiledCondition(where, template, field, compile_check(declared, where=where), times, negates)
 
 
 def compile_field(field: Any, *, where: str) -> Template:
@@ -237,7 +257,9 @@ def compile_field(field: Any, *, where: str) -> Template:
         ExpressionSyntaxError: It is neither.
     """
     if not isinstance(field, str) or not field.strip():
-        raise ExpressionSyntaxError(where, 0, 0, f"expected a path such as spec.host, found {kind_of(field)}")
+        raise ExpressionSyntaxError(
+            where, 0, 0, f"expected a path such as spec.host, found {describe_value_type(field)}"
+        )
     if is_expression(field):
         return compile_expression(field, where=where)
     path = _PATH.fullmatch(field.strip())
@@ -250,18 +272,20 @@ def compile_field(field: Any, *, where: str) -> Template:
     return compile_expression(f"{{{{ {path[1]}{inside} }}}}", where=where)
 
 
-def _listed(declared: Mapping[str, Any], key: str, where: str) -> tuple[Condition, ...]:
+def _compile_list(declared: Mapping[str, Any], key: str, where: str) -> tuple[CompiledCondition, ...]:
     found = declared.get(key)
     if found is None:
         return ()
     if not isinstance(found, list):
-        raise ExpressionSyntaxError(f"{where}.{key}", 0, 0, f"expected a list of conditions, found {kind_of(found)}")
+        raise ExpressionSyntaxError(
+            f"{where}.{key}", 0, 0, f"expected a list of conditions, found {describe_value_type(found)}"
+        )
     return tuple(compile_condition(each, where=f"{where}.{key}[{number}]") for number, each in enumerate(found))
 
 
-def _times(declared: Mapping[str, Any], where: str) -> tuple[_Timed, ...]:
-    found: list[_Timed] = []
-    for key, make in (("time", _time_of_day), ("dayOfWeek", _day_of_week), ("cron", _cron)):
+def _compile_times(declared: Mapping[str, Any], where: str) -> tuple[_TimeTest, ...]:
+    found: list[_TimeTest] = []
+    for key, make in (("time", _compile_time_of_day), ("dayOfWeek", _compile_day_of_week), ("cron", _compile_cron)):
         if key in declared:
             try:
                 found.append(make(declared))
@@ -272,58 +296,58 @@ def _times(declared: Mapping[str, Any], where: str) -> tuple[_Timed, ...]:
     return tuple(found)
 
 
-def _time_of_day(declared: Mapping[str, Any]) -> _Timed:
-    window = _keyed(declared["time"], ("after", "before"))
-    after, before = (time_of_day(window[key]) if key in window else time(0) for key in ("after", "before"))
+def _compile_time_of_day(declared: Mapping[str, Any]) -> _TimeTest:
+    window = _check_keys(declared["time"], ("after", "before"))
+    after, before = (parse_time_of_day(window[key]) if key in window else time(0) for key in ("after", "before"))
     if after == before:
         raise ValueError("expected a time that ends, found one that is from a moment to the same")
-    return _TimeOfDay(after, before)
+    return _TimeOfDayTest(after, before)
 
 
-def _day_of_week(declared: Mapping[str, Any]) -> _Timed:
+def _compile_day_of_week(declared: Mapping[str, Any]) -> _TimeTest:
     written = declared["dayOfWeek"]
     if isinstance(written, str) and written in ("weekday", "weekend"):
         written = {written: True}
     elif isinstance(written, str | list):
         written = {"in": written}
-    allowed = _keyed(written, ("weekday", "weekend", "in", "notIn"))
+    allowed = _check_keys(written, ("weekday", "weekend", "in", "notIn"))
     days = frozenset(range(len(DAYS)))
     for key, value in allowed.items():
         if key in ("weekday", "weekend"):
             if not isinstance(value, bool):
-                raise ValueError(f"expected true or false for {key}, found {kind_of(value)}")
+                raise ValueError(f"expected true or false for {key}, found {describe_value_type(value)}")
             days &= _WORKING_DAYS if (key == "weekday") is value else days - _WORKING_DAYS
         else:
             named = value.split(",") if isinstance(value, str) else value
             if not isinstance(named, list):
-                raise ValueError(f"expected days for {key}, found {kind_of(named)}")
-            numbers = frozenset(day_number(each) for each in named)
+                raise ValueError(f"expected days for {key}, found {describe_value_type(named)}")
+            numbers = frozenset(parse_day_of_week(each) for each in named)
             days &= numbers if key == "in" else days - numbers
     if not days:
         raise ValueError("expected days, found rules that no day is allowed by")
-    return _DayOfWeek(days)
+    return _DayOfWeekTest(days)
 
 
-def _cron(declared: Mapping[str, Any]) -> _Timed:
+def _compile_cron(declared: Mapping[str, Any]) -> _TimeTest:
     schedule, duration = declared["cron"], declared.get("duration", "60s")
     for value in (schedule, duration):
         if not isinstance(value, str):
-            raise ValueError(f"expected text, found {kind_of(value)}")
-    cron_fields(schedule)
+            raise ValueError(f"expected text, found {describe_value_type(value)}")
+    parse_cron(schedule)
     period = parse_period(duration)
     if not period:
         raise ValueError("expected a duration that is longer than 0")
-    return _Cron(schedule, period)
+    return _CronTest(schedule, period)
 
 
-def _keyed(value: Any, keys: tuple[str, ...]) -> Mapping[str, Any]:
+def _check_keys(value: Any, keys: tuple[str, ...]) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not value:
-        raise ValueError(f"expected a mapping with {' or '.join(keys)}, found {kind_of(value)}")
+        raise ValueError(f"expected a mapping with {' or '.join(keys)}, found {describe_value_type(value)}")
     for key in value:
         if key not in keys:
             raise ValueError(f"expected {' or '.join(keys)}, found {str(key)[:60]}")
     return value
 
 
-def _midnight(now: datetime) -> datetime:
+def _compute_midnight(now: datetime) -> datetime:
     return datetime.combine(now.astimezone(UTC).date(), time(0), tzinfo=UTC)

@@ -22,7 +22,7 @@ class ExpressionSyntaxError(ConfigurationError):
         self.line = line
         self.column = column
         self.problem = problem
-        super().__init__(f"{where}{_place(line, column)}: {problem}")
+        super().__init__(f"{where}{_format_position(line, column)}: {problem}")
 
 
 class ExpressionError(KonvergeError):
@@ -40,8 +40,8 @@ class ExpressionError(KonvergeError):
         self.line = line
         self.column = column
         self.problem = problem
-        super().__init__(f"{where}{_place(line, column)}: {problem}")
+        super().__init__(f"{where}{_format_position(line, column)}: {problem}")
 
 
-def _place(line: int, column: int) -> str:
+def _format_position(line: int, column: int) -> str:
     return f", line {line}, column {column}" if line else ""

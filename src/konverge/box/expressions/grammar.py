@@ -18,10 +18,10 @@ from jinja2 import nodes
 from jinja2.lexer import Token, TokenStream
 from jinja2.parser import Parser
 
-__all__ = ["GrammarError", "parsed"]
+__all__ = ["GrammarError", "parse_expression"]
 
-_MAXIMUM_DEPTH = 30
-_MAXIMUM_TOKENS = 10_000
+_MAX_DEPTH = 30
+_MAX_TOKENS = 10_000
 # After one of these a dot goes on with a path; anywhere else it is the dot in front of one.
 _ENDS = frozenset({"name", "rbracket", "rparen", "rbrace", "string", "integer", "float"})
 _WORDS = frozenset({"and", "or", "not", "in", "is", "if", "elif", "else"})
@@ -44,15 +44,17 @@ class GrammarError(Exception):
         self.problem = problem
 
 
-class _Placed(jinja2.Environment):
+class _OffsetEnvironment(jinja2.Environment):
     def _tokenize(
         self, source: str, name: str | None, filename: str | None = None, state: str | None = None
     ) -> TokenStream:
-        tokens = self.lexer.wrap(_placed(source, self.lexer.tokeniter(source, name, filename, state)), name, filename)
-        return TokenStream(_without_leading_dots(_bounded(tokens)), name, filename)
+        tokens = self.lexer.wrap(
+            _add_offsets(source, self.lexer.tokeniter(source, name, filename, state)), name, filename
+        )
+        return TokenStream(_drop_leading_dots(_limit_nesting(tokens)), name, filename)
 
 
-_ENVIRONMENT = _Placed(
+_ENVIRONMENT = _OffsetEnvironment(
     comment_start_string="{{#",
     comment_end_string="#}}",
     trim_blocks=True,
@@ -61,7 +63,7 @@ _ENVIRONMENT = _Placed(
 )
 
 
-def parsed(text: str) -> nodes.Template:
+def parse_expression(text: str) -> nodes.Template:
     """Read a template; `lineno` of each node is an offset in the text. Its lines end with a newline alone.
 
     Raises:
@@ -75,7 +77,7 @@ def parsed(text: str) -> nodes.Template:
         raise GrammarError(0, "nests too deeply") from None
 
 
-def _placed(text: str, tokens: Iterator[tuple[int, str, str]]) -> Iterator[tuple[int, str, str]]:
+def _add_offsets(text: str, tokens: Iterator[tuple[int, str, str]]) -> Iterator[tuple[int, str, str]]:
     """The tokens with offsets in the place of lines. What the lexer leaves out between two is only whitespace."""
     at = 0
     while True:
@@ -84,7 +86,7 @@ def _placed(text: str, tokens: Iterator[tuple[int, str, str]]) -> Iterator[tuple
         except StopIteration:
             return
         except jinja2.TemplateSyntaxError as error:
-            raise jinja2.TemplateSyntaxError(error.message or "", at + _blanks(text, at)) from None
+            raise jinja2.TemplateSyntaxError(error.message or "", at + _count_blanks(text, at)) from None
         found = max(at, text.find(value, at))
         at = found + len(value)
         if kind == "integer" and len(value) > 25:
@@ -92,15 +94,15 @@ def _placed(text: str, tokens: Iterator[tuple[int, str, str]]) -> Iterator[tuple
         yield found, kind, value
 
 
-def _blanks(text: str, at: int) -> int:
+def _count_blanks(text: str, at: int) -> int:
     return len(text[at:]) - len(text[at:].lstrip())
 
 
-def _bounded(tokens: Iterable[Token]) -> Iterator[Token]:
+def _limit_nesting(tokens: Iterable[Token]) -> Iterator[Token]:
     depth = prefixes = branches = 0
     for number, token in enumerate(tokens):
-        if number > _MAXIMUM_TOKENS:
-            raise jinja2.TemplateSyntaxError(f"has more than {_MAXIMUM_TOKENS} words and signs", token.lineno)
+        if number > _MAX_TOKENS:
+            raise jinja2.TemplateSyntaxError(f"has more than {_MAX_TOKENS} words and signs", token.lineno)
         word = token.value if token.type == "name" else token.type
         if word in _OPENING:
             depth += 1
@@ -111,12 +113,12 @@ def _bounded(tokens: Iterable[Token]) -> Iterator[Token]:
         elif word in ("variable_begin", "block_begin"):
             depth = branches = 0
         prefixes = prefixes + 1 if word in _PREFIXES else 0
-        if max(depth, prefixes, branches) > _MAXIMUM_DEPTH:
-            raise jinja2.TemplateSyntaxError(f"nests deeper than {_MAXIMUM_DEPTH} levels", token.lineno)
+        if max(depth, prefixes, branches) > _MAX_DEPTH:
+            raise jinja2.TemplateSyntaxError(f"nests deeper than {_MAX_DEPTH} levels", token.lineno)
         yield token
 
 
-def _without_leading_dots(tokens: Iterable[Token]) -> Iterator[Token]:
+def _drop_leading_dots(tokens: Iterable[Token]) -> Iterator[Token]:
     goes_on = False
     is_dropped = False
     for token in tokens:

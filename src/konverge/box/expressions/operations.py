@@ -6,34 +6,34 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from konverge.box.expressions.evaluation import Evaluation, EvaluationError
 from konverge.box.expressions.functions.function import Function
-from konverge.box.expressions.run import Failure, Run
 from konverge.box.expressions.sensitive import Sensitive
-from konverge.box.expressions.values import Absent, is_number, kind_of, same, text_of
+from konverge.box.expressions.values import Absent, are_equal, describe_value_type, format_scalar, is_number
 
 __all__ = [
-    "Step",
-    "Text",
-    "called",
-    "child_of",
-    "compared",
-    "divided",
-    "joined",
-    "read_path",
-    "shown_key",
-    "turns_of",
-    "walk_path",
-    "worded",
+    "Evaluator",
+    "TextBuffer",
+    "build_child_lookup",
+    "build_path_lookup",
+    "call_function",
+    "compare",
+    "divide",
+    "format_child_path",
+    "format_key",
+    "get_child",
+    "list_iterations",
+    "to_text",
 ]
 
-Step: TypeAlias = Callable[[Run], Any]
+Evaluator: TypeAlias = Callable[[Evaluation], Any]
 """One node of an expression: comes to its value."""
 
-_NOWHERE = object()
-_SHOWN_KEY = 60
+_MISSING = object()
+_MAX_KEY_LENGTH = 60
 
 
-class Text:
+class TextBuffer:
     """A text that grows."""
 
     __slots__ = ("parts", "size")
@@ -42,7 +42,7 @@ class Text:
         self.parts: list[str] = []
         self.size = 0
 
-    def add(self, run: Run, part: str, at: int) -> None:
+    def add(self, run: Evaluation, part: str, at: int) -> None:
         """Append a part.
 
         Raises:
@@ -50,73 +50,73 @@ class Text:
         """
         self.size += len(part)
         if self.size > run.limits.size:
-            raise run.too_large(at)
+            raise run.build_size_error(at)
         self.parts.append(part)
 
 
-def joined(path: str, key: str | int) -> str:
+def format_child_path(path: str, key: str | int) -> str:
     """A path and one more key, as messages show it."""
-    return f"{path}.{key}" if isinstance(key, str) and key.isidentifier() else f"{path}[{shown_key(key)}]"
+    return f"{path}.{key}" if isinstance(key, str) and key.isidentifier() else f"{path}[{format_key(key)}]"
 
 
-def shown_key(key: str | int) -> str:
+def format_key(key: str | int) -> str:
     """A key as messages show it, not too long."""
-    return repr(key if isinstance(key, int) or len(key) <= _SHOWN_KEY else f"{key[:_SHOWN_KEY]}…")
+    return repr(key if isinstance(key, int) or len(key) <= _MAX_KEY_LENGTH else f"{key[:_MAX_KEY_LENGTH]}…")
 
 
-def read_path(keys: list[str | int], at: int) -> Step:
+def build_path_lookup(keys: list[str | int], at: int) -> Evaluator:
     """Look a path up in the scope."""
     root, rest = str(keys[0]), keys[1:]
 
-    def read(run: Run) -> Any:
-        value = run.scope.get(root, _NOWHERE)
-        if value is _NOWHERE:
-            return Absent(path_text(keys), root, run.scope)
+    def read(run: Evaluation) -> Any:
+        value = run.scope.get(root, _MISSING)
+        if value is _MISSING:
+            return Absent(format_keys(keys), root, run.scope)
         for number, key in enumerate(rest):
             if type(value) is dict:
-                found = value.get(key, _NOWHERE)
-                if found is _NOWHERE:
-                    return Absent(path_text(keys), path_text(keys[: number + 2]), value)
+                found = value.get(key, _MISSING)
+                if found is _MISSING:
+                    return Absent(format_keys(keys), format_keys(keys[: number + 2]), value)
                 value = found
             else:
-                value = child_of(run, value, key, path_text(keys[: number + 2]), at)
+                value = get_child(run, value, key, format_keys(keys[: number + 2]), at)
                 if type(value) is Absent:
-                    value.path = path_text(keys)
+                    value.path = format_keys(keys)
                     return value
         return value
 
     return read
 
 
-def path_text(keys: list[str | int]) -> str:
+def format_keys(keys: list[str | int]) -> str:
     shown = str(keys[0])
     for key in keys[1:]:
-        shown = joined(shown, key)
+        shown = format_child_path(shown, key)
     return shown
 
 
-def walk_path(start: Step, name: str, keys: list[str | int], at: int) -> Step:
+def build_child_lookup(start: Evaluator, name: str, keys: list[str | int], at: int) -> Evaluator:
     """Look a path up in a value."""
 
-    def walk(run: Run) -> Any:
+    def walk(run: Evaluation) -> Any:
         value, shown = start(run), name
         for key in keys:
-            shown = joined(shown, key)
-            value = child_of(run, value, key, shown, at)
+            shown = format_child_path(shown, key)
+            value = get_child(run, value, key, shown, at)
         return value
 
     return walk
 
 
-def child_of(run: Run, value: Any, key: str | int, shown: str, at: int) -> Any:
+def get_child(run: Evaluation, value: Any, key: str | int, shown: str, at: int) -> Any:
     """What a mapping or a list has there; nothing else has anything."""
     if type(value) is Sensitive:
-        found = child_of(run, run.seen(value, at), key, shown, at)
+        found = get_child(run, run.unwrap_value(value, at), key, shown, at)
         # Its keys are as secret as its values.
         return Absent(shown, shown, None) if type(found) is Absent else found
     if isinstance(value, Mapping):
-        found = value.get(key, _NOWHERE)
-        return Absent(shown, shown, value) if found is _NOWHERE else found
+        found = value.get(key, _MISSING)
+        return Absent(shown, shown, value) if found is _MISSING else found
     if isinstance(value, list) and type(key) is int:
         return value[key] if -len(value) <= key < len(value) else Absent(shown, shown, value)
     if type(value) is Absent:
@@ -124,96 +124,106 @@ def child_of(run: Run, value: Any, key: str | int, shown: str, at: int) -> Any:
     return Absent(shown, shown, value)
 
 
-def turns_of(run: Run, found: Any, names: list[str], test: Step | None, at: int) -> list[dict[str, Any]]:
+def list_iterations(
+    run: Evaluation, found: Any, names: list[str], test: Evaluator | None, at: int
+) -> list[dict[str, Any]]:
     """What a loop's names stand for, turn by turn; of a mapping its sorted keys."""
-    items = found if isinstance(found, list) else run.seen(found, at)
+    items = found if isinstance(found, list) else run.unwrap_value(found, at)
     if isinstance(items, Mapping):
         items = sorted(items, key=str)
     if not isinstance(items, list):
-        raise Failure(at, f"expected a list or a mapping to loop over, found {kind_of(items)}")
+        raise EvaluationError(at, f"expected a list or a mapping to loop over, found {describe_value_type(items)}")
     turns: list[dict[str, Any]] = []
     outside = run.locals
     for item in items:
-        run.spend(at)
+        run.consume_step(at)
         parts = [item]
         if len(names) > 1:
-            parts = run.seen(item, at)
+            parts = run.unwrap_value(item, at)
             if not isinstance(parts, list) or len(parts) != len(names):
-                raise Failure(at, f"expected lists of {len(names)} items to loop over, found {kind_of(parts)}")
+                raise EvaluationError(
+                    at, f"expected lists of {len(names)} items to loop over, found {describe_value_type(parts)}"
+                )
         turn = dict(zip(names, parts, strict=True))
         if test is not None:
             run.locals = {**outside, **turn}
-            if not run.seen(test(run), at):
+            if not run.unwrap_value(test(run), at):
                 continue
         turns.append(turn)
     run.locals = outside
     return turns
 
 
-def worded(run: Run, value: Any, at: int) -> str:
+def to_text(run: Evaluation, value: Any, at: int) -> str:
     """The text of a value that is put into text."""
     if type(value) is str:
         return value
     try:
-        return text_of(run.seen(value, at))
+        return format_scalar(run.unwrap_value(value, at))
     except ValueError as error:
-        raise Failure(at, str(error)) from None
+        raise EvaluationError(at, str(error)) from None
 
 
-def compared(run: Run, sign: str, left: Any, right: Any, at: int) -> bool:
+def compare(run: Evaluation, sign: str, left: Any, right: Any, at: int) -> bool:
     """Tell whether a comparison holds; `sign` is one of Jinja2's names for them.
 
     Raises:
         Failure: The two cannot be compared.
     """
-    run.spend(at, len(right) if isinstance(right, str) else 0)
+    run.consume_step(at, len(right) if isinstance(right, str) else 0)
     if sign in ("eq", "ne"):
-        return same(left, right) is (sign == "eq")
+        return are_equal(left, right) is (sign == "eq")
     if sign in ("in", "notin"):
         if isinstance(right, list):
-            is_in = any(same(left, item) for item in right)
+            is_in = any(are_equal(left, item) for item in right)
         elif isinstance(right, str | Mapping) and isinstance(left, str):
             is_in = left in right
         else:
-            raise Failure(at, f"expected text, a list or a mapping behind in, found {kind_of(right)}")
+            raise EvaluationError(
+                at, f"expected text, a list or a mapping behind in, found {describe_value_type(right)}"
+            )
         return is_in is (sign == "in")
     is_comparable = (is_number(left) and is_number(right)) or (isinstance(left, str) and isinstance(right, str))
     if not is_comparable:
-        raise Failure(at, f"expected two numbers or two texts to compare, found {kind_of(left)} and {kind_of(right)}")
+        raise EvaluationError(
+            at,
+            f"expected two numbers or two texts to compare, found {describe_value_type(left)} and "
+            f"{describe_value_type(right)}",
+        )
     return bool(_COMPARISONS[sign](left, right))
 
 
-def called(function: Function, steps: list[Step], at: int) -> Step:
+def call_function(function: Function, steps: list[Evaluator], at: int) -> Evaluator:
     """The call of a function with arguments that these steps come to."""
     call, needs = function.call, function.needs
     base, weight = function.cost
-    parameters = [function.parameter(number) for number in range(len(steps))]
+    parameters = [function.get_parameter(number) for number in range(len(steps))]
 
-    def apply(run: Run) -> Any:
-        run.spend(at, base)
-        arguments: list[Any] = [] if not needs else [_needed(run, function, at)]
+    def apply(run: Evaluation) -> Any:
+        run.consume_step(at, base)
+        arguments: list[Any] = [] if not needs else [_get_input(run, function, at)]
         for number, step in enumerate(steps):
             value = step(run)
             kind = parameters[number].kind
             if not (kind.takes_absent and type(value) is Absent):
-                value = run.seen(value, at)
+                value = run.unwrap_value(value, at)
             if not kind.fits(value):
-                raise Failure(at, function.argument_problem(number, value))
+                raise EvaluationError(at, function.find_argument_problem(number, value))
             if type(value) is str:
-                run.spend(at, len(value) * weight)
+                run.consume_step(at, len(value) * weight)
             arguments.append(value)
         try:
-            return run.made(call(*arguments), at)
+            return run.check_result(call(*arguments), at)
         except (ValueError, OverflowError) as error:
-            raise Failure(at, f"{function.name}: {error}", shows=True) from None
+            raise EvaluationError(at, f"{function.name}: {error}", shows=True) from None
 
     return apply
 
 
-def _needed(run: Run, function: Function, at: int) -> Any:
+def _get_input(run: Evaluation, function: Function, at: int) -> Any:
     found = run.environment.now if function.needs == "time" else run.environment.entropy
     if found is None:
-        raise Failure(at, f"{function.name} needs {function.needs}, which there is none of here")
+        raise EvaluationError(at, f"{function.name} needs {function.needs}, which there is none of here")
     if function.needs == "randomness":
         # What is drawn is meant for a Secret.
         run.is_tainted = True
@@ -228,7 +238,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def divided(left: float, right: float) -> float:
+def divide(left: float, right: float) -> float:
     """The quotient; of two integers an integer if nothing is left over."""
     if isinstance(left, int) and isinstance(right, int) and left % right == 0:
         return left // right

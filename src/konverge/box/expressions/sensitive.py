@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-__all__ = ["MASK", "Sensitive", "has_sensitive", "masked", "revealed", "sensitive"]
+__all__ = ["MASK", "Sensitive", "has_sensitive", "mask_sensitive", "reveal_sensitive", "to_sensitive"]
 
 MASK = "***"
 
@@ -35,7 +35,7 @@ class Sensitive(str):
     def __new__(cls, value: Any) -> Sensitive:
         """One for this value; what is sensitive already is not wrapped twice."""
         made = super().__new__(cls, MASK)
-        made._value = revealed(value)
+        made._value = reveal_sensitive(value)
         return made
 
     def reveal(self) -> Any:
@@ -64,12 +64,12 @@ class Sensitive(str):
         raise TypeError("a sensitive value is not to be pickled: that would write it out")
 
 
-def sensitive(value: Any) -> Any:
+def to_sensitive(value: Any) -> Any:
     """The value with each of its leaves sensitive: a Secret's data can be walked, and every value of it is hidden."""
     if isinstance(value, Mapping):
-        return {key: sensitive(item) for key, item in value.items()}
+        return {key: to_sensitive(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [sensitive(item) for item in value]
+        return [to_sensitive(item) for item in value]
     return value if isinstance(value, Sensitive) else Sensitive(value)
 
 
@@ -84,25 +84,25 @@ def has_sensitive(value: Any) -> bool:
     return isinstance(value, Sensitive)
 
 
-def revealed(value: Any) -> Any:
+def reveal_sensitive(value: Any) -> Any:
     """A copy with the real values, to be applied or sent; nothing of it may be shown."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, Sensitive):
         return value.reveal()
     if isinstance(value, _MAPPINGS):
-        return {key: revealed(item) for key, item in value.items()}
+        return {key: reveal_sensitive(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [revealed(item) for item in value]
+        return [reveal_sensitive(item) for item in value]
     return value
 
 
-def masked(value: Any) -> Any:
+def mask_sensitive(value: Any) -> Any:
     """A copy in which plain texts ``***`` stand for what is sensitive, to be shown."""
     if isinstance(value, Sensitive):
         return MASK
     if isinstance(value, Mapping):
-        return {key: masked(item) for key, item in value.items()}
+        return {key: mask_sensitive(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [masked(item) for item in value]
+        return [mask_sensitive(item) for item in value]
     return value

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from konverge.box.expressions.errors import ExpressionError, ExpressionSyntaxError
-from konverge.box.expressions.run import DEFAULT_LIMITS, Environment, Limits
+from konverge.box.expressions.evaluation import DEFAULT_LIMITS, EvaluationEnvironment, EvaluationLimits
 from konverge.box.expressions.template import Template, compile_expression, is_expression
-from konverge.box.expressions.values import OMIT, kind_of
+from konverge.box.expressions.values import OMIT, describe_value_type
 
 __all__ = ["Structure", "compile_structure"]
 
-_NO_ENVIRONMENT = Environment()
-_MAXIMUM_DEPTH = 100
+_NO_ENVIRONMENT = EvaluationEnvironment()
+_MAX_DEPTH = 100
 
-Fill: TypeAlias = Callable[[Mapping[str, Any], Environment, Limits], Any]
+Fill: TypeAlias = Callable[[Mapping[str, Any], EvaluationEnvironment, EvaluationLimits], Any]
 
 
 class Structure:
@@ -27,16 +27,20 @@ class Structure:
         self._fill = fill
         self._templates = templates
 
-    def names(self) -> frozenset[tuple[str, ...]]:
+    def list_read_paths(self) -> frozenset[tuple[str, ...]]:
         """The paths that its expressions may read."""
-        return frozenset[tuple[str, ...]]().union(*(template.names() for template in self._templates))
+        return frozenset[tuple[str, ...]]().union(*(template.list_read_paths() for template in self._templates))
 
-    def needs(self) -> frozenset[str]:
+    def list_needs(self) -> frozenset[str]:
         """What functions in it need: ``time``, ``randomness``."""
-        return frozenset[str]().union(*(template.needs() for template in self._templates))
+        return frozenset[str]().union(*(template.list_needs() for template in self._templates))
 
     def render(
-        self, scope: Mapping[str, Any], *, environment: Environment = _NO_ENVIRONMENT, limits: Limits = DEFAULT_LIMITS
+        self,
+        scope: Mapping[str, Any],
+        *,
+        environment: EvaluationEnvironment = _NO_ENVIRONMENT,
+        limits: EvaluationLimits = DEFAULT_LIMITS,
     ) -> Any:
         """Come to the value; it shares nothing with the scope.
 
@@ -59,22 +63,22 @@ def compile_structure(value: Any, *, where: str) -> Structure:
         ExpressionSyntaxError: An expression cannot be compiled, or the value nests too deeply.
     """
     templates: list[Template] = []
-    return Structure(_compiled(value, where, templates, 0), tuple(templates))
+    return Structure(_compile_value(value, where, templates, 0), tuple(templates))
 
 
-def _compiled(value: Any, where: str, templates: list[Template], depth: int) -> Fill:
-    if depth > _MAXIMUM_DEPTH:
-        raise ExpressionSyntaxError(where, 0, 0, f"nests deeper than {_MAXIMUM_DEPTH} levels")
+def _compile_value(value: Any, where: str, templates: list[Template], depth: int) -> Fill:
+    if depth > _MAX_DEPTH:
+        raise ExpressionSyntaxError(where, 0, 0, f"nests deeper than {_MAX_DEPTH} levels")
     if isinstance(value, str) and is_expression(value):
         template = compile_expression(value, where=where)
         templates.append(template)
         return lambda scope, environment, limits: template.render(scope, environment=environment, limits=limits)
     if isinstance(value, Mapping):
-        return _mapping(value, where, templates, depth)
+        return _compile_mapping(value, where, templates, depth)
     if isinstance(value, list | tuple):
-        fills = [_compiled(item, f"{where}[{number}]", templates, depth + 1) for number, item in enumerate(value)]
+        fills = [_compile_value(item, f"{where}[{number}]", templates, depth + 1) for number, item in enumerate(value)]
 
-        def fill(scope: Mapping[str, Any], environment: Environment, limits: Limits) -> list[Any]:
+        def fill(scope: Mapping[str, Any], environment: EvaluationEnvironment, limits: EvaluationLimits) -> list[Any]:
             items = [each(scope, environment, limits) for each in fills]
             return [item for item in items if item is not OMIT]
 
@@ -82,20 +86,26 @@ def _compiled(value: Any, where: str, templates: list[Template], depth: int) -> 
     return lambda scope, environment, limits: value
 
 
-def _mapping(value: Mapping[Any, Any], where: str, templates: list[Template], depth: int) -> Fill:
+def _compile_mapping(value: Mapping[Any, Any], where: str, templates: list[Template], depth: int) -> Fill:
     fields = [
-        (_compiled(key, where, templates, depth), _compiled(item, f"{where}.{key}", templates, depth + 1), key)
+        (
+            _compile_value(key, where, templates, depth),
+            _compile_value(item, f"{where}.{key}", templates, depth + 1),
+            key,
+        )
         for key, item in value.items()
     ]
 
-    def fill(scope: Mapping[str, Any], environment: Environment, limits: Limits) -> dict[Any, Any]:
+    def fill(scope: Mapping[str, Any], environment: EvaluationEnvironment, limits: EvaluationLimits) -> dict[Any, Any]:
         filled: dict[Any, Any] = {}
         for name, item, written in fields:
             key = name(scope, environment, limits)
             if key is OMIT:
                 continue
             if key != written and type(key) is not str:
-                raise ExpressionError(where, 0, 0, f"expected text for the key {written}, found {kind_of(key)}")
+                raise ExpressionError(
+                    where, 0, 0, f"expected text for the key {written}, found {describe_value_type(key)}"
+                )
             found = item(scope, environment, limits)
             if found is not OMIT:
                 filled[key] = found

@@ -8,18 +8,24 @@ from types import ModuleType
 from typing import Any
 
 from konverge.box.expressions.errors import ExpressionError, ExpressionSyntaxError
+from konverge.box.expressions.evaluation import (
+    DEFAULT_LIMITS,
+    Evaluation,
+    EvaluationEnvironment,
+    EvaluationError,
+    EvaluationLimits,
+)
 from konverge.box.expressions.functions import LIBRARY
-from konverge.box.expressions.run import DEFAULT_LIMITS, Environment, Failure, Limits, Run
 from konverge.box.expressions.values import Absent
 from konverge.errors import ConfigurationError
 
-__all__ = ["MAXIMUM_LENGTH", "Template", "compile_expression", "is_expression"]
+__all__ = ["MAX_LENGTH", "Template", "compile_expression", "is_expression"]
 
-MAXIMUM_LENGTH = 1 << 16
+MAX_LENGTH = 1 << 16
 """Letters that a text with expressions may have."""
 
-_LONGEST_PROBLEM = 1000
-_NO_ENVIRONMENT = Environment()
+_MAX_PROBLEM_LENGTH = 1000
+_NO_ENVIRONMENT = EvaluationEnvironment()
 
 
 def is_expression(text: str) -> bool:
@@ -31,23 +37,23 @@ def compile_expression(text: str, *, where: str) -> Template:
     """Compile a text; what can be wrong with it without any data is found here.
 
     Args:
-        text: With or without expressions; at most `MAXIMUM_LENGTH` letters.
+        text: With or without expressions; at most `MAX_LENGTH` letters.
         where: Whose text it is, for messages.
 
     Raises:
         ExpressionSyntaxError: It cannot be compiled.
         ConfigurationError: Jinja2, which reads it, is not installed.
     """
-    if len(text) > MAXIMUM_LENGTH:
-        problem = f"expected at most {MAXIMUM_LENGTH} letters in a text with expressions, found {len(text)}"
+    if len(text) > MAX_LENGTH:
+        problem = f"expected at most {MAX_LENGTH} letters in a text with expressions, found {len(text)}"
         raise ExpressionSyntaxError(where, 0, 0, problem)
-    compiling, grammar = _engine()
+    compiler, grammar = _load_engine()
     plain = text.replace("\r\n", "\n").replace("\r", "\n")
     try:
-        program = compiling.Compiler(LIBRARY).compile(grammar.parsed(plain))
+        program = compiler.Compiler(LIBRARY).compile(grammar.parse_expression(plain))
     except grammar.GrammarError as error:
-        raise ExpressionSyntaxError(where, *_place(plain, error.at), error.problem) from None
-    return Template(plain, where, program.evaluate, program.names, program.needs, program.at)
+        raise ExpressionSyntaxError(where, *_find_position(plain, error.at), error.problem) from None
+    return Template(plain, where, program.evaluate, program.read_paths, program.needs, program.at)
 
 
 class Template:
@@ -62,7 +68,7 @@ class Template:
         self,
         text: str,
         where: str,
-        evaluate: Callable[[Run], Any],
+        evaluate: Callable[[Evaluation], Any],
         names: frozenset[tuple[str, ...]],
         needs: frozenset[str],
         at: int,
@@ -77,16 +83,20 @@ class Template:
     def __repr__(self) -> str:
         return f"Template({self.text!r})"
 
-    def names(self) -> frozenset[tuple[str, ...]]:
+    def list_read_paths(self) -> frozenset[tuple[str, ...]]:
         """The paths that it may read, as far as they are known beforehand: ``("cross", "db", "status")``."""
         return self._names
 
-    def needs(self) -> frozenset[str]:
+    def list_needs(self) -> frozenset[str]:
         """What its functions need: ``time``, ``randomness``. Empty: the same scope always gives the same result."""
         return self._needs
 
     def render(
-        self, scope: Mapping[str, Any], *, environment: Environment = _NO_ENVIRONMENT, limits: Limits = DEFAULT_LIMITS
+        self,
+        scope: Mapping[str, Any],
+        *,
+        environment: EvaluationEnvironment = _NO_ENVIRONMENT,
+        limits: EvaluationLimits = DEFAULT_LIMITS,
     ) -> Any:
         """Come to the value.
 
@@ -103,43 +113,56 @@ class Template:
             ExpressionError: There is no value; a path that is absent, a function that cannot do with what it got, a
                 limit.
         """
-        return self._ended(scope, environment, limits, may_be_absent=False)
+        return self._run_evaluation(scope, environment, limits, may_be_absent=False)
 
     def find(
-        self, scope: Mapping[str, Any], *, environment: Environment = _NO_ENVIRONMENT, limits: Limits = DEFAULT_LIMITS
+        self,
+        scope: Mapping[str, Any],
+        *,
+        environment: EvaluationEnvironment = _NO_ENVIRONMENT,
+        limits: EvaluationLimits = DEFAULT_LIMITS,
     ) -> Any:
         """As `render`, but for a path that is absent the answer is an `Absent`: for who asks whether it is there."""
-        return self._ended(scope, environment, limits, may_be_absent=True)
+        return self._run_evaluation(scope, environment, limits, may_be_absent=True)
 
-    def _ended(self, scope: Mapping[str, Any], environment: Environment, limits: Limits, *, may_be_absent: bool) -> Any:
-        run = Run(scope, environment, limits)
+    def _run_evaluation(
+        self,
+        scope: Mapping[str, Any],
+        environment: EvaluationEnvironment,
+        limits: EvaluationLimits,
+        *,
+        may_be_absent: bool,
+    ) -> Any:
+        run = Evaluation(scope, environment, limits)
         try:
             value = self._evaluate(run)
-            return value if may_be_absent and type(value) is Absent else run.settled(value, self._at)
-        except Failure as failure:
+            return value if may_be_absent and type(value) is Absent else run.finish_result(value, self._at)
+        except EvaluationError as failure:
             problem = failure.problem
             if failure.shows and run.is_tainted:
                 problem = f"{problem.partition(':')[0]}: it cannot do with a value that comes from a Secret (not shown)"
-            raise ExpressionError(self.where, *_place(self.text, failure.at), problem[:_LONGEST_PROBLEM]) from None
+            raise ExpressionError(
+                self.where, *_find_position(self.text, failure.at), problem[:_MAX_PROBLEM_LENGTH]
+            ) from None
         except RecursionError:
             raise ExpressionError(self.where, 0, 0, "nests too deeply") from None
 
 
-def _place(text: str, at: int) -> tuple[int, int]:
+def _find_position(text: str, at: int) -> tuple[int, int]:
     """Line and column of an offset."""
     before = text[:at]
     return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
 @cache
-def _engine() -> tuple[ModuleType, ModuleType]:
+def _load_engine() -> tuple[ModuleType, ModuleType]:
     """What compiles, loaded when it is needed: it takes some milliseconds, and an extra."""
     try:
-        from konverge.box.expressions import compiling, grammar
+        from konverge.box.expressions import compiler, grammar
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("jinja2", "markupsafe"):
             raise
         raise ConfigurationError(
             "expressions need Jinja2, which is not installed: pip install 'konverge[box]'"
         ) from error
-    return compiling, grammar
+    return compiler, grammar

@@ -11,15 +11,15 @@ from enum import Enum
 from typing import Any, Final, TypeGuard
 
 from konverge.box.expressions.sensitive import Sensitive
-from konverge.nearest import nearest
+from konverge.suggestions import closest_match
 
-__all__ = ["OMIT", "Absent", "Omit", "hint", "is_number", "kind_of", "same", "text_of"]
+__all__ = ["OMIT", "Absent", "Omit", "are_equal", "describe_value_type", "format_hint", "format_scalar", "is_number"]
 
-GREATEST_INTEGER: Final = 2**63 - 1
+MAX_INTEGER: Final = 2**63 - 1
 """Of an integer in Kubernetes' JSON; the least is its negative, less one."""
 
-_SHOWN_WORDS = 8
-_SHOWN_LENGTH = 60
+_MAX_HINT_WORDS = 8
+_MAX_WORD_LENGTH = 60
 
 
 class Omit(Enum):
@@ -51,7 +51,7 @@ class Absent:
         self.missing = missing
         self.parent = parent
 
-    def problem(self, *, shows_words: bool = True) -> str:
+    def describe_problem(self, *, shows_words: bool = True) -> str:
         """What is to be said to somebody who needs the value.
 
         Args:
@@ -60,27 +60,27 @@ class Absent:
         said = f"{self.path} is absent" if self.path == self.missing else f"{self.path}: {self.missing} is absent"
         if isinstance(self.parent, Mapping):
             known = [key for key in self.parent if shows_words and isinstance(key, str)]
-            said += hint(self.missing.rpartition(".")[2], known)
+            said += format_hint(self.missing.rpartition(".")[2], known)
         elif self.parent is not None:
-            said += f", since what should have it is {kind_of(self.parent)}"
+            said += f", since what should have it is {describe_value_type(self.parent)}"
         return f"{said}. Write {self.path} | default(…) for what may be absent"
 
 
-def hint(word: str, known: Iterable[str]) -> str:
+def format_hint(word: str, known: Iterable[str]) -> str:
     """A half sentence on which known word may have been meant, or on which there are; empty if there are none."""
     words = sorted(known)
-    near = nearest(word, words)
+    near = closest_match(word, words)
     if near:
-        return f" (did you mean {_shortened(near)}?)"
-    shown = ", ".join(_shortened(each) for each in words[:_SHOWN_WORDS])
-    return f" (there are {shown}{', …' if len(words) > _SHOWN_WORDS else ''})" if words else ""
+        return f" (did you mean {_shorten_word(near)}?)"
+    shown = ", ".join(_shorten_word(each) for each in words[:_MAX_HINT_WORDS])
+    return f" (there are {shown}{', …' if len(words) > _MAX_HINT_WORDS else ''})" if words else ""
 
 
-def _shortened(word: str) -> str:
-    return word if len(word) <= _SHOWN_LENGTH else f"{word[:_SHOWN_LENGTH]}…"
+def _shorten_word(word: str) -> str:
+    return word if len(word) <= _MAX_WORD_LENGTH else f"{word[:_MAX_WORD_LENGTH]}…"
 
 
-def kind_of(value: object) -> str:
+def describe_value_type(value: object) -> str:
     """What the value is, in the words of messages: ``text``, ``a number``, ``a list``."""
     match value:
         case None:
@@ -109,7 +109,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def text_of(value: object) -> str:
+def format_scalar(value: object) -> str:
     """The text of a scalar, as it reads in YAML: ``true``, ``3``, ``0.5``; a float that is whole reads as an integer.
 
     Raises:
@@ -125,17 +125,17 @@ def text_of(value: object) -> str:
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     if isinstance(value, Sensitive):
-        return text_of(value.reveal())
+        return format_scalar(value.reveal())
     hint = "toJSON writes it out" if isinstance(value, list | Mapping) else "default(…) gives it one"
-    raise ValueError(f"{kind_of(value)} has no text; {hint}")
+    raise ValueError(f"{describe_value_type(value)} has no text; {hint}")
 
 
-def same(left: object, right: object) -> bool:
+def are_equal(left: object, right: object) -> bool:
     """Tell whether two values are equal. A boolean is no number; 1 and 1.0 are one; keys have no order."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(same(one, other) for one, other in zip(left, right, strict=True))
+        return len(left) == len(right) and all(are_equal(one, other) for one, other in zip(left, right, strict=True))
     if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(same(item, right[key]) for key, item in left.items())
+        return left.keys() == right.keys() and all(are_equal(item, right[key]) for key, item in left.items())
     return left == right

@@ -11,14 +11,14 @@ from typing import Any
 
 import msgspec
 
-from konverge.apply.builtin_schemas import builtin_schema
+from konverge.apply.builtin_schemas import find_builtin_schema
 from konverge.apply.schema import Schema
-from konverge.box.file.entries import entry_of
-from konverge.box.file.kinds import KINDS, BoxKind
-from konverge.box.file.manifests import schema_at
+from konverge.box.file.box_kinds import KINDS, BoxKind
+from konverge.box.file.manifest_validation import find_schema
 from konverge.box.file.model import OperatorBox
+from konverge.box.file.resource_entries import get_entry_type
 
-__all__ = ["SCHEMA_FILE", "editor_schema", "schema_text"]
+__all__ = ["SCHEMA_FILE", "build_editor_schema", "format_schema"]
 
 SCHEMA_FILE = "operatorbox.schema.json"
 """The file beside this module that has it."""
@@ -28,24 +28,24 @@ _REF = "#/$defs/{name}"
 _KUBERNETES = "io.k8s."
 
 
-def schema_text() -> str:
+def format_schema() -> str:
     """The content of the file: one line for each definition, so that a change shows as one."""
-    whole = editor_schema()
+    whole = build_editor_schema()
     definitions = whole.pop("$defs")
-    lines = [f"{_json(name)}: {_json(each)}" for name, each in sorted(definitions.items())]
-    head = ",\n".join(f"{_json(name)}: {_json(value)}" for name, value in whole.items())
+    lines = [f"{_format_json(name)}: {_format_json(each)}" for name, each in sorted(definitions.items())]
+    head = ",\n".join(f"{_format_json(name)}: {_format_json(value)}" for name, value in whole.items())
     return f'{{\n{head},\n"$defs": {{\n' + ",\n".join(lines) + "\n}\n}\n"
 
 
-def editor_schema() -> dict[str, Any]:
+def build_editor_schema() -> dict[str, Any]:
     """The schema, draft 2020-12."""
-    forms = {key: entry_of(key, has_pods=kind.pods is not None) for key, kind in KINDS.items()}
+    forms = {key: get_entry_type(key, has_pods=kind.pods is not None) for key, kind in KINDS.items()}
     (root, *entries), found = msgspec.json.schema_components([OperatorBox, *forms.values()], ref_template=_REF)
-    definitions: dict[str, Any] = {name: _closed(each) for name, each in found.items()}
+    definitions: dict[str, Any] = {name: _close_definition(each) for name, each in found.items()}
     for (key, kind), entry in zip(KINDS.items(), entries, strict=True):
         form = definitions[entry["$ref"].rpartition("/")[2]]
-        definitions[key] = _resource(key, kind, form, definitions)
-    for form in {"Resource", *(each.__name__ for each in forms.values())}:
+        definitions[key] = _build_resource(key, kind, form, definitions)
+    for form in {"BoxResource", *(each.__name__ for each in forms.values())}:
         del definitions[form]
     lists = {key: {"type": "array", "items": {"$ref": _REF.format(name=key)}} for key in KINDS}
     group = definitions["Group"]
@@ -66,7 +66,7 @@ def editor_schema() -> dict[str, Any]:
     }
 
 
-def _closed(definition: Mapping[str, Any]) -> dict[str, Any]:
+def _close_definition(definition: Mapping[str, Any]) -> dict[str, Any]:
     """The definition of a struct, which refuses other fields."""
     found = {name: value for name, value in definition.items() if name != "title"}
     found["description"] = " ".join(str(found.get("description", "")).replace("``", "`").split())
@@ -75,41 +75,41 @@ def _closed(definition: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _resource(key: str, kind: BoxKind, form: Mapping[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    schema = builtin_schema(kind.gvk) if kind.gvk is not None else None
-    short = {name: _kubernetes(schema_at(schema, path), definitions) for name, path in kind.short.items()}
+def _build_resource(key: str, kind: BoxKind, form: Mapping[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    schema = find_builtin_schema(kind.gvk) if kind.gvk is not None else None
+    short = {name: _convert_schema(find_schema(schema, path), definitions) for name, path in kind.short.items()}
     if "env" in short:
         short["env"] = {"anyOf": [short["env"], {"type": "object", "additionalProperties": {"type": "string"}}]}
     properties = {**form["properties"], **dict(sorted(short.items()))}
     if schema is not None:
-        properties["manifest"] = _kubernetes(schema, definitions)
+        properties["manifest"] = _convert_schema(schema, definitions)
     what = kind.gvk.kind if kind.gvk is not None else "Any other kind"
     return {**form, "description": f"{what}. {form['description']}", "properties": properties}
 
 
-def _kubernetes(schema: Schema | None, definitions: dict[str, Any]) -> dict[str, Any]:
+def _convert_schema(schema: Schema | None, definitions: dict[str, Any]) -> dict[str, Any]:
     """One node of a kind's schema; named ones are defined once, by their own names."""
     if schema is None:
         return {}
     if not schema.name:
-        return _node(schema, definitions)
+        return _convert_node(schema, definitions)
     name = schema.name.removeprefix(_KUBERNETES)
     if name not in definitions:
         definitions[name] = {}  # before its parts are looked at: it may hold itself
-        definitions[name] = _node(schema, definitions)
+        definitions[name] = _convert_node(schema, definitions)
     return {"$ref": _REF.format(name=name)}
 
 
-def _node(schema: Schema, definitions: dict[str, Any]) -> dict[str, Any]:
+def _convert_node(schema: Schema, definitions: dict[str, Any]) -> dict[str, Any]:
     if schema.properties:
-        properties = {name: _kubernetes(each, definitions) for name, each in schema.properties.items()}
+        properties = {name: _convert_schema(each, definitions) for name, each in schema.properties.items()}
         return {"type": ["object", "string"], "properties": properties, "additionalProperties": False}
     match schema.type:
         case "array":
-            return {"type": ["array", "string"], "items": _kubernetes(schema.items, definitions)}
+            return {"type": ["array", "string"], "items": _convert_schema(schema.items, definitions)}
         case "object":
             below = schema.additional_properties
-            values = {} if below is None or not below.type else _kubernetes(below, definitions)
+            values = {} if below is None or not below.type else _convert_schema(below, definitions)
             return {"type": ["object", "string"], "additionalProperties": values or True}
         case "boolean" | "integer" | "number":
             return {"type": [schema.type, "string"]}
@@ -118,5 +118,5 @@ def _node(schema: Schema, definitions: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _json(value: Any) -> str:
+def _format_json(value: Any) -> str:
     return msgspec.json.encode(value).decode()

@@ -1,6 +1,7 @@
 """What a loaded box is: frozen values, whose texts may still hold expressions.
 
-A field that is a plain ``str`` may hold expressions; those of `konverge.box.file.texts` may not. `UNSET` stands for
+A field that is a plain ``str`` may hold expressions; those of `konverge.box.file.string_formats` may not. `UNSET`
+stands for
 what the file does not say, where an explicit null would be something else.
 """
 
@@ -11,8 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from konverge.box.file.schemas import OpenAPI
-from konverge.box.file.texts import (
+from konverge.box.file.crd_schemas import OpenAPI
+from konverge.box.file.string_formats import (
     ApiVersion,
     ClockTime,
     DnsName,
@@ -23,7 +24,7 @@ from konverge.box.file.texts import (
     Network,
     Plain,
 )
-from konverge.crd.names import camel_case
+from konverge.crd.api_names import to_camel_case
 from konverge.kube import GroupVersionKind, Object
 
 __all__ = [
@@ -31,12 +32,13 @@ __all__ = [
     "KIND",
     "RESERVED_STATUS",
     "BoxMetadata",
+    "BoxResource",
     "BoxSpec",
     "CallAuthentication",
-    "Comparison",
-    "Condition",
-    "Conditional",
-    "Cross",
+    "ComparisonSpec",
+    "ConditionSpec",
+    "ConditionalEntry",
+    "CrossEntry",
     "CustomResource",
     "DeleteGroup",
     "DeleteTarget",
@@ -44,23 +46,22 @@ __all__ = [
     "ForEach",
     "Group",
     "MutationRule",
-    "Normalize",
+    "NormalizeSpec",
     "Number",
     "ObjectReference",
     "OnDelete",
     "OperatorBox",
     "ProviderItem",
     "ProviderSettings",
-    "Reconcile",
-    "Resource",
+    "ReconcileSpec",
     "ResourceType",
-    "Retry",
+    "RetrySpec",
     "SecretKey",
     "Selector",
-    "Status",
     "StatusField",
+    "StatusSpec",
     "TimeWindow",
-    "Tls",
+    "TlsSpec",
     "ValidationRule",
 ]
 
@@ -76,18 +77,18 @@ ValueType: TypeAlias = Literal["string", "integer", "number", "boolean"]
 Weekday: TypeAlias = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 
-class _Part(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=camel_case):
+class _BoxStruct(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=to_camel_case):
     """What all parts of a box share: frozen, by keyword, in camel case."""
 
 
-class TimeWindow(_Part, frozen=True, kw_only=True):
+class TimeWindow(_BoxStruct, frozen=True, kw_only=True):
     """Hours of the day in UTC, from or until midnight when not given; over midnight where it ends before it begins."""
 
     after: ClockTime | None = None
     before: ClockTime | None = None
 
 
-class Comparison(_Part, frozen=True, kw_only=True):
+class ComparisonSpec(_BoxStruct, frozen=True, kw_only=True):
     """Asks a value with one operator; with none, whether it exists."""
 
     equals: Scalar | UnsetType = UNSET
@@ -111,13 +112,13 @@ class Comparison(_Part, frozen=True, kw_only=True):
     not_between: tuple[Number, ...] | UnsetType = UNSET
     type_of: Literal["map", "list", "string", "number", "bool", "null"] | UnsetType = UNSET
 
-    def declared(self) -> Object:
+    def to_mapping(self) -> Object:
         """What the file says, for `konverge.box.expressions` to compile."""
         found: Object = msgspec.json.decode(msgspec.json.encode(self))
         return found
 
 
-class Condition(Comparison, frozen=True, kw_only=True):
+class ConditionSpec(ComparisonSpec, frozen=True, kw_only=True):
     """One condition of ``when`` or ``or``: about a field, a time of day, a day of the week, a schedule, or several.
 
     ``field`` is a path or an expression. Times are UTC. ``cron`` holds for ``duration`` after each time that it names.
@@ -131,23 +132,23 @@ class Condition(Comparison, frozen=True, kw_only=True):
     negate: bool = False
 
 
-class Conditional(_Part, frozen=True, kw_only=True):
+class ConditionalEntry(_BoxStruct, frozen=True, kw_only=True):
     """What has conditions: all of ``when`` hold, and one of ``or`` if there are any.
 
     ``anyOf`` is another name for ``or``; `alternatives` has whichever is given.
     """
 
-    when: tuple[Condition, ...] = ()
-    or_: tuple[Condition, ...] = ()
-    any_of: tuple[Condition, ...] = ()
+    when: tuple[ConditionSpec, ...] = ()
+    or_: tuple[ConditionSpec, ...] = ()
+    any_of: tuple[ConditionSpec, ...] = ()
 
     @property
-    def alternatives(self) -> tuple[Condition, ...]:
+    def alternatives(self) -> tuple[ConditionSpec, ...]:
         """The conditions of which one has to hold; empty for none."""
         return self.or_ or self.any_of
 
 
-class ForEach(_Part, frozen=True, kw_only=True):
+class ForEach(_BoxStruct, frozen=True, kw_only=True):
     """Makes a resource for each element of a list, or entry of a map in the order of its keys.
 
     Expressions of that resource know ``item`` (of a map: the key), ``value`` (of a map), ``index`` and what ``as``
@@ -158,7 +159,7 @@ class ForEach(_Part, frozen=True, kw_only=True):
     as_: Identifier = "item"
 
 
-class ResourceType(_Part, frozen=True, kw_only=True):
+class ResourceType(_BoxStruct, frozen=True, kw_only=True):
     """Which custom resource it is. With ``schema`` the box has its definition; without, the cluster has it already.
 
     ``schema`` has ``spec`` and perhaps ``status`` in the form of a CustomResourceDefinition's ``openAPIV3Schema``; the
@@ -180,7 +181,7 @@ class ResourceType(_Part, frozen=True, kw_only=True):
         return GroupVersionKind.parse(self.api_version, self.kind)
 
 
-class Reconcile(_Part, frozen=True, kw_only=True):
+class ReconcileSpec(_BoxStruct, frozen=True, kw_only=True):
     """How passes are run.
 
     ``adopt: false`` leaves objects alone that exist already and are not the custom resource's: their group is Blocked
@@ -194,14 +195,14 @@ class Reconcile(_Part, frozen=True, kw_only=True):
     adopt: bool = True
 
 
-class Normalize(_Part, frozen=True, kw_only=True):
+class NormalizeSpec(_BoxStruct, frozen=True, kw_only=True):
     """Makes the canonical spec: each field of ``spec`` from the object as it was read, then put into its type."""
 
     spec: dict[FieldPath, Any] = {}
     types: dict[FieldPath, ValueType] = {}
 
 
-class MutationRule(Conditional, frozen=True, kw_only=True):
+class MutationRule(ConditionalEntry, frozen=True, kw_only=True):
     """Gives a field its value: ``default`` where it is absent, null or empty, ``override`` always.
 
     ``field`` is a path or an expression for one: of ``spec``, or of a label or an annotation, which get text.
@@ -213,27 +214,27 @@ class MutationRule(Conditional, frozen=True, kw_only=True):
     type: ValueType | None = None
 
 
-class ValidationRule(Comparison, frozen=True, kw_only=True):
+class ValidationRule(ComparisonSpec, frozen=True, kw_only=True):
     """What has to hold of a field, which is a path or an expression; with no operator, that it exists.
 
-    Its conditions are those of `Conditional`, which msgspec cannot add to a second base.
+    Its conditions are those of `ConditionalEntry`, which msgspec cannot add to a second base.
     """
 
     field: str
     message: str = ""
     action: Literal["deny", "warn"] = "deny"
     unique: bool | UnsetType = UNSET
-    when: tuple[Condition, ...] = ()
-    or_: tuple[Condition, ...] = ()
-    any_of: tuple[Condition, ...] = ()
+    when: tuple[ConditionSpec, ...] = ()
+    or_: tuple[ConditionSpec, ...] = ()
+    any_of: tuple[ConditionSpec, ...] = ()
 
     @property
-    def alternatives(self) -> tuple[Condition, ...]:
+    def alternatives(self) -> tuple[ConditionSpec, ...]:
         """The conditions of which one has to hold; empty for none."""
         return self.or_ or self.any_of
 
 
-class Selector(_Part, frozen=True, kw_only=True):
+class Selector(_BoxStruct, frozen=True, kw_only=True):
     """Which object: by name, or the first by name that has all labels."""
 
     name: str = ""
@@ -241,7 +242,7 @@ class Selector(_Part, frozen=True, kw_only=True):
     match_labels: dict[str, str] = {}
 
 
-class Cross(Conditional, frozen=True, kw_only=True):
+class CrossEntry(ConditionalEntry, frozen=True, kw_only=True):
     """An object that is read before the resources are made: ``cross.<as>``.
 
     Either ``crd`` names a custom resource of this file, or ``apiVersion`` and ``kind`` any kind of the cluster.
@@ -262,7 +263,7 @@ class Cross(Conditional, frozen=True, kw_only=True):
         return self.as_ or self.crd or ""
 
 
-class SecretKey(_Part, frozen=True, kw_only=True):
+class SecretKey(_BoxStruct, frozen=True, kw_only=True):
     """A value in a Secret; the namespace is the custom resource's when not given."""
 
     name: str
@@ -270,7 +271,7 @@ class SecretKey(_Part, frozen=True, kw_only=True):
     namespace: str = ""
 
 
-class CallAuthentication(_Part, frozen=True, kw_only=True):
+class CallAuthentication(_BoxStruct, frozen=True, kw_only=True):
     """What a call proves itself with: a Secret's value or an environment variable, in a header.
 
     In ``Authorization`` it is sent as a Bearer token, in any other header as it is.
@@ -281,7 +282,7 @@ class CallAuthentication(_Part, frozen=True, kw_only=True):
     header: Plain = "Authorization"
 
 
-class Retry(_Part, frozen=True, kw_only=True):
+class RetrySpec(_BoxStruct, frozen=True, kw_only=True):
     """How often a call is tried in all, and how long the pauses are."""
 
     attempts: Annotated[int, Meta(ge=1, le=10)] = 3
@@ -290,7 +291,7 @@ class Retry(_Part, frozen=True, kw_only=True):
     factor: Annotated[float, Meta(ge=1, le=10)] = 2.0
 
 
-class ExternalCall(Conditional, frozen=True, kw_only=True):
+class ExternalCall(ConditionalEntry, frozen=True, kw_only=True):
     """A call whose answer expressions know as ``external.<name>``. Calls that do not read each other run at once."""
 
     name: Identifier
@@ -304,11 +305,11 @@ class ExternalCall(Conditional, frozen=True, kw_only=True):
     timeout: Duration = "10s"
     expected_status: tuple[Annotated[int, Meta(ge=100, le=599)], ...] = ()
     continue_on_error: bool = False
-    retry: Retry | None = None
+    retry: RetrySpec | None = None
     cache_for: Duration | None = None
 
 
-class Resource(Conditional, frozen=True, kw_only=True):
+class BoxResource(ConditionalEntry, frozen=True, kw_only=True):
     """One object that the box wants, or one for each item; short forms are written out.
 
     Args:
@@ -337,10 +338,10 @@ class Resource(Conditional, frozen=True, kw_only=True):
     required_conditions: tuple[str, ...] = ()
     once: bool = False
     rotate_after: Duration | None = None
-    tls: Tls | None = None
+    tls: TlsSpec | None = None
     copy_from: ObjectReference | None = None
     to_namespaces: tuple[str, ...] | str = ()
-    wait_for: tuple[Condition, ...] = ()
+    wait_for: tuple[ConditionSpec, ...] = ()
 
     @property
     def gvk(self) -> GroupVersionKind:
@@ -348,14 +349,14 @@ class Resource(Conditional, frozen=True, kw_only=True):
         return GroupVersionKind.of(self.object)
 
 
-class ObjectReference(_Part, frozen=True, kw_only=True):
+class ObjectReference(_BoxStruct, frozen=True, kw_only=True):
     """Another object of a known kind; the namespace is the custom resource's when not given."""
 
     name: str
     namespace: str = ""
 
 
-class Tls(_Part, frozen=True, kw_only=True):
+class TlsSpec(_BoxStruct, frozen=True, kw_only=True):
     """A certificate of its own, and the authority that signed it."""
 
     common_name: str
@@ -363,7 +364,7 @@ class Tls(_Part, frozen=True, kw_only=True):
     valid_for: Duration = "365d"
 
 
-class Group(Conditional, frozen=True, kw_only=True):
+class Group(ConditionalEntry, frozen=True, kw_only=True):
     """Resources that are made together: kind by kind in the order of `KINDS`, in a kind in the order of the file.
 
     ``waitsFor`` names earlier groups that have to be ready before this one is begun. What is not ready after
@@ -376,11 +377,11 @@ class Group(Conditional, frozen=True, kw_only=True):
     name: Identifier | None = None
     waits_for: tuple[Identifier, ...] = ()
     grace_period: Duration | None = None
-    suspend: tuple[Condition, ...] = ()
-    resources: tuple[Resource, ...] = ()
+    suspend: tuple[ConditionSpec, ...] = ()
+    resources: tuple[BoxResource, ...] = ()
 
 
-class ProviderItem(Conditional, frozen=True, kw_only=True):
+class ProviderItem(ConditionalEntry, frozen=True, kw_only=True):
     """One thing that a provider keeps outside of the cluster."""
 
     kind: KindName
@@ -389,7 +390,7 @@ class ProviderItem(Conditional, frozen=True, kw_only=True):
     spec: dict[str, Any] = {}
 
 
-class ProviderSettings(_Part, frozen=True, kw_only=True):
+class ProviderSettings(_BoxStruct, frozen=True, kw_only=True):
     """How a provider is reached; a text of ``settings`` may be a reference to a Secret instead."""
 
     required: bool = True
@@ -397,7 +398,7 @@ class ProviderSettings(_Part, frozen=True, kw_only=True):
     secret_refs: dict[str, SecretKey] = {}
 
 
-class StatusField(Conditional, frozen=True, kw_only=True):
+class StatusField(ConditionalEntry, frozen=True, kw_only=True):
     """A field of the status: its path without ``status.``, and its value."""
 
     path: FieldPath
@@ -406,13 +407,13 @@ class StatusField(Conditional, frozen=True, kw_only=True):
     clear_on_false: bool = False
 
 
-class Status(_Part, frozen=True, kw_only=True):
+class StatusSpec(_BoxStruct, frozen=True, kw_only=True):
     """What the status says besides conditions, in order; of one path the last that applies wins."""
 
     fields: tuple[StatusField, ...] = ()
 
 
-class DeleteTarget(_Part, frozen=True, kw_only=True):
+class DeleteTarget(_BoxStruct, frozen=True, kw_only=True):
     """An object to delete; ``apiVersion`` and ``kind`` under ``custom`` alone."""
 
     name: str
@@ -421,46 +422,46 @@ class DeleteTarget(_Part, frozen=True, kw_only=True):
     kind: KindName | None = None
 
 
-class DeleteGroup(Conditional, frozen=True, kw_only=True):
+class DeleteGroup(ConditionalEntry, frozen=True, kw_only=True):
     """One step of the deletion: its Jobs run to their end, then its objects are deleted until they are gone."""
 
     name: Identifier | None = None
-    run: tuple[Resource, ...] = ()
+    run: tuple[BoxResource, ...] = ()
     delete: dict[str, tuple[DeleteTarget, ...]] = {}
 
 
-class OnDelete(Conditional, frozen=True, kw_only=True):
+class OnDelete(ConditionalEntry, frozen=True, kw_only=True):
     """What happens, group by group, before a custom resource may go; ``timeout`` is for all groups together."""
 
     timeout: Duration = "5m"
     groups: tuple[DeleteGroup, ...] = ()
 
 
-class CustomResource(_Part, frozen=True, kw_only=True):
+class CustomResource(_BoxStruct, frozen=True, kw_only=True):
     """One custom resource and the steps of its pipeline, in their order."""
 
     resource: ResourceType
     depends_on: dict[Identifier, Literal["started", "healthy"]] = {}
-    reconcile: Reconcile = Reconcile()
+    reconcile: ReconcileSpec = ReconcileSpec()
     finalizers: tuple[Plain, ...] = ()
-    normalize: Normalize = Normalize()
+    normalize: NormalizeSpec = NormalizeSpec()
     mutation: tuple[MutationRule, ...] = ()
     validation: tuple[ValidationRule, ...] = ()
-    cross: tuple[Cross, ...] = ()
+    cross: tuple[CrossEntry, ...] = ()
     external: tuple[ExternalCall, ...] = ()
     on_create: tuple[Group, ...] = ()
     on_reconcile: tuple[Group, ...] = ()
     providers: dict[Identifier, tuple[ProviderItem, ...]] = {}
-    status: Status = Status()
+    status: StatusSpec = StatusSpec()
     on_delete: OnDelete | None = None
 
     @property
-    def resources(self) -> tuple[Resource, ...]:
+    def resources(self) -> tuple[BoxResource, ...]:
         """What is made, of all groups in their order."""
         return tuple(resource for group in (*self.on_create, *self.on_reconcile) for resource in group.resources)
 
 
-class BoxMetadata(_Part, frozen=True, kw_only=True):
+class BoxMetadata(_BoxStruct, frozen=True, kw_only=True):
     """What the box is called."""
 
     name: DnsName
@@ -468,7 +469,7 @@ class BoxMetadata(_Part, frozen=True, kw_only=True):
     annotations: dict[str, Plain] = {}
 
 
-class BoxSpec(_Part, frozen=True, kw_only=True):
+class BoxSpec(_BoxStruct, frozen=True, kw_only=True):
     """The custom resources of the operator, by the name that the file gives each.
 
     ``allowedNetworks`` are the private networks that external calls may reach; ``imports`` are references to boxes
@@ -481,7 +482,7 @@ class BoxSpec(_Part, frozen=True, kw_only=True):
     imports: tuple[Any, ...] = ()
 
 
-class OperatorBox(_Part, frozen=True, kw_only=True):
+class OperatorBox(_BoxStruct, frozen=True, kw_only=True):
     """An operator in one file."""
 
     api_version: Literal["konverge.dev/v1alpha1"]

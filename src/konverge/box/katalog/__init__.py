@@ -9,7 +9,7 @@ conditions, is not carried over either.
 Everything here is pure and bounded; whoever calls it reads files.
 """
 
-from konverge.box.katalog.findings import Decision, Finding
-from konverge.box.katalog.importing import Imported, import_katalog
+from konverge.box.katalog.findings import ConversionNote, Finding
+from konverge.box.katalog.importer import KatalogImport, import_katalog
 
-__all__ = ["Decision", "Finding", "Imported", "import_katalog"]
+__all__ = ["ConversionNote", "Finding", "KatalogImport", "import_katalog"]

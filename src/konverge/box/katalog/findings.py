@@ -7,13 +7,22 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from konverge.box.file.mistakes import Path, format_path
-from konverge.box.file.source import Source
+from konverge.box.file.validation_errors import Path, format_path
+from konverge.box.file.yaml_source import YamlSource
 
-__all__ = ["INCLUDE", "PROFILE", "SLEEP", "Decision", "Fields", "Finding", "Notes", "Why"]
+__all__ = [
+    "INCLUDE",
+    "PROFILE",
+    "SLEEP",
+    "ConversionNote",
+    "Finding",
+    "FindingCollector",
+    "FindingReason",
+    "KatalogFields",
+]
 
 
-class Why(NamedTuple):
+class FindingReason(NamedTuple):
     """Why something is not carried over.
 
     Args:
@@ -27,9 +36,9 @@ class Why(NamedTuple):
     instead: str
 
 
-INCLUDE = Why("another file", "a box is one file", "copy what stands there to this place, and import again")
-PROFILE = Why("a profile", "konverge has no profiles", "write its values out")
-SLEEP = Why("a pause for tests", "a pass of konverge does not sleep", "remove it")
+INCLUDE = FindingReason("another file", "a box is one file", "copy what stands there to this place, and import again")
+PROFILE = FindingReason("a profile", "konverge has no profiles", "write its values out")
+SLEEP = FindingReason("a pause for tests", "a pass of konverge does not sleep", "remove it")
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +67,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         return f"{place}: {self.path}: {self.what}: {self.why}; instead: {self.instead}"
 
 
-class Decision(msgspec.Struct, frozen=True, kw_only=True):
+class ConversionNote(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is carried over, and is not quite the same here.
 
     Args:
@@ -70,19 +79,19 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Notes:
+class FindingCollector:
     """Collects findings and decisions.
 
     Args:
         source: The Katalog, which knows where each value stands.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: YamlSource) -> None:
         self._source = source
         self.findings: list[Finding] = []
-        self.decisions: list[Decision] = []
+        self.decisions: list[ConversionNote] = []
 
-    def list(self, path: Path, why: Why) -> None:
+    def add_finding(self, path: Path, why: FindingReason) -> None:
         """Note what is not carried over; the same thing at the same place is one."""
         at = path
         while at and at not in self._source.positions:
@@ -94,15 +103,15 @@ class Notes:
         if found not in self.findings:
             self.findings.append(found)
 
-    def decide(self, path: Path, text: str) -> None:
+    def add_note(self, path: Path, text: str) -> None:
         """Note a difference."""
-        self.decisions.append(Decision(path=format_path(path), text=text))
+        self.decisions.append(ConversionNote(path=format_path(path), text=text))
 
 
 _WORDS = {dict: "a mapping", list: "a list", str: "text", bool: "true or false", int: "a number"}
 
 
-class Fields:
+class KatalogFields:
     """A mapping of the Katalog: what nobody takes out of it is listed when it is closed.
 
     Args:
@@ -111,12 +120,14 @@ class Fields:
         path: Where it stands.
     """
 
-    def __init__(self, notes: Notes, value: Any, path: Path) -> None:
+    def __init__(self, notes: FindingCollector, value: Any, path: Path) -> None:
         self.notes = notes
         self.path = path
         self._left: dict[str, Any] = dict(value) if isinstance(value, Mapping) else {}
         if value is not None and not isinstance(value, Mapping):
-            notes.list(path, Why("a value of another form", "expected a mapping", "look at it by hand"))
+            notes.add_finding(
+                path, FindingReason("a value of another form", "expected a mapping", "look at it by hand")
+            )
 
     def __contains__(self, key: str) -> bool:
         return key in self._left
@@ -129,11 +140,11 @@ class Fields:
         """Tell whether a field is a mapping."""
         return isinstance(self._left.get(key), Mapping)
 
-    def names(self) -> list[str]:
+    def list_remaining(self) -> list[str]:
         """The fields that nobody has taken yet."""
         return list(self._left)
 
-    def at(self, key: str | int) -> Path:
+    def build_path(self, key: str | int) -> Path:
         """The path of a field."""
         return (*self.path, key)
 
@@ -141,22 +152,22 @@ class Fields:
         """The value of a field, None for none; whoever takes it carries it over or lists it."""
         return self._left.pop(key, None)
 
-    def first(self, *keys: str) -> tuple[str, Any]:
+    def take_first(self, *keys: str) -> tuple[str, Any]:
         """The first of several names that the field has in one generation or the other, and its value."""
         found = [key for key in keys if key in self._left]
         if not found:
             return keys[0], None
         return found[0], self.take(found[0])
 
-    def typed(self, key: str, type_: type) -> Any:
+    def take_typed(self, key: str, type_: type) -> Any:
         """As `take`, for a value of that type; any other is listed, and None here."""
         value = self.take(key)
         if value is None or (isinstance(value, type_) and (type_ is bool or not isinstance(value, bool))):
             return value
-        self.refuse(key, "a value of another form", f"expected {_WORDS[type_]}", "look at it by hand")
+        self.reject_field(key, "a value of another form", f"expected {_WORDS[type_]}", "look at it by hand")
         return None
 
-    def text(self, key: str) -> str | None:
+    def take_text(self, key: str) -> str | None:
         """As `take`, for text; numbers and booleans are read as text, as they are there."""
         value = self.take(key)
         if value is None or isinstance(value, str):
@@ -165,36 +176,37 @@ class Fields:
             return "true" if value else "false"
         if isinstance(value, int | float):
             return str(value)
-        self.refuse(key, "a value of another form", "expected text", "look at it by hand")
+        self.reject_field(key, "a value of another form", "expected text", "look at it by hand")
         return None
 
-    def below(self, key: str) -> Fields:
+    def take_mapping(self, key: str) -> KatalogFields:
         """The fields of a mapping; none for what is not there."""
-        return Fields(self.notes, self.take(key), self.at(key))
+        return KatalogFields(self.notes, self.take(key), self.build_path(key))
 
-    def items(self, key: str) -> list[Fields]:
+    def take_items(self, key: str) -> list[KatalogFields]:
         """The mappings of a list."""
-        value = self.typed(key, list) or []
-        return [Fields(self.notes, each, (*self.path, key, index)) for index, each in enumerate(value)]
+        value = self.take_typed(key, list) or []
+        return [KatalogFields(self.notes, each, (*self.path, key, index)) for index, each in enumerate(value)]
 
     def is_list(self, key: str) -> bool:
         """Tell whether a field is a list, or not there."""
         value = self._left.get(key)
         return value is None or isinstance(value, list)
 
-    def refuse(self, key: str | int, what: str, why: str, instead: str) -> None:
+    def reject_field(self, key: str | int, what: str, why: str, instead: str) -> None:
         """List a field."""
-        self.notes.list(self.at(key), Why(what, why, instead))
+        self.notes.add_finding(self.build_path(key), FindingReason(what, why, instead))
 
-    def decide(self, key: str, text: str) -> None:
+    def add_note(self, key: str, text: str) -> None:
         """Note that a field is carried over and is not quite the same."""
-        self.notes.decide(self.at(key), text)
+        self.notes.add_note(self.build_path(key), text)
 
-    def close(self, known: Mapping[str, Why] | None = None) -> None:
+    def report_remaining(self, known: Mapping[str, FindingReason] | None = None) -> None:
         """List what is left; of what is known it says why."""
         for key in self._left:
-            self.notes.list(
-                self.at(key),
-                (known or {}).get(key) or Why("an unknown field", "no generation of the file has it here", "remove it"),
+            self.notes.add_finding(
+                self.build_path(key),
+                (known or {}).get(key)
+                or FindingReason("an unknown field", "no generation of the file has it here", "remove it"),
             )
         self._left = {}

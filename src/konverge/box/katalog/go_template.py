@@ -13,26 +13,26 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 __all__ = [
-    "Action",
-    "Call",
-    "Chain",
-    "Dot",
+    "ActionNode",
+    "CallNode",
+    "ChainNode",
+    "DotNode",
     "Expression",
-    "If",
-    "Literal",
+    "IfNode",
+    "LiteralNode",
     "Node",
-    "Range",
-    "Set",
+    "RangeNode",
+    "SetNode",
     "TemplateProblemError",
-    "Text",
-    "Variable",
-    "With",
+    "TextNode",
+    "VariableNode",
+    "WithNode",
     "parse_template",
 ]
 
-_MAXIMUM_LENGTH = 1 << 16
-_MAXIMUM_WORDS = 10_000
-_MAXIMUM_DEPTH = 30
+_MAX_LENGTH = 1 << 16
+_MAX_TOKENS = 10_000
+_MAX_DEPTH = 30
 
 
 class TemplateProblemError(Exception):
@@ -50,21 +50,21 @@ class TemplateProblemError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class LiteralNode:
     """Text, a number, a boolean, or nil."""
 
     value: str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
+class DotNode:
     """The dot, which is the object at first, and below it the fields of a path: ``.spec.replicas``."""
 
     path: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class VariableNode:
     """A variable and the fields below it: ``$host.name``; ``$`` alone has no name and is the object."""
 
     name: str
@@ -72,7 +72,7 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallNode:
     """A function and its arguments; what is piped in is the last one."""
 
     name: str
@@ -81,32 +81,32 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class ChainNode:
     """Fields below what an expression in brackets gives: ``(index .spec.hosts 0).name``."""
 
     start: Expression
     path: tuple[str, ...]
 
 
-Expression: TypeAlias = Literal | Dot | Variable | Call | Chain
+Expression: TypeAlias = LiteralNode | DotNode | VariableNode | CallNode | ChainNode
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextNode:
     """What stands outside of the braces."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class ActionNode:
     """An expression whose value is written."""
 
     expression: Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Set:
+class SetNode:
     """A variable that gets its value."""
 
     name: str
@@ -114,7 +114,7 @@ class Set:
 
 
 @dataclass(frozen=True, slots=True)
-class If:
+class IfNode:
     """One body or the other."""
 
     test: Expression
@@ -123,7 +123,7 @@ class If:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class RangeNode:
     """A body for each item; the variables are empty where they are not named."""
 
     items: Expression
@@ -134,7 +134,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class With:
+class WithNode:
     """A body whose dot is the value, unless that is empty."""
 
     value: Expression
@@ -143,10 +143,10 @@ class With:
     otherwise: tuple[Node, ...]
 
 
-Node: TypeAlias = Text | Action | Set | If | Range | With
+Node: TypeAlias = TextNode | ActionNode | SetNode | IfNode | RangeNode | WithNode
 
 
-class _Word(NamedTuple):
+class _TemplateToken(NamedTuple):
     kind: str
     text: str
 
@@ -166,7 +166,7 @@ _WORDS = re.compile(
     re.VERBOSE,
 )
 _UNSUPPORTED = {"template", "define", "block", "break", "continue"}
-_MAXIMUM_INTEGER = 1 << 63
+_MAX_INTEGER = 1 << 63
 
 
 def parse_template(text: str) -> tuple[Node, ...]:
@@ -175,40 +175,40 @@ def parse_template(text: str) -> tuple[Node, ...]:
     Raises:
         TemplateProblemError: It is none, or has what cannot be carried over.
     """
-    if len(text) > _MAXIMUM_LENGTH:
-        raise TemplateProblemError(f"the template has more than {_MAXIMUM_LENGTH} letters")
-    return _Parser(_pieces(text)).template()
+    if len(text) > _MAX_LENGTH:
+        raise TemplateProblemError(f"the template has more than {_MAX_LENGTH} letters")
+    return _TemplateParser(_split_parts(text)).parse_nodes()
 
 
-class _Piece(NamedTuple):
+class _TemplatePart(NamedTuple):
     """Text, or the words of an action."""
 
     text: str
-    words: tuple[_Word, ...] | None
+    words: tuple[_TemplateToken, ...] | None
 
 
-def _pieces(text: str) -> list[_Piece]:
+def _split_parts(text: str) -> list[_TemplatePart]:
     """Text and actions by turns; what the dashes of an action trim is trimmed."""
-    found: list[_Piece] = []
+    found: list[_TemplatePart] = []
     at = count = 0
     trims = False
     while (opening := _ACTION.search(text, at)) is not None:
         before = text[at : opening.start()]
         before = before.lstrip() if trims else before
-        found.append(_Piece(before.rstrip() if opening["left"] else before, None))
-        words, at, trims = _words(text, opening.end())
+        found.append(_TemplatePart(before.rstrip() if opening["left"] else before, None))
+        words, at, trims = _tokenize_action(text, opening.end())
         count += len(words)
-        if count > _MAXIMUM_WORDS:
-            raise TemplateProblemError(f"the template has more than {_MAXIMUM_WORDS} words and signs")
-        found.append(_Piece("", words))
+        if count > _MAX_TOKENS:
+            raise TemplateProblemError(f"the template has more than {_MAX_TOKENS} words and signs")
+        found.append(_TemplatePart("", words))
     rest = text[at:]
-    found.append(_Piece(rest.lstrip() if trims else rest, None))
+    found.append(_TemplatePart(rest.lstrip() if trims else rest, None))
     return [piece for piece in found if piece.words is not None or piece.text]
 
 
-def _words(text: str, at: int) -> tuple[tuple[_Word, ...], int, bool]:
+def _tokenize_action(text: str, at: int) -> tuple[tuple[_TemplateToken, ...], int, bool]:
     """The words of the action that begins there, where it ends, and whether it trims what follows."""
-    words: list[_Word] = []
+    words: list[_TemplateToken] = []
     joined = True
     while True:
         closing = _CLOSING.match(text, at)
@@ -223,89 +223,89 @@ def _words(text: str, at: int) -> tuple[tuple[_Word, ...], int, bool]:
         if kind == "field" and joined and words and words[-1].kind in ("field", "below", "variable", "name", "close"):
             kind = "below"  # it goes on with the word in front of it, without a blank between them
         if kind not in ("blank", "comment"):
-            words.append(_Word("close" if found[0] == ")" else kind, found[0]))
+            words.append(_TemplateToken("close" if found[0] == ")" else kind, found[0]))
         joined = kind != "blank"
 
 
-class _Parser:
-    def __init__(self, pieces: list[_Piece]) -> None:
+class _TemplateParser:
+    def __init__(self, pieces: list[_TemplatePart]) -> None:
         self._pieces = pieces
         self._at = 0
         self._depth = 0
 
-    def template(self) -> tuple[Node, ...]:
-        nodes, ended = self._body()
+    def parse_nodes(self) -> tuple[Node, ...]:
+        nodes, ended = self._parse_body()
         if ended is not None:
             raise TemplateProblemError(f"no Go template: {ended[0].text} without an if, range or with")
         return nodes
 
-    def _body(self) -> tuple[tuple[Node, ...], tuple[_Word, ...] | None]:
+    def _parse_body(self) -> tuple[tuple[Node, ...], tuple[_TemplateToken, ...] | None]:
         """Nodes up to else or end, and the words of that; None at the end of the text."""
         self._depth += 1
-        if self._depth > _MAXIMUM_DEPTH:
-            raise TemplateProblemError(f"the template nests deeper than {_MAXIMUM_DEPTH} levels")
+        if self._depth > _MAX_DEPTH:
+            raise TemplateProblemError(f"the template nests deeper than {_MAX_DEPTH} levels")
         found: list[Node] = []
-        ended: tuple[_Word, ...] | None = None
+        ended: tuple[_TemplateToken, ...] | None = None
         while self._at < len(self._pieces):
             piece = self._pieces[self._at]
             self._at += 1
             if piece.words is None:
-                found.append(Text(piece.text))
+                found.append(TextNode(piece.text))
             elif piece.words:  # a comment alone has none
-                if piece.words[0] in (_Word("name", "else"), _Word("name", "end")):
+                if piece.words[0] in (_TemplateToken("name", "else"), _TemplateToken("name", "end")):
                     ended = piece.words
                     break
-                found.append(self._action(piece.words))
+                found.append(self._parse_action(piece.words))
         self._depth -= 1
         return tuple(found), ended
 
-    def _action(self, words: tuple[_Word, ...]) -> Node:
+    def _parse_action(self, words: tuple[_TemplateToken, ...]) -> Node:
         first = words[0].text if words[0].kind == "name" else ""
         if first in _UNSUPPORTED:
             raise TemplateProblemError(f"{{{{ {first} }}}} has no counterpart")
         if first in ("if", "with", "range"):
-            return self._block(first, words[1:])
-        names, rest = _declared(words)
+            return self._parse_block(first, words[1:])
+        names, rest = _split_declaration(words)
         if len(names) == 1:
-            return Set(names[0], _Pipeline(rest).whole())
+            return SetNode(names[0], _PipelineParser(rest).parse_whole())
         if names:
             raise TemplateProblemError("no Go template: two variables outside of a range")
-        return Action(_Pipeline(words).whole())
+        return ActionNode(_PipelineParser(words).parse_whole())
 
-    def _block(self, kind: str, words: tuple[_Word, ...]) -> Node:
-        names, rest = _declared(words)
-        value = _Pipeline(rest).whole()
-        body, ended = self._body()
+    def _parse_block(self, kind: str, words: tuple[_TemplateToken, ...]) -> Node:
+        names, rest = _split_declaration(words)
+        value = _PipelineParser(rest).parse_whole()
+        body, ended = self._parse_body()
         otherwise: tuple[Node, ...] = ()
         if ended is not None and ended[0].text == "else":
             if len(ended) > 1:  # else if, else with: a block of its own, which has the same end
                 self._depth += 1
-                if self._depth > _MAXIMUM_DEPTH:
-                    raise TemplateProblemError(f"the template nests deeper than {_MAXIMUM_DEPTH} levels")
-                otherwise, ended = (self._block(ended[1].text, ended[2:]),), ()
+                if self._depth > _MAX_DEPTH:
+                    raise TemplateProblemError(f"the template nests deeper than {_MAX_DEPTH} levels")
+                otherwise, ended = (self._parse_block(ended[1].text, ended[2:]),), ()
                 self._depth -= 1
             else:
-                otherwise, ended = self._body()
+                otherwise, ended = self._parse_body()
         if ended is None or (ended and ended[0].text != "end"):
             raise TemplateProblemError(f"no Go template: {kind} without its end")
         if kind == "range":
             key, item = ("", names[0]) if len(names) == 1 else (names or ("", ""))[:2]
-            return Range(value, key, item, body, otherwise)
+            return RangeNode(value, key, item, body, otherwise)
         if len(names) > 1 or (names and kind == "if" and len(names) != 1):
             raise TemplateProblemError(f"no Go template: two variables in {kind}")
         if kind == "with":
-            return With(value, names[0] if names else "", body, otherwise)
+            return WithNode(value, names[0] if names else "", body, otherwise)
         if names:
             raise TemplateProblemError("an if that declares a variable has no counterpart")
-        return If(value, body, otherwise)
+        return IfNode(value, body, otherwise)
 
 
-def _declared(words: tuple[_Word, ...]) -> tuple[tuple[str, ...], tuple[_Word, ...]]:
+def _split_declaration(words: tuple[_TemplateToken, ...]) -> tuple[tuple[str, ...], tuple[_TemplateToken, ...]]:
     """The variables that are declared in front of a pipeline, and the rest."""
     for at, word in enumerate(words[:4]):
-        if word == _Word("sign", "="):
+        if word == _TemplateToken("sign", "="):
             raise TemplateProblemError("a variable that gets a second value has no counterpart")
-        if word == _Word("sign", ":="):
+        if word == _TemplateToken("sign", ":="):
             names = [each.text[1:] for each in words[:at] if each.kind == "variable"]
             if not names or len(names) > 2:
                 raise TemplateProblemError("no Go template: expected a variable before :=")
@@ -313,102 +313,104 @@ def _declared(words: tuple[_Word, ...]) -> tuple[tuple[str, ...], tuple[_Word, .
     return (), words
 
 
-class _Pipeline:
+class _PipelineParser:
     """Reads one pipeline."""
 
-    def __init__(self, words: tuple[_Word, ...]) -> None:
+    def __init__(self, words: tuple[_TemplateToken, ...]) -> None:
         self._words = words
         self._at = 0
         self._depth = 0
 
-    def whole(self) -> Expression:
-        found = self._pipeline()
+    def parse_whole(self) -> Expression:
+        found = self._parse_pipeline()
         if self._at < len(self._words):
             raise TemplateProblemError(f"no Go template: unexpected {self._words[self._at].text!r}")
         return found
 
-    def _next(self) -> _Word | None:
+    def _peek_token(self) -> _TemplateToken | None:
         return self._words[self._at] if self._at < len(self._words) else None
 
-    def _pipeline(self) -> Expression:
+    def _parse_pipeline(self) -> Expression:
         self._depth += 1
-        if self._depth > _MAXIMUM_DEPTH:
-            raise TemplateProblemError(f"the template nests deeper than {_MAXIMUM_DEPTH} levels")
-        found = self._command(None)
-        for number in range(_MAXIMUM_WORDS):
-            if self._next() != _Word("sign", "|"):
+        if self._depth > _MAX_DEPTH:
+            raise TemplateProblemError(f"the template nests deeper than {_MAX_DEPTH} levels")
+        found = self._parse_command(None)
+        for number in range(_MAX_TOKENS):
+            if self._peek_token() != _TemplateToken("sign", "|"):
                 break
-            if number > _MAXIMUM_DEPTH:
-                raise TemplateProblemError(f"the template has more than {_MAXIMUM_DEPTH} pipes in a row")
+            if number > _MAX_DEPTH:
+                raise TemplateProblemError(f"the template has more than {_MAX_DEPTH} pipes in a row")
             self._at += 1
-            found = self._command(found)
+            found = self._parse_command(found)
         self._depth -= 1
         return found
 
-    def _command(self, piped: Expression | None) -> Expression:
-        operands = list(self._operands())
+    def _parse_command(self, piped: Expression | None) -> Expression:
+        operands = list(self._iter_operands())
         if not operands:
             raise TemplateProblemError("no Go template: an empty pipeline")
         first, rest = operands[0], operands[1:]
-        if isinstance(first, Call) and not first.arguments and not first.is_piped:
+        if isinstance(first, CallNode) and not first.arguments and not first.is_piped:
             given = (*rest, piped) if piped is not None else tuple(rest)
-            return Call(first.name, given, piped is not None)
+            return CallNode(first.name, given, piped is not None)
         if rest or piped is not None:
             raise TemplateProblemError("no Go template: only a function can have arguments")
         return first
 
-    def _operands(self) -> Iterator[Expression]:
-        while (word := self._next()) is not None and word.kind != "close" and word != _Word("sign", "|"):
+    def _iter_operands(self) -> Iterator[Expression]:
+        while (word := self._peek_token()) is not None and word.kind != "close" and word != _TemplateToken("sign", "|"):
             self._at += 1
-            yield self._below(self._term(word))
+            yield self._parse_fields(self._parse_term(word))
 
-    def _term(self, word: _Word) -> Expression:
+    def _parse_term(self, word: _TemplateToken) -> Expression:
         match word.kind:
             case "field":
-                return Dot((word.text[1:],))
+                return DotNode((word.text[1:],))
             case "dot":
-                return Dot()
+                return DotNode()
             case "variable":
-                return Variable(word.text[1:])
+                return VariableNode(word.text[1:])
             case "text" | "number":
-                return Literal(_literal(word))
+                return LiteralNode(_parse_literal(word))
             case "name":
                 constants: dict[str, bool | None] = {"true": True, "false": False, "nil": None}
-                return Literal(constants[word.text]) if word.text in constants else Call(word.text)
-        if word == _Word("sign", "("):
-            inside = self._pipeline()
-            closing = self._next()
+                return LiteralNode(constants[word.text]) if word.text in constants else CallNode(word.text)
+        if word == _TemplateToken("sign", "("):
+            inside = self._parse_pipeline()
+            closing = self._peek_token()
             if closing is None or closing.kind != "close":
                 raise TemplateProblemError("no Go template: a bracket that is not closed")
             self._at += 1
-            return Chain(inside, ())  # a call in brackets is a value: what stands behind it is no argument of it
+            return ChainNode(inside, ())  # a call in brackets is a value: what stands behind it is no argument of it
         raise TemplateProblemError(f"no Go template: unexpected {word.text!r}")
 
-    def _below(self, start: Expression) -> Expression:
+    def _parse_fields(self, start: Expression) -> Expression:
         path: list[str] = []
-        while (word := self._next()) is not None and word.kind == "below":
+        while (word := self._peek_token()) is not None and word.kind == "below":
             path.append(word.text[1:])
             self._at += 1
         if not path:
             return start
         match start:
-            case Dot():
-                return Dot((*start.path, *path))
-            case Variable():
-                return Variable(start.name, (*start.path, *path))
-            case Chain():
-                return Chain(start.start, tuple(path))
-            case Call():
-                return Call(start.name, (Dot(tuple(path)),), True)  # a function and its argument, without a blank
-        return Chain(start, tuple(path))
+            case DotNode():
+                return DotNode((*start.path, *path))
+            case VariableNode():
+                return VariableNode(start.name, (*start.path, *path))
+            case ChainNode():
+                return ChainNode(start.start, tuple(path))
+            case CallNode():
+                return CallNode(
+                    start.name, (DotNode(tuple(path)),), True
+                )  # a function and its argument, without a blank
+        return ChainNode(start, tuple(path))
 
 
-def _literal(word: _Word) -> str | int | float:
+def _parse_literal(word: _TemplateToken) -> str | int | float:
     if word.kind == "text":
         if word.text[0] == "`":
             return word.text[1:-1]
         try:
-            text: str = json.loads(re.sub(r"\\(.)", _escape, word.text))
+            text: str = json.loads(re.sub(r"\\(.)", _convert_escape, word.text))
         except ValueError:
             raise TemplateProblemError(f"no Go template: a text that cannot be read: {word.text[:30]}") from None
         return text
@@ -418,12 +420,12 @@ def _literal(word: _Word) -> str | int | float:
         )
     except ValueError:
         raise TemplateProblemError(f"no number that is the same here: {word.text[:30]}") from None
-    if not -_MAXIMUM_INTEGER <= number < _MAXIMUM_INTEGER:
+    if not -_MAX_INTEGER <= number < _MAX_INTEGER:
         raise TemplateProblemError(f"a number of more than 64 bits: {word.text[:30]}")
     return number
 
 
-def _escape(found: re.Match[str]) -> str:
+def _convert_escape(found: re.Match[str]) -> str:
     """An escape as JSON has it."""
     if found[1] in '"\\/bfnrtu':
         return found[0]

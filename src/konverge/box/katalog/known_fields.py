@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["CHILDREN", "Known"]
+__all__ = ["CHILDREN", "KnownFields"]
 
 _WORDS = {
     "string": "text",
@@ -24,8 +24,8 @@ _ALWAYS_TEXT = {
     ("metadata", "uid"),
     ("metadata", "creationTimestamp"),
 }
-_OF_CROSS = {"found": "", "name": "text", "namespace": "text", "spec": "map", "status": "map"}
-_OF_EXTERNAL = {"status": "text", "body": "text", "error": "text", "called": "text"}
+_CROSS_FIELDS = {"found": "", "name": "text", "namespace": "text", "spec": "map", "status": "map"}
+_EXTERNAL_FIELDS = {"status": "text", "body": "text", "error": "text", "called": "text"}
 
 CHILDREN: dict[str, str] = {
     "deployment": "deployment",
@@ -82,7 +82,7 @@ CHILDREN: dict[str, str] = {
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownFields:
     """What is known where a template stands.
 
     Args:
@@ -97,18 +97,18 @@ class Known:
     items: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
 
-    def type_of(self, path: tuple[str, ...]) -> str:
+    def find_type(self, path: tuple[str, ...]) -> str:
         """``text``, ``number``, ``bool``, ``list``, ``map``; empty for what is not known."""
         if path in _ALWAYS_TEXT or path[:2] in (("metadata", "labels"), ("metadata", "annotations")):
             return "text" if path in _ALWAYS_TEXT or len(path) > 2 else "map"
         if len(path) == 1:
             return self.items.get(path[0], "map" if path[0] in ("metadata", "spec", "status") else "")
         if path[0] == "spec":
-            found = self._below(path[1:])
+            found = self._find_schema(path[1:])
             return _WORDS.get(str(found.get("type")), "") if found is not None else ""
         if path[0] == "cross" and len(path) == 3:
-            return _OF_CROSS.get(path[2], "")
-        return _OF_EXTERNAL.get(path[2], "") if path[0] == "external" and len(path) == 3 else ""
+            return _CROSS_FIELDS.get(path[2], "")
+        return _EXTERNAL_FIELDS.get(path[2], "") if path[0] == "external" and len(path) == 3 else ""
 
     def is_always_there(self, path: tuple[str, ...]) -> bool:
         """Tell whether a value is there for whatever object."""
@@ -120,16 +120,16 @@ class Known:
             case "spec":
                 return self._is_required(path[1:])
             case "cross":
-                return len(path) == 2 or (len(path) == 3 and path[2] in _OF_CROSS)
+                return len(path) == 2 or (len(path) == 3 and path[2] in _CROSS_FIELDS)
             case "external":
-                return len(path) == 2 or (len(path) == 3 and path[2] in _OF_EXTERNAL)
+                return len(path) == 2 or (len(path) == 3 and path[2] in _EXTERNAL_FIELDS)
             case "children":
                 return len(path) == 2 or (len(path) == 3 and path[2] == "status")
         return False
 
-    def item_type(self, path: tuple[str, ...]) -> tuple[str, str]:
+    def find_item_types(self, path: tuple[str, ...]) -> tuple[str, str]:
         """What the elements of a list, or the keys and values of a map at a path are: the item and the value."""
-        found = self._below(path[1:]) if path[0] == "spec" else None
+        found = self._find_schema(path[1:]) if path[0] == "spec" else None
         if found is None:
             return "", ""
         if found.get("type") == "array" or "items" in found:
@@ -138,7 +138,7 @@ class Known:
         values = found.get("additionalProperties")
         return "text", (_WORDS.get(str(values.get("type")), "") if isinstance(values, Mapping) else "")
 
-    def _below(self, steps: tuple[str, ...]) -> Mapping[str, Any] | None:
+    def _find_schema(self, steps: tuple[str, ...]) -> Mapping[str, Any] | None:
         found: Any = self.schema
         for step in steps:
             properties = found.get("properties") if isinstance(found, Mapping) else None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Made", "bare", "quoted"]
+__all__ = ["Operand", "quote_text", "strip_brackets"]
 
 
-class Made(NamedTuple):
+class Operand(NamedTuple):
     """A part of an expression.
 
     Args:
@@ -22,16 +22,16 @@ class Made(NamedTuple):
     may_be_absent: bool = False
     path: tuple[str, ...] = ()
 
-    def or_else(self, fallback: str) -> str:
+    def with_fallback(self, fallback: str) -> str:
         """With a fallback where it may be absent; that binds loosely."""
         return f"{self.text} | default({fallback})" if self.may_be_absent else self.text
 
-    def operand(self, fallback: str) -> str:
+    def to_operand(self, fallback: str) -> str:
         """The same, to be put between others."""
-        return f"({self.or_else(fallback)})" if self.may_be_absent else self.text
+        return f"({self.with_fallback(fallback)})" if self.may_be_absent else self.text
 
 
-def bare(text: str) -> str:
+def strip_brackets(text: str) -> str:
     """An operand without brackets around all of it."""
     depth = 0
     is_quoted = is_escaped = False
@@ -49,7 +49,7 @@ def bare(text: str) -> str:
     return text[1:-1] if text.startswith("(") and text.endswith(")") else text
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """A text as a literal of an expression."""
     inside = (
         text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")

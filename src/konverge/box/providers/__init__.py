@@ -1,6 +1,7 @@
 """What a box keeps outside of the cluster, through plug-ins: databases, buckets, whatever has an interface.
 
-A `Provider` makes, corrects and deletes single items. `Providers` is the step of the pipeline: it decides which items
+A `Provider` makes, corrects and deletes single items. `ProvidersStep` is the step of the pipeline: it decides which
+items
 are wanted, records them on the owner before anything is made, calls the providers one item after the other within a
 time limit, and deletes what is recorded and not wanted any more. Nothing is orphaned by a crash, and nothing that
 belongs to somebody else is taken over.
@@ -8,9 +9,10 @@ belongs to somebody else is taken over.
 Providers come from entry points (`ProviderRegistry.installed`); two of them with konverge, ``postgres`` and ``aws``.
 """
 
-from konverge.box.providers.dispatch import Dispatched, Writer
-from konverge.box.providers.marks import is_owned, owned_mark, retained_mark, take
-from konverge.box.providers.outcomes import PROVIDER_REASONS
+from konverge.box.providers.dispatcher import DispatchResult, OwnerWriter
+from konverge.box.providers.item_outcomes import PROVIDER_REASONS
+from konverge.box.providers.item_records import PROVIDERS_ANNOTATION
+from konverge.box.providers.ownership_marks import build_owner_mark, build_retention_mark, is_owned, needs_mark
 from konverge.box.providers.plugin import (
     ForeignError,
     ItemKind,
@@ -22,33 +24,32 @@ from konverge.box.providers.plugin import (
     ProviderError,
     ReconcileRequest,
 )
-from konverge.box.providers.pool import ProviderLimits, ProviderPool
-from konverge.box.providers.providers import Providers
-from konverge.box.providers.records import RECORDED
-from konverge.box.providers.registry import ENTRY_POINTS, NoProviderError, ProviderRegistry
+from konverge.box.providers.provider_pool import ProviderLimits, ProviderPool
+from konverge.box.providers.provider_registry import ENTRY_POINTS, ProviderNotFoundError, ProviderRegistry
+from konverge.box.providers.providers_step import ProvidersStep
 
 __all__ = [
     "ENTRY_POINTS",
+    "PROVIDERS_ANNOTATION",
     "PROVIDER_REASONS",
-    "RECORDED",
-    "Dispatched",
+    "DispatchResult",
     "ForeignError",
     "ItemKind",
     "ItemOwner",
     "ItemRequest",
     "ItemResult",
-    "NoProviderError",
     "OnDelete",
+    "OwnerWriter",
     "Provider",
     "ProviderError",
     "ProviderLimits",
+    "ProviderNotFoundError",
     "ProviderPool",
     "ProviderRegistry",
-    "Providers",
+    "ProvidersStep",
     "ReconcileRequest",
-    "Writer",
+    "build_owner_mark",
+    "build_retention_mark",
     "is_owned",
-    "owned_mark",
-    "retained_mark",
-    "take",
+    "needs_mark",
 ]

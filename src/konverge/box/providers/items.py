@@ -9,21 +9,21 @@ from typing import Any
 
 from konverge.box.expressions import Absent, Template, compile_expression, compile_structure, is_expression
 from konverge.box.expressions.conditions import compile_field
-from konverge.box.expressions.values import hint, kind_of
+from konverge.box.expressions.values import describe_value_type, format_hint
 from konverge.box.file import ForEach, ProviderItem
+from konverge.box.providers.item_records import ItemRecord
 from konverge.box.providers.plugin import ItemKind, OnDelete, Provider
-from konverge.box.providers.records import Record
-from konverge.box.providers.secret_refs import without_secrets
-from konverge.box.providers.specs import check_fields, converted, identity_of
-from konverge.box.steps import Reader, Scope, StepError, conditions_of
+from konverge.box.providers.secret_refs import extract_secret_references
+from konverge.box.providers.spec_conversion import check_fields, convert_spec, extract_identity
+from konverge.box.steps import ObjectReader, Scope, StepError, compile_entry_conditions
 
-__all__ = ["MOST_ITEMS", "DeclaredItem", "PlannedItem", "Prepared"]
+__all__ = ["MAX_ITEMS", "DeclaredItem", "PlannedItem", "PreparedItem"]
 
-MOST_ITEMS = 200
+MAX_ITEMS = 200
 """Of one owner, those of all providers together."""
 
-_OF_ALL_KINDS = ("name", "onDelete")
-_LONGEST_NAME = 255
+_COMMON_FIELDS = ("name", "onDelete")
+_MAX_NAME_LENGTH = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class PlannedItem:
         where: Its path in the file.
         item: What expressions call it.
         kind: One of the provider's kinds.
-        is_wanted: Whether its conditions hold.
+        is_desired: Whether its conditions hold.
         scope: What its expressions know.
         spec: Its spec without the values of Secrets; empty if it is not wanted.
     """
@@ -44,11 +44,11 @@ class PlannedItem:
     where: str
     item: str
     kind: str
-    is_wanted: bool
+    is_desired: bool
     scope: Scope
     spec: Mapping[str, Any]
 
-    async def prepared(self, namespace: str, reader: Reader) -> Prepared:
+    async def prepare_item(self, namespace: str, reader: ObjectReader) -> PreparedItem:
         """With all values, checked against the provider's class.
 
         Args:
@@ -62,10 +62,10 @@ class PlannedItem:
         """
         spec = dict(self.spec)
         for place in self.declared.secrets:
-            await place.fill(spec, self.scope, namespace, reader)
-        return self.declared.prepared(self, spec)
+            await place.resolve_into(spec, self.scope, namespace, reader)
+        return self.declared.prepare_item(self, spec)
 
-    def on_delete(self) -> OnDelete:
+    def render_on_delete(self) -> OnDelete:
         """What is to happen to it when it is not wanted any more."""
         policy = self.spec.get("onDelete", self.declared.kind.on_delete)
         if policy not in ("retain", "delete"):
@@ -75,11 +75,11 @@ class PlannedItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedItem:
     """An item that can be asked for: what is recorded of it, and its spec in the provider's class."""
 
     planned: PlannedItem
-    record: Record
+    record: ItemRecord
     spec: Any
 
 
@@ -100,14 +100,15 @@ class DeclaredItem:
         kind = provider.kinds.get(declared.kind)
         if kind is None:
             raise StepError(
-                f"{where}.kind", f"{provider.name} has no kind {declared.kind}{hint(declared.kind, provider.kinds)}"
+                f"{where}.kind",
+                f"{provider.name} has no kind {declared.kind}{format_hint(declared.kind, provider.kinds)}",
             )
-        check_fields(declared.spec, kind.spec, f"{where}.spec", also=_OF_ALL_KINDS if kind.is_named else ("onDelete",))
-        rest, self.secrets = without_secrets(declared.spec, f"{where}.spec")
-        if not self.secrets and not any(_expressions(rest)):
-            converted({k: v for k, v in rest.items() if k not in _OF_ALL_KINDS}, kind.spec, f"{where}.spec")
+        check_fields(declared.spec, kind.spec, f"{where}.spec", also=_COMMON_FIELDS if kind.is_named else ("onDelete",))
+        rest, self.secrets = extract_secret_references(declared.spec, f"{where}.spec")
+        if not self.secrets and not any(_iter_expressions(rest)):
+            convert_spec({k: v for k, v in rest.items() if k not in _COMMON_FIELDS}, kind.spec, f"{where}.spec")
         self.kind: ItemKind = kind
-        self.conditions = conditions_of(declared, where)
+        self.conditions = compile_entry_conditions(declared, where)
         self.provider = provider.name
         self.kind_name = declared.kind
         self._where = where
@@ -118,13 +119,13 @@ class DeclaredItem:
         self._name = compile_expression(declared.name, where=f"{where}.name")
         self._spec = compile_structure(rest, where=f"{where}.spec")
 
-    def plan(self, scope: Scope) -> Iterator[PlannedItem]:
+    def plan_items(self, scope: Scope) -> Iterator[PlannedItem]:
         """The items that it comes to.
 
         Raises:
             KonvergeError: It cannot be said which.
         """
-        for place, inner in self._repeated(scope):
+        for place, inner in self._iter_scopes(scope):
             where = self._where if place is None else f"{self._where}[{place}]"
             is_wanted = inner.holds(self.conditions)
             # A name may need what is not there when the conditions do not hold.
@@ -132,63 +133,65 @@ class DeclaredItem:
             if not is_wanted and type(name) is not str:
                 continue
             spec = inner.render(self._spec) if is_wanted else {}
-            yield PlannedItem(self, where, _name(name, f"{where}.name"), self.kind_name, is_wanted, inner, spec)
+            yield PlannedItem(self, where, _to_name(name, f"{where}.name"), self.kind_name, is_wanted, inner, spec)
 
-    def prepared(self, planned: PlannedItem, spec: Mapping[str, Any]) -> Prepared:
+    def prepare_item(self, planned: PlannedItem, spec: Mapping[str, Any]) -> PreparedItem:
         """An item of it with this spec, checked."""
         where = f"{planned.where}.spec"
-        fitting = converted({k: v for k, v in spec.items() if k not in _OF_ALL_KINDS}, self.kind.spec, where)
-        record = Record(
+        fitting = convert_spec({k: v for k, v in spec.items() if k not in _COMMON_FIELDS}, self.kind.spec, where)
+        record = ItemRecord(
             provider=self.provider,
             kind=self.kind_name,
-            name=_name(spec.get("name", planned.item), f"{where}.name") if self.kind.is_named else "",
+            name=_to_name(spec.get("name", planned.item), f"{where}.name") if self.kind.is_named else "",
             item=planned.item,
-            identity=identity_of(fitting, self.kind.identity, where),
-            on_delete=planned.on_delete(),
+            identity=extract_identity(fitting, self.kind.identity, where),
+            on_delete=planned.render_on_delete(),
         )
-        return Prepared(planned, record, fitting)
+        return PreparedItem(planned, record, fitting)
 
-    def next_change(self, now: datetime) -> datetime | None:
+    def find_next_change(self, now: datetime) -> datetime | None:
         """When its conditions may be otherwise although nothing else is."""
-        return self.conditions.next_change(now)
+        return self.conditions.find_next_change(now)
 
-    def _repeated(self, scope: Scope) -> Iterator[tuple[int | None, Scope]]:
+    def _iter_scopes(self, scope: Scope) -> Iterator[tuple[int | None, Scope]]:
         if self._for_each is None or self._field is None:
             yield None, scope
             return
-        for index, names in enumerate(_elements(scope.find(self._field), self._for_each, self._where)):
-            yield index, scope.plus(index=index, **names)
+        for index, names in enumerate(_iter_elements(scope.find(self._field), self._for_each, self._where)):
+            yield index, scope.with_names(index=index, **names)
 
 
-def _elements(found: Any, for_each: ForEach, where: str) -> Iterable[dict[str, Any]]:
+def _iter_elements(found: Any, for_each: ForEach, where: str) -> Iterable[dict[str, Any]]:
     if isinstance(found, Absent) or found is None:
         return []
     if not isinstance(found, list | Mapping):
-        raise StepError(f"{where}.forEach", f"{for_each.field}: expected a list or a mapping, found {kind_of(found)}")
-    if len(found) > MOST_ITEMS:
         raise StepError(
-            f"{where}.forEach", f"{for_each.field} has {len(found)} elements; expected at most {MOST_ITEMS}"
+            f"{where}.forEach", f"{for_each.field}: expected a list or a mapping, found {describe_value_type(found)}"
         )
+    if len(found) > MAX_ITEMS:
+        raise StepError(f"{where}.forEach", f"{for_each.field} has {len(found)} elements; expected at most {MAX_ITEMS}")
     if isinstance(found, Mapping):
         return [{"item": key, "value": found[key], for_each.as_: key} for key in sorted(found)]
     return [{"item": element, for_each.as_: element} for element in found]
 
 
-def _name(value: Any, where: str) -> str:
-    if type(value) is not str or not 0 < len(value) <= _LONGEST_NAME:
-        raise StepError(where, f"expected a text of 1 to {_LONGEST_NAME} letters, found {kind_of(value)}")
+def _to_name(value: Any, where: str) -> str:
+    if type(value) is not str or not 0 < len(value) <= _MAX_NAME_LENGTH:
+        raise StepError(
+            where, f"expected a text of 1 to {_MAX_NAME_LENGTH} letters, found {describe_value_type(value)}"
+        )
     return value
 
 
-def _expressions(value: Any) -> Iterator[str]:
+def _iter_expressions(value: Any) -> Iterator[str]:
     """The texts in a value that have expressions."""
     if isinstance(value, str):
         if is_expression(value):
             yield value
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _expressions(key)
-            yield from _expressions(item)
+            yield from _iter_expressions(key)
+            yield from _iter_expressions(item)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _expressions(item)
+            yield from _iter_expressions(item)

@@ -142,7 +142,7 @@ class ItemResult:
 class Provider(Protocol):
     """Keeps things outside of the cluster. One instance serves all boxes of a process, with several calls at once.
 
-    Both calls are idempotent, and hold to these rules, which `konverge.testing.providers` checks:
+    Both calls are idempotent, and hold to these rules, which `konverge.testing.provider_conformance` checks:
 
     * What is there already, and is as wanted, is not changed. What differs is corrected.
     * What is made is marked with the owner's UID, in the same step or found again by ``request.token``. What bears no

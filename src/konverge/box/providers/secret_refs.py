@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from konverge.box.expressions import Sensitive, Template, compile_expression
-from konverge.box.expressions.values import kind_of
-from konverge.box.steps import Reader, Scope, StepError
+from konverge.box.expressions.values import describe_value_type
+from konverge.box.steps import ObjectReader, Scope, StepError
 from konverge.errors import NotFoundError
 from konverge.kube import GroupVersionKind, ObjectKey
 
-__all__ = ["MissingSecretError", "SecretPlace", "read_secret", "without_secrets"]
+__all__ = ["MissingSecretError", "SecretReference", "extract_secret_references", "read_secret"]
 
 _SECRET = GroupVersionKind("", "v1", "Secret")
 _MARK = "secretRef"
@@ -29,7 +29,7 @@ class MissingSecretError(StepError):
 
 
 @dataclass(frozen=True, slots=True)
-class SecretPlace:
+class SecretReference:
     """A reference: where its value goes, and the Secret, whose name and namespace may be expressions.
 
     Args:
@@ -46,7 +46,7 @@ class SecretPlace:
     key: Template
     namespace: Template | None
 
-    async def fill(self, into: dict[str, Any], scope: Scope, namespace: str, reader: Reader) -> None:
+    async def resolve_into(self, into: dict[str, Any], scope: Scope, namespace: str, reader: ObjectReader) -> None:
         """Put the value where it belongs.
 
         Args:
@@ -59,21 +59,23 @@ class SecretPlace:
             MissingSecretError: It is not there.
             konverge.box.expressions.ExpressionError: An expression has no value.
         """
-        name, key = (self._text(scope.render(each)) for each in (self.name, self.key))
+        name, key = (self._render_text(scope.render(each)) for each in (self.name, self.key))
         if self.namespace is not None:
-            namespace = self._text(scope.render(self.namespace))
+            namespace = self._render_text(scope.render(self.namespace))
         *parents, last = self.path
         for parent in parents:
             into = into.setdefault(parent, {})
         into[last] = await read_secret(reader, ObjectKey(namespace, name), key, self.where)
 
-    def _text(self, value: Any) -> str:
+    def _render_text(self, value: Any) -> str:
         if type(value) is not str or not value:
-            raise StepError(self.where, f"expected the name of a Secret and of a key in it, found {kind_of(value)}")
+            raise StepError(
+                self.where, f"expected the name of a Secret and of a key in it, found {describe_value_type(value)}"
+            )
         return value
 
 
-async def read_secret(reader: Reader, secret: ObjectKey, key: str, where: str) -> Sensitive:
+async def read_secret(reader: ObjectReader, secret: ObjectKey, key: str, where: str) -> Sensitive:
     """The value of a key, as text.
 
     Raises:
@@ -97,31 +99,31 @@ async def read_secret(reader: Reader, secret: ObjectKey, key: str, where: str) -
         raise StepError(where, f"Secret {secret}, key {key}: expected text in UTF-8, found other bytes") from None
 
 
-def without_secrets(
+def extract_secret_references(
     declared: Mapping[str, Any], where: str, path: tuple[str, ...] = ()
-) -> tuple[dict[str, Any], tuple[SecretPlace, ...]]:
+) -> tuple[dict[str, Any], tuple[SecretReference, ...]]:
     """What is declared without its references, and these.
 
     Raises:
         StepError: One of them is not written as it has to be.
     """
     rest: dict[str, Any] = {}
-    found: list[SecretPlace] = []
+    found: list[SecretReference] = []
     for name, value in declared.items():
         inner = f"{where}.{name}"
         if not isinstance(value, Mapping):
             rest[name] = value
         elif value.keys() == {_MARK}:
-            found.append(_place(value[_MARK], inner, (*path, name)))
+            found.append(_parse_reference(value[_MARK], inner, (*path, name)))
         else:
-            rest[name], more = without_secrets(value, inner, (*path, name))
+            rest[name], more = extract_secret_references(value, inner, (*path, name))
             found += more
     return rest, tuple(found)
 
 
-def _place(reference: Any, where: str, path: tuple[str, ...]) -> SecretPlace:
+def _parse_reference(reference: Any, where: str, path: tuple[str, ...]) -> SecretReference:
     given = dict(reference) if isinstance(reference, Mapping) else {}
     if not {"name", "key"} <= given.keys() <= _FIELDS or not all(isinstance(each, str) for each in given.values()):
         raise StepError(where, "expected {secretRef: {name: …, key: …}}, and perhaps a namespace, all of them texts")
     made = {name: compile_expression(text, where=f"{where}.{_MARK}.{name}") for name, text in given.items()}
-    return SecretPlace(path, where, made["name"], made["key"], made.get("namespace"))
+    return SecretReference(path, where, made["name"], made["key"], made.get("namespace"))

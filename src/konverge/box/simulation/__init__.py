@@ -5,26 +5,27 @@ goes by, calls are answered otherwise. Out comes a report of each step: what the
 what its conditions say, and which expectations do not hold, with what was found instead.
 
 It is the operator itself that runs, against any cluster: the embedded one in simulated time, or a real one. Only calls
-are answered by the file; nothing is sent for them. Judging is pure (`konverge.box.simulation.judging`), running is not.
+are answered by the file; nothing is sent for them. Judging is pure (`konverge.box.simulation.expectations`), running
+is not.
 """
 
-from konverge.box.simulation.cycles import run_cycles
-from konverge.box.simulation.loading import LoadedSimulation, find_simulation_mistakes, load_simulation
-from konverge.box.simulation.model import Expectations, Simulation, SimulationStep
-from konverge.box.simulation.report import Operation, StepReport
-from konverge.box.simulation.running import simulate
-from konverge.box.simulation.stage import SimulatedCluster
+from konverge.box.simulation.simulated_box import SimulatedCluster
+from konverge.box.simulation.simulation_loader import LoadedSimulation, find_simulation_errors, load_simulation
+from konverge.box.simulation.simulation_model import Expectations, Simulation, SimulationStep
+from konverge.box.simulation.simulator import simulate
+from konverge.box.simulation.steady_state import reconcile_until_steady
+from konverge.box.simulation.step_report import RecordedOperation, StepReport
 
 __all__ = [
     "Expectations",
     "LoadedSimulation",
-    "Operation",
+    "RecordedOperation",
     "SimulatedCluster",
     "Simulation",
     "SimulationStep",
     "StepReport",
-    "find_simulation_mistakes",
+    "find_simulation_errors",
     "load_simulation",
-    "run_cycles",
+    "reconcile_until_steady",
     "simulate",
 ]

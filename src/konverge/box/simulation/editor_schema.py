@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from konverge.box.simulation.model import Simulation
+from konverge.box.simulation.simulation_model import Simulation
 
-__all__ = ["SCHEMA_FILE", "schema_text"]
+__all__ = ["SCHEMA_FILE", "format_schema"]
 
 SCHEMA_FILE = "simulation.schema.json"
 """The file beside this module that has it."""
@@ -16,7 +16,7 @@ SCHEMA_FILE = "simulation.schema.json"
 _ID = "https://konverge.dev/schemas/simulation.v1alpha1.json"
 
 
-def schema_text() -> str:
+def format_schema() -> str:
     """The content of the file: one line for each definition, so that a change shows as one."""
     (root,), found = msgspec.json.schema_components([Simulation], ref_template="#/$defs/{name}")
     whole: dict[str, Any] = {
@@ -25,12 +25,12 @@ def schema_text() -> str:
         "title": "Simulation",
         **root,
     }
-    lines = [f"{_json(name)}: {_json(_closed(each))}" for name, each in sorted(found.items())]
-    head = ",\n".join(f"{_json(name)}: {_json(value)}" for name, value in whole.items())
+    lines = [f"{_format_json(name)}: {_format_json(_close_definition(each))}" for name, each in sorted(found.items())]
+    head = ",\n".join(f"{_format_json(name)}: {_format_json(value)}" for name, value in whole.items())
     return f'{{\n{head},\n"$defs": {{\n' + ",\n".join(lines) + "\n}\n}\n"
 
 
-def _closed(definition: dict[str, Any]) -> dict[str, Any]:
+def _close_definition(definition: dict[str, Any]) -> dict[str, Any]:
     found = {name: value for name, value in definition.items() if name != "title"}
     found["description"] = " ".join(str(found.get("description", "")).replace("``", "`").split())
     if "properties" in found:
@@ -38,5 +38,5 @@ def _closed(definition: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _json(value: Any) -> str:
+def _format_json(value: Any) -> str:
     return msgspec.json.encode(value).decode()

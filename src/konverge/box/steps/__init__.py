@@ -5,9 +5,9 @@ nothing. Steps that look at the cluster do it through a `Reader`, whose reads co
 the deletion, which has a client and does what its decisions say.
 """
 
-from konverge.box.steps.conditional import conditions_of
+from konverge.box.steps.entry_conditions import compile_entry_conditions
 from konverge.box.steps.errors import StepError
-from konverge.box.steps.reader import Reader
-from konverge.box.steps.scope import Scope, scope_of
+from konverge.box.steps.object_reader import ObjectReader
+from konverge.box.steps.scope import Scope, build_scope
 
-__all__ = ["Reader", "Scope", "StepError", "conditions_of", "scope_of"]
+__all__ = ["ObjectReader", "Scope", "StepError", "build_scope", "compile_entry_conditions"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from konverge.box.expressions import Condition, compile_condition
-from konverge.box.expressions.schedule import parse_period
+from konverge.box.expressions import CompiledCondition, compile_condition
+from konverge.box.expressions.schedules import parse_period
 from konverge.box.file import Group
-from konverge.box.steps.conditional import conditions_of
-from konverge.box.steps.resources import CompiledResource
+from konverge.box.steps.compiled_resource import CompiledResource
+from konverge.box.steps.entry_conditions import compile_entry_conditions
 from konverge.box.steps.scope import Scope
 
 __all__ = ["CompiledGroup"]
@@ -34,16 +34,16 @@ class CompiledGroup:
         grace_period: How long it may take to become ready; zero is for ever.
         waits_for: The condition types of the groups that have to be ready first.
         resources: Its entries, in the order in which they are made.
-        timed: The conditions in it that turn by the passing of time.
+        time_conditions: The conditions in it that turn by the passing of time.
     """
 
     def __init__(self, declared: Group, name: str, step: str, index: int, names: dict[str, str], box_name: str) -> None:
         where = f"{step}[{index}]"
         self.name = name
         self.condition_type = f"{name[0].upper()}{name[1:]}Ready"
-        self.conditions = conditions_of(declared, where)
+        self.conditions = compile_entry_conditions(declared, where)
         self.suspend = tuple(
-            compile_condition(each.declared(), where=f"{where}.suspend[{place}]")
+            compile_condition(each.to_mapping(), where=f"{where}.suspend[{place}]")
             for place, each in enumerate(declared.suspend)
         )
         self.grace_period = parse_period(declared.grace_period) if declared.grace_period else timedelta(0)
@@ -52,9 +52,11 @@ class CompiledGroup:
             CompiledResource(each, step, declared.name or "", box_name) for each in declared.resources
         )
         own = (*self.conditions.when, *self.conditions.any_of, *self.suspend)
-        every = (*own, *(condition for resource in self.resources for condition in resource.timed))
+        every = (*own, *(condition for resource in self.resources for condition in resource.timed_conditions))
         # Few depend on the time; whether one does, depends on none.
-        self.timed: tuple[Condition, ...] = tuple(each for each in every if each.next_change(_EPOCH) is not None)
+        self.time_conditions: tuple[CompiledCondition, ...] = tuple(
+            each for each in every if each.find_next_change(_EPOCH) is not None
+        )
 
     def is_suspended(self, scope: Scope) -> bool:
         """Tell whether its workloads are to be taken down.

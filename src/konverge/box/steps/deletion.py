@@ -17,23 +17,30 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol
 
-from konverge.box.expressions import Conditions, Environment
-from konverge.box.expressions.schedule import parse_period
+from konverge.box.expressions import ConditionSet, EvaluationEnvironment
+from konverge.box.expressions.schedules import parse_period
 from konverge.box.file import OnDelete
-from konverge.box.steps.conditional import conditions_of
+from konverge.box.steps.creation_marks import read_marks
 from konverge.box.steps.deletion_decisions import (
-    Decision,
-    Next,
+    DeletionAction,
+    DeletionDecision,
+    compute_requeue_after,
     decide_job,
     decide_target,
+    describe_overdue,
     is_of_deletion,
-    lateness,
-    look_again_after,
 )
-from konverge.box.steps.deletion_plan import JOB, CompiledGroup, PlannedGroup, PlannedJob, PlannedTarget, plan
+from konverge.box.steps.deletion_plan import (
+    JOB,
+    CompiledDeletionGroup,
+    PlannedDeletionGroup,
+    PlannedJob,
+    PlannedTarget,
+    plan_deletion,
+)
+from konverge.box.steps.entry_conditions import compile_entry_conditions
 from konverge.box.steps.errors import StepError
 from konverge.box.steps.labels import RAN
-from konverge.box.steps.marks import marks_of
 from konverge.box.steps.ownership import is_ours
 from konverge.box.steps.scope import Scope
 from konverge.errors import (
@@ -44,17 +51,17 @@ from konverge.errors import (
     KindUnreachableError,
     NotFoundError,
 )
-from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping, is_deleting, parse_time
+from konverge.kube import GroupVersionKind, Object, ObjectKey, RestMapping, is_deleting, parse_time
 
-__all__ = ["Deleted", "Deletion", "DeletionClient", "remove_leftovers"]
+__all__ = ["Deletion", "DeletionClient", "DeletionProgress", "remove_leftovers"]
 
-_MOST_TOLD = 10
+_MAX_MESSAGES = 10
 
 
 class DeletionClient(Protocol):
     """What a deletion needs of a cluster; `konverge.runtime.CachedClient` and `konverge.client.Client` have it."""
 
-    async def mapping(self, gvk: GroupVersionKind) -> ResourceMapping:
+    async def mapping(self, gvk: GroupVersionKind) -> RestMapping:
         """Where the kind is served and whether it is namespaced.
 
         Raises:
@@ -90,35 +97,35 @@ class DeletionClient(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Deleted:
+class DeletionProgress:
     """How far a deletion is.
 
     Args:
         done: All groups are through.
-        waiting: What is waited for, for the Ready condition; empty when done.
-        again_after: When to look again if no change makes a pass before; None when done.
-        is_late: It takes longer than its timeout; ``waiting`` says so, and how to get out.
-        spared: What is not the custom resource's to delete, and was left alone.
+        waiting_for: What is waited for, for the Ready condition; empty when done.
+        requeue_after: When to look again if no change makes a pass before; None when done.
+        is_overdue: It takes longer than its timeout; ``waiting`` says so, and how to get out.
+        kept: What is not the custom resource's to delete, and was left alone.
     """
 
     done: bool
-    waiting: str = ""
-    again_after: timedelta | None = None
-    is_late: bool = False
-    spared: tuple[str, ...] = ()
+    waiting_for: str = ""
+    requeue_after: timedelta | None = None
+    is_overdue: bool = False
+    kept: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
-class _Turn:
+class _GroupProgress:
     """What came of the things of a group in this pass."""
 
     waiting: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    spared: list[str] = field(default_factory=list)
-    ran: list[PlannedJob] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    completed_jobs: list[PlannedJob] = field(default_factory=list)
 
     @property
-    def is_over(self) -> bool:
+    def is_done(self) -> bool:
         return not self.waiting and not self.problems
 
 
@@ -137,10 +144,10 @@ class Deletion:
     def __init__(self, declared: OnDelete | None, where: str, box_name: str) -> None:
         declared = declared or OnDelete()
         self._where = where
-        self._conditions: Conditions = conditions_of(declared, where)
+        self._conditions: ConditionSet = compile_entry_conditions(declared, where)
         self._timeout = parse_period(declared.timeout)
         self._groups = tuple(
-            CompiledGroup(group, f"{where}.groups[{i}]", group.name or f"groups[{i}]", box_name)
+            CompiledDeletionGroup(group, f"{where}.groups[{i}]", group.name or f"groups[{i}]", box_name)
             for i, group in enumerate(declared.groups)
         )
 
@@ -149,7 +156,7 @@ class Deletion:
         """The kinds that it creates or deletes."""
         return frozenset[GroupVersionKind]().union(*(group.kinds for group in self._groups))
 
-    async def step(self, scope: Scope, owner: Object, client: DeletionClient, now: datetime) -> Deleted:
+    async def run_step(self, scope: Scope, owner: Object, client: DeletionClient, now: datetime) -> DeletionProgress:
         """Do what can be done now. It never waits, and can be called again in any state that it has left.
 
         Conditions and names are asked as of the moment at which the deletion began: nothing that is under way is left
@@ -158,7 +165,7 @@ class Deletion:
         Cancelled, it leaves what the next step goes on with.
 
         Args:
-            scope: What the custom resource itself has (`konverge.box.steps.scope_of`).
+            scope: What the custom resource itself has (`konverge.box.steps.build_scope`).
             owner: The custom resource, which is being deleted; a note of Jobs that have run is put on it in place, as
                 on the one in the cluster.
             client: The cluster.
@@ -172,52 +179,58 @@ class Deletion:
             konverge.errors.ConnectionFailedError: The server cannot be reached.
         """
         if not self._groups:
-            return Deleted(done=True)
-        began = _began(owner, now)
-        scope = Scope(scope.names, Environment(now=began))
+            return DeletionProgress(done=True)
+        began = _get_deletion_time(owner, now)
+        scope = Scope(scope.names, EvaluationEnvironment(now=began))
         if not scope.holds(self._conditions):
-            return Deleted(done=True)
-        planned = plan(self._groups, scope, owner)
+            return DeletionProgress(done=True)
+        planned = plan_deletion(self._groups, scope, owner)
         spared: list[str] = []
         for group in planned:
-            turn = await self._turn(group, owner, client)
-            spared += turn.spared
-            if turn.is_over:
+            turn = await self._process_group(group, owner, client)
+            spared += turn.kept
+            if turn.is_done:
                 continue
-            late = lateness(began, now, self._timeout)
-            told = "; ".join(_bounded(turn.problems) + [f"waiting: {each}" for each in _bounded(turn.waiting)])
+            late = describe_overdue(began, now, self._timeout)
+            told = "; ".join(
+                _limit_messages(turn.problems) + [f"waiting: {each}" for each in _limit_messages(turn.waiting)]
+            )
             if turn.problems:
                 raise StepError(group.where, f"{told}. {late}" if late else told)
-            waiting = f"{group.name}: {'; '.join(_bounded(turn.waiting))}"
-            return Deleted(
+            waiting = f"{group.name}: {'; '.join(_limit_messages(turn.waiting))}"
+            return DeletionProgress(
                 done=False,
-                waiting=f"{waiting}. {late}" if late else waiting,
-                again_after=look_again_after(began, now, self._timeout),
-                is_late=bool(late),
-                spared=tuple(_bounded(spared)),
+                waiting_for=f"{waiting}. {late}" if late else waiting,
+                requeue_after=compute_requeue_after(began, now, self._timeout),
+                is_overdue=bool(late),
+                kept=tuple(_limit_messages(spared)),
             )
         await self._remove_jobs(planned, owner, client)
-        return Deleted(done=True, spared=tuple(_bounded(spared)))
+        return DeletionProgress(done=True, kept=tuple(_limit_messages(spared)))
 
-    async def _turn(self, group: PlannedGroup, owner: Object, client: DeletionClient) -> _Turn:
-        turn = _Turn()
+    async def _process_group(
+        self, group: PlannedDeletionGroup, owner: Object, client: DeletionClient
+    ) -> _GroupProgress:
+        turn = _GroupProgress()
         for job in group.jobs:
             try:
-                await _run(job, owner, client, turn)
+                await _run_job(job, owner, client, turn)
             except (ApiError, KindNotServedError) as error:
                 turn.problems.append(f"{job}: {error}")
-        if turn.ran:
-            await _note(turn.ran, owner, client)
-        if not turn.is_over:
+        if turn.completed_jobs:
+            await _record_jobs(turn.completed_jobs, owner, client)
+        if not turn.is_done:
             return turn
         for target in group.targets:
             try:
-                await _delete(target, owner, client, turn)
+                await _delete_target(target, owner, client, turn)
             except (ApiError, KindNotServedError) as error:
                 turn.problems.append(f"{target.gvk.kind} {target.name}: {error}")
         return turn
 
-    async def _remove_jobs(self, planned: Iterable[PlannedGroup], owner: Object, client: DeletionClient) -> None:
+    async def _remove_jobs(
+        self, planned: Iterable[PlannedDeletionGroup], owner: Object, client: DeletionClient
+    ) -> None:
         """Delete the Jobs, which no owner reference does: the notes say that they have run."""
         problems: list[str] = []
         for job in (job for group in planned for job in group.jobs):
@@ -230,7 +243,7 @@ class Deletion:
             except ApiError as error:
                 problems.append(f"{job}: {error}")
         if problems:
-            raise StepError(self._where, "; ".join(_bounded(problems)))
+            raise StepError(self._where, "; ".join(_limit_messages(problems)))
 
 
 async def remove_leftovers(found: Iterable[Object], owner: Object, client: DeletionClient, where: str) -> None:
@@ -260,7 +273,7 @@ async def remove_leftovers(found: Iterable[Object], owner: Object, client: Delet
                 continue
             problems.append(f"{gvk.kind} {key}: {error}")
     if problems:
-        raise StepError(where, "; ".join(_bounded(problems)))
+        raise StepError(where, "; ".join(_limit_messages(problems)))
 
 
 def _is_gone(error: Exception) -> bool:
@@ -269,24 +282,24 @@ def _is_gone(error: Exception) -> bool:
     return is_kind_gone or isinstance(error, NotFoundError | ConflictError)
 
 
-async def _run(job: PlannedJob, owner: Object, client: DeletionClient, turn: _Turn) -> None:
-    has_run = job.entry in marks_of(owner, RAN)
-    live = None if has_run else await _read(client, JOB, job.key)
+async def _run_job(job: PlannedJob, owner: Object, client: DeletionClient, turn: _GroupProgress) -> None:
+    has_run = job.entry in read_marks(owner, RAN)
+    live = None if has_run else await _get_object(client, JOB, job.key)
     decision = decide_job(live, owner, named=str(job), entry=job.entry, has_run=has_run)
-    match decision.next:
-        case Next.ACT:
+    match decision.action:
+        case DeletionAction.ACT:
             with suppress(AlreadyExistsError):  # a cache that is behind: the next pass sees it
                 await client.create(job.object)
             turn.waiting.append(f"{job} runs")
-        case Next.NOTE:
-            turn.ran.append(job)
+        case DeletionAction.NOTE:
+            turn.completed_jobs.append(job)
         case _:
-            _tell(decision, turn)
+            _add_decision(decision, turn)
 
 
-async def _note(ran: Sequence[PlannedJob], owner: Object, client: DeletionClient) -> None:
+async def _record_jobs(ran: Sequence[PlannedJob], owner: Object, client: DeletionClient) -> None:
     """Note that the Jobs have run before anything is deleted: a Job may go with it, with its namespace for one."""
-    text = json.dumps([*marks_of(owner, RAN), *(job.entry for job in ran)])
+    text = json.dumps([*read_marks(owner, RAN), *(job.entry for job in ran)])
     metadata = owner["metadata"]
     # With the UID, a later object of that name is none the wiser; with the version, no newer list is replaced by an
     # older one, whose Jobs would run again.
@@ -297,7 +310,7 @@ async def _note(ran: Sequence[PlannedJob], owner: Object, client: DeletionClient
     metadata["resourceVersion"] = answer["metadata"]["resourceVersion"]
 
 
-async def _delete(target: PlannedTarget, owner: Object, client: DeletionClient, turn: _Turn) -> None:
+async def _delete_target(target: PlannedTarget, owner: Object, client: DeletionClient, turn: _GroupProgress) -> None:
     try:
         is_namespaced = (await client.mapping(target.gvk)).namespaced
     except KindUnreachableError:
@@ -310,10 +323,10 @@ async def _delete(target: PlannedTarget, owner: Object, client: DeletionClient, 
         turn.problems.append(f"{target.where}: expected a namespace for {named}, since {owner['kind']} has none")
         return
     key = ObjectKey(namespace, target.name)
-    live = await _read(client, target.gvk, key)
+    live = await _get_object(client, target.gvk, key)
     decision = decide_target(live, owner, named=named)
-    if live is None or decision.next is not Next.ACT:
-        _tell(decision, turn)
+    if live is None or decision.action is not DeletionAction.ACT:
+        _add_decision(decision, turn)
         return
     try:
         held = await client.delete(target.gvk, key, uid=live["metadata"]["uid"], propagation="Foreground")
@@ -323,27 +336,27 @@ async def _delete(target: PlannedTarget, owner: Object, client: DeletionClient, 
         turn.waiting.append(f"{named}, of which there is another one now")
         return
     if held is not None:
-        _tell(decide_target(held, owner, named=named), turn)
+        _add_decision(decide_target(held, owner, named=named), turn)
 
 
-async def _read(client: DeletionClient, gvk: GroupVersionKind, key: ObjectKey) -> Object | None:
+async def _get_object(client: DeletionClient, gvk: GroupVersionKind, key: ObjectKey) -> Object | None:
     try:
         return await client.get(gvk, key)
     except NotFoundError:
         return None
 
 
-def _tell(decision: Decision, turn: _Turn) -> None:
-    match decision.next:
-        case Next.REPORT:
-            turn.problems.append(decision.told)
-        case Next.WAIT | Next.ACT:
-            turn.waiting.append(decision.told)
-        case _ if decision.told:
-            turn.spared.append(decision.told)
+def _add_decision(decision: DeletionDecision, turn: _GroupProgress) -> None:
+    match decision.action:
+        case DeletionAction.REPORT:
+            turn.problems.append(decision.message)
+        case DeletionAction.WAIT | DeletionAction.ACT:
+            turn.waiting.append(decision.message)
+        case _ if decision.message:
+            turn.kept.append(decision.message)
 
 
-def _began(owner: Object, now: datetime) -> datetime:
+def _get_deletion_time(owner: Object, now: datetime) -> datetime:
     """When the deletion began; a time that cannot be read counts as now, since it must not hold the object for ever."""
     try:
         return parse_time(str(owner["metadata"].get("deletionTimestamp")))
@@ -351,6 +364,6 @@ def _began(owner: Object, now: datetime) -> datetime:
         return now
 
 
-def _bounded(told: Sequence[str]) -> list[str]:
-    shown = list(told[:_MOST_TOLD])
-    return shown if len(told) <= _MOST_TOLD else [*shown, f"and {len(told) - _MOST_TOLD} more"]
+def _limit_messages(told: Sequence[str]) -> list[str]:
+    shown = list(told[:_MAX_MESSAGES])
+    return shown if len(told) <= _MAX_MESSAGES else [*shown, f"and {len(told) - _MAX_MESSAGES} more"]

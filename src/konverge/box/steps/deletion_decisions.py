@@ -9,22 +9,30 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import NamedTuple
 
-from konverge.box.expressions.schedule import period_text
+from konverge.box.expressions.schedules import format_period
 from konverge.box.steps.labels import ENTRY
 from konverge.box.steps.ownership import is_handed_over, is_ours
 from konverge.kube import Condition, Object, find_condition, is_deleting
 
-__all__ = ["Decision", "Next", "decide_job", "decide_target", "is_of_deletion", "lateness", "look_again_after"]
+__all__ = [
+    "DeletionAction",
+    "DeletionDecision",
+    "compute_requeue_after",
+    "decide_job",
+    "decide_target",
+    "describe_overdue",
+    "is_of_deletion",
+]
 
-LOOK_AGAIN = timedelta(seconds=15)
+REQUEUE_AFTER = timedelta(seconds=15)
 """How long until the next look when no change wakes, which happens where the operator watches nothing."""
 
-LOOK_AGAIN_WHEN_LATE = timedelta(minutes=1)
+REQUEUE_AFTER_OVERDUE = timedelta(minutes=1)
 
 _WAY_OUT = "It is tried further; to let the object go without it, take its finalizer away"
 
 
-class Next(Enum):
+class DeletionAction(Enum):
     """What is to be done."""
 
     NOTHING = "nothing"
@@ -39,11 +47,11 @@ class Next(Enum):
     """It cannot go on without somebody's help."""
 
 
-class Decision(NamedTuple):
+class DeletionDecision(NamedTuple):
     """A decision, and what is to be said of it."""
 
-    next: Next
-    told: str = ""
+    action: DeletionAction
+    message: str = ""
 
 
 def is_of_deletion(job: Object, owner: Object, entry: str) -> bool:
@@ -52,7 +60,7 @@ def is_of_deletion(job: Object, owner: Object, entry: str) -> bool:
     return is_handed_over(job, owner) and bool(labels.get(ENTRY) == entry)
 
 
-def decide_job(live: Object | None, owner: Object, *, named: str, entry: str, has_run: bool) -> Decision:
+def decide_job(live: Object | None, owner: Object, *, named: str, entry: str, has_run: bool) -> DeletionDecision:
     """What is to happen to a Job.
 
     It runs once, to its end; one that failed stays, and so does the owner.
@@ -65,48 +73,48 @@ def decide_job(live: Object | None, owner: Object, *, named: str, entry: str, ha
         has_run: It is noted that it has run.
     """
     if has_run:
-        return Decision(Next.NOTHING)
+        return DeletionDecision(DeletionAction.NOTHING)
     if live is None:
-        return Decision(Next.ACT)
+        return DeletionDecision(DeletionAction.ACT)
     is_of_this = is_of_deletion(live, owner, entry)
-    if is_of_this and _verdict(live, "Complete"):
-        return Decision(Next.NOTE)
+    if is_of_this and _find_true_condition(live, "Complete"):
+        return DeletionDecision(DeletionAction.NOTE)
     if is_deleting(live):
-        return Decision(Next.WAIT, f"{named}, which is to be made anew, is still being deleted")
+        return DeletionDecision(DeletionAction.WAIT, f"{named}, which is to be made anew, is still being deleted")
     if not is_of_this:
         problem = "there is a Job of that name already, which is not of this deletion"
-        return Decision(
-            Next.REPORT, f"{named}: {problem}. Give the one in the box a name of its own, or delete the other"
+        return DeletionDecision(
+            DeletionAction.REPORT, f"{named}: {problem}. Give the one in the box a name of its own, or delete the other"
         )
-    if failed := _verdict(live, "Failed"):
+    if failed := _find_true_condition(live, "Failed"):
         why = (failed.message or failed.reason or "it does not say why").rstrip(".")
-        return Decision(Next.REPORT, f"{named} failed: {why}. Delete the Job to have it run again")
-    return Decision(Next.WAIT, f"{named} runs")
+        return DeletionDecision(DeletionAction.REPORT, f"{named} failed: {why}. Delete the Job to have it run again")
+    return DeletionDecision(DeletionAction.WAIT, f"{named} runs")
 
 
-def decide_target(live: Object | None, owner: Object, *, named: str) -> Decision:
+def decide_target(live: Object | None, owner: Object, *, named: str) -> DeletionDecision:
     """What is to happen to an object that is to be deleted: only if it is ours, and once it is enough."""
     if live is None:
-        return Decision(Next.NOTHING)
+        return DeletionDecision(DeletionAction.NOTHING)
     if not is_ours(live, owner):
-        return Decision(Next.NOTHING, f"{named} is not of this object, and stays")
+        return DeletionDecision(DeletionAction.NOTHING, f"{named} is not of this object, and stays")
     if is_deleting(live):
         held = ", ".join(map(str, (live["metadata"].get("finalizers") or [])[:5]))
-        return Decision(Next.WAIT, f"{named} is being deleted{f' (held by {held})' if held else ''}")
-    return Decision(Next.ACT)
+        return DeletionDecision(DeletionAction.WAIT, f"{named} is being deleted{f' (held by {held})' if held else ''}")
+    return DeletionDecision(DeletionAction.ACT)
 
 
-def lateness(began: datetime, now: datetime, timeout: timedelta) -> str:
+def describe_overdue(began: datetime, now: datetime, timeout: timedelta) -> str:
     """What is to be said of a deletion that should be over; empty while it has time."""
-    return "" if now - began < timeout else f"Not done after {period_text(timeout)}. {_WAY_OUT}"
+    return "" if now - began < timeout else f"Not done after {format_period(timeout)}. {_WAY_OUT}"
 
 
-def look_again_after(began: datetime, now: datetime, timeout: timedelta) -> timedelta:
+def compute_requeue_after(began: datetime, now: datetime, timeout: timedelta) -> timedelta:
     """When to look again if nothing wakes: in time to say that it is late."""
     left = began + timeout - now
-    return min(LOOK_AGAIN, left) if left > timedelta(0) else LOOK_AGAIN_WHEN_LATE
+    return min(REQUEUE_AFTER, left) if left > timedelta(0) else REQUEUE_AFTER_OVERDUE
 
 
-def _verdict(job: Object, condition_type: str) -> Condition | None:
+def _find_true_condition(job: Object, condition_type: str) -> Condition | None:
     found = find_condition(job, condition_type)
     return found if found is not None and found.status == "True" else None

@@ -9,27 +9,35 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from konverge.box.expressions import (
-    Conditions,
+    ConditionSet,
     Structure,
     Template,
     compile_expression,
     compile_structure,
-    revealed,
+    reveal_sensitive,
 )
-from konverge.box.file import CUSTOM, KINDS, DeleteGroup, DeleteTarget, Resource
-from konverge.box.steps.conditional import conditions_of
+from konverge.box.file import CUSTOM, KINDS, BoxResource, DeleteGroup, DeleteTarget
+from konverge.box.steps.entry_conditions import compile_entry_conditions
 from konverge.box.steps.errors import StepError
 from konverge.box.steps.for_each import Repetition
-from konverge.box.steps.labels import ENTRY, MANAGED_BY, OWNER_UID, label_value, short_hash
+from konverge.box.steps.labels import ENTRY, MANAGED_BY, OWNER_UID, compute_short_hash, to_label_value
 from konverge.box.steps.scope import Scope
 from konverge.errors import ConfigurationError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 
-__all__ = ["JOB", "MOST_JOBS", "CompiledGroup", "PlannedGroup", "PlannedJob", "PlannedTarget", "plan"]
+__all__ = [
+    "JOB",
+    "MAX_JOBS",
+    "CompiledDeletionGroup",
+    "PlannedDeletionGroup",
+    "PlannedJob",
+    "PlannedTarget",
+    "plan_deletion",
+]
 
 JOB = GroupVersionKind("batch", "v1", "Job")
 
-MOST_JOBS = 1000
+MAX_JOBS = 1000
 """Jobs that the deletion of one custom resource may have."""
 
 
@@ -64,7 +72,7 @@ class PlannedTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedGroup:
+class PlannedDeletionGroup:
     """What is done together.
 
     Args:
@@ -80,7 +88,7 @@ class PlannedGroup:
     targets: tuple[PlannedTarget, ...]
 
 
-class CompiledGroup:
+class CompiledDeletionGroup:
     """One group of the file, compiled.
 
     Args:
@@ -96,10 +104,10 @@ class CompiledGroup:
     def __init__(self, declared: DeleteGroup, where: str, name: str, box_name: str) -> None:
         self._where = where
         self._name = name
-        self._conditions = conditions_of(declared, where)
-        self._jobs = tuple(_Job(each, box_name) for each in declared.run)
+        self._conditions = compile_entry_conditions(declared, where)
+        self._jobs = tuple(_CompiledJob(each, box_name) for each in declared.run)
         self._targets = tuple(
-            _Target(key, each, f"{where}.delete.{key}[{i}]")
+            _CompiledTarget(key, each, f"{where}.delete.{key}[{i}]")
             for key, targets in declared.delete.items()
             for i, each in enumerate(targets)
         )
@@ -109,48 +117,52 @@ class CompiledGroup:
         """The kinds that it creates or deletes."""
         return frozenset([*(each.gvk for each in self._targets), *([JOB] if self._jobs else ())])
 
-    def plan(self, scope: Scope, owner: Object) -> PlannedGroup | None:
+    def plan_group(self, scope: Scope, owner: Object) -> PlannedDeletionGroup | None:
         """What it has to do; None when its conditions do not hold."""
         if not scope.holds(self._conditions):
             return None
-        jobs = tuple(job for each in self._jobs for job in each.plan(scope, owner))
-        return PlannedGroup(self._where, self._name, jobs, tuple(each.plan(scope) for each in self._targets))
+        jobs = tuple(job for each in self._jobs for job in each.plan_jobs(scope, owner))
+        return PlannedDeletionGroup(
+            self._where, self._name, jobs, tuple(each.plan_target(scope) for each in self._targets)
+        )
 
 
-def plan(groups: tuple[CompiledGroup, ...], scope: Scope, owner: Object) -> tuple[PlannedGroup, ...]:
+def plan_deletion(
+    groups: tuple[CompiledDeletionGroup, ...], scope: Scope, owner: Object
+) -> tuple[PlannedDeletionGroup, ...]:
     """All that is to be done, in order.
 
     Raises:
         StepError: Two Jobs have one name, or there are too many.
         konverge.box.expressions.ExpressionError: An expression has no value.
     """
-    planned = [found for each in groups if (found := each.plan(scope, owner)) is not None]
+    planned = [found for each in groups if (found := each.plan_group(scope, owner)) is not None]
     seen: dict[ObjectKey, str] = {}
     for job in (job for group in planned for job in group.jobs):
         if job.key in seen:
             # The second would be taken to have run with the first.
             raise StepError(job.where, f"{job} is that of {seen[job.key]} already: give each Job a name of its own")
         seen[job.key] = job.where
-        if len(seen) > MOST_JOBS:
-            raise StepError(job.where, f"expected at most {MOST_JOBS} Jobs in a deletion")
+        if len(seen) > MAX_JOBS:
+            raise StepError(job.where, f"expected at most {MAX_JOBS} Jobs in a deletion")
     return tuple(planned)
 
 
-class _Job:
-    def __init__(self, declared: Resource, box_name: str) -> None:
+class _CompiledJob:
+    def __init__(self, declared: BoxResource, box_name: str) -> None:
         self._where = declared.path
-        self._managed_by = label_value(box_name)
-        self._conditions: Conditions = conditions_of(declared, declared.path)
+        self._managed_by = to_label_value(box_name)
+        self._conditions: ConditionSet = compile_entry_conditions(declared, declared.path)
         self._object: Structure = compile_structure(declared.object, where=declared.path)
         self._turns = Repetition(declared.for_each, declared.path)
 
-    def plan(self, scope: Scope, owner: Object) -> Iterator[PlannedJob]:
-        for each in self._turns.scopes(scope):
+    def plan_jobs(self, scope: Scope, owner: Object) -> Iterator[PlannedJob]:
+        for each in self._turns.list_scopes(scope):
             if each.holds(self._conditions):
-                yield self._rendered(each, owner)
+                yield self._render_job(each, owner)
 
-    def _rendered(self, scope: Scope, owner: Object) -> PlannedJob:
-        obj: Object = revealed(scope.render(self._object))
+    def _render_job(self, scope: Scope, owner: Object) -> PlannedJob:
+        obj: Object = reveal_sensitive(scope.render(self._object))
         metadata = obj["metadata"]
         metadata.setdefault("namespace", ObjectKey.of(owner).namespace)
         key = ObjectKey.of(obj)
@@ -158,7 +170,7 @@ class _Job:
             raise StepError(self._where, f"expected a namespace for Job {key.name}, since {owner['kind']} has none")
         uid = owner["metadata"]["uid"]
         # With the UID: annotations, and the notes in them, may be copied to another custom resource.
-        entry = short_hash(f"onDelete {uid} {key}")
+        entry = compute_short_hash(f"onDelete {uid} {key}")
         metadata["labels"] = {
             **(metadata.get("labels") or {}),
             MANAGED_BY: self._managed_by,
@@ -173,7 +185,7 @@ class _Job:
         return PlannedJob(self._where, key, entry, obj)
 
 
-class _Target:
+class _CompiledTarget:
     def __init__(self, key: str, declared: DeleteTarget, where: str) -> None:
         self._where = where
         self._name = compile_expression(declared.name, where=f"{where}.name")
@@ -183,14 +195,14 @@ class _Target:
             raise ConfigurationError(f"{where}: expected a kind that a box knows, or apiVersion and kind under custom")
         self.gvk = kind.gvk or GroupVersionKind.parse(declared.api_version or "", declared.kind or "")
 
-    def plan(self, scope: Scope) -> PlannedTarget:
-        name = self._text(scope, self._name)
+    def plan_target(self, scope: Scope) -> PlannedTarget:
+        name = self._render_text(scope, self._name)
         if not name:
             raise StepError(self._where, f"expected the name of a {self.gvk.kind}, found none")
-        return PlannedTarget(self._where, self.gvk, self._text(scope, self._namespace), name)
+        return PlannedTarget(self._where, self.gvk, self._render_text(scope, self._namespace), name)
 
-    def _text(self, scope: Scope, template: Template) -> str:
-        found = revealed(scope.render(template))
+    def _render_text(self, scope: Scope, template: Template) -> str:
+        found = reveal_sensitive(scope.render(template))
         if isinstance(found, bool) or not isinstance(found, str | int):
             raise StepError(template.where, "expected a text")
         return str(found)

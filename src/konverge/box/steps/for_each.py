@@ -10,9 +10,9 @@ from konverge.box.file import ForEach
 from konverge.box.steps.errors import StepError
 from konverge.box.steps.scope import Scope
 
-__all__ = ["MAXIMUM_ITEMS", "Repetition"]
+__all__ = ["MAX_ITEMS", "Repetition"]
 
-MAXIMUM_ITEMS = 1000
+MAX_ITEMS = 1000
 """So many objects may come from one entry of the file."""
 
 _ABSENT = object()
@@ -36,38 +36,38 @@ class Repetition:
         """Tell whether there may be any number of turns."""
         return self._declared is not None
 
-    def scopes(self, scope: Scope) -> list[Scope]:
+    def list_scopes(self, scope: Scope) -> list[Scope]:
         """The scope of each turn: with ``item``, ``index``, what ``as`` names, and of a map ``value``.
 
         What is absent or null has no turns.
 
         Raises:
-            StepError: The field is neither a list nor a map, or has more than `MAXIMUM_ITEMS`. A text where a list
+            StepError: The field is neither a list nor a map, or has more than `MAX_ITEMS`. A text where a list
                 should be must not count as an empty list: that would delete every object of the list.
         """
         if self._declared is None:
             return [scope]
-        found = self._found(scope)
+        found = self._find_items(scope)
         if found is _ABSENT or found is None:
             return []
         if not isinstance(found, Mapping | list | tuple):
             what = "what comes from a Secret" if isinstance(found, Sensitive) else type(found).__name__
             raise StepError(self._where, f"expected a list or a map in {self._declared.field}, found {what}")
-        if len(found) > MAXIMUM_ITEMS:
-            problem = f"expected at most {MAXIMUM_ITEMS} items in {self._declared.field}, found {len(found)}"
+        if len(found) > MAX_ITEMS:
+            problem = f"expected at most {MAX_ITEMS} items in {self._declared.field}, found {len(found)}"
             raise StepError(self._where, problem)
         if isinstance(found, Mapping):
             entries = sorted(found.items())
-            return [self._turn(scope, index, key, value=value) for index, (key, value) in enumerate(entries)]
-        return [self._turn(scope, index, item) for index, item in enumerate(found)]
+            return [self._build_scope(scope, index, key, value=value) for index, (key, value) in enumerate(entries)]
+        return [self._build_scope(scope, index, item) for index, item in enumerate(found)]
 
-    def _turn(self, scope: Scope, index: int, item: Any, **value: Any) -> Scope:
+    def _build_scope(self, scope: Scope, index: int, item: Any, **value: Any) -> Scope:
         assert self._declared is not None
         names = {"item": item, "index": index, **value}
         names[self._declared.as_] = item
-        return scope.plus(**names)
+        return scope.with_names(**names)
 
-    def _found(self, scope: Scope) -> Any:
+    def _find_items(self, scope: Scope) -> Any:
         """The value as it is, not a copy: it may be longer than anything that is rendered."""
         found: Any = scope.names
         for step in self._path:

@@ -12,8 +12,8 @@ __all__ = [
     "MANAGED_BY",
     "OWNER_UID",
     "RAN",
-    "label_value",
-    "short_hash",
+    "compute_short_hash",
+    "to_label_value",
 ]
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
@@ -40,14 +40,14 @@ _LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _HASH_LENGTH = 12
 
 
-def short_hash(*texts: str) -> str:
+def compute_short_hash(*texts: str) -> str:
     """By which a label or an annotation knows these texts again."""
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:_HASH_LENGTH]
 
 
-def label_value(text: str) -> str:
+def to_label_value(text: str) -> str:
     """A text as the value of a label: itself where that is allowed, else its beginning and a hash."""
     if _LABEL.fullmatch(text):
         return text
     begin = re.sub(r"[^A-Za-z0-9]+", "-", text)[: _LABEL_LENGTH - _HASH_LENGTH - 1].strip("-")
-    return f"{begin}-{short_hash(text)}".lstrip("-")
+    return f"{begin}-{compute_short_hash(text)}".lstrip("-")

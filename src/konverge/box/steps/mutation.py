@@ -17,29 +17,29 @@ from konverge.box.expressions import (
     Template,
     compile_expression,
     compile_structure,
-    earliest_change,
+    find_earliest_change,
     is_expression,
 )
 from konverge.box.expressions.functions.choices import is_empty
-from konverge.box.expressions.values import same
+from konverge.box.expressions.values import are_equal
 from konverge.box.file import MutationRule
 from konverge.box.file.model import ValueType
-from konverge.box.steps.conditional import conditions_of
+from konverge.box.steps.entry_conditions import compile_entry_conditions
 from konverge.box.steps.errors import StepError
-from konverge.box.steps.paths import Keys, keys_of, value_at, with_value, without
+from konverge.box.steps.object_paths import Keys, get_value, remove_value, split_path, with_value
 from konverge.box.steps.scope import Scope
-from konverge.box.steps.types import cast
+from konverge.box.steps.type_casts import cast_value
 from konverge.kube import Object
 
-__all__ = ["FieldChange", "Mutated", "Mutations"]
+__all__ = ["MutationChange", "MutationResult", "Mutations"]
 
 _MAPS_OF_TEXTS = (("metadata", "labels"), ("metadata", "annotations"))
-_LONGEST_PATH = 500
+_MAX_PATH_LENGTH = 500
 _EXPECTED = "expected a field of spec, or one of metadata.labels or metadata.annotations"
 
 
 @dataclass(frozen=True, slots=True)
-class FieldChange:
+class MutationChange:
     """What one rule changed.
 
     Args:
@@ -56,11 +56,11 @@ class FieldChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Mutated:
+class MutationResult:
     """The object after all rules, and what they changed, in their order."""
 
     object: Object
-    changes: tuple[FieldChange, ...]
+    changes: tuple[MutationChange, ...]
 
 
 class Mutations:
@@ -75,9 +75,9 @@ class Mutations:
     """
 
     def __init__(self, declared: tuple[MutationRule, ...], where: str) -> None:
-        self._rules = [_Rule(rule, f"{where}[{number}]") for number, rule in enumerate(declared)]
+        self._rules = [_CompiledMutation(rule, f"{where}[{number}]") for number, rule in enumerate(declared)]
 
-    def apply(self, scope: Scope, obj: Object) -> Mutated:
+    def apply_rules(self, scope: Scope, obj: Object) -> MutationResult:
         """The object with its defaults and overrides.
 
         A default is for a field that is absent, null or empty (text, a list or a mapping with nothing in it). An
@@ -92,27 +92,27 @@ class Mutations:
                 something on the way to one is no mapping.
             konverge.box.expressions.ExpressionError: An expression has no value.
         """
-        scope = _seeing(scope, obj)
-        changes: list[FieldChange] = []
+        scope = _update_scope(scope, obj)
+        changes: list[MutationChange] = []
         for rule in self._rules:
             if not scope.holds(rule.conditions):
                 continue
-            changed, change = rule.apply(scope, obj)
+            changed, change = rule.apply_rule(scope, obj)
             if change is not None:
                 obj = changed
                 changes.append(change)
-                scope = _seeing(scope, obj)
-        return Mutated(obj, tuple(changes))
+                scope = _update_scope(scope, obj)
+        return MutationResult(obj, tuple(changes))
 
-    def next_change(self, now: datetime) -> datetime | None:
+    def find_next_change(self, now: datetime) -> datetime | None:
         """When a rule may apply, or no longer, although nothing else changes."""
-        return earliest_change((rule.conditions for rule in self._rules), now)
+        return find_earliest_change((rule.conditions for rule in self._rules), now)
 
 
-class _Rule:
+class _CompiledMutation:
     def __init__(self, declared: MutationRule, where: str) -> None:
         self.where = where
-        self.conditions = conditions_of(declared, where)
+        self.conditions = compile_entry_conditions(declared, where)
         self._is_override = declared.override is not UNSET
         part = "override" if self._is_override else "default"
         self._value = compile_structure(getattr(declared, part), where=f"{where}.{part}")
@@ -121,31 +121,31 @@ class _Rule:
         if is_expression(declared.field):
             self._keys = compile_expression(declared.field, where=f"{where}.field")
         else:
-            self._keys = self._settable(declared.field)
+            self._keys = self._check_settable(declared.field)
 
-    def apply(self, scope: Scope, obj: Object) -> tuple[Object, FieldChange | None]:
-        keys = self._keys if isinstance(self._keys, tuple) else self._settable(scope.render(self._keys))
-        before = value_at(obj, keys)
+    def apply_rule(self, scope: Scope, obj: Object) -> tuple[Object, MutationChange | None]:
+        keys = self._keys if isinstance(self._keys, tuple) else self._check_settable(scope.render(self._keys))
+        before = get_value(obj, keys)
         if not self._is_override and not is_empty(before):
             return obj, None
         value = scope.render(self._value)
         # Labels and annotations are texts.
         kind: ValueType | None = "string" if keys[0] == "metadata" else self._kind
         if kind is not None:
-            value = cast(value, kind, self.where)
+            value = cast_value(value, kind, self.where)
         field = ".".join(keys)
         if value is OMIT:
             if not self._is_override or isinstance(before, Absent):
                 return obj, None
-            return without(obj, keys), FieldChange(field, before, Absent(field, field, None), self.where)
-        if not isinstance(before, Absent) and same(before, value):
+            return remove_value(obj, keys), MutationChange(field, before, Absent(field, field, None), self.where)
+        if not isinstance(before, Absent) and are_equal(before, value):
             return obj, None
-        return with_value(obj, keys, value, self.where), FieldChange(field, before, value, self.where)
+        return with_value(obj, keys, value, self.where), MutationChange(field, before, value, self.where)
 
-    def _settable(self, path: Any) -> Keys:
+    def _check_settable(self, path: Any) -> Keys:
         try:
             # Not longer: each key may make a level of the object.
-            keys = keys_of(path if type(path) is str and len(path) <= _LONGEST_PATH else "")
+            keys = split_path(path if type(path) is str and len(path) <= _MAX_PATH_LENGTH else "")
         except ValueError as error:
             raise StepError(f"{self.where}.field", str(error)) from None
         is_in_spec = keys[0] == "spec" and len(keys) > 1
@@ -154,5 +154,5 @@ class _Rule:
         return keys
 
 
-def _seeing(scope: Scope, obj: Object) -> Scope:
-    return scope.plus(**{name: obj.get(name, {}) for name in ("metadata", "spec")})
+def _update_scope(scope: Scope, obj: Object) -> Scope:
+    return scope.with_names(**{name: obj.get(name, {}) for name in ("metadata", "spec")})

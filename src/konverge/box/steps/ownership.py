@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from konverge.apply.managers import APPLY
+from konverge.apply.managed_fields import APPLY
 from konverge.box.steps.labels import OWNER_UID
-from konverge.component.ownership import foreign_controller, has_own_entry
-from konverge.kube import GroupVersionKind, Object, ObjectKey, controller_of
+from konverge.component.ownership import describe_foreign_controller, has_own_entry
+from konverge.kube import GroupVersionKind, Object, ObjectKey, find_controller
 
 __all__ = ["can_own", "describe_other", "is_handed_over", "is_of_earlier_life", "is_ours"]
 
@@ -34,29 +34,29 @@ def is_ours(obj: Object, owner: Object) -> bool:
     if not is_handed_over(obj, owner):
         return False
     if can_own(owner, ObjectKey.of(obj).namespace):
-        return controller_of(obj) is not None
+        return find_controller(obj) is not None
     return has_own_entry(obj, owner, "") or any(map(_is_hashed, obj["metadata"].get("managedFields") or ()))
 
 
 def is_handed_over(obj: Object, owner: Object) -> bool:
     """Tell whether the object has the label with the owner's UID, and no other controller."""
-    uid, controller = owner["metadata"]["uid"], controller_of(obj)
+    uid, controller = owner["metadata"]["uid"], find_controller(obj)
     labels = obj["metadata"].get("labels") or {}
     return labels.get(OWNER_UID) == uid and (controller is None or controller.get("uid") == uid)
 
 
 def describe_other(obj: Object, owner: Object) -> str:
     """Whose an object is that the box has not made for this owner, as far as a cache tells; empty if it has."""
-    if told := foreign_controller(obj, owner):
+    if told := describe_foreign_controller(obj, owner):
         return told
     managers = obj["metadata"].get("managedFields") or ()
-    is_known = controller_of(obj) is not None or has_own_entry(obj, owner, "") or any(map(_is_hashed, managers))
+    is_known = find_controller(obj) is not None or has_own_entry(obj, owner, "") or any(map(_is_hashed, managers))
     return "" if is_known else "made by somebody else"
 
 
 def is_of_earlier_life(obj: Object, owner: Object) -> bool:
     """Tell whether an earlier custom resource of that name controls the object: the cluster is about to delete it."""
-    controller = controller_of(obj)
+    controller = find_controller(obj)
     if controller is None or controller.get("uid") == owner["metadata"]["uid"]:
         return False
     gvk = GroupVersionKind.of(owner)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from konverge.box.expressions import Conditions, Environment, Structure, Template
+from konverge.box.expressions import ConditionSet, EvaluationEnvironment, Structure, Template
 from konverge.kube import Object
 
-__all__ = ["Scope", "scope_of"]
+__all__ = ["Scope", "build_scope"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class Scope:
     """
 
     names: Mapping[str, Any]
-    environment: Environment
+    environment: EvaluationEnvironment
 
-    def plus(self, **names: Any) -> Scope:
+    def with_names(self, **names: Any) -> Scope:
         """One that knows these names too."""
         return Scope({**self.names, **names}, self.environment)
 
@@ -44,16 +44,16 @@ class Scope:
         """
         return template.find(self.names, environment=self.environment)
 
-    def holds(self, conditions: Conditions) -> bool:
+    def holds(self, conditions: ConditionSet) -> bool:
         """Tell whether they hold.
 
         Raises:
             konverge.box.expressions.ExpressionError: One of them cannot be asked.
         """
-        return conditions.hold(self.names, environment=self.environment)
+        return conditions.holds(self.names, environment=self.environment)
 
 
-def scope_of(obj: Object, environment: Environment) -> Scope:
+def build_scope(obj: Object, environment: EvaluationEnvironment) -> Scope:
     """The scope of a custom resource before any step: ``apiVersion``, ``kind``, ``metadata``, ``spec``, ``status``."""
     names = {name: obj.get(name, {}) for name in ("apiVersion", "kind", "metadata", "spec", "status")}
     return Scope(names, environment)

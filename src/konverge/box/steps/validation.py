@@ -17,22 +17,22 @@ from konverge.box.expressions import (
     compile_expression,
     compile_field,
     compile_structure,
-    earliest_change,
+    find_earliest_change,
     has_sensitive,
 )
 from konverge.box.expressions.functions.choices import is_empty
-from konverge.box.expressions.values import is_number, kind_of, text_of
+from konverge.box.expressions.values import describe_value_type, format_scalar, is_number
 from konverge.box.file import ValidationRule
-from konverge.box.steps.conditional import conditions_of
+from konverge.box.steps.entry_conditions import compile_entry_conditions
 from konverge.box.steps.errors import StepError
 from konverge.box.steps.scope import Scope
 from konverge.kube import Object
 
-__all__ = ["BrokenRulesError", "Validation", "Violation", "Violations", "summary"]
+__all__ = ["RuleEvaluationError", "RuleViolation", "RuleViolations", "Validation", "summarize_violations"]
 
-_LONGEST_MESSAGE = 500
-_LONGEST_VALUE = 60
-_MOST_SHOWN = 20
+_MAX_MESSAGE_LENGTH = 500
+_MAX_VALUE_LENGTH = 60
+_MAX_VIOLATIONS = 20
 
 _EXPECTED = {
     "equals": "{}",
@@ -63,7 +63,7 @@ _OPPOSITES = {"exists": "notExists", "notExists": "exists", "unique": "notUnique
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class RuleViolation:
     """A rule that does not hold.
 
     Args:
@@ -81,14 +81,14 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
-class Violations:
+class RuleViolations:
     """All rules that do not hold, in the order of the file."""
 
-    denied: tuple[Violation, ...] = ()
-    warned: tuple[Violation, ...] = ()
+    denied: tuple[RuleViolation, ...] = ()
+    warned: tuple[RuleViolation, ...] = ()
 
 
-class BrokenRulesError(StepError):
+class RuleEvaluationError(StepError):
     """Rules that cannot be asked: the box's mistakes, not the custom resource's. No such rule counts as passed.
 
     Args:
@@ -97,17 +97,17 @@ class BrokenRulesError(StepError):
         violations: Of the rules that could be asked.
     """
 
-    def __init__(self, where: str, problems: tuple[ExpressionError, ...], violations: Violations) -> None:
-        super().__init__(where, summary(problems))
+    def __init__(self, where: str, problems: tuple[ExpressionError, ...], violations: RuleViolations) -> None:
+        super().__init__(where, summarize_violations(problems))
         self.problems = problems
         self.violations = violations
 
 
-def summary(found: Iterable[Violation | ExpressionError]) -> str:
+def summarize_violations(found: Iterable[RuleViolation | ExpressionError]) -> str:
     """All of them in one text that fits into a condition: of many the first 20, and how many more there are."""
-    texts = [_shortened(str(each), 2 * _LONGEST_MESSAGE) for each in found]
-    more = len(texts) - _MOST_SHOWN
-    return "; ".join([*texts[:_MOST_SHOWN], *([f"and {more} more"] if more > 0 else [])])
+    texts = [_shorten_text(str(each), 2 * _MAX_MESSAGE_LENGTH) for each in found]
+    more = len(texts) - _MAX_VIOLATIONS
+    return "; ".join([*texts[:_MAX_VIOLATIONS], *([f"and {more} more"] if more > 0 else [])])
 
 
 class Validation:
@@ -123,46 +123,47 @@ class Validation:
 
     def __init__(self, declared: tuple[ValidationRule, ...], where: str) -> None:
         self._where = where
-        self._rules = [_Rule(rule, f"{where}[{number}]") for number, rule in enumerate(declared)]
+        self._rules = [_CompiledRule(rule, f"{where}[{number}]") for number, rule in enumerate(declared)]
         self.unique_fields = frozenset(rule.path for rule in self._rules if rule.is_unique)
         """The paths for which the environment of a pass must know ``is_unique``."""
 
-    def check(self, scope: Scope) -> Violations:
+    def check_rules(self, scope: Scope) -> RuleViolations:
         """Ask every rule.
 
         What is absent, null or empty is unique: nobody else can have it.
 
         Raises:
-            BrokenRulesError: Some cannot be asked: an expression has no value, or a rule compares with something that
+            RuleEvaluationError: Some cannot be asked: an expression has no value, or a rule compares with something
+            that
                 its operator cannot compare with. All others were asked, too.
         """
-        denied: list[Violation] = []
-        warned: list[Violation] = []
+        denied: list[RuleViolation] = []
+        warned: list[RuleViolation] = []
         problems: list[ExpressionError] = []
         for rule in self._rules:
             try:
-                violation = rule.violation(scope)
+                violation = rule.find_violation(scope)
             except ExpressionError as error:
                 problems.append(error)
                 continue
             if violation is not None:
                 (denied if rule.action == "deny" else warned).append(violation)
-        violations = Violations(tuple(denied), tuple(warned))
+        violations = RuleViolations(tuple(denied), tuple(warned))
         if problems:
-            raise BrokenRulesError(self._where, tuple(problems), violations)
+            raise RuleEvaluationError(self._where, tuple(problems), violations)
         return violations
 
-    def next_change(self, now: datetime) -> datetime | None:
+    def find_next_change(self, now: datetime) -> datetime | None:
         """When a rule may apply, or no longer, although nothing else changes."""
-        return earliest_change((rule.conditions for rule in self._rules), now)
+        return find_earliest_change((rule.conditions for rule in self._rules), now)
 
 
-class _Rule:
+class _CompiledRule:
     def __init__(self, declared: ValidationRule, where: str) -> None:
-        written: Object = declared.declared()
+        written: Object = declared.to_mapping()
         self._where = where
         self.action: Literal["deny", "warn"] = declared.action
-        self.conditions = conditions_of(declared, where)
+        self.conditions = compile_entry_conditions(declared, where)
         self.path = declared.field.strip().removeprefix(".")
         self._field = compile_field(declared.field, where=f"{where}.field")
         self._check = compile_check(written, where=where)
@@ -175,7 +176,7 @@ class _Rule:
         self._expected = _EXPECTED[operator]
         self._compared = compile_structure(value, where=f"{where}.{self._check.name}")
 
-    def violation(self, scope: Scope) -> Violation | None:
+    def find_violation(self, scope: Scope) -> RuleViolation | None:
         """What is wrong, or None.
 
         Raises:
@@ -190,29 +191,35 @@ class _Rule:
             return None
         if self._check.accepts(found, scope.names, path=self.path, environment=scope.environment):
             return None
-        return Violation(_shortened(self.path, _LONGEST_VALUE), self._told(scope, found), self._where)
+        return RuleViolation(
+            _shorten_text(self.path, _MAX_VALUE_LENGTH), self._format_message(scope, found), self._where
+        )
 
-    def _told(self, scope: Scope, found: Any) -> str:
-        said = f"expected {self._asked(scope)}, found {_shown(found)}"
+    def _format_message(self, scope: Scope, found: Any) -> str:
+        said = f"expected {self._format_expected(scope)}, found {_format_value(found)}"
         if self._message is None:
             return said
         try:
             own = scope.render(self._message)
-            return _shortened(MASK if isinstance(own, Sensitive) else text_of(own), _LONGEST_MESSAGE)
+            return _shorten_text(MASK if isinstance(own, Sensitive) else format_scalar(own), _MAX_MESSAGE_LENGTH)
         except (ExpressionError, ValueError) as error:
-            return _shortened(f"{said} (the rule's own message has no text: {error})", _LONGEST_MESSAGE)
+            return _shorten_text(f"{said} (the rule's own message has no text: {error})", _MAX_MESSAGE_LENGTH)
 
-    def _asked(self, scope: Scope) -> str:
+    def _format_expected(self, scope: Scope) -> str:
         value = scope.render(self._compared)
         if not isinstance(value, list) or has_sensitive(value):
-            return self._expected.format(_shown(value), "") if self._expected.count("{}") < 2 else _shown(value)
-        shown = [_shown(each) for each in value]
+            return (
+                self._expected.format(_format_value(value), "")
+                if self._expected.count("{}") < 2
+                else _format_value(value)
+            )
+        shown = [_format_value(each) for each in value]
         if self._expected.count("{}") == len(shown) == 2:
             return self._expected.format(*shown)
-        return _shortened(self._expected.format(", ".join(shown)), _LONGEST_MESSAGE // 2)
+        return _shorten_text(self._expected.format(", ".join(shown)), _MAX_MESSAGE_LENGTH // 2)
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """A value as messages show it; nothing of what is sensitive."""
     if has_sensitive(value):
         return "a value that comes from a Secret (not shown)"
@@ -222,13 +229,13 @@ def _shown(value: Any) -> str:
         case "":
             return "empty text"
         case str():
-            return repr(_shortened(value, _LONGEST_VALUE))
+            return repr(_shorten_text(value, _MAX_VALUE_LENGTH))
         case bool():
-            return text_of(value)
+            return format_scalar(value)
         case list():
             return f"a list of {len(value)}"
-    return _shortened(text_of(value), _LONGEST_VALUE) if is_number(value) else kind_of(value)
+    return _shorten_text(format_scalar(value), _MAX_VALUE_LENGTH) if is_number(value) else describe_value_type(value)
 
 
-def _shortened(text: str, most: int) -> str:
+def _shorten_text(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -7,12 +7,19 @@ from typing import Any, NamedTuple, Protocol
 
 from konverge.errors import ForbiddenError
 from konverge.kube import Object, ObjectKey
-from konverge.localcluster.access.attributes import Attributes
+from konverge.localcluster.access.request_attributes import RequestAttributes
 from konverge.localcluster.access.users import User
 from konverge.localcluster.storage import Storage
-from konverge.localcluster.validation.mistakes import quoted
+from konverge.localcluster.validation.field_errors import quote
 
-__all__ = ["AllowsEverything", "Authorizer", "Decision", "RoleBased", "RulesOf", "forbidden"]
+__all__ = [
+    "AlwaysAllowAuthorizer",
+    "AuthorizationDecision",
+    "Authorizer",
+    "RbacAuthorizer",
+    "UserRules",
+    "new_forbidden",
+]
 
 _GROUP = "rbac.authorization.k8s.io"
 _MASTERS = "system:masters"
@@ -20,43 +27,43 @@ _EVERYTHING: Object = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
 _EVERY_PATH: Object = {"verbs": ["*"], "nonResourceURLs": ["*"]}
 
 
-class Decision(NamedTuple):
+class AuthorizationDecision(NamedTuple):
     """Whether something is allowed, and why."""
 
     allowed: bool
     reason: str = ""
 
 
-class RulesOf(NamedTuple):
+class UserRules(NamedTuple):
     """The rules that hold for a user, and what went wrong when they were gathered."""
 
     rules: list[Object]
-    problem: str = ""
+    error: str = ""
 
 
 class Authorizer(Protocol):
     """Decides."""
 
-    def decide(self, user: User, wanted: Attributes) -> Decision:
+    def authorize(self, user: User, wanted: RequestAttributes) -> AuthorizationDecision:
         """Whether the user may."""
 
-    def rules_of(self, user: User, namespace: str) -> RulesOf:
+    def list_rules(self, user: User, namespace: str) -> UserRules:
         """All that the user may do in a namespace."""
 
 
-class AllowsEverything:
+class AlwaysAllowAuthorizer:
     """Everybody may do everything."""
 
-    def decide(self, user: User, wanted: Attributes) -> Decision:
+    def authorize(self, user: User, wanted: RequestAttributes) -> AuthorizationDecision:
         """Yes."""
-        return Decision(True, "the embedded cluster allows everything")
+        return AuthorizationDecision(True, "the embedded cluster allows everything")
 
-    def rules_of(self, user: User, namespace: str) -> RulesOf:
+    def list_rules(self, user: User, namespace: str) -> UserRules:
         """Everything."""
-        return RulesOf([_EVERYTHING, _EVERY_PATH])
+        return UserRules([_EVERYTHING, _EVERY_PATH])
 
 
-class RoleBased:
+class RbacAuthorizer:
     """The stored Roles, ClusterRoles and their bindings decide.
 
     Args:
@@ -66,50 +73,52 @@ class RoleBased:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
 
-    def decide(self, user: User, wanted: Attributes) -> Decision:
+    def authorize(self, user: User, wanted: RequestAttributes) -> AuthorizationDecision:
         """Whether a rule of a role that is bound to the user allows it."""
         if _MASTERS in user.groups:
-            return Decision(True)
+            return AuthorizationDecision(True)
         problems: list[str] = []
-        for rule, source in self._rules(user, wanted.namespace, problems):
+        for rule, source in self._iter_rules(user, wanted.namespace, problems):
             if _allows(rule, wanted):
-                return Decision(True, f"RBAC: allowed by {source}")
-        return Decision(False, f"RBAC: {_joined(problems)}" if problems else "")
+                return AuthorizationDecision(True, f"RBAC: allowed by {source}")
+        return AuthorizationDecision(False, f"RBAC: {_join_errors(problems)}" if problems else "")
 
-    def rules_of(self, user: User, namespace: str) -> RulesOf:
+    def list_rules(self, user: User, namespace: str) -> UserRules:
         """The rules of all roles that are bound to the user."""
         if _MASTERS in user.groups:
-            return RulesOf([_EVERYTHING, _EVERY_PATH])
+            return UserRules([_EVERYTHING, _EVERY_PATH])
         problems: list[str] = []
-        rules = [rule for rule, _ in self._rules(user, namespace, problems)]
-        return RulesOf(rules, _joined(problems))
+        rules = [rule for rule, _ in self._iter_rules(user, namespace, problems)]
+        return UserRules(rules, _join_errors(problems))
 
-    def _rules(self, user: User, namespace: str, problems: list[str]) -> Iterator[tuple[Object, str]]:
-        for binding in self._storage.items(f"clusterrolebindings.{_GROUP}"):
-            yield from self._bound(binding.object, "ClusterRoleBinding", user, "", problems)
+    def _iter_rules(self, user: User, namespace: str, problems: list[str]) -> Iterator[tuple[Object, str]]:
+        for binding in self._storage.list_objects(f"clusterrolebindings.{_GROUP}"):
+            yield from self._iter_bound_rules(binding.object, "ClusterRoleBinding", user, "", problems)
         if namespace:
-            for binding in self._storage.items(f"rolebindings.{_GROUP}", namespace):
-                yield from self._bound(binding.object, "RoleBinding", user, namespace, problems)
+            for binding in self._storage.list_objects(f"rolebindings.{_GROUP}", namespace):
+                yield from self._iter_bound_rules(binding.object, "RoleBinding", user, namespace, problems)
 
-    def _bound(
+    def _iter_bound_rules(
         self, binding: Object, kind: str, user: User, namespace: str, problems: list[str]
     ) -> Iterator[tuple[Object, str]]:
-        subject = next((each for each in binding.get("subjects") or () if _means(each, user, namespace)), None)
+        subject = next(
+            (each for each in binding.get("subjects") or () if _matches_subject(each, user, namespace)), None
+        )
         if subject is None:
             return
         reference = binding["roleRef"]
-        role = self._role(reference, namespace)
+        role = self._find_role(reference, namespace)
         if role is None:
-            problems.append(f"{reference['kind'].lower()}.{_GROUP} {quoted(reference['name'])} not found")
+            problems.append(f"{reference['kind'].lower()}.{_GROUP} {quote(reference['name'])} not found")
             return
         name = binding["metadata"]["name"]
         full_name = f"{name}/{namespace}" if namespace else name
-        role_name = f"{reference['kind']} {quoted(reference['name'])}"
-        source = f"{kind} {quoted(full_name)} of {role_name} to {_shown(subject)}"
+        role_name = f"{reference['kind']} {quote(reference['name'])}"
+        source = f"{kind} {quote(full_name)} of {role_name} to {_format_subject(subject)}"
         for rule in role.get("rules") or ():
             yield rule, source
 
-    def _role(self, reference: Mapping[str, Any], namespace: str) -> Object | None:
+    def _find_role(self, reference: Mapping[str, Any], namespace: str) -> Object | None:
         if reference["kind"] == "ClusterRole":
             stored = self._storage.get(f"clusterroles.{_GROUP}", ObjectKey("", reference["name"]))
         else:
@@ -117,11 +126,11 @@ class RoleBased:
         return None if stored is None else stored.object
 
 
-def _joined(problems: list[str]) -> str:
+def _join_errors(problems: list[str]) -> str:
     return problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]" if problems else ""
 
 
-def _means(subject: Mapping[str, Any], user: User, namespace: str) -> bool:
+def _matches_subject(subject: Mapping[str, Any], user: User, namespace: str) -> bool:
     name = subject.get("name", "")
     match subject.get("kind"):
         case "User":
@@ -134,52 +143,52 @@ def _means(subject: Mapping[str, Any], user: User, namespace: str) -> bool:
             return False
 
 
-def _shown(subject: Mapping[str, Any]) -> str:
+def _format_subject(subject: Mapping[str, Any]) -> str:
     name = subject["name"]
     if subject["kind"] == "ServiceAccount":
         name = f"{name}/{subject.get('namespace', '')}"
-    return f"{subject['kind']} {quoted(name)}"
+    return f"{subject['kind']} {quote(name)}"
 
 
-def _allows(rule: Mapping[str, Any], wanted: Attributes) -> bool:
-    if not _has(rule.get("verbs"), wanted.verb):
+def _allows(rule: Mapping[str, Any], wanted: RequestAttributes) -> bool:
+    if not _matches_any(rule.get("verbs"), wanted.verb):
         return False
     if wanted.path:
-        return any(_covers(pattern, wanted.path) for pattern in rule.get("nonResourceURLs") or ())
+        return any(_matches_path(pattern, wanted.path) for pattern in rule.get("nonResourceURLs") or ())
     names = rule.get("resourceNames")
     return (
-        _has(rule.get("apiGroups"), wanted.group)
-        and any(_names(pattern, wanted) for pattern in rule.get("resources") or ())
+        _matches_any(rule.get("apiGroups"), wanted.group)
+        and any(_matches_resource(pattern, wanted) for pattern in rule.get("resources") or ())
         and (not names or wanted.name in names)
     )
 
 
-def _has(patterns: list[str] | None, word: str) -> bool:
+def _matches_any(patterns: list[str] | None, word: str) -> bool:
     return patterns is not None and ("*" in patterns or word in patterns)
 
 
-def _names(pattern: str, wanted: Attributes) -> bool:
+def _matches_resource(pattern: str, wanted: RequestAttributes) -> bool:
     if pattern in ("*", wanted.full_resource):
         return True
     return bool(wanted.subresource) and pattern == f"*/{wanted.subresource}"
 
 
-def _covers(pattern: str, path: str) -> bool:
+def _matches_path(pattern: str, path: str) -> bool:
     return pattern == path or (pattern.endswith("*") and path.startswith(pattern[:-1]))
 
 
-def forbidden(user: User, wanted: Attributes, reason: str) -> ForbiddenError:
+def new_forbidden(user: User, wanted: RequestAttributes, reason: str) -> ForbiddenError:
     """403, as the server says it."""
     why = f": {reason}" if reason else ""
-    who = f"User {quoted(user.name)} cannot {wanted.verb}"
+    who = f"User {quote(user.name)} cannot {wanted.verb}"
     if wanted.path:
-        return ForbiddenError(f"forbidden: {who} path {quoted(wanted.path)}{why}")
-    where = f"in the namespace {quoted(wanted.namespace)}" if wanted.namespace else "at the cluster scope"
+        return ForbiddenError(f"forbidden: {who} path {quote(wanted.path)}{why}")
+    where = f"in the namespace {quote(wanted.namespace)}" if wanted.namespace else "at the cluster scope"
     what = f"{wanted.resource}.{wanted.group}" if wanted.group else wanted.resource
-    named = f"{what} {quoted(wanted.name)}" if wanted.name else what
+    named = f"{what} {quote(wanted.name)}" if wanted.name else what
     details = {"name": wanted.name, "group": wanted.group, "kind": wanted.resource}
     return ForbiddenError(
-        f"{named} is forbidden: {who} resource {quoted(wanted.full_resource)} "
-        f"in API group {quoted(wanted.group)} {where}{why}",
+        f"{named} is forbidden: {who} resource {quote(wanted.full_resource)} "
+        f"in API group {quote(wanted.group)} {where}{why}",
         details={name: value for name, value in details.items() if value},
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from konverge.kube import GroupVersionKind, Object
 
-__all__ = ["default_roles"]
+__all__ = ["build_default_roles"]
 
 _GROUP = "rbac.authorization.k8s.io"
 _ROLE = GroupVersionKind(_GROUP, "v1", "ClusterRole")
@@ -44,7 +44,7 @@ _ROLES: dict[str, tuple[list[Object], tuple[str, ...]]] = {
 }
 
 
-def default_roles() -> list[tuple[GroupVersionKind, Object]]:
+def build_default_roles() -> list[tuple[GroupVersionKind, Object]]:
     """The ClusterRoles and their bindings."""
     found: list[tuple[GroupVersionKind, Object]] = []
     for name, (rules, groups) in _ROLES.items():

@@ -26,7 +26,7 @@ class User:
     uid: str = ""
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def info(self) -> Object:
+    def to_user_info(self) -> Object:
         """The user as a ``UserInfo``."""
         told: Object = {"username": self.name}
         if self.uid:

@@ -4,6 +4,6 @@ The server prints: a table has the columns of its kind, and each object is a row
 and cells of their own, with the wording of kube-apiserver v1.36; custom resources show what their definition says.
 """
 
-from konverge.localcluster.tables.table import columns_of, row_of
+from konverge.localcluster.tables.table import build_row, list_columns
 
-__all__ = ["columns_of", "row_of"]
+__all__ = ["build_row", "list_columns"]

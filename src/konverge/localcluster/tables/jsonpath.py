@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-__all__ = ["find"]
+__all__ = ["find_value"]
 
 Step: TypeAlias = Callable[[Any], Iterator[Any]]
 
@@ -37,44 +37,44 @@ _TESTS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def find(value: Any, path: str) -> Any:
+def find_value(value: Any, path: str) -> Any:
     """The first value at the path; None when there is none, or when the path cannot be read."""
     found = [value]
-    for step in _steps(path):
+    for step in _compile_path(path):
         found = [below for each in found for below in step(each)]
     return found[0] if found else None
 
 
 @lru_cache(maxsize=1024)
-def _steps(path: str) -> tuple[Step, ...]:
+def _compile_path(path: str) -> tuple[Step, ...]:
     text = path.strip().removeprefix("{").removesuffix("}").removeprefix("$")
     steps, at = [], 0
     while at < len(text):
         token = _TOKEN.match(text, at)
         if token is None:
-            return (_nothing,)
-        steps.append(_step(token))
+            return (_select_nothing,)
+        steps.append(_compile_step(token))
         at = token.end()
     return tuple(steps)
 
 
-def _step(token: re.Match[str]) -> Step:
+def _compile_step(token: re.Match[str]) -> Step:
     if token["name"] is not None:
-        return _named(re.sub(r"\\(.)", r"\1", token["name"]))
+        return _build_name_step(re.sub(r"\\(.)", r"\1", token["name"]))
     if token["quoted"] is not None:
-        return _named(token["quoted"][1:-1])
+        return _build_name_step(token["quoted"][1:-1])
     if token["index"] is not None:
-        return _placed(int(token["index"]))
+        return _build_index_step(int(token["index"]))
     if token["any"] is not None:
-        return _every
-    return _filtered(token["field"], _TESTS[token["test"]], _literal(token["value"]))
+        return _select_every
+    return _build_filter_step(token["field"], _TESTS[token["test"]], _parse_literal(token["value"]))
 
 
-def _nothing(value: Any) -> Iterator[Any]:
+def _select_nothing(value: Any) -> Iterator[Any]:
     return iter(())
 
 
-def _named(name: str) -> Step:
+def _build_name_step(name: str) -> Step:
     def step(value: Any) -> Iterator[Any]:
         if isinstance(value, Mapping) and name in value:
             yield value[name]
@@ -82,7 +82,7 @@ def _named(name: str) -> Step:
     return step
 
 
-def _placed(index: int) -> Step:
+def _build_index_step(index: int) -> Step:
     def step(value: Any) -> Iterator[Any]:
         if isinstance(value, list) and -len(value) <= index < len(value):
             yield value[index]
@@ -90,24 +90,24 @@ def _placed(index: int) -> Step:
     return step
 
 
-def _every(value: Any) -> Iterator[Any]:
+def _select_every(value: Any) -> Iterator[Any]:
     if isinstance(value, Mapping):
         yield from value.values()
     elif isinstance(value, list):
         yield from value
 
 
-def _filtered(path: str, test: Callable[[Any, Any], bool], wanted: Any) -> Step:
+def _build_filter_step(path: str, test: Callable[[Any, Any], bool], wanted: Any) -> Step:
     def step(value: Any) -> Iterator[Any]:
         for item in value if isinstance(value, list) else ():
-            found = find(item, path)
+            found = find_value(item, path)
             if type(found) is type(wanted) and test(found, wanted):
                 yield item
 
     return step
 
 
-def _literal(text: str) -> Any:
+def _parse_literal(text: str) -> Any:
     if text[0] in "'\"":
         return text[1:-1]
     try:

@@ -7,7 +7,15 @@ from datetime import datetime
 from typing import Any
 
 from konverge.kube import Object
-from konverge.localcluster.tables.printing import NONE, Printed, age, field, labels_text, printed, selector_text
+from konverge.localcluster.tables.printers import (
+    NONE,
+    TablePrinter,
+    build_printer,
+    format_age,
+    format_labels,
+    format_selector,
+    get_field,
+)
 
 __all__ = ["NETWORK"]
 
@@ -24,8 +32,8 @@ def _service(obj: Object, now: datetime) -> list[Any]:
         addresses[0],
         _external_address(obj),
         ports or NONE,
-        age(obj, now),
-        labels_text(spec.get("selector")),
+        format_age(obj, now),
+        format_labels(spec.get("selector")),
     ]
 
 
@@ -49,11 +57,11 @@ def _external_address(obj: Object) -> str:
 
 
 def _load_balancer_addresses(obj: Object) -> list[str]:
-    ingress = field(obj, "status", "loadBalancer", "ingress", default=())
+    ingress = get_field(obj, "status", "loadBalancer", "ingress", default=())
     return sorted({each.get("ip") or each.get("hostname") or "" for each in ingress} - {""})
 
 
-def _first(found: Sequence[str], *, total: int | None = None) -> str:
+def _format_first(found: Sequence[str], *, total: int | None = None) -> str:
     """The first few of many."""
     count = len(found) if total is None else total
     shown = ",".join(found[:_SHOWN])
@@ -66,7 +74,7 @@ def _endpoints(obj: Object, now: datetime) -> list[Any]:
         addresses = [each.get("ip", "") for each in subset.get("addresses") or ()]
         ports = subset.get("ports") or ()
         found += [f"{ip}:{port.get('port')}" for port in ports for ip in addresses] if ports else addresses
-    return [obj["metadata"]["name"], _first(found) if obj.get("subsets") else NONE, age(obj, now)]
+    return [obj["metadata"]["name"], _format_first(found) if obj.get("subsets") else NONE, format_age(obj, now)]
 
 
 def _endpoint_slice(obj: Object, now: datetime) -> list[Any]:
@@ -75,34 +83,38 @@ def _endpoint_slice(obj: Object, now: datetime) -> list[Any]:
     return [
         obj["metadata"]["name"],
         obj.get("addressType", ""),
-        _first(ports) or "<unset>",
-        _first(addresses) or "<unset>",
-        age(obj, now),
+        _format_first(ports) or "<unset>",
+        _format_first(addresses) or "<unset>",
+        format_age(obj, now),
     ]
 
 
 def _ingress(obj: Object, now: datetime) -> list[Any]:
-    rules: Iterable[Any] = field(obj, "spec", "rules", default=())
+    rules: Iterable[Any] = get_field(obj, "spec", "rules", default=())
     listed = list(rules)
     hosts = [rule["host"] for rule in listed if rule.get("host")]
     return [
         obj["metadata"]["name"],
-        field(obj, "spec", "ingressClassName") or NONE,
-        _first(hosts, total=len(listed)) or "*",
+        get_field(obj, "spec", "ingressClassName") or NONE,
+        _format_first(hosts, total=len(listed)) or "*",
         ",".join(_load_balancer_addresses(obj)),
-        "80, 443" if field(obj, "spec", "tls") else "80",
-        age(obj, now),
+        "80, 443" if get_field(obj, "spec", "tls") else "80",
+        format_age(obj, now),
     ]
 
 
 def _network_policy(obj: Object, now: datetime) -> list[Any]:
-    return [obj["metadata"]["name"], selector_text(field(obj, "spec", "podSelector", default={})), age(obj, now)]
+    return [
+        obj["metadata"]["name"],
+        format_selector(get_field(obj, "spec", "podSelector", default={})),
+        format_age(obj, now),
+    ]
 
 
-NETWORK: Mapping[str, Printed] = {
-    "services": printed("Name, Type, Cluster-IP, External-IP, Port(s), Age, +Selector", _service),
-    "endpoints": printed("Name, Endpoints, Age", _endpoints),
-    "endpointslices.discovery.k8s.io": printed("Name, AddressType, Ports, Endpoints, Age", _endpoint_slice),
-    "ingresses.networking.k8s.io": printed("Name, Class, Hosts, Address, Ports, Age", _ingress),
-    "networkpolicies.networking.k8s.io": printed("Name, Pod-Selector, Age", _network_policy),
+NETWORK: Mapping[str, TablePrinter] = {
+    "services": build_printer("Name, Type, Cluster-IP, External-IP, Port(s), Age, +Selector", _service),
+    "endpoints": build_printer("Name, Endpoints, Age", _endpoints),
+    "endpointslices.discovery.k8s.io": build_printer("Name, AddressType, Ports, Endpoints, Age", _endpoint_slice),
+    "ingresses.networking.k8s.io": build_printer("Name, Class, Hosts, Address, Ports, Age", _ingress),
+    "networkpolicies.networking.k8s.io": build_printer("Name, Pod-Selector, Age", _network_policy),
 }

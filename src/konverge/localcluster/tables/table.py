@@ -10,26 +10,26 @@ from typing import Any
 import msgspec
 
 from konverge.kube import Object, parse_time
-from konverge.localcluster.resources import Column, Resource
-from konverge.localcluster.tables.configuration import CONFIGURATION
-from konverge.localcluster.tables.jsonpath import find
+from konverge.localcluster.resource_registry import Column, ServedResource
+from konverge.localcluster.tables.jsonpath import find_value
 from konverge.localcluster.tables.network import NETWORK
+from konverge.localcluster.tables.other_kinds import OTHER_KINDS
 from konverge.localcluster.tables.pods import POD
-from konverge.localcluster.tables.printing import Printed, human_duration
+from konverge.localcluster.tables.printers import TablePrinter, format_duration
 from konverge.localcluster.tables.workloads import WORKLOADS
 
-__all__ = ["columns_of", "row_of"]
+__all__ = ["build_row", "list_columns"]
 
-_PRINTED: Mapping[str, Printed] = {"pods": POD, **WORKLOADS, **NETWORK, **CONFIGURATION}
+_PRINTERS: Mapping[str, TablePrinter] = {"pods": POD, **WORKLOADS, **NETWORK, **OTHER_KINDS}
 _NAME = Column(name="Name", type="string", path="", format="name")
 
 
-def columns_of(resource: Resource) -> list[Object]:
+def list_columns(resource: ServedResource) -> list[Object]:
     """The definitions of the resource's columns."""
-    return list(_definitions(_columns(resource)))
+    return list(_build_definitions(_find_columns(resource)))
 
 
-def row_of(resource: Resource, obj: Object, now: datetime) -> list[Any]:
+def build_row(resource: ServedResource, obj: Object, now: datetime) -> list[Any]:
     """The cells of an object, one for each column.
 
     Args:
@@ -37,22 +37,22 @@ def row_of(resource: Resource, obj: Object, now: datetime) -> list[Any]:
         obj: The object, in the form that the resource serves.
         now: The present, for ages.
     """
-    known = None if resource.is_custom else _PRINTED.get(resource.storage)
+    known = None if resource.is_custom else _PRINTERS.get(resource.storage)
     if known is not None:
         return known.cells(obj, now)
     return [
         obj["metadata"].get("name", ""),
-        *(_cell(column, find(obj, column.path), now) for column in resource.columns),
+        *(_format_cell(column, find_value(obj, column.path), now) for column in resource.columns),
     ]
 
 
-def _columns(resource: Resource) -> tuple[Column, ...]:
-    known = None if resource.is_custom else _PRINTED.get(resource.storage)
+def _find_columns(resource: ServedResource) -> tuple[Column, ...]:
+    known = None if resource.is_custom else _PRINTERS.get(resource.storage)
     return known.columns if known is not None else (_NAME, *resource.columns)
 
 
 @lru_cache(maxsize=256)
-def _definitions(columns: tuple[Column, ...]) -> tuple[Object, ...]:
+def _build_definitions(columns: tuple[Column, ...]) -> tuple[Object, ...]:
     return tuple(
         {
             "name": column.name,
@@ -65,7 +65,7 @@ def _definitions(columns: tuple[Column, ...]) -> tuple[Object, ...]:
     )
 
 
-def _cell(column: Column, value: Any, now: datetime) -> Any:
+def _format_cell(column: Column, value: Any, now: datetime) -> Any:
     """What a column of a custom resource shows of a value; None when it is of no use there."""
     if value is None:
         return None
@@ -81,15 +81,15 @@ def _cell(column: Column, value: Any, now: datetime) -> Any:
         case "boolean":
             return value if isinstance(value, bool) else None
         case "date":
-            return _age(value, now)
+            return _format_age(value, now)
         case _:
             return None
 
 
-def _age(value: Any, now: datetime) -> str | None:
+def _format_age(value: Any, now: datetime) -> str | None:
     if not isinstance(value, str):
         return None
     try:
-        return human_duration(now - parse_time(value))
+        return format_duration(now - parse_time(value))
     except ValueError:
         return "<invalid>"

@@ -5,34 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from konverge.kube.names import label_key_mistakes
+from konverge.kube.name_validation import validate_label_key
 from konverge.kube.selectors import LabelSelector, SelectorSyntaxError
-from konverge.localcluster.validation.metadata import label_mistakes
-from konverge.localcluster.validation.mistakes import Mistake, forbidden, invalid, required
+from konverge.localcluster.validation.field_errors import FieldError, field_forbidden, field_invalid, field_required
+from konverge.localcluster.validation.metadata import validate_labels
 
-__all__ = ["matches_template", "selector_mistakes"]
+__all__ = ["matches_template", "validate_selector"]
 
 
-def selector_mistakes(selector: Mapping[str, Any] | None, field: str) -> Iterator[Mistake]:
+def validate_selector(selector: Mapping[str, Any] | None, field: str) -> Iterator[FieldError]:
     """What is wrong with a selector; its absence is fine."""
     if selector is None:
         return
-    yield from label_mistakes(selector.get("matchLabels"), f"{field}.matchLabels")
+    yield from validate_labels(selector.get("matchLabels"), f"{field}.matchLabels")
     for index, expression in enumerate(selector.get("matchExpressions") or ()):
         at = f"{field}.matchExpressions[{index}]"
         operator, values = expression.get("operator", ""), expression.get("values")
         match operator:
             case "In" | "NotIn":
                 if not values:
-                    yield required(f"{at}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+                    yield field_required(f"{at}.values", "must be specified when `operator` is 'In' or 'NotIn'")
             case "Exists" | "DoesNotExist":
                 if values:
                     told = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                    yield forbidden(f"{at}.values", told)
+                    yield field_forbidden(f"{at}.values", told)
             case _:
-                yield invalid(f"{at}.operator", operator, "not a valid selector operator")
-        for detail in label_key_mistakes(expression.get("key", "")):
-            yield invalid(f"{at}.key", expression.get("key", ""), detail)
+                yield field_invalid(f"{at}.operator", operator, "not a valid selector operator")
+        for detail in validate_label_key(expression.get("key", "")):
+            yield field_invalid(f"{at}.key", expression.get("key", ""), detail)
 
 
 def matches_template(selector: Mapping[str, Any] | None, template: Mapping[str, Any]) -> bool:

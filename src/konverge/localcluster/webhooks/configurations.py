@@ -8,10 +8,10 @@ from typing import Any, Literal, TypeAlias
 
 from konverge.kube import Object
 from konverge.kube.selectors import LabelSelector, SelectorSyntaxError
-from konverge.localcluster.resources import Resource
-from konverge.localcluster.storage import Stored
+from konverge.localcluster.resource_registry import ServedResource
+from konverge.localcluster.storage import StoredObject
 
-__all__ = ["Operation", "Webhook", "Webhooks"]
+__all__ = ["ConfiguredWebhook", "Operation", "WebhookParser"]
 
 Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
@@ -20,29 +20,29 @@ _EVERYTHING = LabelSelector()
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
+class _WebhookRule:
     operations: frozenset[str]
     groups: frozenset[str]
     versions: frozenset[str]
     resources: tuple[str, ...]
     scope: str
 
-    def matches(self, operation: str, resource: Resource, subresource: str) -> bool:
-        if not _has(self.operations, operation):
+    def matches(self, operation: str, resource: ServedResource, subresource: str) -> bool:
+        if not _matches_any(self.operations, operation):
             return False
         gvk = resource.gvk
-        if not (_has(self.groups, gvk.group) and _has(self.versions, gvk.version)):
+        if not (_matches_any(self.groups, gvk.group) and _matches_any(self.versions, gvk.version)):
             return False
         if self.scope != "*" and (self.scope == "Namespaced") != resource.mapping.namespaced:
             return False
-        return any(_names(pattern, resource.mapping.plural, subresource) for pattern in self.resources)
+        return any(_matches_resource(pattern, resource.mapping.plural, subresource) for pattern in self.resources)
 
 
-def _has(patterns: frozenset[str], word: str) -> bool:
+def _matches_any(patterns: frozenset[str], word: str) -> bool:
     return "*" in patterns or word in patterns
 
 
-def _names(pattern: str, plural: str, subresource: str) -> bool:
+def _matches_resource(pattern: str, plural: str, subresource: str) -> bool:
     """Whether ``pods``, ``pods/status``, ``pods/*``, ``*/status``, ``*`` or ``*/*`` names the resource."""
     name, has_slash, part = pattern.partition("/")
     if name not in ("*", plural):
@@ -53,7 +53,7 @@ def _names(pattern: str, plural: str, subresource: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Webhook:
+class ConfiguredWebhook:
     """One webhook of a configuration.
 
     Attributes:
@@ -72,7 +72,7 @@ class Webhook:
     name: str
     configuration: str
     client_config: Mapping[str, Any]
-    rules: tuple[_Rule, ...]
+    rules: tuple[_WebhookRule, ...]
     namespace_selector: LabelSelector
     object_selector: LabelSelector
     ignores_failure: bool
@@ -80,9 +80,9 @@ class Webhook:
     timeout_seconds: int
     is_reinvoked: bool
 
-    def resource_asked(
-        self, operation: Operation, resource: Resource, subresource: str, versions: Iterable[Resource]
-    ) -> Resource | None:
+    def match_resource(
+        self, operation: Operation, resource: ServedResource, subresource: str, versions: Iterable[ServedResource]
+    ) -> ServedResource | None:
         """The version of the resource in which this webhook is asked about a request; None when it is not asked.
 
         Args:
@@ -114,13 +114,13 @@ class Webhook:
         )
 
 
-class Webhooks:
+class WebhookParser:
     """The webhooks of the stored configurations of one kind, each read once."""
 
     def __init__(self) -> None:
-        self._read: dict[str, tuple[Stored, tuple[Webhook, ...]]] = {}
+        self._read: dict[str, tuple[StoredObject, tuple[ConfiguredWebhook, ...]]] = {}
 
-    def of(self, configurations: Sequence[Stored]) -> list[Webhook]:
+    def list_webhooks(self, configurations: Sequence[StoredObject]) -> list[ConfiguredWebhook]:
         """All webhooks, in the order in which they are called.
 
         Args:
@@ -128,25 +128,27 @@ class Webhooks:
         """
         if len(self._read) > 2 * len(configurations):
             self._read.clear()
-        found: list[Webhook] = []
+        found: list[ConfiguredWebhook] = []
         for stored in configurations:
             known = self._read.get(stored.key.name)
             if known is None or known[0] is not stored:
                 webhooks = tuple(
-                    _read(each, stored.key.name) for each in stored.object.get("webhooks") or () if each.get("name")
+                    _parse_webhook(each, stored.key.name)
+                    for each in stored.object.get("webhooks") or ()
+                    if each.get("name")
                 )
                 known = self._read[stored.key.name] = (stored, webhooks)
             found.extend(known[1])
         return found
 
 
-def _read(webhook: Mapping[str, Any], configuration: str) -> Webhook:
-    return Webhook(
+def _parse_webhook(webhook: Mapping[str, Any], configuration: str) -> ConfiguredWebhook:
+    return ConfiguredWebhook(
         name=webhook["name"],
         configuration=configuration,
         client_config=webhook.get("clientConfig") or {},
         rules=tuple(
-            _Rule(
+            _WebhookRule(
                 operations=frozenset(rule.get("operations") or ()),
                 groups=frozenset(rule.get("apiGroups") or ()),
                 versions=frozenset(rule.get("apiVersions") or ()),
@@ -155,8 +157,8 @@ def _read(webhook: Mapping[str, Any], configuration: str) -> Webhook:
             )
             for rule in webhook.get("rules") or ()
         ),
-        namespace_selector=_selector(webhook.get("namespaceSelector")),
-        object_selector=_selector(webhook.get("objectSelector")),
+        namespace_selector=_parse_selector(webhook.get("namespaceSelector")),
+        object_selector=_parse_selector(webhook.get("objectSelector")),
         ignores_failure=webhook.get("failurePolicy") == "Ignore",
         is_exact=webhook.get("matchPolicy") == "Exact",
         timeout_seconds=webhook.get("timeoutSeconds") or 10,
@@ -164,7 +166,7 @@ def _read(webhook: Mapping[str, Any], configuration: str) -> Webhook:
     )
 
 
-def _selector(value: Mapping[str, Any] | None) -> LabelSelector:
+def _parse_selector(value: Mapping[str, Any] | None) -> LabelSelector:
     try:
         return LabelSelector.from_object(value or {}) or _EVERYTHING
     except SelectorSyntaxError:

@@ -8,7 +8,7 @@ copied on their way in.
 from konverge.mutation.editors.binding_subjects import BindingSubjectsEditor
 from konverge.mutation.editors.config_map_data import ConfigMapDataEditor
 from konverge.mutation.editors.container import ContainerEditor
-from konverge.mutation.editors.content import ContentEditor
+from konverge.mutation.editors.content_editor import ContentEditor
 from konverge.mutation.editors.cron_job_spec import CronJobSpecEditor
 from konverge.mutation.editors.daemon_set_spec import DaemonSetSpecEditor
 from konverge.mutation.editors.deployment_spec import DeploymentSpecEditor

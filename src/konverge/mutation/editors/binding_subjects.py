@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from konverge.mutation.editors.editor import ListEditor
-from konverge.mutation.fields import name_of, put_item, remove_items
+from konverge.mutation.field_editing import read_name, remove_items, set_item
 
 __all__ = ["BindingSubjectsEditor"]
 
@@ -24,12 +24,12 @@ class BindingSubjectsEditor(ListEditor):
         Raises:
             ValueError: It has no name.
         """
-        is_same = _same(subject.get("kind"), name_of(subject), subject.get("namespace"))
-        put_item(self._parent, self.field, subject, is_same)
+        is_same = _match_subject(subject.get("kind"), read_name(subject), subject.get("namespace"))
+        set_item(self._parent, self.field, subject, is_same)
 
     def remove_subject(self, kind: str, name: str, namespace: str = "") -> None:
         """Remove the subjects of that kind, name and namespace; users and groups have no namespace."""
-        remove_items(self._parent, self.field, _same(kind, name, namespace))
+        remove_items(self._parent, self.field, _match_subject(kind, name, namespace))
 
     def ensure_service_account(self, name: str, namespace: str) -> None:
         """Bind this service account, too."""
@@ -40,7 +40,7 @@ class BindingSubjectsEditor(ListEditor):
         self.remove_subject("ServiceAccount", name, namespace)
 
 
-def _same(kind: Any, name: str, namespace: Any) -> Callable[[Any], bool]:
+def _match_subject(kind: Any, name: str, namespace: Any) -> Callable[[Any], bool]:
     wanted = (kind, name, namespace or "")
     return lambda found: (
         isinstance(found, Mapping) and (found.get("kind"), found.get("name"), found.get("namespace") or "") == wanted

@@ -6,7 +6,7 @@ from base64 import b64encode
 
 from konverge.kube import Object
 from konverge.mutation.editors.editor import Editor
-from konverge.mutation.fields import mapping_at, remove_key
+from konverge.mutation.field_editing import ensure_mapping, remove_key
 
 __all__ = ["ConfigMapDataEditor"]
 
@@ -18,11 +18,11 @@ class ConfigMapDataEditor(Editor):
 
     def raw(self) -> Object:
         """The plain mapping ``data`` itself."""
-        return mapping_at(self._fields, "data")
+        return ensure_mapping(self._fields, "data")
 
     def raw_binary(self) -> Object:
         """The plain mapping ``binaryData`` itself, of base64 texts."""
-        return mapping_at(self._fields, "binaryData")
+        return ensure_mapping(self._fields, "binaryData")
 
     def set(self, key: str, value: str) -> None:
         """Set a text entry."""
@@ -49,7 +49,9 @@ class ConfigMapDataEditor(Editor):
         Raises:
             ValueError: One of the two is not one YAML document.
         """
-        from konverge.mutation.editors.merged_yaml import merged_yaml  # not at the top: few edits need a YAML library
+        from konverge.mutation.editors.yaml_merge import (
+            merge_yaml_documents,  # not at the top: few edits need a YAML library
+        )
 
         data = self.raw()
-        data[key] = merged_yaml(data.get(key) or "", patch, key)
+        data[key] = merge_yaml_documents(data.get(key) or "", patch, key)

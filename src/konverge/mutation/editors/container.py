@@ -6,7 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from konverge.mutation.editors.editor import Editor
-from konverge.mutation.fields import json_copy, list_at, mapping_at, name_of, named, put_item, remove_items
+from konverge.mutation.field_editing import (
+    copy_json,
+    ensure_list,
+    ensure_mapping,
+    match_names,
+    read_name,
+    remove_items,
+    set_item,
+)
 
 __all__ = ["ContainerEditor"]
 
@@ -18,7 +26,7 @@ class ContainerEditor(Editor):
 
     def ensure_env_var(self, variable: Mapping[str, Any]) -> None:
         """Replace the environment variable of that name, else append it: ``{"name": "MODE", "value": "fast"}``."""
-        put_item(self._fields, "env", variable, named(name_of(variable)))
+        set_item(self._fields, "env", variable, match_names(read_name(variable)))
 
     def ensure_env_vars(self, variables: Iterable[Mapping[str, Any]]) -> None:
         """`ensure_env_var` for each, in order."""
@@ -27,15 +35,15 @@ class ContainerEditor(Editor):
 
     def remove_env_var(self, name: str) -> None:
         """Remove every environment variable of that name."""
-        remove_items(self._fields, "env", named(name))
+        remove_items(self._fields, "env", match_names(name))
 
     def remove_env_vars(self, names: Iterable[str]) -> None:
         """Remove every environment variable of these names."""
-        remove_items(self._fields, "env", named(*names))
+        remove_items(self._fields, "env", match_names(*names))
 
     def ensure_arg(self, argument: str) -> None:
         """Append the argument unless exactly this string is there."""
-        arguments = list_at(self._fields, "args")
+        arguments = ensure_list(self._fields, "args")
         if argument not in arguments:
             arguments.append(argument)
 
@@ -55,12 +63,12 @@ class ContainerEditor(Editor):
 
     def set_resource_limit(self, resource: str, quantity: str) -> None:
         """Set one limit, for example ``memory`` to ``256Mi``."""
-        mapping_at(self._fields, "resources", "limits")[resource] = quantity
+        ensure_mapping(self._fields, "resources", "limits")[resource] = quantity
 
     def set_resource_request(self, resource: str, quantity: str) -> None:
         """Set one request, for example ``cpu`` to ``100m``."""
-        mapping_at(self._fields, "resources", "requests")[resource] = quantity
+        ensure_mapping(self._fields, "resources", "requests")[resource] = quantity
 
     def set_resources(self, resources: Mapping[str, Any]) -> None:
         """Replace requests, limits and claims together."""
-        self._fields["resources"] = json_copy(resources)
+        self._fields["resources"] = copy_json(resources)

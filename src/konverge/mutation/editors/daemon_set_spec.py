@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from konverge.mutation.editors.editor import Editor
-from konverge.mutation.fields import json_copy
+from konverge.mutation.field_editing import copy_json
 
 __all__ = ["DaemonSetSpecEditor"]
 
@@ -18,7 +18,7 @@ class DaemonSetSpecEditor(Editor):
 
     def set_update_strategy(self, strategy: Mapping[str, Any]) -> None:
         """Replace the update strategy: ``{"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}``."""
-        self._fields["updateStrategy"] = json_copy(strategy)
+        self._fields["updateStrategy"] = copy_json(strategy)
 
     def set_min_ready_seconds(self, seconds: int) -> None:
         """Set how long a pod must be ready before it counts as available."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from konverge.kube import Object
-from konverge.mutation.fields import list_at
+from konverge.mutation.field_editing import ensure_list
 
 __all__ = ["Editor", "ListEditor"]
 
@@ -40,7 +40,7 @@ class ListEditor:
 
     def raw(self) -> list[Any]:
         """The plain list itself, made when it is absent; changing it changes the object."""
-        return list_at(self._parent, self.field)
+        return ensure_list(self._parent, self.field)
 
     def _drop_when_empty(self) -> None:
         if self._parent.get(self.field) == []:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from konverge.mutation.editors.editor import Editor
-from konverge.mutation.fields import json_copy, put_item, remove_items
+from konverge.mutation.field_editing import copy_json, remove_items, set_item
 
 __all__ = ["HorizontalPodAutoscalerSpecEditor"]
 
@@ -46,27 +46,27 @@ class HorizontalPodAutoscalerSpecEditor(Editor):
         Raises:
             ValueError: It has no type that the API knows, or no name.
         """
-        wanted = _identity(metric)
+        wanted = _metric_identity(metric)
         if wanted is None:
             known = ", ".join(_SOURCES)
             raise ValueError(
                 f"a metric needs a type ({known}), and its source a name (found type={metric.get('type')!r})"
             )
-        put_item(self._fields, "metrics", metric, lambda found: _identity(found) == wanted)
+        set_item(self._fields, "metrics", metric, lambda found: _metric_identity(found) == wanted)
 
     def remove_metric(self, metric_type: str, name: str) -> None:
         """Remove every metric of that type and name, of whatever container, object or selector."""
-        remove_items(self._fields, "metrics", lambda found: (_identity(found) or ())[:2] == (metric_type, name))
+        remove_items(self._fields, "metrics", lambda found: (_metric_identity(found) or ())[:2] == (metric_type, name))
 
     def set_behavior(self, behavior: Mapping[str, Any] | None) -> None:
         """Replace how fast it scales up and down; None for the API's defaults."""
         if behavior is None:
             self._fields.pop("behavior", None)
         else:
-            self._fields["behavior"] = json_copy(behavior)
+            self._fields["behavior"] = copy_json(behavior)
 
 
-def _identity(metric: Any) -> tuple[str, str, Any] | None:
+def _metric_identity(metric: Any) -> tuple[str, str, Any] | None:
     """Type, name, and everything else that tells the metric from others; None when it has no type or name."""
     metric_type = metric.get("type") if isinstance(metric, Mapping) else None
     if not isinstance(metric_type, str) or metric_type not in _SOURCES:
@@ -82,4 +82,4 @@ def _identity(metric: Any) -> tuple[str, str, Any] | None:
     name = measured.get("name")
     if not isinstance(name, str) or not name:
         return None
-    return metric_type, name, json_copy([measured.get("selector"), *(source.get(each) for each in distinguishing)])
+    return metric_type, name, copy_json([measured.get("selector"), *(source.get(each) for each in distinguishing)])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from konverge.mutation.editors.editor import Editor
-from konverge.mutation.fields import json_copy, list_at
+from konverge.mutation.field_editing import copy_json, ensure_list
 
 __all__ = ["NetworkPolicySpecEditor"]
 
@@ -18,15 +18,15 @@ class NetworkPolicySpecEditor(Editor):
 
     def set_pod_selector(self, selector: Mapping[str, Any]) -> None:
         """Replace which pods it is for; an empty selector is all of the namespace."""
-        self._fields["podSelector"] = json_copy(selector)
+        self._fields["podSelector"] = copy_json(selector)
 
     def append_ingress_rule(self, rule: Mapping[str, Any]) -> None:
         """Allow incoming traffic: ``{"from": [...], "ports": [...]}``; an empty rule allows all."""
-        list_at(self._fields, "ingress").append(json_copy(rule))
+        ensure_list(self._fields, "ingress").append(copy_json(rule))
 
     def append_egress_rule(self, rule: Mapping[str, Any]) -> None:
         """Allow outgoing traffic: ``{"to": [...], "ports": [...]}``; an empty rule allows all."""
-        list_at(self._fields, "egress").append(json_copy(rule))
+        ensure_list(self._fields, "egress").append(copy_json(rule))
 
     def remove_ingress_rules(self) -> None:
         """Remove all ingress rules: no incoming traffic, where ``policyTypes`` has Ingress."""

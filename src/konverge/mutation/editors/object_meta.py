@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from konverge.mutation.editors.editor import Editor
-from konverge.mutation.fields import mapping_at, remove_key
+from konverge.mutation.field_editing import ensure_mapping, remove_key
 
 __all__ = ["ObjectMetaEditor"]
 
@@ -15,7 +15,7 @@ class ObjectMetaEditor(Editor):
 
     def ensure_label(self, key: str, value: str) -> None:
         """Set a label."""
-        mapping_at(self._fields, "labels")[key] = value
+        ensure_mapping(self._fields, "labels")[key] = value
 
     def remove_label(self, key: str) -> None:
         """Remove a label."""
@@ -23,7 +23,7 @@ class ObjectMetaEditor(Editor):
 
     def ensure_annotation(self, key: str, value: str) -> None:
         """Set an annotation."""
-        mapping_at(self._fields, "annotations")[key] = value
+        ensure_mapping(self._fields, "annotations")[key] = value
 
     def remove_annotation(self, key: str) -> None:
         """Remove an annotation."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from konverge.mutation.editors.editor import Editor
-from konverge.mutation.fields import mapping_at
+from konverge.mutation.field_editing import ensure_mapping
 
 __all__ = ["PersistentVolumeClaimSpecEditor"]
 
@@ -17,7 +17,7 @@ class PersistentVolumeClaimSpecEditor(Editor):
 
     def set_storage_request(self, storage: str) -> None:
         """Set how much is asked for, for example ``10Gi``; the API lets a claim grow, never shrink."""
-        mapping_at(self._fields, "resources", "requests")["storage"] = storage
+        ensure_mapping(self._fields, "resources", "requests")["storage"] = storage
 
     def set_access_modes(self, modes: Iterable[str]) -> None:
         """Replace how the volume is mounted: ``ReadWriteOnce``, ``ReadOnlyMany``, ``ReadWriteMany`` and so on."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from konverge.mutation.editors.editor import Editor
-from konverge.mutation.fields import json_copy, mapping_at
+from konverge.mutation.field_editing import copy_json, ensure_mapping
 
 __all__ = ["PersistentVolumeSpecEditor"]
 
@@ -18,7 +18,7 @@ class PersistentVolumeSpecEditor(Editor):
 
     def set_capacity(self, storage: str) -> None:
         """Set how much it holds, for example ``10Gi``."""
-        mapping_at(self._fields, "capacity")["storage"] = storage
+        ensure_mapping(self._fields, "capacity")["storage"] = storage
 
     def set_access_modes(self, modes: Iterable[str]) -> None:
         """Replace how it can be mounted: ``ReadWriteOnce``, ``ReadOnlyMany``, ``ReadWriteMany`` and so on."""
@@ -42,4 +42,4 @@ class PersistentVolumeSpecEditor(Editor):
 
     def set_node_affinity(self, affinity: Mapping[str, Any]) -> None:
         """Replace from which nodes it can be reached."""
-        self._fields["nodeAffinity"] = json_copy(affinity)
+        self._fields["nodeAffinity"] = copy_json(affinity)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from konverge.mutation.editors.editor import Editor
-from konverge.mutation.fields import json_copy
+from konverge.mutation.field_editing import copy_json
 
 __all__ = ["PodDisruptionBudgetSpecEditor"]
 
@@ -37,7 +37,7 @@ class PodDisruptionBudgetSpecEditor(Editor):
 
     def set_selector(self, selector: Mapping[str, Any]) -> None:
         """Replace which pods it is for; an empty selector is all of the namespace."""
-        self._fields["selector"] = json_copy(selector)
+        self._fields["selector"] = copy_json(selector)
 
     def set_unhealthy_pod_eviction_policy(self, policy: str) -> None:
         """Set when pods that are not ready may be evicted: ``IfHealthyBudget`` or ``AlwaysAllow``."""

@@ -6,7 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from konverge.mutation.editors.editor import Editor
-from konverge.mutation.fields import json_copy, mapping_at, name_of, named, put_item, remove_items, remove_key
+from konverge.mutation.field_editing import (
+    copy_json,
+    ensure_mapping,
+    match_names,
+    read_name,
+    remove_items,
+    remove_key,
+    set_item,
+)
 
 __all__ = ["PodSpecEditor"]
 
@@ -22,15 +30,15 @@ class PodSpecEditor(Editor):
 
     def ensure_volume(self, volume: Mapping[str, Any]) -> None:
         """Replace the volume of that name, else append it."""
-        put_item(self._fields, "volumes", volume, named(name_of(volume)))
+        set_item(self._fields, "volumes", volume, match_names(read_name(volume)))
 
     def remove_volume(self, name: str) -> None:
         """Remove the volume of that name."""
-        remove_items(self._fields, "volumes", named(name))
+        remove_items(self._fields, "volumes", match_names(name))
 
     def ensure_toleration(self, toleration: Mapping[str, Any]) -> None:
         """Append the toleration unless an equal one is there."""
-        put_item(self._fields, "tolerations", toleration, lambda found: bool(found == toleration))
+        set_item(self._fields, "tolerations", toleration, lambda found: bool(found == toleration))
 
     def remove_tolerations(self, is_unwanted: Callable[[Mapping[str, Any]], bool]) -> None:
         """Remove every toleration for which the function says so."""
@@ -38,7 +46,7 @@ class PodSpecEditor(Editor):
 
     def ensure_node_selector(self, key: str, value: str) -> None:
         """Require a node label."""
-        mapping_at(self._fields, "nodeSelector")[key] = value
+        ensure_mapping(self._fields, "nodeSelector")[key] = value
 
     def remove_node_selector(self, key: str) -> None:
         """No longer require a node label."""
@@ -46,11 +54,11 @@ class PodSpecEditor(Editor):
 
     def ensure_image_pull_secret(self, name: str) -> None:
         """Pull images with this Secret, too."""
-        put_item(self._fields, "imagePullSecrets", {"name": name}, named(name))
+        set_item(self._fields, "imagePullSecrets", {"name": name}, match_names(name))
 
     def remove_image_pull_secret(self, name: str) -> None:
         """No longer pull images with this Secret."""
-        remove_items(self._fields, "imagePullSecrets", named(name))
+        remove_items(self._fields, "imagePullSecrets", match_names(name))
 
     def set_priority_class_name(self, name: str) -> None:
         """Set the priority class."""
@@ -70,4 +78,4 @@ class PodSpecEditor(Editor):
 
     def set_security_context(self, context: Mapping[str, Any]) -> None:
         """Replace the pod's security context."""
-        self._fields["securityContext"] = json_copy(context)
+        self._fields["securityContext"] = copy_json(context)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from konverge.mutation.editors.editor import ListEditor
-from konverge.mutation.fields import json_copy
+from konverge.mutation.field_editing import copy_json
 
 __all__ = ["PolicyRulesEditor"]
 
@@ -20,7 +20,7 @@ class PolicyRulesEditor(ListEditor):
 
     def add_rule(self, rule: Mapping[str, Any]) -> None:
         """Append a rule: ``{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}``."""
-        self.raw().append(json_copy(rule))
+        self.raw().append(copy_json(rule))
 
     def remove_rule_by_index(self, index: int) -> None:
         """Remove the rule at that place, counted from 0; none when there is no such place."""

@@ -6,7 +6,7 @@ from base64 import b64encode
 
 from konverge.kube import Object
 from konverge.mutation.editors.editor import Editor
-from konverge.mutation.fields import mapping_at, remove_key
+from konverge.mutation.field_editing import ensure_mapping, remove_key
 
 __all__ = ["SecretDataEditor"]
 
@@ -18,11 +18,11 @@ class SecretDataEditor(Editor):
 
     def raw(self) -> Object:
         """The plain mapping ``data`` itself, of base64 texts."""
-        return mapping_at(self._fields, "data")
+        return ensure_mapping(self._fields, "data")
 
     def raw_string_data(self) -> Object:
         """The plain mapping ``stringData`` itself; the server merges it over ``data``."""
-        return mapping_at(self._fields, "stringData")
+        return ensure_mapping(self._fields, "stringData")
 
     def set(self, key: str, value: bytes) -> None:
         """Set an entry of ``data``; it is encoded here."""

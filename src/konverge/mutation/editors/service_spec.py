@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from konverge.mutation.editors.editor import Editor
-from konverge.mutation.fields import json_copy, mapping_at, named, put_item, remove_items, remove_key
+from konverge.mutation.field_editing import copy_json, ensure_mapping, match_names, remove_items, remove_key, set_item
 
 __all__ = ["ServiceSpecEditor"]
 
@@ -26,12 +26,14 @@ class ServiceSpecEditor(Editor):
         A port without a name is known by its number and protocol; no protocol is TCP.
         """
         name = port.get("name")
-        place = _place(port)
-        put_item(self._fields, "ports", port, named(name) if name else lambda found: _place(found) == place)
+        place = _port_identity(port)
+        set_item(
+            self._fields, "ports", port, match_names(name) if name else lambda found: _port_identity(found) == place
+        )
 
     def remove_port(self, name: str) -> None:
         """Remove the port of that name."""
-        remove_items(self._fields, "ports", named(name))
+        remove_items(self._fields, "ports", match_names(name))
 
     def set_selector(self, selector: Mapping[str, str]) -> None:
         """Replace the whole pod selector."""
@@ -39,7 +41,7 @@ class ServiceSpecEditor(Editor):
 
     def ensure_selector(self, key: str, value: str) -> None:
         """Select by this pod label, too."""
-        mapping_at(self._fields, "selector")[key] = value
+        ensure_mapping(self._fields, "selector")[key] = value
 
     def remove_selector(self, key: str) -> None:
         """No longer select by this pod label."""
@@ -51,7 +53,7 @@ class ServiceSpecEditor(Editor):
 
     def set_session_affinity_config(self, config: Mapping[str, Any]) -> None:
         """Replace the affinity's settings: ``{"clientIP": {"timeoutSeconds": 60}}``."""
-        self._fields["sessionAffinityConfig"] = json_copy(config)
+        self._fields["sessionAffinityConfig"] = copy_json(config)
 
     def set_publish_not_ready_addresses(self, published: bool) -> None:
         """Publish the addresses of pods that are not ready."""
@@ -74,5 +76,5 @@ class ServiceSpecEditor(Editor):
         self._fields["externalName"] = name
 
 
-def _place(port: Any) -> tuple[Any, str] | None:
+def _port_identity(port: Any) -> tuple[Any, str] | None:
     return (port.get("port"), port.get("protocol") or "TCP") if isinstance(port, Mapping) else None

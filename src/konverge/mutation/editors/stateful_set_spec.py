@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from konverge.mutation.editors.editor import Editor
-from konverge.mutation.fields import json_copy
+from konverge.mutation.field_editing import copy_json
 
 __all__ = ["StatefulSetSpecEditor"]
 
@@ -34,7 +34,7 @@ class StatefulSetSpecEditor(Editor):
         The server refuses to make a live object ``OnDelete`` whose ``rollingUpdate`` it filled in itself, because no
         apply can take away what it does not own: apply an explicit ``rollingUpdate`` first.
         """
-        self._fields["updateStrategy"] = json_copy(strategy)
+        self._fields["updateStrategy"] = copy_json(strategy)
 
     def set_revision_history_limit(self, limit: int) -> None:
         """Set how many old revisions are kept."""
@@ -46,4 +46,4 @@ class StatefulSetSpecEditor(Editor):
 
     def set_persistent_volume_claim_retention_policy(self, policy: Mapping[str, Any]) -> None:
         """Set what happens to the claims: ``{"whenDeleted": "Retain", "whenScaled": "Delete"}``."""
-        self._fields["persistentVolumeClaimRetentionPolicy"] = json_copy(policy)
+        self._fields["persistentVolumeClaimRetentionPolicy"] = copy_json(policy)

@@ -9,14 +9,14 @@ Invariants: a request ends by its deadline, which counts from its creation, whoe
 again once it has ended; its status is written at most three times; a request that is gone ends its fetch.
 """
 
-from konverge.resolution.requests.kinds import (
+from konverge.resolution.requests.api_types import (
     REQUEST,
     ResolutionPolicy,
     ResolutionRequest,
 )
-from konverge.resolution.requests.operator import resolution_operator
-from konverge.resolution.requests.own import content_of, request_for, source_of
-from konverge.resolution.requests.tekton import TEKTON_REQUEST, TektonRequest
+from konverge.resolution.requests.konverge_requests import build_request, parse_provenance, read_content
+from konverge.resolution.requests.resolution_operator import build_resolution_operator
+from konverge.resolution.requests.tekton_requests import TEKTON_REQUEST, TektonRequest
 
 __all__ = [
     "REQUEST",
@@ -24,8 +24,8 @@ __all__ = [
     "ResolutionPolicy",
     "ResolutionRequest",
     "TektonRequest",
-    "content_of",
-    "request_for",
-    "resolution_operator",
-    "source_of",
+    "build_request",
+    "build_resolution_operator",
+    "parse_provenance",
+    "read_content",
 ]

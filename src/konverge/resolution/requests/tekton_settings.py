@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from konverge.resolution.settings import as_boolean
+from konverge.resolution.resolver_settings import as_boolean
 
-__all__ = ["CONFIG_MAPS", "IGNORED", "TEKTON_CONFIG_MAPS", "Translation", "translated"]
+__all__ = ["CONFIG_MAPS", "IGNORED", "TEKTON_CONFIG_MAPS", "SettingsTranslation", "translate_settings"]
 
 CONFIG_MAPS: Mapping[str, str] = {
     "bundles": "bundleresolver-config",
@@ -59,7 +59,7 @@ _OF_CACHE = {"max-size": "cache-max-entries", "ttl": "cache-ttl"}
 
 
 @dataclass(slots=True)
-class Translation:
+class SettingsTranslation:
     """What Tekton's ConfigMaps come to.
 
     Args:
@@ -77,14 +77,16 @@ class Translation:
     ignored: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def translated(data: Mapping[str, Mapping[str, str]], known: Mapping[str, frozenset[str]]) -> Translation:
+def translate_settings(
+    data: Mapping[str, Mapping[str, str]], known: Mapping[str, frozenset[str]]
+) -> SettingsTranslation:
     """Put Tekton's ConfigMaps in our words.
 
     Args:
         data: By name of the ConfigMap, its data.
         known: By resolver, the keys of its settings.
     """
-    found = Translation()
+    found = SettingsTranslation()
     for resolver, keys in known.items():
         name = CONFIG_MAPS.get(resolver, "")
         own = data.get(f"konverge-resolver-{resolver}", {})
@@ -96,13 +98,13 @@ def translated(data: Mapping[str, Mapping[str, str]], known: Mapping[str, frozen
             if key.startswith("_") or not (value.strip() or plain in keys):
                 continue
             if plain in keys:
-                settings[key] = _lines(value) if plain in _LISTS else value
+                settings[key] = _split_list(value) if plain in _LISTS else value
             elif plain == "api-token-secret-name" and "api-token-file" not in own:
                 refused.append(_TOKEN)
             elif plain == "block-private-ips":
                 refused += [] if _is_on(value) else [_PRIVATE]
             else:
-                ignored.append(f"{key[:80]}: {_why(resolver, plain)}")
+                ignored.append(f"{key[:80]}: {_explain_ignored(resolver, plain)}")
         found.settings[resolver] = settings
         if refused:
             found.refused[resolver] = tuple(dict.fromkeys(refused))
@@ -116,13 +118,13 @@ def translated(data: Mapping[str, Mapping[str, str]], known: Mapping[str, frozen
     return found
 
 
-def _why(resolver: str, key: str) -> str:
+def _explain_ignored(resolver: str, key: str) -> str:
     reasons = IGNORED.get(resolver, {})
     pattern = "backoff-*" if key.startswith("backoff-") else key
     return reasons.get(pattern, "api-token-file is used" if key == "api-token-secret-name" else "no such setting")
 
 
-def _lines(value: str) -> str:
+def _split_list(value: str) -> str:
     """A list in YAML, one in each line; what is none is left to be judged as it is."""
     try:
         listed = yaml.safe_load(value)

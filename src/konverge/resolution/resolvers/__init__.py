@@ -8,10 +8,10 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from konverge.errors import ConfigurationError
-from konverge.resolution.registry import ENTRY_POINTS, discovered
 from konverge.resolution.resolver import Resolver
+from konverge.resolution.resolver_registry import ENTRY_POINTS, discover_resolvers
 
-__all__ = ["STANDARD", "standard_resolvers"]
+__all__ = ["STANDARD", "load_resolvers"]
 
 STANDARD: Mapping[str, tuple[str, str]] = {
     "bundles": ("konverge.resolution.resolvers.bundles", "BundlesResolver"),
@@ -27,7 +27,7 @@ metadata is older works all the same is why they are here.
 """
 
 
-def standard_resolvers(names: Iterable[str] | None = None) -> list[Resolver]:
+def load_resolvers(names: Iterable[str] | None = None) -> list[Resolver]:
     """The resolvers that konverge brings, and those that installed packages declare.
 
     Args:
@@ -44,7 +44,7 @@ def standard_resolvers(names: Iterable[str] | None = None) -> list[Resolver]:
             found[name] = made()
     if wanted is not None and wanted <= found.keys():
         return list(found.values())
-    for resolver in discovered(_of_others):
+    for resolver in discover_resolvers(_list_entry_points):
         if resolver.name in STANDARD:
             raise ConfigurationError(f"resolver {resolver.name!r}: konverge brings one of that name; give it another")
         if wanted is None or resolver.name in wanted:
@@ -52,11 +52,11 @@ def standard_resolvers(names: Iterable[str] | None = None) -> list[Resolver]:
     return list(found.values())
 
 
-def known_resolver_names() -> frozenset[str]:
+def list_resolver_names() -> frozenset[str]:
     """The names of the resolvers that konverge brings, and of those that installed packages declare."""
-    return frozenset(STANDARD) | {each.name for each in _of_others()}
+    return frozenset(STANDARD) | {each.name for each in _list_entry_points()}
 
 
-def _of_others() -> list[EntryPoint]:
+def _list_entry_points() -> list[EntryPoint]:
     own = {f"{module}:{attribute}" for module, attribute in STANDARD.values()}
     return [each for each in entry_points(group=ENTRY_POINTS) if each.value not in own]

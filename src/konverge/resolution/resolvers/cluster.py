@@ -11,18 +11,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from konverge.errors import ApiError, ConnectionFailedError, ForbiddenError, NotFoundError
-from konverge.kube import Object, ObjectKey, ResourceMapping
-from konverge.kube.names import dns_label_mistakes, dns_subdomain_mistakes
+from konverge.kube import Object, ObjectKey, RestMapping
+from konverge.kube.name_validation import validate_dns_label, validate_dns_subdomain
 from konverge.resolution.errors import ResolutionError
-from konverge.resolution.parameters import check_names, invalid, text_of
+from konverge.resolution.parameter_checks import build_param_error, check_names, get_text
 from konverge.resolution.reasons import Reason
-from konverge.resolution.reference import Digest, Parameters, canonical_json
-from konverge.resolution.relative import beside
-from konverge.resolution.resolver import Fetch, Parameter, Setting
-from konverge.resolution.result import Resolved, Source
-from konverge.resolution.settings import FETCH_SETTINGS, as_boolean, as_list
+from konverge.resolution.reference import Digest, Parameters, to_canonical_json
+from konverge.resolution.relative_references import join_path
+from konverge.resolution.resolved_content import Provenance, ResolvedContent
+from konverge.resolution.resolver import FetchRequest, Parameter, Setting
+from konverge.resolution.resolver_settings import FETCH_SETTINGS, as_boolean, as_list
 
-__all__ = ["ClusterResolver", "clean", "may_be_read"]
+__all__ = ["ClusterResolver", "is_readable", "strip_server_fields"]
 
 _KIND = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,62}")
 _VERSION = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[0-9][a-z0-9]*")
@@ -76,22 +76,24 @@ class ClusterResolver:
                 read.
         """
         check_names(params, self.parameters)
-        kind = _text(params, "kind", settings.get("default-kind", ""))
-        name = _text(params, "name", "")
-        namespace = _text(params, "namespace", settings.get("default-namespace", "").strip())
-        api_version = text_of(params, "apiVersion")
+        kind = _get_text_param(params, "kind", settings.get("default-kind", ""))
+        name = _get_text_param(params, "name", "")
+        namespace = _get_text_param(params, "namespace", settings.get("default-namespace", "").strip())
+        api_version = get_text(params, "apiVersion")
         if not _KIND.fullmatch(kind):
-            raise invalid("kind", f"expected a kind such as Task, found {kind[:80]!r}")
-        if dns_subdomain_mistakes(name):
-            raise invalid("name", f"expected the name of an object, found {name[:80]!r}")
-        if dns_label_mistakes(namespace):
-            raise invalid("namespace", f"expected the name of a namespace, found {namespace[:80]!r}")
+            raise build_param_error("kind", f"expected a kind such as Task, found {kind[:80]!r}")
+        if validate_dns_subdomain(name):
+            raise build_param_error("name", f"expected the name of an object, found {name[:80]!r}")
+        if validate_dns_label(namespace):
+            raise build_param_error("namespace", f"expected the name of a namespace, found {namespace[:80]!r}")
         if api_version and not _VERSION.fullmatch(api_version):
-            raise invalid("apiVersion", f"expected a version such as tekton.dev/v1, found {api_version[:80]!r}")
+            raise build_param_error(
+                "apiVersion", f"expected a version such as tekton.dev/v1, found {api_version[:80]!r}"
+            )
         if kind.lower() in ("secret", "secrets"):
             raise ResolutionError(Reason.DENIED, "parameter 'kind': a Secret is no definition and is never read")
         allowed, blocked = (as_list(settings.get(f"{word}-namespaces", "")) for word in ("allowed", "blocked"))
-        if not may_be_read(namespace, allowed=allowed, blocked=blocked):
+        if not is_readable(namespace, allowed=allowed, blocked=blocked):
             told = f"parameter 'namespace': the operator lets nobody read definitions in namespace {namespace!r}"
             raise ResolutionError(Reason.DENIED, told)
         found = {"kind": kind, "name": name, "namespace": namespace}
@@ -99,29 +101,29 @@ class ClusterResolver:
 
     def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
         """``cluster://namespace/kind/name``, with the kind as the reference calls it."""
-        return _address(ObjectKey(str(params["namespace"]), str(params["name"])), str(params["kind"]))
+        return _format_uri(ObjectKey(str(params["namespace"]), str(params["name"])), str(params["kind"]))
 
     def is_pinned(self, params: Parameters) -> bool:
         """Never: objects change."""
         return False
 
-    def recorded_source(
-        self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Source
-    ) -> Source:
+    def build_provenance(
+        self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Provenance
+    ) -> Provenance:
         """The object's path; its kind's plural and its UID only the cluster can tell."""
         version = re.escape(str(params["apiVersion"])) if "apiVersion" in params else r"[a-z0-9./-]+"
         namespace, name = (re.escape(str(params[each])) for each in ("namespace", "name"))
         fits = re.fullmatch(rf"/apis?/{version}/namespaces/{namespace}/[a-z0-9-]+/{name}@[a-zA-Z0-9-]*", recorded.uri)
         uri = recorded.uri if fits else f"/apis/…/namespaces/{params['namespace']}/…/{params['name']}@…"
-        return Source(uri, {digest.algorithm: digest.hex})
+        return Provenance(uri, {digest.algorithm: digest.hex})
 
-    def relative(self, params: Parameters, path: str) -> Parameters:
+    def resolve_relative(self, params: Parameters, path: str) -> Parameters:
         """The parameters of another object of the namespace: its name, or its kind, ``/`` and its name.
 
         Raises:
             ResolutionError: ``InvalidParams``: it is neither.
         """
-        kind, _, name = beside(f"{params['kind']}/{params['name']}", path).rpartition("/")
+        kind, _, name = join_path(f"{params['kind']}/{params['name']}", path).rpartition("/")
         if not kind or "/" in kind:
             told = f"path {path[:120]!r}: expected a name, or ../kind/name"
             raise ResolutionError(Reason.INVALID_PARAMETERS, told)
@@ -129,11 +131,11 @@ class ClusterResolver:
         kept = {key: value for key, value in params.items() if not other or key != "apiVersion"}
         return {**kept, **other, "name": name}
 
-    async def pin(self, fetch: Fetch) -> Parameters | None:
+    async def pin(self, fetch: FetchRequest) -> Parameters | None:
         """There is no name for what an object is now."""
         return None
 
-    async def resolve(self, fetch: Fetch) -> Resolved:
+    async def resolve(self, fetch: FetchRequest) -> ResolvedContent:
         """Read the object.
 
         Raises:
@@ -148,9 +150,11 @@ class ClusterResolver:
         key = ObjectKey(params["namespace"], params["name"])
         what = f"{params['kind']} {key}"
         try:
-            mapping = _the_one(await cluster.find(params["kind"], params.get("apiVersion", "")), params)
+            mapping = _select_mapping(await cluster.find(params["kind"], params.get("apiVersion", "")), params)
             if not mapping.namespaced:
-                raise invalid("kind", f"expected a kind whose objects are in namespaces, found {mapping.gvk.kind}")
+                raise build_param_error(
+                    "kind", f"expected a kind whose objects are in namespaces, found {mapping.gvk.kind}"
+                )
             # Before it is read: the same answer whether it is there or not.
             if as_boolean(fetch.settings.get("as-requester", "false")) and not (
                 fetch.user and await cluster.may_get(mapping.gvk, key, user=fetch.user)
@@ -163,25 +167,25 @@ class ClusterResolver:
             raise ResolutionError(Reason.DENIED, f"the resolver may not read {what}") from None
         except (ApiError, ConnectionFailedError):
             raise ResolutionError(Reason.UNREACHABLE, f"the cluster did not answer for {what}") from None
-        data = canonical_json(clean(found))
+        data = to_canonical_json(strip_server_fields(found))
         if len(data) > fetch.max_bytes:
             told = f"{what}: expected at most {fetch.max_bytes} bytes, found {len(data)}"
             raise ResolutionError(Reason.TOO_LARGE, told)
-        uri = f"{mapping.path(key)}@{found['metadata'].get('uid', '')}"
-        return Resolved(
+        uri = f"{mapping.build_path(key)}@{found['metadata'].get('uid', '')}"
+        return ResolvedContent(
             data,
-            Source(uri, {"sha256": Digest.of(data).hex}),
+            Provenance(uri, {"sha256": Digest.of(data).hex}),
             {"resolution.tekton.dev/name": key.name, "resolution.tekton.dev/namespace": key.namespace},
-            found_at=_address(key, mapping.gvk.kind),
+            found_at=_format_uri(key, mapping.gvk.kind),
         )
 
 
-def _address(key: ObjectKey, kind: str) -> str:
+def _format_uri(key: ObjectKey, kind: str) -> str:
     """What policies call an object."""
     return f"cluster://{key.namespace}/{kind.lower()}/{key.name}"
 
 
-def may_be_read(namespace: str, *, allowed: tuple[str, ...], blocked: tuple[str, ...]) -> bool:
+def is_readable(namespace: str, *, allowed: tuple[str, ...], blocked: tuple[str, ...]) -> bool:
     """Tell whether objects of a namespace may be read: what is named counts before ``*``, and blocking before allowing.
 
     Args:
@@ -198,7 +202,7 @@ def may_be_read(namespace: str, *, allowed: tuple[str, ...], blocked: tuple[str,
     return not allowed or "*" in allowed
 
 
-def clean(obj: Object) -> Object:
+def strip_server_fields(obj: Object) -> Object:
     """An object as its author wrote it: without its status and what the server or its controllers have put in it."""
     found: dict[str, Any] = {name: value for name, value in obj.items() if name != "status"}
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _SERVERS_METADATA}
@@ -207,7 +211,7 @@ def clean(obj: Object) -> Object:
     return found
 
 
-def _the_one(found: Sequence[ResourceMapping], params: Mapping[str, str]) -> ResourceMapping:
+def _select_mapping(found: Sequence[RestMapping], params: Mapping[str, str]) -> RestMapping:
     """The kind that is meant. Of several groups that have one of that name, Tekton's: its references name no group.
 
     Raises:
@@ -216,16 +220,18 @@ def _the_one(found: Sequence[ResourceMapping], params: Mapping[str, str]) -> Res
     kind = params["kind"]
     if not found:
         version = f" in {params['apiVersion']}" if "apiVersion" in params else ""
-        raise invalid("kind", f"the cluster serves no kind {kind!r}{version}")
+        raise build_param_error("kind", f"the cluster serves no kind {kind!r}{version}")
     for mapping in found:
         if len(found) == 1 or mapping.gvk.group == _TEKTON:
             return mapping
     known = ", ".join(mapping.gvk.api_version for mapping in found[:5])
-    raise invalid("apiVersion", f"expected one, as {kind!r} stands for several kinds; there are those of {known}")
+    raise build_param_error(
+        "apiVersion", f"expected one, as {kind!r} stands for several kinds; there are those of {known}"
+    )
 
 
-def _text(params: Parameters, name: str, default: str) -> str:
-    value = text_of(params, name) or default
+def _get_text_param(params: Parameters, name: str, default: str) -> str:
+    value = get_text(params, name) or default
     if not value:
-        raise invalid(name, "expected one, found none, and the operator has no default")
+        raise build_param_error(name, "expected one, found none, and the operator has no default")
     return value

@@ -7,7 +7,7 @@ has (`keys`), or keyless: by somebody whom an issuer of identities has vouched f
 `SignatureVerifier` is what an `Engine` is given; whatever it cannot verify counts as not signed.
 """
 
-from konverge.resolution.signatures.objects import BUNDLE, SIGNATURE, sign, signed_bytes
-from konverge.resolution.signatures.verifying import SignatureVerifier
+from konverge.resolution.signatures.object_signatures import BUNDLE, SIGNATURE, encode_for_signing, sign
+from konverge.resolution.signatures.signature_verifier import SignatureVerifier
 
-__all__ = ["BUNDLE", "SIGNATURE", "SignatureVerifier", "sign", "signed_bytes"]
+__all__ = ["BUNDLE", "SIGNATURE", "SignatureVerifier", "encode_for_signing", "sign"]

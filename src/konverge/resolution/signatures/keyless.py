@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sigstore.verify.policy import AnyOf
 
-__all__ = ["Keyless", "NoKeylessError"]
+__all__ = ["KeylessUnavailableError", "KeylessVerifier"]
 
 _MAX_BUNDLE = 512 * 1024
 
 
-class NoKeylessError(Exception):
+class KeylessUnavailableError(Exception):
     """Keyless signatures cannot be verified here; the message says why."""
 
 
-class Keyless:
+class KeylessVerifier:
     """Verifies bundles of sigstore, without a connection.
 
     Args:
         trusted_root: The file with the certificates and logs that are trusted (``trusted_root.json`` of sigstore).
 
     Raises:
-        NoKeylessError: The library is not installed, or the file is none.
+        KeylessUnavailableError: The library is not installed, or the file is none.
     """
 
     def __init__(self, trusted_root: Path) -> None:
@@ -38,12 +38,12 @@ class Keyless:
             from sigstore.verify import Verifier
         except ImportError:
             told = "keyless signatures need the library sigstore: pip install 'konverge[keyless]'"
-            raise NoKeylessError(told) from None
+            raise KeylessUnavailableError(told) from None
         try:
             self._verifier = Verifier(trusted_root=TrustedRoot.from_file(str(trusted_root)))
         except (OSError, ValueError, Error) as error:
             told = f"the file with what is trusted for keyless signatures cannot be read: {type(error).__name__}"
-            raise NoKeylessError(told) from None
+            raise KeylessUnavailableError(told) from None
 
     def has_signed(self, identities: tuple[tuple[str, str], ...], bundle: bytes, data: bytes) -> bool:
         """Tell whether one of the identities (subject, issuer) has signed these bytes.
@@ -57,13 +57,13 @@ class Keyless:
         from sigstore.models import Bundle
 
         try:
-            found = Bundle.from_json(_bounded(bundle))
-            self._verifier.verify_artifact(data, found, _policy(identities))
+            found = Bundle.from_json(_check_bundle_size(bundle))
+            self._verifier.verify_artifact(data, found, _build_policy(identities))
         except (ValueError, Error):
             return False
         return True
 
-    def statement(self, identities: tuple[tuple[str, str], ...], bundle: bytes) -> tuple[str, bytes] | None:
+    def verify_statement(self, identities: tuple[tuple[str, str], ...], bundle: bytes) -> tuple[str, bytes] | None:
         """What one of the identities (subject, issuer) states, and its type; None when none of them does.
 
         Args:
@@ -74,19 +74,19 @@ class Keyless:
         from sigstore.models import Bundle
 
         try:
-            found = Bundle.from_json(_bounded(bundle))
-            return self._verifier.verify_dsse(found, _policy(identities))
+            found = Bundle.from_json(_check_bundle_size(bundle))
+            return self._verifier.verify_dsse(found, _build_policy(identities))
         except (ValueError, Error):
             return None
 
 
-def _policy(identities: tuple[tuple[str, str], ...]) -> AnyOf:
+def _build_policy(identities: tuple[tuple[str, str], ...]) -> AnyOf:
     from sigstore.verify.policy import AnyOf, Identity
 
     return AnyOf([Identity(identity=subject, issuer=issuer) for subject, issuer in identities])
 
 
-def _bounded(bundle: bytes) -> bytes:
+def _check_bundle_size(bundle: bytes) -> bytes:
     if len(bundle) > _MAX_BUNDLE:
         raise ValueError("too large")
     return bundle

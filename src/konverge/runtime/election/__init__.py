@@ -14,7 +14,6 @@ updates name the UID or the resource version that they are based on, and an appl
 `leadership` is what the runtime sees.
 """
 
-from konverge.runtime.election.keyspace import hash_of, range_of, shard_of
 from konverge.runtime.election.leadership import (
     Leadership,
     ShardAssignment,
@@ -23,7 +22,8 @@ from konverge.runtime.election.leadership import (
     sharding,
 )
 from konverge.runtime.election.options import LeaderElection, Sharding
-from konverge.runtime.election.thread import LEASE_LOST_EXIT_CODE
+from konverge.runtime.election.renewal_thread import LEASE_LOST_EXIT_CODE
+from konverge.runtime.election.shard_ranges import compute_hash, compute_range, compute_shard
 
 __all__ = [
     "LEASE_LOST_EXIT_CODE",
@@ -32,9 +32,9 @@ __all__ = [
     "ShardAssignment",
     "ShardListener",
     "Sharding",
-    "hash_of",
+    "compute_hash",
+    "compute_range",
+    "compute_shard",
     "leader_election",
-    "range_of",
-    "shard_of",
     "sharding",
 ]

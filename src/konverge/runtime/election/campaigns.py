@@ -1,6 +1,7 @@
 """What holds Leases on behalf of a process: of one for leader election, of several for sharding.
 
-A campaign runs in the loop that renews, which may be that of another thread (`konverge.runtime.election.thread`); whom
+A campaign runs in the loop that renews, which may be that of another thread
+(`konverge.runtime.election.renewal_thread`); whom
 it tells is a `Listener`.
 """
 
@@ -13,16 +14,22 @@ from functools import partial
 from typing import Protocol
 
 from konverge.client import ObjectList
-from konverge.client.permits import WritePermit
+from konverge.client.write_permit import WritePermit
 from konverge.clock import Clock, Entropy
-from konverge.errors import ForbiddenError, KonvergeError, describe
+from konverge.errors import ForbiddenError, KonvergeError, format_error
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.runtime.election.holder import LeaseClient, LeaseHolder
-from konverge.runtime.election.lease import LEASE, Candidate
+from konverge.runtime.election.lease_candidate import LEASE, LeaseCandidate
+from konverge.runtime.election.lease_holder import LeaseClient, LeaseHolder
 from konverge.runtime.election.options import LeaderElection, LeaseTiming, Sharding
-from konverge.runtime.election.shards import LABEL, Board, Plan, member_lease, shard_lease
+from konverge.runtime.election.shard_view import (
+    LABEL,
+    ShardPlan,
+    ShardView,
+    build_member_lease_name,
+    build_shard_lease_name,
+)
 
-__all__ = ["Campaign", "LeaderCampaign", "Listener", "ShardCampaign", "ShardClient"]
+__all__ = ["Campaign", "CampaignListener", "LeaderCampaign", "ShardCampaign", "ShardClient"]
 
 _log = logging.getLogger("konverge.runtime.election")
 
@@ -30,16 +37,16 @@ _PAUSE = (0.7, 0.95)  # of the retry period, between two looks
 _YIELD = (1.0, 4.0)  # of the retry period, after a shard was given back since somebody divides otherwise
 
 
-class Listener(Protocol):
+class CampaignListener(Protocol):
     """Hears which shards this process holds; a leader holds shard 0 of 1. It may not raise."""
 
-    def acquired(self, shard: int, permit: WritePermit) -> None:
+    def on_acquired(self, shard: int, permit: WritePermit) -> None:
         """The shard is ours, for a term that the permit is for."""
 
-    def lost(self, shard: int) -> None:
+    def on_lost(self, shard: int) -> None:
         """The term is over and the permit has run out. What is still under way for the shard is to be cancelled."""
 
-    async def release(self, shard: int) -> None:
+    async def on_release(self, shard: int) -> None:
         """Another replica is to get the shard: start nothing more for it, and return when nothing is under way.
 
         The shard is ours until this returns. Cancelled when that takes too long or the shard is lost meanwhile; then
@@ -92,23 +99,25 @@ class LeaderCampaign:
         client: LeaseClient,
         options: LeaderElection,
         identity: str,
-        listener: Listener,
+        listener: CampaignListener,
         *,
         clock: Clock,
         entropy: Entropy,
     ) -> None:
-        candidate = Candidate(ObjectKey(options.namespace, options.name), identity, options.timing, entropy=entropy)
-        self._holder = LeaseHolder(client, candidate, clock=clock, on_change=self._changed)
+        candidate = LeaseCandidate(
+            ObjectKey(options.namespace, options.name), identity, options.timing, entropy=entropy
+        )
+        self._holder = LeaseHolder(client, candidate, clock=clock, on_change=self._on_holder_change)
         self._release_seconds = options.timing.renew_deadline / 2
         self._listener = listener
-        self._told: int | None = None
+        self._is_reported_held: int | None = None
         self._stopping = asyncio.Event()
         self._releases = True
 
     async def run(self) -> None:
         """Campaign and renew until `stop`, then release."""
         try:
-            await _until(self._stopping, self._holder)
+            await _run_until_stopped(self._stopping, self._holder)
             if self._releases:
                 await self._holder.release(self._release_seconds)
         finally:
@@ -122,15 +131,15 @@ class LeaderCampaign:
     def suspend(self, *, suspended: bool) -> None:
         """Send nothing, or go on."""
         self._holder.candidate.suspend(suspended=suspended)
-        self._holder.wake()
+        self._holder.notify()
 
-    def _changed(self) -> None:
-        if self._told is not None:
-            self._told = None
-            self._listener.lost(0)
+    def _on_holder_change(self) -> None:
+        if self._is_reported_held is not None:
+            self._is_reported_held = None
+            self._listener.on_lost(0)
         if self._holder.term is not None:
-            self._told = self._holder.term.number
-            self._listener.acquired(0, self._holder.permit)
+            self._is_reported_held = self._holder.term.number
+            self._listener.on_acquired(0, self._holder.permit)
 
 
 class ShardCampaign:
@@ -154,7 +163,7 @@ class ShardCampaign:
         client: ShardClient,
         options: Sharding,
         identity: str,
-        listener: Listener,
+        listener: CampaignListener,
         *,
         clock: Clock,
         entropy: Entropy,
@@ -165,24 +174,26 @@ class ShardCampaign:
         self._listener = listener
         self._clock = clock
         self._entropy = entropy
-        self._board = Board(options.name, options.shards, identity, self._timing)
-        self._member = self._holder(
-            member_lease(options.name, options.shards, identity), identity, _short(self._timing)
+        self._view = ShardView(options.name, options.shards, identity, self._timing)
+        self._member = self._build_holder(
+            build_member_lease_name(options.name, options.shards, identity), identity, _shorten_timing(self._timing)
         )
         self._shards = [
-            self._holder(shard_lease(options.name, shard, options.shards), identity, self._timing, shard)
+            self._build_holder(
+                build_shard_lease_name(options.name, shard, options.shards), identity, self._timing, shard
+            )
             for shard in range(options.shards)
         ]
         # Shards whose Lease is ours and that nobody has been told of yet, with the moment at which they became ours.
         self._unconfirmed: dict[int, float] = {}
-        self._told: set[int] = set()
+        self._reported_shards: set[int] = set()
         self._handing_over: dict[int, asyncio.Task[None]] = {}
         self._members = 0
         self._waits_for_rivals = False
         self._yields_until = -math.inf
         self._last_problem = ""
         self._suspended = False
-        self._look_now = asyncio.Event()
+        self._refresh_now = asyncio.Event()
         self._stopping = asyncio.Event()
         self._releases = True
 
@@ -212,10 +223,10 @@ class ShardCampaign:
         self._suspended = suspended
         for holder in (self._member, *self._shards):
             holder.candidate.suspend(suspended=suspended)
-            holder.wake()
+            holder.notify()
 
-    def _holder(self, name: str, identity: str, timing: LeaseTiming, shard: int | None = None) -> LeaseHolder:
-        candidate = Candidate(
+    def _build_holder(self, name: str, identity: str, timing: LeaseTiming, shard: int | None = None) -> LeaseHolder:
+        candidate = LeaseCandidate(
             ObjectKey(self._options.namespace, name),
             identity,
             timing,
@@ -223,36 +234,36 @@ class ShardCampaign:
             labels={LABEL: self._options.name},
             campaigns=shard is None,
         )
-        on_change = None if shard is None else partial(self._changed, shard)
+        on_change = None if shard is None else partial(self._on_shard_change, shard)
         return LeaseHolder(self._client, candidate, clock=self._clock, on_change=on_change)
 
-    def _held(self) -> frozenset[int]:
+    def _list_held_shards(self) -> frozenset[int]:
         return frozenset(shard for shard, holder in enumerate(self._shards) if holder.term is not None)
 
-    def _changed(self, shard: int) -> None:
+    def _on_shard_change(self, shard: int) -> None:
         self._unconfirmed.pop(shard, None)
-        if shard in self._told:
-            self._told.discard(shard)
+        if shard in self._reported_shards:
+            self._reported_shards.discard(shard)
             if shard in self._handing_over:
                 self._handing_over[shard].cancel()
-            self._listener.lost(shard)
+            self._listener.on_lost(shard)
         if self._shards[shard].term is not None:
             self._unconfirmed[shard] = self._clock.monotonic()
-        self._look_now.set()
+        self._refresh_now.set()
 
     async def _balance(self, tasks: asyncio.TaskGroup) -> None:
         while True:
-            self._look_now.clear()
+            self._refresh_now.clear()
             if not self._suspended:
-                await self._look(tasks)
+                await self._refresh_view(tasks)
             pause = self._timing.retry_period * self._entropy.uniform(*_PAUSE)
             try:
-                async with asyncio.timeout(min(pause, self._board.seconds_to_change(self._clock.monotonic()))):
-                    await self._look_now.wait()
+                async with asyncio.timeout(min(pause, self._view.compute_seconds_to_change(self._clock.monotonic()))):
+                    await self._refresh_now.wait()
             except TimeoutError:
                 continue
 
-    async def _look(self, tasks: asyncio.TaskGroup) -> None:
+    async def _refresh_view(self, tasks: asyncio.TaskGroup) -> None:
         asked_at = self._clock.monotonic()
         try:
             async with asyncio.timeout(self._timing.renew_deadline / 2):
@@ -260,10 +271,10 @@ class ShardCampaign:
                     LEASE, namespace=self._options.namespace, label_selector=f"{LABEL}={self._options.name}"
                 )
         except TimeoutError:
-            self._complain(f"no answer to a list of the Leases of {self._options.name} in time")
+            self._log_problem(f"no answer to a list of the Leases of {self._options.name} in time")
             return
         except KonvergeError as error:
-            self._complain(self._refusal(error))
+            self._log_problem(self._describe_refusal(error))
             return
         except Exception as error:  # noqa: BLE001  # a mistake in the client ends no term: there is another look soon
             problem = f"cannot list the Leases of {self._options.name}, by a mistake: {type(error).__name__}"
@@ -273,73 +284,73 @@ class ShardCampaign:
             return
         self._last_problem = ""
         now = self._clock.monotonic()
-        self._board.look(found.items, now)
+        self._view.update(found.items, now)
         for shard, holder in enumerate(self._shards):
-            holder.candidate.observe(self._board.lease(shard), asked_at, now)
-        self._confirm(asked_at, now)
-        self._follow(self._board.plan(self._held(), now), now, tasks)
+            holder.candidate.observe(self._view.get_lease(shard), asked_at, now)
+        self._confirm_leases(asked_at, now)
+        self._carry_out_plan(self._view.plan(self._list_held_shards(), now), now, tasks)
 
-    def _confirm(self, asked_at: float, now: float) -> None:
+    def _confirm_leases(self, asked_at: float, now: float) -> None:
         for shard, since in list(self._unconfirmed.items()):
             if asked_at < since:
-                self._look_now.set()  # look again at once
-            elif self._board.rivals([shard], now):
+                self._refresh_now.set()  # look again at once
+            elif self._view.find_rivals([shard], now):
                 # Whoever it is may be yielding to us: not both again at one moment.
                 self._yields_until = now + self._timing.retry_period * self._entropy.uniform(*_YIELD)
                 self._shards[shard].candidate.release()
-                self._shards[shard].wake()
+                self._shards[shard].notify()
             else:
                 del self._unconfirmed[shard]
-                self._told.add(shard)
-                self._listener.acquired(shard, self._shards[shard].permit)
+                self._reported_shards.add(shard)
+                self._listener.on_acquired(shard, self._shards[shard].permit)
 
-    def _follow(self, plan: Plan, now: float, tasks: asyncio.TaskGroup) -> None:
+    def _carry_out_plan(self, plan: ShardPlan, now: float, tasks: asyncio.TaskGroup) -> None:
         if plan.members != self._members:
             self._members = plan.members
             _log.info("%s: %d replicas share %d shards", self._options.name, plan.members, self._options.shards)
-        self._say_rivals(self._board.rivals(plan.campaign, now))
+        self._log_rivals(self._view.find_rivals(plan.campaign, now))
         for shard, holder in enumerate(self._shards):
-            wanted = shard in plan.campaign and now >= self._yields_until and not self._board.rivals([shard], now)
+            wanted = shard in plan.campaign and now >= self._yields_until and not self._view.find_rivals([shard], now)
             # A candidate with a term, or with a release under way, is not disturbed.
-            if holder.term is None and wanted != holder.candidate.campaigns and shard not in self._handing_over:
+            if holder.term is None and wanted != holder.candidate.is_campaigning and shard not in self._handing_over:
                 holder.candidate.campaign(wanted=wanted)
-                holder.wake()
+                holder.notify()
         for shard in plan.hand_over - self._handing_over.keys():
-            if shard in self._told and not self._shards[shard].candidate.has_let_go:
+            if shard in self._reported_shards and not self._shards[shard].candidate.has_let_go:
                 task = tasks.create_task(self._hand_over(shard), name=f"hand over shard {shard}")
                 self._handing_over[shard] = task
-                task.add_done_callback(partial(self._handed_over, shard))
+                task.add_done_callback(partial(self._on_handover, shard))
         for lease in plan.sweep:
-            tasks.create_task(self._sweep(lease))
+            tasks.create_task(self._delete_dead_member(lease))
 
     async def _hand_over(self, shard: int) -> None:
         candidate = self._shards[shard].candidate
         _log.info("handing over the Lease %s", candidate.key)
         try:
             async with asyncio.timeout(self._options.release_deadline.total_seconds()):
-                await self._listener.release(shard)
+                await self._listener.on_release(shard)
         except TimeoutError:
             _log.warning(
                 "%s: what was under way had not ended after %s: the Lease is left to run out",
                 candidate.key,
                 self._options.release_deadline,
             )
-            candidate.forsake()
+            candidate.stop_renewing()
         except Exception:  # noqa: BLE001  # nobody knows what is still under way: as if it had not ended
             _log.exception("%s: what was under way could not be ended: the Lease is left to run out", candidate.key)
-            candidate.forsake()
+            candidate.stop_renewing()
         else:
-            self._told.discard(shard)
+            self._reported_shards.discard(shard)
             candidate.release()
-        self._shards[shard].wake()
+        self._shards[shard].notify()
 
-    def _handed_over(self, shard: int, _: asyncio.Task[None]) -> None:
+    def _on_handover(self, shard: int, _: asyncio.Task[None]) -> None:
         del self._handing_over[shard]
 
     async def _leave(self) -> None:
         """Say that this replica goes, then give its shards to those who stay."""
         seconds = self._timing.renew_deadline / 2
-        self._told.clear()
+        self._reported_shards.clear()
         await self._member.release(seconds)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._remove_member())
@@ -349,17 +360,17 @@ class ShardCampaign:
     async def _remove_member(self) -> None:
         lease = self._member.candidate.lease
         if lease is not None:
-            await self._sweep(lease)
+            await self._delete_dead_member(lease)
 
-    async def _sweep(self, lease: Object) -> None:
+    async def _delete_dead_member(self, lease: Object) -> None:
         """Delete the Lease of a member that is gone; nobody minds if it stays."""
         try:
             async with asyncio.timeout(self._timing.renew_deadline / 2):
                 await self._client.delete(LEASE, ObjectKey.of(lease), uid=str(lease["metadata"].get("uid", "")) or None)
         except Exception as error:  # noqa: BLE001  # whatever it is, a Lease that stays harms nobody
-            _log.debug("the Lease %s stays: %s", ObjectKey.of(lease), describe(error))
+            _log.debug("the Lease %s stays: %s", ObjectKey.of(lease), format_error(error))
 
-    def _say_rivals(self, rivals: list[str]) -> None:
+    def _log_rivals(self, rivals: list[str]) -> None:
         if bool(rivals) != self._waits_for_rivals:
             self._waits_for_rivals = bool(rivals)
             if not rivals:
@@ -371,8 +382,8 @@ class ShardCampaign:
                 ", ".join(rivals[:5]) + (" …" if len(rivals) > 5 else ""),
             )
 
-    def _refusal(self, error: KonvergeError) -> str:
-        what = f"cannot list the Leases of {self._options.name} in {self._options.namespace}: {describe(error)}"
+    def _describe_refusal(self, error: KonvergeError) -> str:
+        what = f"cannot list the Leases of {self._options.name} in {self._options.namespace}: {format_error(error)}"
         if isinstance(error, ForbiddenError):
             return (
                 f'{what}. Add to a Role in that namespace: apiGroups ["coordination.k8s.io"], resources ["leases"], '
@@ -380,18 +391,18 @@ class ShardCampaign:
             )
         return what
 
-    def _complain(self, problem: str) -> None:
+    def _log_problem(self, problem: str) -> None:
         if problem != self._last_problem:
             self._last_problem = problem
             _log.warning("%s", problem)
 
 
-def _short(timing: LeaseTiming) -> LeaseTiming:
+def _shorten_timing(timing: LeaseTiming) -> LeaseTiming:
     """The times of a member's Lease: it runs out before the shards of a dead member do, so that they find takers."""
     return LeaseTiming(max(1, round(timing.lease_duration * 2 / 3)), timing.renew_deadline * 2 / 3, timing.retry_period)
 
 
-async def _until(stopping: asyncio.Event, holder: LeaseHolder) -> None:
+async def _run_until_stopped(stopping: asyncio.Event, holder: LeaseHolder) -> None:
     """Run the holder until the event."""
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(holder.run())

@@ -12,13 +12,13 @@ from datetime import timedelta
 from functools import partial
 from typing import Protocol, TypeVar
 
-from konverge.cancellation import to_its_end
-from konverge.client.permits import WritePermit
+from konverge.cancellation import await_shielded
+from konverge.client.write_permit import WritePermit
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
 from konverge.errors import KonvergeError
-from konverge.runtime.election.campaigns import Campaign, LeaderCampaign, Listener, ShardCampaign, ShardClient
-from konverge.runtime.election.options import LeaderElection, Sharding, new_identity
-from konverge.runtime.election.thread import OwnClient, RenewalThread
+from konverge.runtime.election.campaigns import Campaign, CampaignListener, LeaderCampaign, ShardCampaign, ShardClient
+from konverge.runtime.election.options import LeaderElection, Sharding, generate_identity
+from konverge.runtime.election.renewal_thread import ClosableClient, RenewalThread
 
 __all__ = ["Leadership", "NoPermit", "ShardAssignment", "ShardListener", "leader_election", "sharding"]
 
@@ -36,13 +36,13 @@ class NoPermit:
 class ShardListener(Protocol):
     """What the runtime does when shards come and go; called in the loop that uses the assignment. May not raise."""
 
-    def acquired(self, shard: int) -> None:
+    def on_acquired(self, shard: int) -> None:
         """The shard's owners are ours from now on."""
 
-    def lost(self, shard: int) -> None:
+    def on_lost(self, shard: int) -> None:
         """They are not ours any more: cancel their passes, at once; nothing that they write would be sent."""
 
-    async def release(self, shard: int) -> None:
+    async def on_release(self, shard: int) -> None:
         """Start no further pass for the shard and return when those under way have ended; then it is handed over.
 
         Cancelled when that takes longer than the release deadline, or the shard is lost meanwhile; `lost` follows.
@@ -69,7 +69,7 @@ class ShardAssignment:
         """The shards that are ours. A shard that is being handed over is, until its passes have ended."""
         return frozenset(self._permits)
 
-    def permit(self, shard: int) -> WritePermit:
+    def get_permit(self, shard: int) -> WritePermit:
         """The permission to write for owners of that shard, for the present term; a pass takes it when it begins."""
         return self._permits.get(shard, NoPermit())
 
@@ -80,38 +80,38 @@ class ShardAssignment:
             KonvergeError: The renewal has ended by a mistake: nothing will be held again.
         """
         await self._changed.wait()
-        self._check()
+        self._raise_crash()
 
-    def acquired(self, shard: int, permit: WritePermit) -> None:
+    def on_acquired(self, shard: int, permit: WritePermit) -> None:
         """Called by the campaign."""
         self._permits[shard] = permit
-        self._wake()
-        self._listener.acquired(shard)
+        self._notify()
+        self._listener.on_acquired(shard)
 
-    def lost(self, shard: int) -> None:
+    def on_lost(self, shard: int) -> None:
         """Called by the campaign."""
         if self._permits.pop(shard, None) is not None:
-            self._wake()
-            self._listener.lost(shard)
+            self._notify()
+            self._listener.on_lost(shard)
 
-    async def release(self, shard: int) -> None:
+    async def on_release(self, shard: int) -> None:
         """Called by the campaign."""
-        await self._listener.release(shard)
+        await self._listener.on_release(shard)
         self._permits.pop(shard, None)
-        self._wake()
+        self._notify()
 
-    def crashed(self, error: BaseException) -> None:
+    def record_crash(self, error: BaseException) -> None:
         """Called when the renewal has ended by a mistake."""
         self._problem = error
         for shard in self.held:
-            self.lost(shard)
-        self._wake()
+            self.on_lost(shard)
+        self._notify()
 
-    def _check(self) -> None:
+    def _raise_crash(self) -> None:
         if self._problem is not None:
             raise KonvergeError("the renewal of Leases has ended by a mistake, see its cause") from self._problem
 
-    def _wake(self) -> None:
+    def _notify(self) -> None:
         """Wake who waits; who waits from now on waits for the next change."""
         self._changed.set()
         self._changed = asyncio.Event()
@@ -119,16 +119,16 @@ class ShardAssignment:
             self._changed.set()
 
 
-class _NobodyElse:
+class _NullListener:
     """The listener of a process that asks instead of being told."""
 
-    def acquired(self, shard: int) -> None:
+    def on_acquired(self, shard: int) -> None:
         """Nothing to do."""
 
-    def lost(self, shard: int) -> None:
+    def on_lost(self, shard: int) -> None:
         """Nothing to do."""
 
-    async def release(self, shard: int) -> None:
+    async def on_release(self, shard: int) -> None:
         """Nothing to do."""
 
 
@@ -141,7 +141,7 @@ class Leadership:
 
     def __init__(self, identity: str) -> None:
         self.identity = identity
-        self.assignment = ShardAssignment(identity, _NobodyElse())
+        self.assignment = ShardAssignment(identity, _NullListener())
         self._begun: WritePermit = NoPermit()
 
     @property
@@ -155,7 +155,7 @@ class Leadership:
 
         It never holds again once the term is over; the next term has another one.
         """
-        return self.assignment.permit(0)
+        return self.assignment.get_permit(0)
 
     async def wait_until_held(self) -> None:
         """Wait until this process leads.
@@ -180,10 +180,10 @@ class Leadership:
                 return
 
 
-C = TypeVar("C", bound=OwnClient)
+C = TypeVar("C", bound=ClosableClient)
 
 
-class _ElectionClient(OwnClient, ShardClient, Protocol):
+class _ElectionClient(ClosableClient, ShardClient, Protocol):
     """What both need of a client (`konverge.client.Client` is one)."""
 
 
@@ -215,15 +215,15 @@ async def leader_election(
         exit_process: What ends a process whose main loop does not hear that the Lease is lost.
     """
     clock, entropy = clock or SystemClock(), entropy or SystemEntropy()
-    named = replace(options, identity=options.identity or new_identity(entropy))
+    named = replace(options, identity=options.identity or generate_identity(entropy))
     leadership = Leadership(named.identity)
 
-    def new_campaign(client: _ElectionClient, listener: Listener) -> Campaign:
+    def build_campaign(client: _ElectionClient, listener: CampaignListener) -> Campaign:
         return LeaderCampaign(client, named, named.identity, listener, clock=clock, entropy=entropy)
 
-    async with _renewing(
+    async with _renewal_task(
         new_client,
-        new_campaign,
+        build_campaign,
         leadership.assignment,
         options,
         clock=clock,
@@ -262,22 +262,22 @@ async def sharding(
         exit_process: What ends a process whose main loop does not hear that a Lease is lost.
     """
     clock, entropy = clock or SystemClock(), entropy or SystemEntropy()
-    named = replace(options, identity=options.identity or new_identity(entropy))
+    named = replace(options, identity=options.identity or generate_identity(entropy))
     assignment = ShardAssignment(named.identity, listener)
 
-    def new_campaign(client: _ElectionClient, messenger: Listener) -> Campaign:
+    def build_campaign(client: _ElectionClient, messenger: CampaignListener) -> Campaign:
         return ShardCampaign(client, named, named.identity, messenger, clock=clock, entropy=entropy)
 
-    async with _renewing(
-        new_client, new_campaign, assignment, options, clock=clock, in_thread=in_thread, exit_process=exit_process
+    async with _renewal_task(
+        new_client, build_campaign, assignment, options, clock=clock, in_thread=in_thread, exit_process=exit_process
     ):
         yield assignment
 
 
 @asynccontextmanager
-async def _renewing(
+async def _renewal_task(
     new_client: Callable[[], C],
-    new_campaign: Callable[[C, Listener], Campaign],
+    new_campaign: Callable[[C, CampaignListener], Campaign],
     assignment: ShardAssignment,
     options: LeaderElection | Sharding,
     *,
@@ -296,7 +296,7 @@ async def _renewing(
             bound=options.renew_deadline,
             grace=options.lease_duration - options.renew_deadline,
             stop_timeout=stop_timeout,
-            crashed=assignment.crashed,
+            crashed=assignment.record_crash,
             exit_process=exit_process,
         ):
             yield
@@ -304,29 +304,31 @@ async def _renewing(
     client = new_client()
     campaign = new_campaign(client, assignment)
     running = asyncio.create_task(campaign.run(), name="renewal of Leases")
-    running.add_done_callback(partial(_tell_crash, assignment))
+    running.add_done_callback(partial(_report_crash, assignment))
     releases = False  # if the block is cut short: what it was doing may go on in the API server
     try:
         yield
         releases = True
     finally:
         try:
-            await _stopped(campaign, running, stop_timeout, releases=releases)
+            await _stop_campaign(campaign, running, stop_timeout, releases=releases)
         finally:
             running.cancel()
             try:
-                await to_its_end(asyncio.wait([running]))
+                await await_shielded(asyncio.wait([running]))
             finally:
                 await client.close()
 
 
-async def _stopped(campaign: Campaign, running: asyncio.Task[None], timeout: timedelta, *, releases: bool) -> None:
+async def _stop_campaign(
+    campaign: Campaign, running: asyncio.Task[None], timeout: timedelta, *, releases: bool
+) -> None:
     campaign.stop(releases=releases)
     if (await asyncio.wait([running], timeout=timeout.total_seconds()))[1]:
         _log.warning("the Leases were not given up in %g s: they run out", timeout.total_seconds())
 
 
-def _tell_crash(assignment: ShardAssignment, running: asyncio.Task[None]) -> None:
+def _report_crash(assignment: ShardAssignment, running: asyncio.Task[None]) -> None:
     if not running.cancelled() and (error := running.exception()) is not None:
         _log.error("the renewal of Leases has ended by a mistake", exc_info=error)
-        assignment.crashed(error)
+        assignment.record_crash(error)

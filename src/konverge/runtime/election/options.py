@@ -9,9 +9,9 @@ from datetime import timedelta
 
 from konverge.clock import Entropy
 from konverge.errors import ConfigurationError
-from konverge.kube.names import dns_label_mistakes, dns_subdomain_mistakes
+from konverge.kube.name_validation import validate_dns_label, validate_dns_subdomain
 
-__all__ = ["LeaderElection", "LeaseTiming", "Sharding", "new_identity"]
+__all__ = ["LeaderElection", "LeaseTiming", "Sharding", "generate_identity"]
 
 MAX_SHARDS = 256
 """More would be mostly renewals: each shard costs one request in each retry period, whoever holds it."""
@@ -39,7 +39,9 @@ class LeaseTiming:
     retry_period: float
 
     @classmethod
-    def of(cls, lease_duration: timedelta, renew_deadline: timedelta, retry_period: timedelta) -> LeaseTiming:
+    def from_timedeltas(
+        cls, lease_duration: timedelta, renew_deadline: timedelta, retry_period: timedelta
+    ) -> LeaseTiming:
         """From what an author wrote.
 
         Raises:
@@ -91,7 +93,7 @@ class LeaderElection:
     @property
     def timing(self) -> LeaseTiming:
         """The times in seconds."""
-        return LeaseTiming.of(self.lease_duration, self.renew_deadline, self.retry_period)
+        return LeaseTiming.from_timedeltas(self.lease_duration, self.renew_deadline, self.retry_period)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ class Sharding:
 
     def __post_init__(self) -> None:
         _check_names(self.name, self.namespace, self.identity)
-        if wrong := dns_label_mistakes(self.name):
+        if wrong := validate_dns_label(self.name):
             raise ConfigurationError(f"the name of a sharding is the value of a label too: {self.name!r}: {wrong[0]}")
         if not 1 <= self.shards <= MAX_SHARDS:
             raise ConfigurationError(f"shards must be from 1 to {MAX_SHARDS} (found {self.shards})")
@@ -136,17 +138,17 @@ class Sharding:
     @property
     def timing(self) -> LeaseTiming:
         """The times in seconds."""
-        return LeaseTiming.of(self.lease_duration, self.renew_deadline, self.retry_period)
+        return LeaseTiming.from_timedeltas(self.lease_duration, self.renew_deadline, self.retry_period)
 
 
-def new_identity(entropy: Entropy) -> str:
+def generate_identity(entropy: Entropy) -> str:
     """The host's name, which is the pod's, and a UUID: a container that restarts is another holder."""
     return f"{socket.gethostname()}_{entropy.uid()}"
 
 
 def _check_names(name: str, namespace: str, identity: str) -> None:
     for what, text in (("name", name), ("namespace", namespace)):
-        if wrong := dns_subdomain_mistakes(text):
+        if wrong := validate_dns_subdomain(text):
             raise ConfigurationError(f"the {what} of a Lease: {text!r}: {wrong[0]}")
     if len(name) > _MAX_NAME:
         raise ConfigurationError(f"the name of a Lease: at most {_MAX_NAME} characters (found {len(name)})")

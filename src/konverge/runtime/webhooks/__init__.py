@@ -10,74 +10,80 @@ of somebody else's.
 
 from typing import TYPE_CHECKING
 
-from konverge.runtime.webhooks.answering import HandlerError
 from konverge.runtime.webhooks.hooks import (
     DEFAULT_OPERATIONS,
     DEFAULT_TIMEOUT,
     AdmissionHook,
     ConversionHook,
     FailurePolicy,
-    Hooks,
+    OperatorHooks,
     Purpose,
 )
-from konverge.runtime.webhooks.observing import WebhookObserver
-from konverge.runtime.webhooks.patching import carried_over, json_patch
+from konverge.runtime.webhooks.json_patch import create_json_patch, merge_partial_change
 from konverge.runtime.webhooks.registration import (
-    Endpoint,
     ServiceReference,
-    conversion_config,
+    WebhookEndpoint,
+    build_conversion_config,
+    build_webhook_manifests,
     register,
     unregister,
-    webhook_manifests,
 )
-from konverge.runtime.webhooks.reviews import AdmissionReview, ConversionReview, Operation, UserInfo, strict_json
-from konverge.runtime.webhooks.verdicts import Denied, Verdict, Violation
+from konverge.runtime.webhooks.responses import AdmissionDeniedError, AdmissionResponse, Violation
+from konverge.runtime.webhooks.review_handler import HandlerError
+from konverge.runtime.webhooks.reviews import (
+    AdmissionOperation,
+    AdmissionReview,
+    ConversionReview,
+    UserInfo,
+    encode_strict_json,
+)
+from konverge.runtime.webhooks.webhook_observer import WebhookObserver
 
 if TYPE_CHECKING:
-    from konverge.runtime.webhooks.server import Limits
-    from konverge.runtime.webhooks.serving import WebhookOptions, WebhookServer
+    from konverge.runtime.webhooks.application import ServerLimits
+    from konverge.runtime.webhooks.webhook_server import WebhookOptions, WebhookServer
 else:
 
     def __getattr__(name: str) -> object:
         """Import the server when it is asked for: who only registers handlers needs no HTTP library."""
-        if name == "Limits":
-            from konverge.runtime.webhooks.server import Limits
+        if name == "ServerLimits":
+            from konverge.runtime.webhooks.application import ServerLimits
 
-            return Limits
+            return ServerLimits
         if name in ("WebhookOptions", "WebhookServer"):
-            from konverge.runtime.webhooks import serving
+            from konverge.runtime.webhooks import webhook_server
 
-            return getattr(serving, name)
+            return getattr(webhook_server, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [
     "DEFAULT_OPERATIONS",
     "DEFAULT_TIMEOUT",
+    "AdmissionDeniedError",
     "AdmissionHook",
+    "AdmissionOperation",
+    "AdmissionResponse",
     "AdmissionReview",
     "ConversionHook",
     "ConversionReview",
-    "Denied",
-    "Endpoint",
     "FailurePolicy",
     "HandlerError",
-    "Hooks",
-    "Limits",
-    "Operation",
+    "OperatorHooks",
     "Purpose",
+    "ServerLimits",
     "ServiceReference",
     "UserInfo",
-    "Verdict",
     "Violation",
+    "WebhookEndpoint",
     "WebhookObserver",
     "WebhookOptions",
     "WebhookServer",
-    "carried_over",
-    "conversion_config",
-    "json_patch",
+    "build_conversion_config",
+    "build_webhook_manifests",
+    "create_json_patch",
+    "encode_strict_json",
+    "merge_partial_change",
     "register",
-    "strict_json",
     "unregister",
-    "webhook_manifests",
 ]

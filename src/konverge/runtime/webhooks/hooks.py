@@ -1,6 +1,6 @@
 """The webhooks of an operator as values: what each is asked about, and what answers.
 
-Here objects are JSON; `konverge.operator.webhooks` makes hooks of handlers that work on classes.
+Here objects are JSON; `konverge.operator.webhook_registry` makes hooks of handlers that work on classes.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from datetime import timedelta
 from enum import Enum
 from typing import Literal, TypeAlias
 
-from konverge.kube import Object, ResourceMapping
-from konverge.runtime.webhooks.reviews import AdmissionReview, Operation
-from konverge.runtime.webhooks.verdicts import Verdict
+from konverge.kube import Object, RestMapping
+from konverge.runtime.webhooks.responses import AdmissionResponse
+from konverge.runtime.webhooks.reviews import AdmissionOperation, AdmissionReview
 
 __all__ = [
     "DEFAULT_OPERATIONS",
@@ -21,13 +21,13 @@ __all__ = [
     "AdmissionHook",
     "ConversionHook",
     "FailurePolicy",
-    "Hooks",
+    "OperatorHooks",
     "Purpose",
 ]
 
 FailurePolicy: TypeAlias = Literal["Fail", "Ignore"]
 
-DEFAULT_OPERATIONS: tuple[Operation, ...] = ("CREATE", "UPDATE")
+DEFAULT_OPERATIONS: tuple[AdmissionOperation, ...] = ("CREATE", "UPDATE")
 # The API's own (admissionregistration/v1, timeoutSeconds).
 DEFAULT_TIMEOUT = timedelta(seconds=10)
 
@@ -55,9 +55,9 @@ class AdmissionHook:
     """
 
     purpose: Purpose
-    mapping: ResourceMapping
-    review: Callable[[AdmissionReview], Awaitable[Verdict]] = field(repr=False)
-    operations: tuple[Operation, ...] = DEFAULT_OPERATIONS
+    mapping: RestMapping
+    review: Callable[[AdmissionReview], Awaitable[AdmissionResponse]] = field(repr=False)
+    operations: tuple[AdmissionOperation, ...] = DEFAULT_OPERATIONS
     subresources: tuple[str, ...] = ()
     failure_policy: FailurePolicy = "Fail"
     timeout: timedelta = DEFAULT_TIMEOUT
@@ -84,7 +84,7 @@ class ConversionHook:
         convert: Turns an object into the form of that ``apiVersion``.
     """
 
-    mapping: ResourceMapping
+    mapping: RestMapping
     convert: Callable[[Object, str], Awaitable[Object]] = field(repr=False)
 
     @property
@@ -94,7 +94,7 @@ class ConversionHook:
 
 
 @dataclass(frozen=True, slots=True)
-class Hooks:
+class OperatorHooks:
     """All webhooks of one operator."""
 
     admission: tuple[AdmissionHook, ...] = ()

@@ -13,10 +13,17 @@ from typing import Any
 
 from konverge.client import Client
 from konverge.errors import NotFoundError
-from konverge.kube import GroupVersionKind, Object, ObjectKey, ResourceMapping
-from konverge.runtime.webhooks.hooks import AdmissionHook, Hooks, Purpose
+from konverge.kube import GroupVersionKind, Object, ObjectKey, RestMapping
+from konverge.runtime.webhooks.hooks import AdmissionHook, OperatorHooks, Purpose
 
-__all__ = ["Endpoint", "ServiceReference", "conversion_config", "register", "unregister", "webhook_manifests"]
+__all__ = [
+    "ServiceReference",
+    "WebhookEndpoint",
+    "build_conversion_config",
+    "build_webhook_manifests",
+    "register",
+    "unregister",
+]
 
 _GROUP = "admissionregistration.k8s.io"
 _KINDS = {
@@ -49,7 +56,7 @@ class ServiceReference:
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class WebhookEndpoint:
     """Where an API server finds the webhooks.
 
     Args:
@@ -61,7 +68,7 @@ class Endpoint:
     location: ServiceReference | str
     ca_bundle: bytes = field(default=b"", repr=False)
 
-    def client_config(self, path: str) -> Object:
+    def build_client_config(self, path: str) -> Object:
         """The ``clientConfig`` for one path."""
         config: Object
         if isinstance(self.location, ServiceReference):
@@ -81,10 +88,10 @@ class Endpoint:
         return config
 
 
-def webhook_manifests(
+def build_webhook_manifests(
     name: str,
-    hooks: Hooks,
-    endpoint: Endpoint,
+    hooks: OperatorHooks,
+    endpoint: WebhookEndpoint,
     *,
     annotations: Mapping[str, str] | None = None,
     selectors: Mapping[str, Any] | None = None,
@@ -104,7 +111,7 @@ def webhook_manifests(
     found = []
     for purpose, gvk in _KINDS.items():
         entries = [
-            _entry(hook, endpoint, selectors or {})
+            _build_webhook(hook, endpoint, selectors or {})
             for hook in sorted(hooks.admission, key=lambda hook: hook.name)
             if hook.purpose is purpose
         ]
@@ -118,7 +125,7 @@ def webhook_manifests(
     return found
 
 
-def conversion_config(mapping: ResourceMapping, hooks: Hooks, endpoint: Endpoint) -> Object | None:
+def build_conversion_config(mapping: RestMapping, hooks: OperatorHooks, endpoint: WebhookEndpoint) -> Object | None:
     """The ``clientConfig`` with which a kind's definition sends its objects to be converted; None if nobody converts.
 
     Args:
@@ -128,7 +135,7 @@ def conversion_config(mapping: ResourceMapping, hooks: Hooks, endpoint: Endpoint
     """
     for hook in hooks.conversion:
         if hook.mapping.gvk.group_kind == mapping.gvk.group_kind:
-            return endpoint.client_config(hook.path)
+            return endpoint.build_client_config(hook.path)
     return None
 
 
@@ -155,13 +162,13 @@ async def unregister(client: Client, manifests: Sequence[Object]) -> None:
             continue
 
 
-def _entry(hook: AdmissionHook, endpoint: Endpoint, selectors: Mapping[str, Any]) -> Object:
+def _build_webhook(hook: AdmissionHook, endpoint: WebhookEndpoint, selectors: Mapping[str, Any]) -> Object:
     mapping = hook.mapping
     resources = [mapping.plural, *(f"{mapping.plural}/{subresource}" for subresource in sorted(hook.subresources))]
     entry: Object = {
         "name": hook.name,
         "admissionReviewVersions": list(_REVIEW_VERSIONS),
-        "clientConfig": endpoint.client_config(hook.path),
+        "clientConfig": endpoint.build_client_config(hook.path),
         "rules": [
             {
                 "apiGroups": [mapping.gvk.group],

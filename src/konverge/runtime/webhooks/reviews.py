@@ -18,22 +18,22 @@ import msgspec
 
 from konverge.errors import BadRequestError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.runtime.webhooks.verdicts import Verdict, bounded_warnings
+from konverge.runtime.webhooks.responses import AdmissionResponse, limit_warnings
 
 __all__ = [
+    "AdmissionOperation",
     "AdmissionReview",
     "ConversionReview",
-    "Operation",
     "UserInfo",
-    "admission_answer",
-    "conversion_answer",
-    "conversion_failure",
-    "read_admission",
-    "read_conversion",
-    "strict_json",
+    "build_conversion_failure",
+    "build_conversion_review",
+    "encode_admission_response",
+    "encode_strict_json",
+    "parse_admission_review",
+    "parse_conversion_review",
 ]
 
-Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE"]
+AdmissionOperation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE"]
 
 _ADMISSION = "admission.k8s.io/v1"
 _CONVERSION = "apiextensions.k8s.io/v1"
@@ -54,7 +54,7 @@ class UserInfo:
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def _nameless() -> ObjectKey:
+def _build_empty_key() -> ObjectKey:
     return ObjectKey("", "")
 
 
@@ -78,11 +78,11 @@ class AdmissionReview:
     """
 
     uid: str
-    operation: Operation
+    operation: AdmissionOperation
     gvk: GroupVersionKind
     plural: str
     subresource: str = ""
-    key: ObjectKey = field(default_factory=_nameless)
+    key: ObjectKey = field(default_factory=_build_empty_key)
     user: UserInfo = field(default_factory=UserInfo)
     object: Object | None = None
     old_object: Object | None = None
@@ -100,16 +100,16 @@ class ConversionReview:
     objects: tuple[Object, ...]
 
 
-class _Kind(msgspec.Struct, frozen=True):
+class _ReviewKind(msgspec.Struct, frozen=True):
     version: str
     kind: str
     group: str = ""
 
-    def gvk(self) -> GroupVersionKind:
+    def to_gvk(self) -> GroupVersionKind:
         return GroupVersionKind(self.group, self.version, self.kind)
 
 
-class _Resource(msgspec.Struct, frozen=True):
+class _ReviewResource(msgspec.Struct, frozen=True):
     resource: str
 
 
@@ -120,14 +120,14 @@ class _UserInfo(msgspec.Struct, frozen=True):
     extra: dict[str, tuple[str, ...]] | None = None
 
 
-class _AdmissionRequest(msgspec.Struct, frozen=True, rename="camel"):
+class _RawAdmissionRequest(msgspec.Struct, frozen=True, rename="camel"):
     uid: _Uid
-    kind: _Kind
-    resource: _Resource
-    operation: Operation
+    kind: _ReviewKind
+    resource: _ReviewResource
+    operation: AdmissionOperation
     user_info: _UserInfo = _UserInfo()
     sub_resource: str = ""
-    request_kind: _Kind | None = None
+    request_kind: _ReviewKind | None = None
     name: str = ""
     namespace: str = ""
     object: dict[str, Any] | None = None
@@ -136,29 +136,29 @@ class _AdmissionRequest(msgspec.Struct, frozen=True, rename="camel"):
     options: dict[str, Any] | None = None
 
 
-class _Admission(msgspec.Struct, frozen=True, rename="camel"):
+class _AdmissionEnvelope(msgspec.Struct, frozen=True, rename="camel"):
     api_version: str
     kind: str
-    request: _AdmissionRequest
+    request: _RawAdmissionRequest
 
 
-class _ConversionRequest(msgspec.Struct, frozen=True):
+class _RawConversionRequest(msgspec.Struct, frozen=True):
     uid: _Uid
     desired_api_version: str = msgspec.field(name="desiredAPIVersion")
     objects: list[dict[str, Any]]
 
 
-class _Conversion(msgspec.Struct, frozen=True, rename="camel"):
+class _ConversionEnvelope(msgspec.Struct, frozen=True, rename="camel"):
     api_version: str
     kind: str
-    request: _ConversionRequest
+    request: _RawConversionRequest
 
 
-_admission = msgspec.json.Decoder(_Admission)
-_conversion = msgspec.json.Decoder(_Conversion)
+_admission = msgspec.json.Decoder(_AdmissionEnvelope)
+_conversion = msgspec.json.Decoder(_ConversionEnvelope)
 
 
-def strict_json(value: Any) -> bytes:
+def encode_strict_json(value: Any) -> bytes:
     """A value that an author's code made, as JSON that says just that.
 
     msgspec would write null for a number that JSON does not have (NaN, the infinities).
@@ -171,13 +171,13 @@ def strict_json(value: Any) -> bytes:
     return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def read_admission(body: bytes) -> AdmissionReview:
+def parse_admission_review(body: bytes) -> AdmissionReview:
     """The question in the body of a request.
 
     Raises:
         BadRequestError: It is no AdmissionReview of version v1, or one that asks about nothing.
     """
-    found = _read(_admission, body, _ADMISSION, "AdmissionReview").request
+    found = _decode_review(_admission, body, _ADMISSION, "AdmissionReview").request
     if found.operation != "DELETE" and found.object is None:
         raise BadRequestError(f"AdmissionReview: request.object: expected an object for {found.operation}, found none")
     if found.operation != "CREATE" and found.old_object is None:
@@ -188,7 +188,7 @@ def read_admission(body: bytes) -> AdmissionReview:
     return AdmissionReview(
         uid=found.uid,
         operation=found.operation,
-        gvk=found.kind.gvk(),
+        gvk=found.kind.to_gvk(),
         plural=found.resource.resource,
         subresource=found.sub_resource,
         key=ObjectKey(found.namespace, found.name),
@@ -197,11 +197,11 @@ def read_admission(body: bytes) -> AdmissionReview:
         old_object=found.old_object if found.operation != "CREATE" else None,
         dry_run=bool(found.dry_run),
         options=found.options or {},
-        request_gvk=None if found.request_kind is None else found.request_kind.gvk(),
+        request_gvk=None if found.request_kind is None else found.request_kind.to_gvk(),
     )
 
 
-def admission_answer(uid: str, verdict: Verdict) -> bytes:
+def encode_admission_response(uid: str, verdict: AdmissionResponse) -> bytes:
     """The body of the answer: an AdmissionReview with the verdict as its response.
 
     Raises:
@@ -211,14 +211,18 @@ def admission_answer(uid: str, verdict: Verdict) -> bytes:
     if not verdict.allowed:
         status: Object = {
             "status": "Failure",
-            "message": _sayable(verdict.message),
-            "reason": _sayable(verdict.reason),
+            "message": _replace_surrogates(verdict.message),
+            "reason": _replace_surrogates(verdict.reason),
             "code": verdict.code,
         }
         if verdict.causes:
             status["details"] = {
                 "causes": [
-                    {"reason": cause.reason, "message": _sayable(cause.message), "field": _sayable(cause.field)}
+                    {
+                        "reason": cause.reason,
+                        "message": _replace_surrogates(cause.message),
+                        "field": _replace_surrogates(cause.field),
+                    }
                     for cause in verdict.causes
                 ]
             }
@@ -226,19 +230,19 @@ def admission_answer(uid: str, verdict: Verdict) -> bytes:
     elif verdict.patch:
         # A type without a patch is refused as much as a patch without a type.
         response["patchType"] = "JSONPatch"
-        response["patch"] = base64.b64encode(strict_json(verdict.patch)).decode("ascii")
-    if warnings := bounded_warnings(verdict.warnings):
-        response["warnings"] = [_sayable(text) for text in warnings]
+        response["patch"] = base64.b64encode(encode_strict_json(verdict.patch)).decode("ascii")
+    if warnings := limit_warnings(verdict.warnings):
+        response["warnings"] = [_replace_surrogates(text) for text in warnings]
     return _encode({"apiVersion": _ADMISSION, "kind": "AdmissionReview", "response": response})
 
 
-def read_conversion(body: bytes) -> ConversionReview:
+def parse_conversion_review(body: bytes) -> ConversionReview:
     """The question in the body of a request.
 
     Raises:
         BadRequestError: It is no ConversionReview of version v1, or an object in it does not say what it is.
     """
-    found = _read(_conversion, body, _CONVERSION, "ConversionReview").request
+    found = _decode_review(_conversion, body, _CONVERSION, "ConversionReview").request
     for place, obj in enumerate(found.objects):
         try:
             GroupVersionKind.of(obj)
@@ -249,28 +253,31 @@ def read_conversion(body: bytes) -> ConversionReview:
     return ConversionReview(found.uid, found.desired_api_version, tuple(found.objects))
 
 
-def conversion_answer(uid: str, objects: Sequence[Object]) -> bytes:
+def build_conversion_review(uid: str, objects: Sequence[Object]) -> bytes:
     """The body of the answer with every object converted, in the order of the question.
 
     Raises:
         ValueError, TypeError, RecursionError: An object has no form in JSON.
     """
     response = {"uid": uid, "result": {"status": "Success"}, "convertedObjects": list(objects)}
-    return strict_json({"apiVersion": _CONVERSION, "kind": "ConversionReview", "response": response})
+    return encode_strict_json({"apiVersion": _CONVERSION, "kind": "ConversionReview", "response": response})
 
 
-def conversion_failure(uid: str, message: str) -> bytes:
+def build_conversion_failure(uid: str, message: str) -> bytes:
     """The body of the answer when not all objects could be converted: none is, and the server passes the message on."""
-    response = {"uid": uid, "result": {"status": "Failure", "message": _sayable(message[:_MESSAGE_CHARACTERS])}}
+    response = {
+        "uid": uid,
+        "result": {"status": "Failure", "message": _replace_surrogates(message[:_MESSAGE_CHARACTERS])},
+    }
     return _encode({"apiVersion": _CONVERSION, "kind": "ConversionReview", "response": response})
 
 
-def _sayable(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """The text with a question mark for each lone surrogate, which has no form in UTF-8."""
     return text.encode("utf-8", "replace").decode()
 
 
-def _read(decoder: msgspec.json.Decoder[Any], body: bytes, api_version: str, kind: str) -> Any:
+def _decode_review(decoder: msgspec.json.Decoder[Any], body: bytes, api_version: str, kind: str) -> Any:
     try:
         found = decoder.decode(body)
     except _UNREADABLE as problem:

@@ -13,10 +13,10 @@ from konverge.testing.controlplane.binaries import (
     KUBERNETES_VERSION,
     PROGRAMS,
     BinariesNotFoundError,
-    cache_folder,
     find_binaries,
+    get_cache_folder,
 )
-from konverge.testing.controlplane.cluster import ControlPlaneError, RealCluster
+from konverge.testing.controlplane.real_cluster import ControlPlaneError, RealCluster
 
 __all__ = [
     "KUBERNETES_VERSION",
@@ -24,6 +24,6 @@ __all__ = [
     "BinariesNotFoundError",
     "ControlPlaneError",
     "RealCluster",
-    "cache_folder",
     "find_binaries",
+    "get_cache_folder",
 ]

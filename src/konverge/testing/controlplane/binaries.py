@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["KUBERNETES_VERSION", "PROGRAMS", "BinariesNotFoundError", "cache_folder", "find_binaries"]
+__all__ = ["KUBERNETES_VERSION", "PROGRAMS", "BinariesNotFoundError", "find_binaries", "get_cache_folder"]
 
 KUBERNETES_VERSION = "v1.36.3"
 
@@ -22,7 +22,7 @@ class BinariesNotFoundError(LookupError):
     """Not all programs are there; the message says where they were looked for and how to get them."""
 
 
-def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
+def get_cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """The folder of the user's cache in which programs of the expected version are kept, there or not."""
     home = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "konverge" / "controlplane" / KUBERNETES_VERSION
@@ -38,7 +38,7 @@ def find_binaries(environment: Mapping[str, str] = os.environ) -> Path:
         BinariesNotFoundError: A program is absent.
     """
     chosen = environment.get("KUBEBUILDER_ASSETS")
-    folder = Path(chosen) if chosen else cache_folder(environment)
+    folder = Path(chosen) if chosen else get_cache_folder(environment)
     absent = [program for program in PROGRAMS if shutil.which(folder / program) is None]
     if absent:
         where = f"KUBEBUILDER_ASSETS ({folder})" if chosen else str(folder)

@@ -13,7 +13,16 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["ADMIN", "CLIENTS", "NODE", "Layout", "first_programs", "kubeconfig", "later_programs", "token_file"]
+__all__ = [
+    "ADMIN",
+    "CLIENTS",
+    "NODE",
+    "ControlPlaneLayout",
+    "build_first_programs",
+    "build_kubeconfig",
+    "build_later_programs",
+    "format_token_file",
+]
 
 ADMIN = "admin"
 NODE = "node-0"
@@ -30,7 +39,7 @@ _DATA = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ControlPlaneLayout:
     """Where everything of one cluster is.
 
     Args:
@@ -60,7 +69,7 @@ class Layout:
         """The server's private key; written by the server."""
         return self.certificate.with_suffix(".key")
 
-    def certificate_is_written(self) -> bool:
+    def has_certificate(self) -> bool:
         """Tell whether the certificate is whole: the server writes the key after it."""
         return self.key.exists()
 
@@ -79,21 +88,21 @@ class Layout:
         """The folder in which etcd keeps its data."""
         return self.memory / "etcd"
 
-    def kubeconfig(self, user: str = ADMIN) -> Path:
+    def get_kubeconfig(self, user: str = ADMIN) -> Path:
         """The file with which a user's client connects."""
         return self.folder / ("kubeconfig" if user == ADMIN else f"{user.removeprefix('system:')}.kubeconfig")
 
-    def log(self, program: str) -> Path:
+    def get_log(self, program: str) -> Path:
         """What a program printed."""
         return self.folder / f"{program}.log"
 
 
-def token_file(tokens: dict[str, str]) -> str:
+def format_token_file(tokens: dict[str, str]) -> str:
     """The CSV file of tokens (token, user, UID, groups) for `--token-auth-file`."""
     return "".join(f'{token},{user},{user},"{CLIENTS[user]}"\n' for user, token in tokens.items())
 
 
-def kubeconfig(url: str, certificate: str, token: str) -> str:
+def build_kubeconfig(url: str, certificate: str, token: str) -> str:
     """A kubeconfig for one user, with everything in it; JSON, which is YAML too."""
     cluster = {"server": url, "certificate-authority-data": base64.b64encode(certificate.encode()).decode()}
     document = {
@@ -107,7 +116,7 @@ def kubeconfig(url: str, certificate: str, token: str) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def first_programs(layout: Layout) -> dict[str, list[str]]:
+def build_first_programs(layout: ControlPlaneLayout) -> dict[str, list[str]]:
     """The store and the API server, which need nothing but files."""
     etcd_socket = f"unix://{layout.memory}/etcd.sock"
     return {
@@ -148,14 +157,14 @@ def first_programs(layout: Layout) -> dict[str, list[str]]:
     }
 
 
-def later_programs(layout: Layout) -> dict[str, list[str]]:
+def build_later_programs(layout: ControlPlaneLayout) -> dict[str, list[str]]:
     """The controllers, the scheduler and the kubelet, which need kubeconfigs."""
     # Their own rate limits are for clusters that others use too.
     unlimited = ["--kube-api-qps=5000", "--kube-api-burst=5000"]
     return {
         "kube-controller-manager": [
             str(layout.binaries / "kube-controller-manager"),
-            f"--kubeconfig={layout.kubeconfig('system:kube-controller-manager')}",
+            f"--kubeconfig={layout.get_kubeconfig('system:kube-controller-manager')}",
             "--leader-elect=false",
             "--secure-port=0",
             "--use-service-account-credentials=true",
@@ -165,14 +174,14 @@ def later_programs(layout: Layout) -> dict[str, list[str]]:
         ],
         "kube-scheduler": [
             str(layout.binaries / "kube-scheduler"),
-            f"--kubeconfig={layout.kubeconfig('system:kube-scheduler')}",
+            f"--kubeconfig={layout.get_kubeconfig('system:kube-scheduler')}",
             "--leader-elect=false",
             "--secure-port=0",
             *unlimited,
         ],
         "kwok": [
             str(layout.binaries / "kwok"),
-            f"--kubeconfig={layout.kubeconfig('kwok')}",
+            f"--kubeconfig={layout.get_kubeconfig('kwok')}",
             f"--config={_DATA / 'stages.yaml'}",
             "--manage-all-nodes=true",
             "--node-ip=127.0.0.1",

@@ -22,19 +22,19 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-_LOOK_FOR_ENDED_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 _PR_SET_PDEATHSIG = 1
 
 
 def main(folders: list[Path]) -> None:
     """Serve the leash until it ends, then clean up."""
-    signal.signal(signal.SIGTERM, _leave)
-    signal.signal(signal.SIGHUP, _leave)
+    signal.signal(signal.SIGTERM, _exit_on_signal)
+    signal.signal(signal.SIGHUP, _exit_on_signal)
     running: dict[str, subprocess.Popen[bytes]] = {}
     unread = b""
     try:
         while True:
-            readable, _, _ = select.select([0], [], [], _LOOK_FOR_ENDED_SECONDS)
+            readable, _, _ = select.select([0], [], [], _POLL_SECONDS)
             if readable:
                 received = os.read(0, 65536)
                 if not received:
@@ -58,7 +58,7 @@ def main(folders: list[Path]) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _leave(_signal: int, _frame: FrameType | None) -> None:
+def _exit_on_signal(_signal: int, _frame: FrameType | None) -> None:
     sys.exit(0)
 
 

@@ -8,7 +8,7 @@ values of Secrets; `run` knows which test is running and where its file is; `com
 pytest's side.
 """
 
-from konverge.testing.golden.comparing import assert_golden, compare_golden
-from konverge.testing.golden.text import Rendered, serialize
+from konverge.testing.golden.assertions import assert_golden, compare_golden
+from konverge.testing.golden.serialization import Renderable, serialize
 
-__all__ = ["Rendered", "assert_golden", "compare_golden", "serialize"]
+__all__ = ["Renderable", "assert_golden", "compare_golden", "serialize"]

@@ -12,8 +12,8 @@ A version that leaves its regime fails the test, which says what fires there and
 which mutations must fire where (`fixtures`), and each registered mutation must be required by one, or excluded.
 """
 
-from konverge.testing.version_matrix.file import load_matrix
 from konverge.testing.version_matrix.fixtures import Expectation, Fixture
-from konverge.testing.version_matrix.matrix import Case, VersionMatrix
+from konverge.testing.version_matrix.matrix_file import load_matrix
+from konverge.testing.version_matrix.version_matrix import MatrixCase, VersionMatrix
 
-__all__ = ["Case", "Expectation", "Fixture", "VersionMatrix", "load_matrix"]
+__all__ = ["Expectation", "Fixture", "MatrixCase", "VersionMatrix", "load_matrix"]

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from konverge.nearest import did_you_mean
-from konverge.testing.version_matrix.regimes import Firing, firing_names
+from konverge.suggestions import did_you_mean
+from konverge.testing.version_matrix.regimes import Firing, list_firing_names
 
-__all__ = ["Expectation", "Fixture", "broken_at", "broken_everywhere", "wanted"]
+__all__ = ["Expectation", "Fixture", "find_failures_at", "find_failures_everywhere", "parse_expectations"]
 
 S = TypeVar("S")
 
@@ -35,36 +35,36 @@ class Fixture(Generic[S]):
     forbids: Sequence[Expectation] = ()
 
 
-def wanted(expectations: Sequence[Expectation]) -> list[tuple[str, str | None]]:
+def parse_expectations(expectations: Sequence[Expectation]) -> list[tuple[str, str | None]]:
     """Each expectation as the mutation's name and the version, None where none is given."""
     return [(found, None) if isinstance(found, str) else found for found in expectations]
 
 
-def broken_at(fixture: Fixture[Any], version: str, firing: Firing) -> Iterator[str]:
+def find_failures_at(fixture: Fixture[Any], version: str, firing: Firing) -> Iterator[str]:
     """What is required at this version and does not fire, or is forbidden and does."""
-    fire = firing_names(firing)
-    for name, where in wanted(fixture.requires):
+    fire = list_firing_names(firing)
+    for name, where in parse_expectations(fixture.requires):
         if where == version and name not in fire:
             yield (
                 f"fixture {fixture.name}: mutation {name!r} is required and does not fire at {version}; "
-                f"{_told(fire)}{did_you_mean(name, fire)}"
+                f"{_format_names(fire)}{did_you_mean(name, fire)}"
             )
-    for name, where in wanted(fixture.forbids):
+    for name, where in parse_expectations(fixture.forbids):
         if where in (version, None) and name in fire:
             on = ", ".join(identity for identity, names in firing if name in names)
             yield f"fixture {fixture.name}: mutation {name!r} is forbidden and fires at {version}, on {on}"
 
 
-def broken_everywhere(fixture: Fixture[Any], firings: Mapping[str, Firing]) -> Iterator[str]:
+def find_failures_everywhere(fixture: Fixture[Any], firings: Mapping[str, Firing]) -> Iterator[str]:
     """What is required at any version and fires at none."""
-    fire = frozenset[str]().union(*map(firing_names, firings.values()))
-    for name, where in wanted(fixture.requires):
+    fire = frozenset[str]().union(*map(list_firing_names, firings.values()))
+    for name, where in parse_expectations(fixture.requires):
         if where is None and name not in fire:
             yield (
                 f"fixture {fixture.name}: mutation {name!r} is required and fires at no version; "
-                f"{_told(fire)}{did_you_mean(name, fire)}"
+                f"{_format_names(fire)}{did_you_mean(name, fire)}"
             )
 
 
-def _told(fire: frozenset[str]) -> str:
+def _format_names(fire: frozenset[str]) -> str:
     return f"those fire: {', '.join(sorted(fire))}" if fire else "none fires"

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from konverge.component import Component
-from konverge.component.options import Mode
-from konverge.primitives.lifecycle import Resource
+from konverge.component.resource_options import ResourceMode
+from konverge.primitives.resource_protocol import Resource
 
-__all__ = ["Firing", "Regime", "differences", "firing_names", "firing_of", "regimes_of"]
+__all__ = ["Firing", "Regime", "describe_differences", "find_firing", "group_regimes", "list_firing_names"]
 
 Firing: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 """For each managed object, in apply order, its identity and the names of the mutations that fire on it."""
@@ -34,25 +34,25 @@ class Regime:
         return self.versions[0]
 
 
-def firing_of(built: Component | Resource) -> Firing:
+def find_firing(built: Component | Resource) -> Firing:
     """What fires on which object.
 
     Raises:
         konverge.errors.KonvergeError: A gate failed.
     """
     if isinstance(built, Component):
-        managed = [entry.resource for entry in built.entries if entry.treatment.mode is Mode.MANAGED]
+        managed = [entry.resource for entry in built.entries if entry.treatment.mode is ResourceMode.MANAGED]
     else:
         managed = [built]
     return tuple((resource.identity, resource.firing_set()) for resource in managed)
 
 
-def firing_names(firing: Firing) -> frozenset[str]:
+def list_firing_names(firing: Firing) -> frozenset[str]:
     """The names of all mutations that fire."""
     return frozenset(name for _, names in firing for name in names)
 
 
-def regimes_of(firings: Mapping[str, Firing]) -> list[Regime]:
+def group_regimes(firings: Mapping[str, Firing]) -> list[Regime]:
     """The regimes of these versions, in the order of their first ones; equal versions need not be neighbours."""
     versions: dict[Firing, list[str]] = {}
     for version, firing in firings.items():
@@ -60,13 +60,13 @@ def regimes_of(firings: Mapping[str, Firing]) -> list[Regime]:
     return [Regime(tuple(found), firing) for firing, found in versions.items()]
 
 
-def differences(firing: Firing, than: Firing) -> str:
+def describe_differences(firing: Firing, other: Firing) -> str:
     """How one firing differs from another, as a sentence; empty if it does not."""
-    return "; ".join(_differences(firing, than))
+    return "; ".join(_iter_differences(firing, other))
 
 
-def _differences(firing: Firing, than: Firing) -> Iterator[str]:
-    here, there = dict(firing), dict(than)
+def _iter_differences(firing: Firing, other: Firing) -> Iterator[str]:
+    here, there = dict(firing), dict(other)
     for identity in {**here, **there}:
         if identity not in here or identity not in there:
             yield f"{identity} is {'managed' if identity in here else 'not managed'}"
@@ -74,16 +74,16 @@ def _differences(firing: Firing, than: Firing) -> Iterator[str]:
         gained = [name for name in here[identity] if name not in there[identity]]
         lost = [name for name in there[identity] if name not in here[identity]]
         changes = [
-            *([f"{_listed(gained)} {'fires' if len(gained) == 1 else 'fire'}"] if gained else []),
-            *([f"{_listed(lost)} {'does' if len(lost) == 1 else 'do'} not fire"] if lost else []),
+            *([f"{_join_names(gained)} {'fires' if len(gained) == 1 else 'fire'}"] if gained else []),
+            *([f"{_join_names(lost)} {'does' if len(lost) == 1 else 'do'} not fire"] if lost else []),
         ]
         if changes:
             yield f"on {identity}, {', '.join(changes)}"
         elif here[identity] != there[identity]:
             yield f"on {identity}, the mutations fire in another order"
-    if firing != than and here == there:
+    if firing != other and here == there:
         yield "the objects come in another order"
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return " and ".join(map(repr, names))

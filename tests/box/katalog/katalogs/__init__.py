@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from konverge.box.katalog import Imported, import_katalog
+from konverge.box.katalog import KatalogImport, import_katalog
 
 FOLDER = Path(__file__).parent
 NAMES = sorted(
@@ -21,11 +21,11 @@ def read(name: str) -> bytes | None:
     return path.read_bytes() if path.is_file() else None
 
 
-def imported(text: str | bytes, name: str = "katalog.yaml") -> Imported:
+def import_sample(text: str | bytes, name: str = "katalog.yaml") -> KatalogImport:
     """What becomes of a Katalog that stands beside those."""
     return import_katalog(text, file=name, read=read)
 
 
-def listed(found: Imported) -> str:
+def format_findings(found: KatalogImport) -> str:
     """What is listed, a line each."""
     return "".join(f"{each}\n" for each in found.listed)

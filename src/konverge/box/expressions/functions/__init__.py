@@ -8,16 +8,16 @@ to the user.
 
 from konverge.box.expressions.functions.choices import CHOICES, TYPES
 from konverge.box.expressions.functions.collections import COLLECTIONS, SAFE
-from konverge.box.expressions.functions.data import DATA, RANDOM
-from konverge.box.expressions.functions.function import Function, Group
+from konverge.box.expressions.functions.encodings import DATA, RANDOM
+from konverge.box.expressions.functions.function import Function, FunctionGroup
 from konverge.box.expressions.functions.network import NETWORK
 from konverge.box.expressions.functions.numbers import NUMBERS, QUANTITIES
 from konverge.box.expressions.functions.objects import OBJECTS, WORKLOADS
-from konverge.box.expressions.functions.texts import TEXTS
+from konverge.box.expressions.functions.strings import TEXTS
 from konverge.box.expressions.functions.times import CRON, TIMES
 from konverge.box.expressions.functions.versions import VERSIONS
 
-__all__ = ["GROUPS", "LIBRARY", "Function", "Group"]
+__all__ = ["GROUPS", "LIBRARY", "Function", "FunctionGroup"]
 
 GROUPS = (
     CHOICES, SAFE, TYPES, TEXTS, NUMBERS, QUANTITIES, COLLECTIONS, DATA, VERSIONS, NETWORK, TIMES, CRON, OBJECTS,

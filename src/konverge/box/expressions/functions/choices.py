@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from konverge.box.expressions.functions.function import group
-from konverge.box.expressions.values import Absent, is_number, kind_of, same, text_of
+from konverge.box.expressions.functions.function import build_group
+from konverge.box.expressions.values import Absent, are_equal, describe_value_type, format_scalar, is_number
 
-__all__ = ["CHOICES", "TYPES", "is_empty", "type_name"]
+__all__ = ["CHOICES", "TYPES", "get_type_name", "is_empty"]
 
 _WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
@@ -21,7 +21,7 @@ def is_empty(value: object) -> bool:
     return value is None or isinstance(value, Absent) or (isinstance(value, str | list | Mapping) and not value)
 
 
-def type_name(value: object) -> str:
+def get_type_name(value: object) -> str:
     """What YAML would call it: map, list, string, number, bool, null; absent."""
     match value:
         case None:
@@ -61,7 +61,7 @@ def bool_default(value: Any | Absent, fallback: bool) -> bool:
 
 def eq_ternary(value: Any | Absent, other: Any, yes: Any, no: Any) -> Any:
     """The third if the first two are equal, else the fourth: `eqTernary(spec.tier, "gold", 3, 1)`."""
-    return yes if same(value, other) else no
+    return yes if are_equal(value, other) else no
 
 
 def empty(value: Any | Absent) -> bool:
@@ -80,7 +80,7 @@ def to_int(value: Any) -> int:
         return int(value)
     if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
         return int(value.strip())
-    raise ValueError(f"expected an integer, found {_told(value)}")
+    raise ValueError(f"expected an integer, found {_describe_value(value)}")
 
 
 def to_float(value: Any) -> float:
@@ -89,22 +89,22 @@ def to_float(value: Any) -> float:
         return float(value)
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
         return float(value.strip())
-    raise ValueError(f"expected a number, found {_told(value)}")
+    raise ValueError(f"expected a number, found {_describe_value(value)}")
 
 
 def to_bool(value: Any) -> bool:
     """A boolean of a boolean, the numbers 1 and 0, or true, yes, on, false, no, off as text."""
     if isinstance(value, bool):
         return value
-    word = text_of(value).strip().lower() if isinstance(value, str) or is_number(value) else ""
+    word = format_scalar(value).strip().lower() if isinstance(value, str) or is_number(value) else ""
     if word not in _WORDS:
-        raise ValueError(f"expected true or false, found {_told(value)}")
+        raise ValueError(f"expected true or false, found {_describe_value(value)}")
     return _WORDS[word]
 
 
 def to_string(value: Any) -> str:
     """Its text: `toString(8080)` is `8080`, `toString(true)` is `true`."""
-    return text_of(value)
+    return format_scalar(value)
 
 
 def as_list(value: Any | Absent) -> list[Any]:
@@ -119,12 +119,12 @@ def as_map(value: Any | Absent) -> Mapping[str, Any]:
 
 def as_string(value: Any | Absent) -> str:
     """Its text; empty for what has none."""
-    return text_of(value) if isinstance(value, str | bool) or is_number(value) else ""
+    return format_scalar(value) if isinstance(value, str | bool) or is_number(value) else ""
 
 
 def type_of(value: Any | Absent) -> str:
     """`map`, `list`, `string`, `number`, `bool`, `null` or `absent`."""
-    return type_name(value)
+    return get_type_name(value)
 
 
 def type_map(value: Any | Absent) -> bool:
@@ -170,15 +170,15 @@ def is_composite(value: Any | Absent) -> bool:
 def _len(value: Any) -> int:
     """How many letters, items or keys it has."""
     if not isinstance(value, str | list | Mapping):
-        raise ValueError(f"expected text, a list or a mapping, found {kind_of(value)}")
+        raise ValueError(f"expected text, a list or a mapping, found {describe_value_type(value)}")
     return len(value)
 
 
-def _told(value: object) -> str:
-    return repr(value[:40]) if isinstance(value, str) else kind_of(value)
+def _describe_value(value: object) -> str:
+    return repr(value[:40]) if isinstance(value, str) else describe_value_type(value)
 
 
-CHOICES = group(
+CHOICES = build_group(
     "Choices",
     "`default(fallback, value)`, piped `value | default(fallback)`, gives the fallback for what is absent or null; "
     "empty text, 0 and false are values. The fallback may be `omit`, which leaves the field out.",
@@ -190,7 +190,7 @@ CHOICES = group(
     empty,
     not_empty,
 )
-TYPES = group(
+TYPES = build_group(
     "Types",
     "",
     to_int,

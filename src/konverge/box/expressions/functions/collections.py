@@ -5,39 +5,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from konverge.box.expressions.functions.data import to_json
-from konverge.box.expressions.functions.function import group
-from konverge.box.expressions.values import Absent, is_number, kind_of, same
+from konverge.box.expressions.functions.encodings import to_json
+from konverge.box.expressions.functions.function import build_group
+from konverge.box.expressions.values import Absent, are_equal, describe_value_type, is_number
 
-__all__ = ["COLLECTIONS", "SAFE", "looked_up"]
+__all__ = ["COLLECTIONS", "SAFE", "look_up_path"]
 
 
-def looked_up(value: object, path: str | list[Any]) -> Any:
+def look_up_path(value: object, path: str | list[Any]) -> Any:
     """What is at a path, a text with dots or a list of keys; an `Absent` if nothing is."""
     keys = path.split(".") if isinstance(path, str) else path
     for key in keys:
         if isinstance(value, Mapping) and isinstance(key, str) and key in value:
             value = value[key]
-        elif isinstance(value, list) and (place := _index(key)) is not None and place < len(value):
+        elif isinstance(value, list) and (place := _parse_index(key)) is not None and place < len(value):
             value = value[place]
         else:
             return Absent(str(path), str(path), None)
     return value
 
 
-def _index(key: object) -> int | None:
+def _parse_index(key: object) -> int | None:
     if isinstance(key, str) and key.isdecimal() and len(key) < 10:
         return int(key)
     return key if type(key) is int and key >= 0 else None
 
 
-def _or(found: object, fallback: Any) -> Any:
+def _use_fallback(found: object, fallback: Any) -> Any:
     return fallback if found is None or isinstance(found, Absent) else found
 
 
 def list_has(items: list[Any], item: Any) -> bool:
     """Whether the item is in the list: `listHas(spec.tiers, "gold")`."""
-    return any(same(each, item) for each in items)
+    return any(are_equal(each, item) for each in items)
 
 
 def list_get(items: list[Any], index: int, fallback: Any = None) -> Any:
@@ -128,40 +128,40 @@ def get(value: Any | Absent, path: str | list[Any]) -> Any:
 
     For keys with dots the path is a list: `get(metadata, ["labels", "app.kubernetes.io/name"])`.
     """
-    return _or(looked_up(value, path), None)
+    return _use_fallback(look_up_path(value, path), None)
 
 
 def get_or(value: Any | Absent, path: str | list[Any], fallback: Any) -> Any:
     """What is at a path; the fallback if that is absent or null: `getOr(spec, "resources.requests.cpu", "100m")`."""
-    return _or(looked_up(value, path), fallback)
+    return _use_fallback(look_up_path(value, path), fallback)
 
 
 def get_string_or(value: Any | Absent, path: str | list[Any], fallback: str) -> str:
     """The text at a path; the fallback if there is none."""
-    found = looked_up(value, path)
+    found = look_up_path(value, path)
     return found if isinstance(found, str) else fallback
 
 
 def get_int_or(value: Any | Absent, path: str | list[Any], fallback: int) -> int:
     """The integer at a path; the fallback if there is none."""
-    found = looked_up(value, path)
+    found = look_up_path(value, path)
     return found if type(found) is int else fallback
 
 
 def get_bool_or(value: Any | Absent, path: str | list[Any], fallback: bool) -> bool:
     """The boolean at a path; the fallback if there is none."""
-    found = looked_up(value, path)
+    found = look_up_path(value, path)
     return found if isinstance(found, bool) else fallback
 
 
 def require(value: Any | Absent, message: str) -> Any:
     """The value; if it is absent, null or empty text, an error with this message."""
     if isinstance(value, Absent) or value is None or value == "":
-        raise ValueError(f"{message} (found {'empty text' if value == '' else kind_of(value)})")
+        raise ValueError(f"{message} (found {'empty text' if value == '' else describe_value_type(value)})")
     return value
 
 
-COLLECTIONS = group(
+COLLECTIONS = build_group(
     "Lists and mappings",
     "A loop over a mapping goes through its keys in order.",
     list_has,
@@ -181,7 +181,7 @@ COLLECTIONS = group(
     map_omit,
     map_merge,
 )
-SAFE = group(
+SAFE = build_group(
     "What may be absent",
     "A path whose field, or parent, is absent is an error, unless it is asked for with one of these, with `default`, "
     "or with `is defined`.",

@@ -12,15 +12,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from konverge.box.expressions.values import Absent, is_number, kind_of
+from konverge.box.expressions.values import Absent, describe_value_type, is_number
 
-__all__ = ["Function", "Group", "Parameter", "group"]
+__all__ = ["Function", "FunctionGroup", "FunctionParameter", "build_group"]
 
-_UNDERSCORED = re.compile(r"_([a-z0-9])")
+_UNDERSCORE = re.compile(r"_([a-z0-9])")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ArgumentKind:
     """What an argument may be.
 
     Args:
@@ -43,27 +43,29 @@ def _is_anything(value: object) -> bool:
 
 
 _KINDS = {
-    "str": Kind("text", lambda value: isinstance(value, str)),
-    "int": Kind("an integer", _is_integer),
-    "float": Kind("a number", is_number),
-    "bool": Kind("a boolean", lambda value: isinstance(value, bool)),
-    "list[Any]": Kind("a list", lambda value: isinstance(value, list)),
-    "Mapping[str, Any]": Kind("a mapping", lambda value: isinstance(value, Mapping)),
-    "str | float": Kind("text or a number", lambda value: isinstance(value, str) or is_number(value)),
-    "str | list[Any]": Kind("text or a list", lambda value: isinstance(value, str | list)),
-    "Mapping[str, Any] | list[Any]": Kind("a mapping or a list", lambda value: isinstance(value, Mapping | list)),
-    "Any": Kind("a value", _is_anything),
-    "Any | Absent": Kind("a value, or nothing", _is_anything, takes_absent=True),
+    "str": ArgumentKind("text", lambda value: isinstance(value, str)),
+    "int": ArgumentKind("an integer", _is_integer),
+    "float": ArgumentKind("a number", is_number),
+    "bool": ArgumentKind("a boolean", lambda value: isinstance(value, bool)),
+    "list[Any]": ArgumentKind("a list", lambda value: isinstance(value, list)),
+    "Mapping[str, Any]": ArgumentKind("a mapping", lambda value: isinstance(value, Mapping)),
+    "str | float": ArgumentKind("text or a number", lambda value: isinstance(value, str) or is_number(value)),
+    "str | list[Any]": ArgumentKind("text or a list", lambda value: isinstance(value, str | list)),
+    "Mapping[str, Any] | list[Any]": ArgumentKind(
+        "a mapping or a list", lambda value: isinstance(value, Mapping | list)
+    ),
+    "Any": ArgumentKind("a value", _is_anything),
+    "Any | Absent": ArgumentKind("a value, or nothing", _is_anything, takes_absent=True),
 }
-_GIVEN = {"datetime": "time", "Entropy": "randomness"}
+_INJECTED = {"datetime": "time", "Entropy": "randomness"}
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class FunctionParameter:
     """One parameter that the caller writes."""
 
     name: str
-    kind: Kind
+    kind: ArgumentKind
     is_required: bool
     is_repeated: bool
 
@@ -83,29 +85,29 @@ class Function:
 
     name: str
     call: Callable[..., Any]
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[FunctionParameter, ...]
     needs: str
     about: str
     cost: tuple[int, int]
 
     @classmethod
-    def of(cls, call: Callable[..., Any]) -> Function:
+    def from_callable(cls, call: Callable[..., Any]) -> Function:
         """The function of a Python function."""
-        name = _UNDERSCORED.sub(lambda found: found[1].upper(), call.__name__.strip("_"))
+        name = _UNDERSCORE.sub(lambda found: found[1].upper(), call.__name__.strip("_"))
         needs = ""
-        parameters: list[Parameter] = []
+        parameters: list[FunctionParameter] = []
         for each in inspect.signature(call).parameters.values():
-            if each.annotation in _GIVEN:
-                needs = _GIVEN[each.annotation]
+            if each.annotation in _INJECTED:
+                needs = _INJECTED[each.annotation]
                 continue
             repeated = each.kind is inspect.Parameter.VAR_POSITIONAL
             required = each.default is inspect.Parameter.empty and not repeated
-            parameters.append(Parameter(each.name, _KINDS[each.annotation], required, repeated))
+            parameters.append(FunctionParameter(each.name, _KINDS[each.annotation], required, repeated))
         about = inspect.cleandoc(call.__doc__ or "")
         cost = next((cost for prefix, cost in _COSTS.items() if name.startswith(prefix)), (0, 1))
         return cls(_NAMES.get(name, name), call, tuple(parameters), needs, about, cost)
 
-    def arity_problem(self, count: int) -> str:
+    def find_arity_problem(self, count: int) -> str:
         """What is wrong with so many arguments; empty when nothing is."""
         least = sum(parameter.is_required for parameter in self.parameters)
         is_open = any(parameter.is_repeated for parameter in self.parameters)
@@ -115,16 +117,18 @@ class Function:
         expected = f"at least {least}" if is_open else str(least) if least == most else f"{least} to {most}"
         return f"{self.signature} takes {expected} argument{'' if expected == '1' else 's'}, found {count}"
 
-    def parameter(self, number: int) -> Parameter:
+    def get_parameter(self, number: int) -> FunctionParameter:
         """Of the argument with that number; the last one is there for all further ones."""
         return self.parameters[min(number, len(self.parameters) - 1)]
 
-    def argument_problem(self, number: int, value: Any) -> str:
+    def find_argument_problem(self, number: int, value: Any) -> str:
         """What is wrong with the kind of an argument; empty when nothing is. It does not tell the value."""
-        parameter = self.parameter(number)
+        parameter = self.get_parameter(number)
         if parameter.kind.fits(value) and (parameter.kind.takes_absent or type(value) is not Absent):
             return ""
-        return f"{self.name}: expected {parameter.kind.expected} for {parameter.name}, found {kind_of(value)}"
+        return (
+            f"{self.name}: expected {parameter.kind.expected} for {parameter.name}, found {describe_value_type(value)}"
+        )
 
     @property
     def signature(self) -> str:
@@ -157,7 +161,7 @@ _COSTS = {"matches": (500 << 8, 256), "cronNext": (200 << 8, 1), "cron": (20 << 
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FunctionGroup:
     """Functions that belong together.
 
     Args:
@@ -171,6 +175,6 @@ class Group:
     functions: tuple[Function, ...]
 
 
-def group(title: str, about: str, *calls: Callable[..., Any]) -> Group:
+def build_group(title: str, about: str, *calls: Callable[..., Any]) -> FunctionGroup:
     """A group of these Python functions."""
-    return Group(title, about, tuple(Function.of(call) for call in calls))
+    return FunctionGroup(title, about, tuple(Function.from_callable(call) for call in calls))

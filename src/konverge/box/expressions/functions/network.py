@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 
-from konverge.box.expressions.functions.function import group
+from konverge.box.expressions.functions.function import build_group
 
 __all__ = ["NETWORK"]
 
@@ -46,4 +46,4 @@ def ip_is_private(text: str) -> bool:
         raise ValueError(f"expected an address, found {text[:50]!r}") from None
 
 
-NETWORK = group("Network", "", cidr_contains, cidr_valid, ip_valid, ip_is_private)
+NETWORK = build_group("Network", "", cidr_contains, cidr_valid, ip_valid, ip_is_private)

@@ -6,9 +6,9 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from konverge.box.expressions.functions.function import group
+from konverge.box.expressions.functions.function import build_group
 from konverge.box.expressions.values import is_number
-from konverge.kube.quantities import canonical_quantity, quantity_value
+from konverge.kube.quantities import canonicalize_quantity, quantity_to_fraction
 
 __all__ = ["NUMBERS", "QUANTITIES"]
 
@@ -97,7 +97,7 @@ def _round(number: float) -> int:
 
 def parse_quantity(quantity: str | float) -> float:
     """The number of a quantity: `parseQuantity("1Ki")` is 1024, `parseQuantity("500m")` is 0.5."""
-    return _plain(quantity_value(quantity))
+    return _to_plain_number(quantity_to_fraction(quantity))
 
 
 def format_quantity(number: float, suffix: str = "") -> str:
@@ -109,7 +109,7 @@ def format_quantity(number: float, suffix: str = "") -> str:
     if unit is None:
         raise ValueError(f"expected one of the suffixes {', '.join(_SUFFIXES)[2:]}, found {suffix[:20]!r}")
     if not suffix:
-        return _written(Fraction(number), is_binary=False)
+        return _format_number(Fraction(number), is_binary=False)
     return f"{math.ceil(Fraction(number) / unit)}{suffix}"
 
 
@@ -118,13 +118,13 @@ def sum_quantity(quantity: Any, *others: Any) -> str:
     found = quantity if isinstance(quantity, list) and not others else [quantity, *others]
     if not all(isinstance(each, str) or is_number(each) for each in found):
         raise ValueError("expected quantities: text or numbers")
-    total = sum((quantity_value(each) for each in found), start=Fraction(0))
-    return _written(total, is_binary=bool(found) and all(str(each).strip().endswith("i") for each in found))
+    total = sum((quantity_to_fraction(each) for each in found), start=Fraction(0))
+    return _format_number(total, is_binary=bool(found) and all(str(each).strip().endswith("i") for each in found))
 
 
 def compare_quantity(quantity: str | float, other: str | float) -> int:
     """-1, 0 or 1 as the first is less, equal or greater than the second: `compareQuantity("1Gi", "1G")` is 1."""
-    one, two = quantity_value(quantity), quantity_value(other)
+    one, two = quantity_to_fraction(quantity), quantity_to_fraction(other)
     return (one > two) - (one < two)
 
 
@@ -133,17 +133,17 @@ def is_quantity(value: Any) -> bool:
     if not (isinstance(value, str) or is_number(value)):
         return False
     try:
-        quantity_value(value)
+        quantity_to_fraction(value)
     except ValueError:
         return False
     return True
 
 
-def _plain(number: Fraction) -> float:
+def _to_plain_number(number: Fraction) -> float:
     return number.numerator if number.denominator == 1 else float(number)
 
 
-def _written(number: Fraction, *, is_binary: bool) -> str:
+def _format_number(number: Fraction, *, is_binary: bool) -> str:
     if is_binary and number.denominator == 1:
         whole, suffix = number.numerator, ""
         for each in _BINARY:
@@ -152,10 +152,10 @@ def _written(number: Fraction, *, is_binary: bool) -> str:
             whole, suffix = whole // 1024, each
         return f"{whole}{suffix}"
     sign = "-" if number < 0 else ""
-    return canonical_quantity(f"{sign}{math.ceil(abs(number) * 10**9)}n")
+    return canonicalize_quantity(f"{sign}{math.ceil(abs(number) * 10**9)}n")
 
 
-NUMBERS = group(
+NUMBERS = build_group(
     "Numbers",
     "The operators `+ - * / // %` are there, too; `/` of two integers is an integer where nothing is left over.",
     add,
@@ -171,7 +171,7 @@ NUMBERS = group(
     ceil,
     _round,
 )
-QUANTITIES = group(
+QUANTITIES = build_group(
     "Quantities",
     "What resources are counted in: `500m`, `2Gi`.",
     parse_quantity,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from konverge.box.expressions.functions.function import group
+from konverge.box.expressions.functions.function import build_group
 from konverge.errors import KonvergeError
-from konverge.feature.versions import VersionRange, compare_versions, version_numbers
+from konverge.feature.version_ranges import VersionRange, compare_versions, parse_version_numbers
 
 __all__ = ["VERSIONS"]
 
@@ -15,23 +15,23 @@ _PREFIX = re.compile(r"\s*v")
 
 def semver_major(version: str) -> int:
     """`semverMajor("v1.31.4")` is 1."""
-    return _numbers(version)[0]
+    return _parse_numbers(version)[0]
 
 
 def semver_minor(version: str) -> int:
     """`semverMinor("v1.31.4")` is 31."""
-    return _numbers(version)[1]
+    return _parse_numbers(version)[1]
 
 
 def semver_patch(version: str) -> int:
     """`semverPatch("v1.31.4")` is 4; what is not written is 0."""
-    return _numbers(version)[2]
+    return _parse_numbers(version)[2]
 
 
 def semver_valid(version: str) -> bool:
     """Whether it is a version: one to three numbers, perhaps a v in front, a pre-release, build metadata."""
     try:
-        version_numbers(version)
+        parse_version_numbers(version)
     except KonvergeError:
         return False
     return True
@@ -47,7 +47,7 @@ def semver_compare(version: str, other: str) -> int:
 
 def semver_bump(version: str, part: str) -> str:
     """The next version in `major`, `minor` or `patch`: `semverBump("v1.2.3", "minor")` is `v1.3.0`."""
-    major, minor, patch = _numbers(version)
+    major, minor, patch = _parse_numbers(version)
     bumped = {
         "major": (major + 1, 0, 0),
         "minor": (major, minor + 1, 0),
@@ -67,14 +67,14 @@ def semver_constraint(version: str, constraint: str) -> bool:
         raise ValueError(str(error)) from None
 
 
-def _numbers(version: str) -> tuple[int, int, int]:
+def _parse_numbers(version: str) -> tuple[int, int, int]:
     try:
-        return version_numbers(version)
+        return parse_version_numbers(version)
     except KonvergeError as error:
         raise ValueError(str(error)) from None
 
 
-VERSIONS = group(
+VERSIONS = build_group(
     "Semantic versions",
     "",
     semver_major,

@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from konverge.box.providers.aws.buckets import Buckets, BucketSpec
 from konverge.box.providers.aws.queues import DeadLetter, Queues, QueueSpec
-from konverge.box.providers.aws.session import Session, Settings, code_of
+from konverge.box.providers.aws.session import AwsSession, AwsSettings, get_error_code
 from konverge.box.providers.plugin import ItemKind, ItemRequest, ItemResult, ProviderError, ReconcileRequest
 
-__all__ = ["Aws", "BucketSpec", "DeadLetter", "QueueSpec", "Settings"]
+__all__ = ["Aws", "AwsSettings", "BucketSpec", "DeadLetter", "QueueSpec"]
 
 
 class Aws:
@@ -28,14 +28,14 @@ class Aws:
     """
 
     name = "aws"
-    settings: type[Struct] = Settings
+    settings: type[Struct] = AwsSettings
     kinds: Mapping[str, ItemKind] = {
         "Bucket": ItemKind(BucketSpec, identity=("region",), on_delete="retain"),
         "Queue": ItemKind(QueueSpec, identity=("region",)),
     }
 
     def __init__(self, connect_seconds: float = 3.0, read_seconds: float = 10.0) -> None:
-        self._session = Session(connect_seconds, read_seconds)
+        self._session = AwsSession(connect_seconds, read_seconds)
         self._kinds: dict[str, Buckets | Queues] = {"Bucket": Buckets(self._session), "Queue": Queues(self._session)}
 
     async def reconcile(self, request: ReconcileRequest) -> ItemResult:
@@ -43,20 +43,20 @@ class Aws:
         try:
             return await self._kinds[request.kind].reconcile(request)
         except ClientError as error:
-            raise _problem(error) from None
+            raise _to_provider_error(error) from None
 
     async def delete(self, request: ItemRequest) -> None:
         """Delete it, or let go of it."""
         try:
             await self._kinds[request.kind].delete(request)
         except ClientError as error:
-            raise _problem(error) from None
+            raise _to_provider_error(error) from None
 
     async def close(self) -> None:
         """Start nothing more."""
         self._session.close()
 
 
-def _problem(error: ClientError) -> ProviderError:
+def _to_provider_error(error: ClientError) -> ProviderError:
     told = error.response.get("Error", {}).get("Message") or "no message"
-    return ProviderError(f"{error.operation_name} was refused: {code_of(error)}, {told}")
+    return ProviderError(f"{error.operation_name} was refused: {get_error_code(error)}, {told}")

@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeVar
 from botocore.exceptions import ClientError
 from msgspec import Struct
 
-from konverge.box.providers.aws.session import OWNER, Session, Settings, code_of, tags_of
-from konverge.box.providers.marks import is_owned, owned_mark, retained_mark, take
+from konverge.box.providers.aws.session import OWNER_TAG, AwsSession, AwsSettings, build_tags, get_error_code
+from konverge.box.providers.ownership_marks import build_owner_mark, build_retention_mark, is_owned, needs_mark
 from konverge.box.providers.plugin import ForeignError, ItemRequest, ItemResult, ProviderError, ReconcileRequest
 
 __all__ = ["BucketSpec", "Buckets"]
@@ -56,22 +56,22 @@ class Buckets:
         session: Calls the service.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: AwsSession) -> None:
         self._session = session
 
     async def reconcile(self, request: ReconcileRequest) -> ItemResult:
         """Make the bucket so; what makes it public is shut before anything else."""
         spec: BucketSpec = request.spec
-        settings: Settings = request.settings
+        settings: AwsSettings = request.settings
         name, region = request.name, spec.region or settings.region
-        wanted = tags_of(spec.tags, owned_mark(request.owner))
-        tags = await self._tags(request)
+        wanted = build_tags(spec.tags, build_owner_mark(request.owner))
+        tags = await self._read_tags(request)
         if tags is None:
-            await self._call(request, lambda s3: _make(s3, name, region, wanted))
+            await self._call(request, lambda s3: _create_bucket(s3, name, region, wanted))
         else:
-            take(f"bucket {name}", tags.get(OWNER, ""), request.owner)
+            needs_mark(f"bucket {name}", tags.get(OWNER_TAG, ""), request.owner)
             if tags != wanted:
-                await self._put_tags(request, wanted)
+                await self._write_tags(request, wanted)
         await self._set_public_access(request, spec)
         await self._set_encryption(request, spec)
         found = await self._call(request, lambda s3: s3.get_bucket_versioning(Bucket=name))
@@ -86,38 +86,38 @@ class Buckets:
     async def delete(self, request: ItemRequest) -> None:
         """Delete it, which it has to be empty for; or let go of it."""
         try:
-            tags = await self._tags(request)
+            tags = await self._read_tags(request)
         except ForeignError:
             return
-        if tags is None or not is_owned(tags.get(OWNER, ""), request.owner):
+        if tags is None or not is_owned(tags.get(OWNER_TAG, ""), request.owner):
             return
         if request.on_delete == "retain":
-            await self._put_tags(request, {**tags, OWNER: retained_mark(request.owner)})
+            await self._write_tags(request, {**tags, OWNER_TAG: build_retention_mark(request.owner)})
             return
         try:
             await self._call(request, lambda s3: s3.delete_bucket(Bucket=request.name))
         except ClientError as error:
-            if code_of(error) == "BucketNotEmpty":
+            if get_error_code(error) == "BucketNotEmpty":
                 raise ProviderError(f"bucket {request.name} is not empty: empty it, or retain it (onDelete)") from None
-            if code_of(error) not in _ABSENT:
+            if get_error_code(error) not in _ABSENT:
                 raise
 
-    async def _tags(self, request: ItemRequest) -> dict[str, str] | None:
+    async def _read_tags(self, request: ItemRequest) -> dict[str, str] | None:
         """The tags that are not AWS's own; None if there is no such bucket."""
         try:
             found = await self._call(request, lambda s3: s3.get_bucket_tagging(Bucket=request.name))
         except ClientError as error:
-            if code_of(error) in _ABSENT:
+            if get_error_code(error) in _ABSENT:
                 return None
-            if code_of(error) in _NOTHING_SET:
+            if get_error_code(error) in _NOTHING_SET:
                 return {}
-            if code_of(error) in ("AccessDenied", "403"):
-                raise ForeignError(f"bucket {request.name}", "", retained_mark(request.owner)) from None
+            if get_error_code(error) in ("AccessDenied", "403"):
+                raise ForeignError(f"bucket {request.name}", "", build_retention_mark(request.owner)) from None
             raise
         return {tag["Key"]: tag["Value"] for tag in found["TagSet"] if not tag["Key"].startswith("aws:")}
 
-    async def _put_tags(self, request: ItemRequest, tags: dict[str, str]) -> None:
-        tagging = {"TagSet": _listed(tags)}
+    async def _write_tags(self, request: ItemRequest, tags: dict[str, str]) -> None:
+        tagging = {"TagSet": _to_tag_list(tags)}
         await self._call(request, lambda s3: s3.put_bucket_tagging(Bucket=request.name, Tagging=tagging))
 
     async def _set_public_access(self, request: ReconcileRequest, spec: BucketSpec) -> None:
@@ -125,7 +125,7 @@ class Buckets:
             return
         wanted = dict.fromkeys(_BLOCKS, spec.block_public_access)
         key = "PublicAccessBlockConfiguration"
-        found = await self._set(request, lambda s3: s3.get_public_access_block(Bucket=request.name))
+        found = await self._read_setting(request, lambda s3: s3.get_public_access_block(Bucket=request.name))
         if {name: (found.get(key) or {}).get(name, False) for name in _BLOCKS} != wanted:
             await self._call(request, lambda s3: s3.put_public_access_block(Bucket=request.name, **{key: wanted}))
 
@@ -134,18 +134,18 @@ class Buckets:
             return
         wanted = {"SSEAlgorithm": spec.encryption, **({"KMSMasterKeyID": spec.kms_key} if spec.kms_key else {})}
         key = "ServerSideEncryptionConfiguration"
-        found = await self._set(request, lambda s3: s3.get_bucket_encryption(Bucket=request.name))
+        found = await self._read_setting(request, lambda s3: s3.get_bucket_encryption(Bucket=request.name))
         rules = (found.get(key) or {}).get("Rules") or [{}]
         if rules[0].get("ApplyServerSideEncryptionByDefault") != wanted:
             rule = {"Rules": [{"ApplyServerSideEncryptionByDefault": wanted}]}
             await self._call(request, lambda s3: s3.put_bucket_encryption(Bucket=request.name, **{key: rule}))
 
-    async def _set(self, request: ItemRequest, call: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+    async def _read_setting(self, request: ItemRequest, call: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
         """What is set; empty for nothing."""
         try:
             return await self._call(request, call)
         except ClientError as error:
-            if code_of(error) in _NOTHING_SET:
+            if get_error_code(error) in _NOTHING_SET:
                 return {}
             raise
 
@@ -153,11 +153,11 @@ class Buckets:
         return await self._session.call(request.settings, "s3", str(request.identity["region"]), call)
 
 
-def _make(s3: Any, name: str, region: str, tags: dict[str, str]) -> None:
+def _create_bucket(s3: Any, name: str, region: str, tags: dict[str, str]) -> None:
     where = {} if region == _NO_CONSTRAINT else {"LocationConstraint": region}
-    s3.create_bucket(Bucket=name, CreateBucketConfiguration={**where, "Tags": _listed(tags)})
-    s3.put_bucket_tagging(Bucket=name, Tagging={"TagSet": _listed(tags)})
+    s3.create_bucket(Bucket=name, CreateBucketConfiguration={**where, "Tags": _to_tag_list(tags)})
+    s3.put_bucket_tagging(Bucket=name, Tagging={"TagSet": _to_tag_list(tags)})
 
 
-def _listed(tags: dict[str, str]) -> list[dict[str, str]]:
+def _to_tag_list(tags: dict[str, str]) -> list[dict[str, str]]:
     return [{"Key": key, "Value": value} for key, value in sorted(tags.items())]

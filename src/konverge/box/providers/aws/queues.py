@@ -9,8 +9,8 @@ from typing import Annotated, Any, TypeVar
 from botocore.exceptions import ClientError
 from msgspec import Meta, Struct
 
-from konverge.box.providers.aws.session import OWNER, Session, code_of, tags_of
-from konverge.box.providers.marks import is_owned, owned_mark, retained_mark, take
+from konverge.box.providers.aws.session import OWNER_TAG, AwsSession, build_tags, get_error_code
+from konverge.box.providers.ownership_marks import build_owner_mark, build_retention_mark, is_owned, needs_mark
 from konverge.box.providers.plugin import ItemRequest, ItemResult, ProviderError, ReconcileRequest
 
 __all__ = ["DeadLetter", "QueueSpec", "Queues"]
@@ -66,21 +66,21 @@ class Queues:
         session: Calls the service.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: AwsSession) -> None:
         self._session = session
 
     async def reconcile(self, request: ReconcileRequest) -> ItemResult:
         """Make the queue so."""
         spec: QueueSpec = request.spec
-        wanted, tags = _attributes(spec), tags_of(spec.tags, owned_mark(request.owner))
+        wanted, tags = _build_attributes(spec), build_tags(spec.tags, build_owner_mark(request.owner))
         if spec.dead_letter is not None:
-            arn = await self._arn(request, spec.dead_letter.queue)
+            arn = await self._read_arn(request, spec.dead_letter.queue)
             wanted["RedrivePolicy"] = json.dumps(
                 {"deadLetterTargetArn": arn, "maxReceiveCount": spec.dead_letter.max_receive_count}
             )
         if request.name.endswith(_FIFO):
             wanted["ContentBasedDeduplication"] = str(spec.content_based_deduplication).lower()
-        url = await self._url(request, request.name)
+        url = await self._find_url(request, request.name)
         if url is None:
             fifo = {"FifoQueue": "true"} if request.name.endswith(_FIFO) else {}
             attributes = wanted | fifo
@@ -88,14 +88,14 @@ class Queues:
                 request, lambda sqs: sqs.create_queue(QueueName=request.name, Attributes=attributes, tags=tags)
             )
             url = str(made["QueueUrl"])
-        found_tags = await self._tags(request, url) or {}
-        take(f"queue {request.name}", found_tags.get(OWNER, ""), request.owner)
+        found_tags = await self._read_tags(request, url) or {}
+        needs_mark(f"queue {request.name}", found_tags.get(OWNER_TAG, ""), request.owner)
         if missing := {key: value for key, value in tags.items() if found_tags.get(key) != value}:
             await self._call(request, lambda sqs: sqs.tag_queue(QueueUrl=url, Tags=missing))
         if extra := sorted(found_tags.keys() - tags.keys()):
             await self._call(request, lambda sqs: sqs.untag_queue(QueueUrl=url, TagKeys=extra))
-        found = await self._attributes(request, url)
-        differing = {key: value for key, value in wanted.items() if not _same(found.get(key, ""), value)}
+        found = await self._read_attributes(request, url)
+        differing = {key: value for key, value in wanted.items() if not _is_same_attribute(found.get(key, ""), value)}
         if "RedrivePolicy" in found and "RedrivePolicy" not in wanted:
             differing["RedrivePolicy"] = ""
         if differing:
@@ -105,38 +105,38 @@ class Queues:
     async def delete(self, request: ItemRequest) -> None:
         """Delete it with its messages, or let go of it."""
         try:
-            url = await self._url(request, request.name)
-            tags = None if url is None else await self._tags(request, url)
-            if tags is None or not is_owned(tags.get(OWNER, ""), request.owner):
+            url = await self._find_url(request, request.name)
+            tags = None if url is None else await self._read_tags(request, url)
+            if tags is None or not is_owned(tags.get(OWNER_TAG, ""), request.owner):
                 return
             if request.on_delete == "retain":
-                mark = {OWNER: retained_mark(request.owner)}
+                mark = {OWNER_TAG: build_retention_mark(request.owner)}
                 await self._call(request, lambda sqs: sqs.tag_queue(QueueUrl=url, Tags=mark))
             else:
                 await self._call(request, lambda sqs: sqs.delete_queue(QueueUrl=url))
         except ClientError as error:
-            if code_of(error) not in _ABSENT:
+            if get_error_code(error) not in _ABSENT:
                 raise
 
-    async def _url(self, request: ItemRequest, name: str) -> str | None:
+    async def _find_url(self, request: ItemRequest, name: str) -> str | None:
         try:
             return str((await self._call(request, lambda sqs: sqs.get_queue_url(QueueName=name)))["QueueUrl"])
         except ClientError as error:
-            if code_of(error) in _ABSENT:
+            if get_error_code(error) in _ABSENT:
                 return None
             raise
 
-    async def _arn(self, request: ItemRequest, name: str) -> str:
-        url = await self._url(request, name)
+    async def _read_arn(self, request: ItemRequest, name: str) -> str:
+        url = await self._find_url(request, name)
         if url is None:
             raise ProviderError(f"dead-letter queue {name} does not exist")
-        return (await self._attributes(request, url))["QueueArn"]
+        return (await self._read_attributes(request, url))["QueueArn"]
 
-    async def _tags(self, request: ItemRequest, url: str) -> dict[str, str]:
+    async def _read_tags(self, request: ItemRequest, url: str) -> dict[str, str]:
         found = await self._call(request, lambda sqs: sqs.list_queue_tags(QueueUrl=url))
         return {key: value for key, value in found.get("Tags", {}).items() if not key.startswith("aws:")}
 
-    async def _attributes(self, request: ItemRequest, url: str) -> dict[str, str]:
+    async def _read_attributes(self, request: ItemRequest, url: str) -> dict[str, str]:
         answer = await self._call(request, lambda sqs: sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"]))
         found: dict[str, str] = answer["Attributes"]
         return found
@@ -145,7 +145,7 @@ class Queues:
         return await self._session.call(request.settings, "sqs", str(request.identity["region"]), call)
 
 
-def _attributes(spec: QueueSpec) -> dict[str, str]:
+def _build_attributes(spec: QueueSpec) -> dict[str, str]:
     return {
         "VisibilityTimeout": str(spec.visibility_timeout_seconds),
         "MessageRetentionPeriod": str(spec.message_retention_seconds),
@@ -155,7 +155,7 @@ def _attributes(spec: QueueSpec) -> dict[str, str]:
     }
 
 
-def _same(found: str, wanted: str) -> bool:
+def _is_same_attribute(found: str, wanted: str) -> bool:
     """Tell whether two attributes are equal: those that hold JSON, whatever their spacing and their order."""
     if found == wanted or not found.startswith("{") or not wanted.startswith("{"):
         return found == wanted

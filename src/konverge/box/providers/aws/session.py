@@ -20,21 +20,21 @@ from msgspec import Struct
 
 from konverge.box.expressions import Sensitive
 from konverge.box.providers.plugin import ProviderError
-from konverge.cancellation import to_its_end
+from konverge.cancellation import await_shielded
 
-__all__ = ["OWNER", "Service", "Session", "Settings", "code_of", "tags_of"]
+__all__ = ["OWNER_TAG", "AwsSession", "AwsSettings", "Service", "build_tags", "get_error_code"]
 
 T = TypeVar("T")
 Service: TypeAlias = Literal["s3", "sqs"]
 
-OWNER = "konverge.dev/owner"
-"""The tag with the mark of `konverge.box.providers.marks`."""
+OWNER_TAG = "konverge.dev/owner"
+"""The tag with the mark of `konverge.box.providers.ownership_marks`."""
 
 _THREADS = 8
-_MOST_CLIENTS = 64
+_MAX_CLIENTS = 64
 
 
-class Settings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class AwsSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """How AWS is reached.
 
     Args:
@@ -53,7 +53,7 @@ class Settings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     endpoint_url: str = ""
 
 
-class Session:
+class AwsSession:
     """Makes clients, keeps them, and runs their calls in threads.
 
     Args:
@@ -70,7 +70,7 @@ class Session:
         )
         self._clients: dict[tuple[Any, ...], Any] = {}
 
-    async def call(self, settings: Settings, service: Service, region: str, call: Callable[[Any], T]) -> T:
+    async def call(self, settings: AwsSettings, service: Service, region: str, call: Callable[[Any], T]) -> T:
         """Let a function use a client, in a thread; cancelled, it waits for the end of the request.
 
         Args:
@@ -80,16 +80,16 @@ class Session:
             call: Gets the client; it should make one request.
 
         Raises:
-            botocore.exceptions.ClientError: The service has refused; `code_of` tells why.
+            botocore.exceptions.ClientError: The service has refused; `get_error_code` tells why.
             ProviderError: It cannot be reached.
         """
-        submitted = self._threads.submit(lambda: call(self._client(settings, service, region or settings.region)))
+        submitted = self._threads.submit(lambda: call(self._get_client(settings, service, region or settings.region)))
         running = asyncio.wrap_future(submitted)
         try:
             await asyncio.wait({running})
         except asyncio.CancelledError:
             if not submitted.cancel():  # it has begun
-                await to_its_end(asyncio.wait({running}))
+                await await_shielded(asyncio.wait({running}))
                 running.exception()  # else its failure would be reported as one that nobody asked for
             raise
         try:
@@ -102,7 +102,7 @@ class Session:
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._clients.clear()
 
-    def _client(self, settings: Settings, service: Service, region: str) -> Any:
+    def _get_client(self, settings: AwsSettings, service: Service, region: str) -> Any:
         secrets = (settings.access_key_id, settings.secret_access_key, settings.session_token)
         # By their values: after a rotation it is another client.
         credentials = tuple(None if each is None else str(each.reveal()) for each in secrets)
@@ -114,17 +114,17 @@ class Session:
             client = boto3.session.Session(region_name=region, **dict(zip(names, credentials, strict=True))).client(
                 service, endpoint_url=settings.endpoint_url or None, config=self._config
             )
-            if len(self._clients) >= _MOST_CLIENTS:
+            if len(self._clients) >= _MAX_CLIENTS:
                 self._clients.clear()
             self._clients[key] = client
         return client
 
 
-def code_of(error: ClientError) -> str:
+def get_error_code(error: ClientError) -> str:
     """The service's word for what is wrong."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
-def tags_of(declared: Mapping[str, str], mark: str) -> dict[str, str]:
+def build_tags(declared: Mapping[str, str], mark: str) -> dict[str, str]:
     """The tags of a thing: those of the file, and its mark."""
-    return {**declared, OWNER: mark}
+    return {**declared, OWNER_TAG: mark}

@@ -15,18 +15,18 @@ from konverge.box.providers.plugin import ItemKind, ItemRequest, ItemResult, Pro
 from konverge.box.providers.postgres.databases import DatabaseSpec, delete_database, reconcile_database
 from konverge.box.providers.postgres.grants import GrantSpec, delete_grant, reconcile_grant
 from konverge.box.providers.postgres.roles import Roles, RoleSpec
-from konverge.box.providers.postgres.server import Settings
+from konverge.box.providers.postgres.server import PostgresSettings
 
-__all__ = ["DatabaseSpec", "GrantSpec", "Postgres", "RoleSpec", "Settings"]
+__all__ = ["DatabaseSpec", "GrantSpec", "Postgres", "PostgresSettings", "RoleSpec"]
 
-_LONGEST_NAME = 63
+_MAX_NAME_LENGTH = 63
 
 
 class Postgres:
     """The provider. It keeps no connections: each call opens those that it needs."""
 
     name = "postgres"
-    settings: type[Struct] = Settings
+    settings: type[Struct] = PostgresSettings
     kinds: Mapping[str, ItemKind] = {
         "Database": ItemKind(DatabaseSpec, on_delete="retain"),
         "Role": ItemKind(RoleSpec),
@@ -45,8 +45,8 @@ class Postgres:
     async def reconcile(self, request: ReconcileRequest) -> ItemResult:
         """Make it so."""
         for name in (request.name, *request.identity.values()):
-            if len(str(name).encode()) > _LONGEST_NAME:  # it would be cut off, and then be another's name
-                raise ProviderError(f"names have at most {_LONGEST_NAME} bytes in PostgreSQL; found {name}")
+            if len(str(name).encode()) > _MAX_NAME_LENGTH:  # it would be cut off, and then be another's name
+                raise ProviderError(f"names have at most {_MAX_NAME_LENGTH} bytes in PostgreSQL; found {name}")
         return await self._reconcile[request.kind](request)
 
     async def delete(self, request: ItemRequest) -> None:

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from msgspec import Struct
 from psycopg import sql
 
-from konverge.box.providers.marks import is_owned, owned_mark, retained_mark, take
+from konverge.box.providers.ownership_marks import build_owner_mark, build_retention_mark, is_owned, needs_mark
 from konverge.box.providers.plugin import ItemRequest, ItemResult, ProviderError, ReconcileRequest
-from konverge.box.providers.postgres.server import Connection, Settings, act_as, connected
+from konverge.box.providers.postgres.server import Connection, PostgresSettings, join_role, open_connection
 
-__all__ = ["DatabaseSpec", "delete_database", "mark_of_database", "reconcile_database"]
+__all__ = ["DatabaseSpec", "delete_database", "read_database_mark", "reconcile_database"]
 
 
 class DatabaseSpec(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -33,7 +33,7 @@ class DatabaseSpec(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     extensions: tuple[str, ...] = ()
 
 
-class _Found(NamedTuple):
+class _DatabaseState(NamedTuple):
     owner: str
     encoding: str
     mark: str
@@ -42,25 +42,27 @@ class _Found(NamedTuple):
 async def reconcile_database(request: ReconcileRequest) -> ItemResult:
     """Make the database so."""
     spec: DatabaseSpec = request.spec
-    settings: Settings = request.settings
+    settings: PostgresSettings = request.settings
     name = sql.Identifier(request.name)
-    async with connected(settings) as connection:
-        found = await _find(connection, request.name)
+    async with open_connection(settings) as connection:
+        found = await _find_database(connection, request.name)
         if found is None:
-            await _make(connection, request, spec)
-            found = await _find(connection, request.name) or _Found("", spec.encoding, owned_mark(request.owner))
-        if take(f'database "{request.name}"', found.mark, request.owner):
-            await _mark(connection, request.name, owned_mark(request.owner))
-        if _letters(found.encoding) != _letters(spec.encoding):
+            await _create_database(connection, request, spec)
+            found = await _find_database(connection, request.name) or _DatabaseState(
+                "", spec.encoding, build_owner_mark(request.owner)
+            )
+        if needs_mark(f'database "{request.name}"', found.mark, request.owner):
+            await _write_mark(connection, request.name, build_owner_mark(request.owner))
+        if _normalize_encoding(found.encoding) != _normalize_encoding(spec.encoding):
             raise ProviderError(
                 f'database "{request.name}" has the encoding {found.encoding}, which cannot be changed to '
                 f"{spec.encoding}: give the new one another name, and move the data"
             )
         if spec.owner and found.owner != spec.owner:
-            await act_as(connection, spec.owner)
+            await join_role(connection, spec.owner)
             await connection.execute(sql.SQL("ALTER DATABASE {} OWNER TO {}").format(name, sql.Identifier(spec.owner)))
     if spec.extensions:
-        async with connected(settings, request.name) as inside:
+        async with open_connection(settings, request.name) as inside:
             for extension in spec.extensions:
                 await inside.execute(sql.SQL("CREATE EXTENSION IF NOT EXISTS {}").format(sql.Identifier(extension)))
     outputs = {
@@ -74,59 +76,61 @@ async def reconcile_database(request: ReconcileRequest) -> ItemResult:
 
 async def delete_database(request: ItemRequest) -> None:
     """Drop it with all connections to it, or let go of it."""
-    async with connected(request.settings) as connection:
-        await connection.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(_unfinished(request))))
-        found = await _find(connection, request.name)
+    async with open_connection(request.settings) as connection:
+        await connection.execute(
+            sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(_format_temporary_name(request)))
+        )
+        found = await _find_database(connection, request.name)
         if found is None or not is_owned(found.mark, request.owner):
             return
         if request.on_delete == "retain":
-            await _mark(connection, request.name, retained_mark(request.owner))
+            await _write_mark(connection, request.name, build_retention_mark(request.owner))
             return
         if found.owner:
-            await act_as(connection, found.owner)
+            await join_role(connection, found.owner)
         await connection.execute(
             sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(request.name))
         )
 
 
-async def mark_of_database(connection: Connection, name: str) -> str | None:
+async def read_database_mark(connection: Connection, name: str) -> str | None:
     """Its mark; None if there is no such database."""
-    found = await _find(connection, name)
+    found = await _find_database(connection, name)
     return None if found is None else found.mark
 
 
-async def _make(connection: Connection, request: ReconcileRequest, spec: DatabaseSpec) -> None:
-    unfinished = _unfinished(request)
+async def _create_database(connection: Connection, request: ReconcileRequest, spec: DatabaseSpec) -> None:
+    unfinished = _format_temporary_name(request)
     first, name = sql.Identifier(unfinished), sql.Identifier(request.name)
-    begun = await _find(connection, unfinished)
-    if begun is not None and _letters(begun.encoding) != _letters(spec.encoding):
+    begun = await _find_database(connection, unfinished)
+    if begun is not None and _normalize_encoding(begun.encoding) != _normalize_encoding(spec.encoding):
         await connection.execute(sql.SQL("DROP DATABASE {}").format(first))
         begun = None
     if begun is None:
         # Of template1 it could not have another encoding.
         create = sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING {}")
         await connection.execute(create.format(first, sql.Literal(spec.encoding)))
-    await _mark(connection, unfinished, owned_mark(request.owner))
+    await _write_mark(connection, unfinished, build_owner_mark(request.owner))
     await connection.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(first, name))
 
 
-async def _mark(connection: Connection, name: str, mark: str) -> None:
+async def _write_mark(connection: Connection, name: str, mark: str) -> None:
     comment = sql.SQL("COMMENT ON DATABASE {} IS {}").format(sql.Identifier(name), sql.Literal(mark))
     await connection.execute(comment)
 
 
-async def _find(connection: Connection, name: str) -> _Found | None:
+async def _find_database(connection: Connection, name: str) -> _DatabaseState | None:
     query = (
         "SELECT pg_get_userbyid(datdba), pg_encoding_to_char(encoding), "
         "coalesce(shobj_description(oid, 'pg_database'), '') FROM pg_database WHERE datname = %s"
     )
     found = await (await connection.execute(query, [name])).fetchone()
-    return None if found is None else _Found(*found)
+    return None if found is None else _DatabaseState(*found)
 
 
-def _unfinished(request: ItemRequest) -> str:
+def _format_temporary_name(request: ItemRequest) -> str:
     return f"konverge_{request.token}"
 
 
-def _letters(encoding: str) -> str:
+def _normalize_encoding(encoding: str) -> str:
     return "".join(letter for letter in encoding.upper() if letter.isalnum())

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 from psycopg import sql
 
-from konverge.box.providers.marks import is_owned, retained_mark
+from konverge.box.providers.ownership_marks import build_retention_mark, is_owned
 from konverge.box.providers.plugin import (
     ForeignError,
     ItemOwner,
@@ -19,9 +19,9 @@ from konverge.box.providers.plugin import (
     ProviderError,
     ReconcileRequest,
 )
-from konverge.box.providers.postgres.databases import mark_of_database
-from konverge.box.providers.postgres.roles import mark_of_role
-from konverge.box.providers.postgres.server import Connection, act_as, connected
+from konverge.box.providers.postgres.databases import read_database_mark
+from konverge.box.providers.postgres.roles import read_role_mark
+from konverge.box.providers.postgres.server import Connection, join_role, open_connection
 
 __all__ = ["GrantSpec", "delete_grant", "reconcile_grant"]
 
@@ -29,8 +29,8 @@ Privilege: TypeAlias = Literal["CONNECT", "CREATE", "TEMPORARY", "USAGE"]
 
 _Form: TypeAlias = Literal["GRANT {} ON {} {} TO {}", "REVOKE {} ON {} {} FROM {}"]
 
-_OF_DATABASES = frozenset({"CONNECT", "CREATE", "TEMPORARY"})
-_OF_SCHEMAS = frozenset({"CREATE", "USAGE"})
+_DATABASE_PRIVILEGES = frozenset({"CONNECT", "CREATE", "TEMPORARY"})
+_SCHEMA_PRIVILEGES = frozenset({"CREATE", "USAGE"})
 
 
 class GrantSpec(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -52,24 +52,24 @@ class GrantSpec(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
 async def reconcile_grant(request: ReconcileRequest) -> ItemResult:
     """Give the role what it lacks, and take away what it should not have."""
     spec: GrantSpec = request.spec
-    known = _OF_SCHEMAS if spec.schema else _OF_DATABASES
+    known = _SCHEMA_PRIVILEGES if spec.schema else _DATABASE_PRIVILEGES
     wanted: set[str] = set(spec.privileges)
     if not wanted <= known:
         subject, found_text = "schema" if spec.schema else "database", ", ".join(sorted(wanted))
         raise ProviderError(f"expected privileges of a {subject} ({', '.join(sorted(known))}), found {found_text}")
-    async with connected(request.settings, spec.database) as connection:
-        role = await _role_of(connection, request.identity, request.owner)
+    async with open_connection(request.settings, spec.database) as connection:
+        role = await _find_role(connection, request.identity, request.owner)
         if role is None:
             raise ProviderError(f'role "{spec.role}" does not exist')
-        found, owner = await _privileges(connection, request.identity, role)
+        found, owner = await _read_privileges(connection, request.identity, role)
         if owner == spec.role:
             return ItemResult()  # it has them all, by itself
         if found & known != wanted:
-            await act_as(connection, owner)
+            await join_role(connection, owner)
         for privilege in sorted(wanted - found):
-            await connection.execute(_statement("GRANT {} ON {} {} TO {}", privilege, request.identity))
+            await connection.execute(_build_statement("GRANT {} ON {} {} TO {}", privilege, request.identity))
         for privilege in sorted((found & known) - wanted):
-            await connection.execute(_statement("REVOKE {} ON {} {} FROM {}", privilege, request.identity))
+            await connection.execute(_build_statement("REVOKE {} ON {} {} FROM {}", privilege, request.identity))
     return ItemResult()
 
 
@@ -77,35 +77,35 @@ async def delete_grant(request: ItemRequest) -> None:
     """Take away all that the role has there; nothing if role or database are gone or belong to others."""
     if request.on_delete == "retain":
         return
-    async with connected(request.settings) as outside:
-        if await mark_of_database(outside, str(request.identity["database"])) is None:
+    async with open_connection(request.settings) as outside:
+        if await read_database_mark(outside, str(request.identity["database"])) is None:
             return
-    async with connected(request.settings, str(request.identity["database"])) as connection:
+    async with open_connection(request.settings, str(request.identity["database"])) as connection:
         try:
-            role = await _role_of(connection, request.identity, request.owner)
+            role = await _find_role(connection, request.identity, request.owner)
         except ForeignError:
             return
         if role is None:
             return
-        found, owner = await _privileges(connection, request.identity, role)
+        found, owner = await _read_privileges(connection, request.identity, role)
         if not found or owner == request.identity["role"]:
             return
-        await act_as(connection, owner)
+        await join_role(connection, owner)
         for privilege in sorted(found):
-            await connection.execute(_statement("REVOKE {} ON {} {} FROM {}", privilege, request.identity))
+            await connection.execute(_build_statement("REVOKE {} ON {} {} FROM {}", privilege, request.identity))
 
 
-async def _role_of(connection: Connection, identity: Any, owner: ItemOwner) -> int | None:
+async def _find_role(connection: Connection, identity: Any, owner: ItemOwner) -> int | None:
     role, database = str(identity["role"]), str(identity["database"])
-    found = await mark_of_role(connection, role)
+    found = await read_role_mark(connection, role)
     if found is None:
         return None
-    if not is_owned(found[1], owner) and not is_owned(await mark_of_database(connection, database) or "", owner):
-        raise ForeignError(f'role "{role}", as well as database "{database}",', found[1], retained_mark(owner))
+    if not is_owned(found[1], owner) and not is_owned(await read_database_mark(connection, database) or "", owner):
+        raise ForeignError(f'role "{role}", as well as database "{database}",', found[1], build_retention_mark(owner))
     return found[0]
 
 
-async def _privileges(connection: Connection, identity: Any, role: int) -> tuple[set[str], str]:
+async def _read_privileges(connection: Connection, identity: Any, role: int) -> tuple[set[str], str]:
     """What the role has there, and to whom the database or schema belongs."""
     if identity["schema"]:
         query = (
@@ -127,7 +127,7 @@ async def _privileges(connection: Connection, identity: Any, role: int) -> tuple
     return set(found[1]), str(found[0])
 
 
-def _statement(form: _Form, privilege: str, identity: Any) -> sql.Composed:
+def _build_statement(form: _Form, privilege: str, identity: Any) -> sql.Composed:
     subject = sql.SQL("SCHEMA") if identity["schema"] else sql.SQL("DATABASE")
     name = str(identity["schema"] or identity["database"])
     verbs = {each: sql.SQL(each) for each in ("CONNECT", "CREATE", "TEMPORARY", "USAGE")}

@@ -8,12 +8,12 @@ from msgspec import Struct
 from psycopg import sql
 
 from konverge.box.expressions import Sensitive
-from konverge.box.providers.marks import is_owned, owned_mark, retained_mark, take
+from konverge.box.providers.ownership_marks import build_owner_mark, build_retention_mark, is_owned, needs_mark
 from konverge.box.providers.plugin import ItemRequest, ItemResult, ReconcileRequest
-from konverge.box.providers.postgres.scram import fits
-from konverge.box.providers.postgres.server import Connection, Settings, act_as, connected
+from konverge.box.providers.postgres.scram import matches_verifier
+from konverge.box.providers.postgres.server import Connection, PostgresSettings, join_role, open_connection
 
-__all__ = ["RoleSpec", "Roles", "mark_of_role"]
+__all__ = ["RoleSpec", "Roles", "read_role_mark"]
 
 
 class RoleSpec(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -32,7 +32,7 @@ class RoleSpec(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     connection_limit: int = -1
 
 
-class _Found(NamedTuple):
+class _RoleState(NamedTuple):
     oid: int
     login: bool
     connection_limit: int
@@ -52,13 +52,13 @@ class Roles:
     async def reconcile(self, request: ReconcileRequest) -> ItemResult:
         """Make the role so: all in one transaction."""
         spec: RoleSpec = request.spec
-        settings: Settings = request.settings
-        name, mark = sql.Identifier(request.name), owned_mark(request.owner)
-        async with connected(settings) as connection, connection.transaction():
-            found = await _find(connection, request.name)
+        settings: PostgresSettings = request.settings
+        name, mark = sql.Identifier(request.name), build_owner_mark(request.owner)
+        async with open_connection(settings) as connection, connection.transaction():
+            found = await _find_role(connection, request.name)
             if found is None:
                 await connection.execute(sql.SQL("CREATE ROLE {}").format(name))
-            if found is None or take(f'role "{request.name}"', found.mark, request.owner):
+            if found is None or needs_mark(f'role "{request.name}"', found.mark, request.owner):
                 await connection.execute(sql.SQL("COMMENT ON ROLE {} IS {}").format(name, sql.Literal(mark)))
             if found is None or (found.login, found.connection_limit) != (spec.login, spec.connection_limit):
                 login = sql.SQL("LOGIN" if spec.login else "NOLOGIN")
@@ -71,23 +71,23 @@ class Roles:
 
     async def delete(self, request: ItemRequest) -> None:
         """Drop it, or let go of it. What it owns goes to the user of the settings, in all databases: data stay."""
-        settings: Settings = request.settings
+        settings: PostgresSettings = request.settings
         name = sql.Identifier(request.name)
-        async with connected(settings) as connection:
-            found = await _find(connection, request.name)
+        async with open_connection(settings) as connection:
+            found = await _find_role(connection, request.name)
             if found is None or not is_owned(found.mark, request.owner):
                 return
             if request.on_delete == "retain":
-                mark = sql.Literal(retained_mark(request.owner))
+                mark = sql.Literal(build_retention_mark(request.owner))
                 await connection.execute(sql.SQL("COMMENT ON ROLE {} IS {}").format(name, mark))
                 return
-            await act_as(connection, request.name)
-            for database in await _databases_with(connection, found.oid):
+            await join_role(connection, request.name)
+            for database in await _list_databases(connection, found.oid):
                 if database == settings.database:
                     continue
-                async with connected(settings, database) as inside:
-                    await _give_up(inside, name)
-            await _give_up(connection, name)
+                async with open_connection(settings, database) as inside:
+                    await _drop_owned_objects(inside, name)
+            await _drop_owned_objects(connection, name)
             await connection.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(name))
 
     async def _set_memberships(self, connection: Connection, role: str, spec: RoleSpec) -> None:
@@ -104,10 +104,10 @@ class Roles:
     async def _set_password(self, connection: Connection, request: ReconcileRequest, spec: RoleSpec) -> None:
         if spec.password is None:
             return
-        settings: Settings = request.settings
+        settings: PostgresSettings = request.settings
         place, password = (settings.host, settings.port, request.name), str(spec.password.reveal())
-        kept = await _kept_verifier(connection, request.name)
-        if fits(self._set.get(place, "") if kept is None else kept, password):
+        kept = await _read_verifier(connection, request.name)
+        if matches_verifier(self._set.get(place, "") if kept is None else kept, password):
             return
         # Scrambled here: neither the server nor its log ever sees the password.
         verifier = connection.pgconn.encrypt_password(
@@ -118,22 +118,22 @@ class Roles:
         self._set[place] = verifier
 
 
-async def mark_of_role(connection: Connection, name: str) -> tuple[int, str] | None:
+async def read_role_mark(connection: Connection, name: str) -> tuple[int, str] | None:
     """Its identifier and mark; None if there is no such role."""
-    found = await _find(connection, name)
+    found = await _find_role(connection, name)
     return None if found is None else (found.oid, found.mark)
 
 
-async def _find(connection: Connection, name: str) -> _Found | None:
+async def _find_role(connection: Connection, name: str) -> _RoleState | None:
     query = (
         "SELECT oid, rolcanlogin, rolconnlimit, coalesce(shobj_description(oid, 'pg_authid'), '') FROM pg_roles "
         "WHERE rolname = %s"
     )
     found = await (await connection.execute(query, [name])).fetchone()
-    return None if found is None else _Found(*found)
+    return None if found is None else _RoleState(*found)
 
 
-async def _kept_verifier(connection: Connection, name: str) -> str | None:
+async def _read_verifier(connection: Connection, name: str) -> str | None:
     """What the server keeps of the role's password; None if this user may not know."""
     allowed = await (await connection.execute("SELECT has_table_privilege('pg_authid', 'SELECT')")).fetchone()
     if allowed is None or not allowed[0]:
@@ -142,7 +142,7 @@ async def _kept_verifier(connection: Connection, name: str) -> str | None:
     return "" if found is None or found[0] is None else str(found[0])
 
 
-async def _databases_with(connection: Connection, role: int) -> list[str]:
+async def _list_databases(connection: Connection, role: int) -> list[str]:
     """The databases in which something belongs to the role, or it has a privilege."""
     query = (
         "SELECT DISTINCT datname FROM pg_shdepend s JOIN pg_database d ON d.oid = s.dbid "
@@ -151,6 +151,6 @@ async def _databases_with(connection: Connection, role: int) -> list[str]:
     return [row[0] for row in await (await connection.execute(query, [role])).fetchall()]
 
 
-async def _give_up(connection: Connection, role: sql.Identifier) -> None:
+async def _drop_owned_objects(connection: Connection, role: sql.Identifier) -> None:
     await connection.execute(sql.SQL("REASSIGN OWNED BY {} TO CURRENT_USER").format(role))
     await connection.execute(sql.SQL("DROP OWNED BY {}").format(role))  # its privileges: there is nothing else left

@@ -8,12 +8,12 @@ import hmac
 import re
 import unicodedata
 
-__all__ = ["fits"]
+__all__ = ["matches_verifier"]
 
 _VERIFIER = re.compile(r"SCRAM-SHA-256\$(\d{1,6}):([^$]+)\$([^:]+):(.+)")
 
 
-def fits(verifier: str, password: str) -> bool:
+def matches_verifier(verifier: str, password: str) -> bool:
     """Tell whether the verifier was made of this password. Of any other form than SCRAM-SHA-256 it was not."""
     found = _VERIFIER.fullmatch(verifier)
     if found is None:

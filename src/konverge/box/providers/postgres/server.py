@@ -14,7 +14,7 @@ from psycopg.rows import TupleRow
 from konverge.box.expressions import Sensitive
 from konverge.box.providers.plugin import ProviderError
 
-__all__ = ["Connection", "Settings", "act_as", "connected"]
+__all__ = ["Connection", "PostgresSettings", "join_role", "open_connection"]
 
 Connection: TypeAlias = AsyncConnection[TupleRow]
 
@@ -23,7 +23,7 @@ _CONNECT_SECONDS = 10
 _OPTIONS = "-c statement_timeout=25s -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s"
 
 
-class Settings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class PostgresSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """How the server is reached, by a user that may make databases and roles.
 
     Args:
@@ -46,7 +46,7 @@ class Settings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
 
 
 @asynccontextmanager
-async def connected(settings: Settings, database: str = "") -> AsyncIterator[Connection]:
+async def open_connection(settings: PostgresSettings, database: str = "") -> AsyncIterator[Connection]:
     """A connection, of which each statement is a transaction of its own; closed at the end, also by cancellation.
 
     Args:
@@ -77,7 +77,7 @@ async def connected(settings: Settings, database: str = "") -> AsyncIterator[Con
         raise ProviderError(error.diag.message_primary or str(error)) from None
 
 
-async def act_as(connection: Connection, role: str) -> None:
+async def join_role(connection: Connection, role: str) -> None:
     """Become a member of a role, without which only a superuser may give it something, or take it away."""
     query = "SELECT rolsuper OR pg_has_role(current_user, %s, 'MEMBER') FROM pg_roles WHERE rolname = current_user"
     found = await (await connection.execute(query, [role])).fetchone()

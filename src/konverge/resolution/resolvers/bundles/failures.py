@@ -5,13 +5,13 @@ from __future__ import annotations
 from konverge.resolution.errors import ResolutionError
 from konverge.resolution.reasons import Reason
 
-__all__ = ["PLAIN_HTTP", "too_large", "unsupported"]
+__all__ = ["PLAIN_HTTP_HINT", "build_size_error", "build_unsupported_error"]
 
-PLAIN_HTTP = "if it is meant to have none, name it in setting 'plain-http-registries'"
+PLAIN_HTTP_HINT = "if it is meant to have none, name it in setting 'plain-http-registries'"
 """How a registry without TLS is asked."""
 
 
-def unsupported(what: str, expected: str, found: str) -> ResolutionError:
+def build_unsupported_error(what: str, expected: str, found: str) -> ResolutionError:
     """``UnsupportedContent``: something is not of a form that is read here.
 
     Args:
@@ -22,7 +22,7 @@ def unsupported(what: str, expected: str, found: str) -> ResolutionError:
     return ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{what}: expected {expected}, found {found}")
 
 
-def too_large(what: str, max_bytes: int, found: str) -> ResolutionError:
+def build_size_error(what: str, max_bytes: int, found: str) -> ResolutionError:
     """``TooLarge``: something has more bytes than there may be.
 
     Args:

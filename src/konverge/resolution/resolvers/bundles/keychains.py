@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from konverge.client.decoding import UNREADABLE
-from konverge.resolution.resolvers.bundles.images import Image, registry_name
+from konverge.client.json_decoding import DECODE_ERRORS
+from konverge.resolution.resolvers.bundles.image_reference import ImageReference, normalize_registry
 
-__all__ = ["Login", "login_for"]
+__all__ = ["RegistryLogin", "find_login"]
 
 _KEYS = (".dockerconfigjson", ".dockercfg", "config.json")
 _LEGACY_PATHS = ("", "v1", "v2")
@@ -21,14 +21,14 @@ _MAX_ENTRIES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class RegistryLogin:
     """A user and a password; its text shows neither."""
 
     user: str = field(repr=False)
     password: str = field(repr=False)
 
 
-def login_for(image: Image, secret: Mapping[str, bytes]) -> Login | None:
+def find_login(image: ImageReference, secret: Mapping[str, bytes]) -> RegistryLogin | None:
     """The user and password that a Secret has for an image; None for none.
 
     Its entries are those of ``kubernetes.io/dockerconfigjson`` and ``kubernetes.io/dockercfg``. Host and port have to
@@ -39,20 +39,20 @@ def login_for(image: Image, secret: Mapping[str, bytes]) -> Login | None:
         image: The image.
         secret: The data of the Secret.
     """
-    found: list[tuple[int, Login]] = []
-    for name, entry in _entries(secret):
-        if (length := _fit(name, image)) is not None and (login := _login(entry)) is not None:
+    found: list[tuple[int, RegistryLogin]] = []
+    for name, entry in _parse_entries(secret):
+        if (length := _match_length(name, image)) is not None and (login := _parse_login(entry)) is not None:
             found.append((length, login))
     return max(found, key=lambda each: each[0])[1] if found else None
 
 
-def _entries(secret: Mapping[str, bytes]) -> list[tuple[str, Any]]:
+def _parse_entries(secret: Mapping[str, bytes]) -> list[tuple[str, Any]]:
     for key in _KEYS:
         if key not in secret:
             continue
         try:
             document: Any = msgspec.json.decode(secret[key])
-        except UNREADABLE:
+        except DECODE_ERRORS:
             continue  # told as a Secret without an entry: its content is nobody's business
         listed = document.get("auths") if isinstance(document, dict) and key != ".dockercfg" else document
         if isinstance(listed, dict):
@@ -60,12 +60,12 @@ def _entries(secret: Mapping[str, bytes]) -> list[tuple[str, Any]]:
     return []
 
 
-def _fit(name: str, image: Image) -> int | None:
+def _match_length(name: str, image: ImageReference) -> int | None:
     """How many parts of the image's path an entry names; None when it is for something else."""
     host, _, path = name.removeprefix("https://").removeprefix("http://").partition("/")
     path = path.strip("/")
     try:
-        if registry_name(host) != image.registry:
+        if normalize_registry(host) != image.registry:
             return None
     except ValueError:
         return None
@@ -75,7 +75,7 @@ def _fit(name: str, image: Image) -> int | None:
     return len(parts) if whole[: len(parts)] == parts else None
 
 
-def _login(entry: Any) -> Login | None:
+def _parse_login(entry: Any) -> RegistryLogin | None:
     if not isinstance(entry, dict):
         return None
     user, password, encoded = (entry.get(key) or "" for key in ("username", "password", "auth"))
@@ -86,4 +86,4 @@ def _login(entry: Any) -> Login | None:
             return None
     if not isinstance(user, str) or not isinstance(password, str) or not user or ":" in user:
         return None
-    return Login(user, password) if user.isprintable() and password.isprintable() else None
+    return RegistryLogin(user, password) if user.isprintable() and password.isprintable() else None

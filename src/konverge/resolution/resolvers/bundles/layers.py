@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 
-from konverge.resolution.resolvers.bundles.failures import too_large, unsupported
+from konverge.resolution.resolvers.bundles.failures import build_size_error, build_unsupported_error
 
 __all__ = ["PACKING_BYTES", "unpack"]
 
@@ -38,44 +38,46 @@ def unpack(data: bytes, media_type: str, *, max_bytes: int, what: str) -> bytes:
             anything but one file.
     """
     if data.startswith(_ZSTD) or media_type.endswith(("+zstd", ".zstd")):
-        raise unsupported(what, "a layer without compression or with gzip", "zstd")
+        raise build_unsupported_error(what, "a layer without compression or with gzip", "zstd")
     if data.startswith(_GZIP):
-        data = _decompressed(data, max_bytes + PACKING_BYTES, what)
+        data = _decompress(data, max_bytes + PACKING_BYTES, what)
     elif media_type.endswith(("+gzip", ".gzip")) and not data:
-        raise unsupported(what, "a layer compressed with gzip", "nothing")
-    content = _file_of_tar(data, max_bytes, what) if _is_tar(data) else data
+        raise build_unsupported_error(what, "a layer compressed with gzip", "nothing")
+    content = _read_tar_file(data, max_bytes, what) if _is_tar(data) else data
     if len(content) > max_bytes:
-        raise too_large(what, max_bytes, str(len(content)))
+        raise build_size_error(what, max_bytes, str(len(content)))
     return content
 
 
-def _decompressed(data: bytes, limit: int, what: str) -> bytes:
+def _decompress(data: bytes, limit: int, what: str) -> bytes:
     pieces: list[bytes] = []
     size = 0
     while data:  # gzip may have several parts, one after the other; each copies what is behind it
         if len(pieces) == _MAX_PARTS:
-            raise unsupported(what, f"a layer compressed with gzip in at most {_MAX_PARTS} parts", "more")
+            raise build_unsupported_error(what, f"a layer compressed with gzip in at most {_MAX_PARTS} parts", "more")
         unpacking = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
         try:
             # One byte more than may be there tells that there is more; the rest of a bomb is never unpacked.
             piece = unpacking.decompress(data, limit - size + 1)
         except zlib.error:
-            raise unsupported(what, "a layer compressed with gzip", "a damaged one") from None
+            raise build_unsupported_error(what, "a layer compressed with gzip", "a damaged one") from None
         size += len(piece)
         if size > limit:
-            raise too_large(what, limit - PACKING_BYTES, "more, unpacked")
+            raise build_size_error(what, limit - PACKING_BYTES, "more, unpacked")
         if not unpacking.eof:
-            raise unsupported(what, "a layer compressed with gzip", "one that is cut off")
+            raise build_unsupported_error(what, "a layer compressed with gzip", "one that is cut off")
         pieces.append(piece)
         data = unpacking.unused_data.lstrip(b"\0")
     return b"".join(pieces)
 
 
 def _is_tar(data: bytes) -> bool:
-    return data[257:262] == b"ustar" or (len(data) >= _BLOCK and data[:1] != b"\0" and _sum_fits(data[:_BLOCK]))
+    return data[257:262] == b"ustar" or (
+        len(data) >= _BLOCK and data[:1] != b"\0" and _has_valid_checksum(data[:_BLOCK])
+    )
 
 
-def _sum_fits(header: bytes) -> bool:
+def _has_valid_checksum(header: bytes) -> bool:
     field = header[148:156].strip(b"\0 ")
     try:
         return int(field, 8) == sum(header[:148]) + 8 * ord(" ") + sum(header[156:])
@@ -83,44 +85,44 @@ def _sum_fits(header: bytes) -> bool:
         return False
 
 
-def _file_of_tar(data: bytes, max_bytes: int, what: str) -> bytes:
+def _read_tar_file(data: bytes, max_bytes: int, what: str) -> bytes:
     found: bytes | None = None
     at = 0
     while at < len(data) and data[at : at + _BLOCK].strip(b"\0"):
         header = data[at : at + _BLOCK]
-        if len(header) < _BLOCK or not _sum_fits(header):
-            raise unsupported(what, "a tar", "a damaged one")
-        size, type_ = _size(header, what), header[156:157]
+        if len(header) < _BLOCK or not _has_valid_checksum(header):
+            raise build_unsupported_error(what, "a tar", "a damaged one")
+        size, type_ = _parse_size(header, what), header[156:157]
         start = at + _BLOCK
         if type_ in _FILES and size > max_bytes:
-            raise too_large(what, max_bytes, f"{size}, as the tar says")
+            raise build_size_error(what, max_bytes, f"{size}, as the tar says")
         if size > len(data) - start:
-            raise unsupported(what, "a tar", "one that is cut off, or whose header lies about a size")
+            raise build_unsupported_error(what, "a tar", "one that is cut off, or whose header lies about a size")
         body = data[start : start + size]
         if type_ in _FILES:
             if found is not None:
-                raise unsupported(what, "a tar with one file", "several")
+                raise build_unsupported_error(what, "a tar with one file", "several")
             found = body
         elif type_ in _EXTENSIONS:
             # These change the size of what follows, or where its bytes are; nobody packs a definition so.
             if b" size=" in body or b" GNU.sparse" in body:
-                raise unsupported(what, "a tar with one plain file", "a sparse one, or one of another size")
+                raise build_unsupported_error(what, "a tar with one plain file", "a sparse one, or one of another size")
         elif type_ != _FOLDER:
-            raise unsupported(what, "a tar with one plain file", "a link, a device or a sparse file")
+            raise build_unsupported_error(what, "a tar with one plain file", "a link, a device or a sparse file")
         at = start + -(-size // _BLOCK) * _BLOCK
     if found is None:
-        raise unsupported(what, "a tar with one file", "none")
+        raise build_unsupported_error(what, "a tar with one file", "none")
     return found
 
 
-def _size(header: bytes, what: str) -> int:
+def _parse_size(header: bytes, what: str) -> int:
     field = header[124:136]
     if field[0] & 0x80:  # sizes from 8 GiB on, in binary
         return int.from_bytes(bytes([field[0] & 0x7F]) + field[1:], "big")
     try:
         size = int(field.strip(b"\0 ") or b"0", 8)
     except ValueError:
-        raise unsupported(what, "a tar", "a damaged one") from None
+        raise build_unsupported_error(what, "a tar", "a damaged one") from None
     if size < 0:
-        raise unsupported(what, "a tar", "a damaged one")
+        raise build_unsupported_error(what, "a tar", "a damaged one")
     return size

@@ -10,19 +10,19 @@ from typing import Any
 
 import msgspec
 
-from konverge.client.decoding import UNREADABLE
+from konverge.client.json_decoding import DECODE_ERRORS
 from konverge.resolution.reference import Digest
-from konverge.resolution.resolvers.bundles.failures import unsupported
+from konverge.resolution.resolvers.bundles.failures import build_unsupported_error
 
 __all__ = [
     "ACCEPTED",
     "MAX_MANIFEST_BYTES",
     "OCI_INDEX",
     "Descriptor",
-    "Index",
+    "ImageIndex",
     "Manifest",
-    "chosen",
     "parse_manifest",
+    "select_manifest",
 ]
 
 MAX_MANIFEST_BYTES = 1 << 20
@@ -65,7 +65,7 @@ class Descriptor(msgspec.Struct, frozen=True, omit_defaults=True):
         """The digest, as a value; it was checked when the document was read."""
         return Digest.parse(self.digest)
 
-    def annotation(self, name: str) -> str:
+    def get_annotation(self, name: str) -> str:
         """One annotation, empty for none."""
         return (self.annotations or {}).get(name, "")
 
@@ -80,7 +80,7 @@ class Manifest(msgspec.Struct, frozen=True):
     layers: tuple[Descriptor, ...]
 
 
-class Index(msgspec.Struct, frozen=True):
+class ImageIndex(msgspec.Struct, frozen=True):
     """Several images under one name.
 
     Attributes:
@@ -90,7 +90,7 @@ class Index(msgspec.Struct, frozen=True):
     manifests: tuple[Descriptor, ...]
 
 
-class _Document(msgspec.Struct, frozen=True):
+class _ManifestDocument(msgspec.Struct, frozen=True):
     schema_version: int = msgspec.field(name="schemaVersion", default=0)
     media_type: str = msgspec.field(name="mediaType", default="")
     config: Descriptor | None = None  # of no use here; one that is damaged is a damaged document
@@ -98,10 +98,10 @@ class _Document(msgspec.Struct, frozen=True):
     manifests: tuple[Descriptor, ...] | None = None
 
 
-_decoder = msgspec.json.Decoder(_Document)
+_decoder = msgspec.json.Decoder(_ManifestDocument)
 
 
-def parse_manifest(data: bytes, content_type: str, *, what: str) -> Manifest | Index:
+def parse_manifest(data: bytes, content_type: str, *, what: str) -> Manifest | ImageIndex:
     """Read a manifest or an index.
 
     Args:
@@ -115,44 +115,46 @@ def parse_manifest(data: bytes, content_type: str, *, what: str) -> Manifest | I
     media_type = content_type.partition(";")[0].strip().lower()
     try:
         found = _decoder.decode(data)
-    except UNREADABLE:
-        raise unsupported(what, "a manifest or an index", "something else") from None
+    except DECODE_ERRORS:
+        raise build_unsupported_error(what, "a manifest or an index", "something else") from None
     if media_type in ("", "application/json", "application/octet-stream"):
         media_type = found.media_type
     if media_type.startswith(_OLD) or found.schema_version == 1:
-        raise unsupported(
+        raise build_unsupported_error(
             what, "a manifest or an index", "a manifest of Docker's schema 1, which has no layers to check"
         )
     if media_type not in ACCEPTED:
-        raise unsupported(what, "a manifest or an index", f"media type {media_type[:80]!r}")
+        raise build_unsupported_error(what, "a manifest or an index", f"media type {media_type[:80]!r}")
     if found.media_type and found.media_type != media_type:
-        raise unsupported(
+        raise build_unsupported_error(
             what, f"{media_type}, as the registry says", f"a document that says {found.media_type[:80]!r}"
         )
     if found.schema_version != 2 or (found.layers is None) == (found.manifests is None):
-        raise unsupported(what, "either layers or manifests in a document of schema version 2", "something else")
+        raise build_unsupported_error(
+            what, "either layers or manifests in a document of schema version 2", "something else"
+        )
     if (found.manifests is not None) != (media_type in _INDEXES):
-        raise unsupported(what, f"what {media_type} is", "the other one of manifest and index")
+        raise build_unsupported_error(what, f"what {media_type} is", "the other one of manifest and index")
     entries = found.layers if found.layers is not None else found.manifests or ()
     _check(entries, what)
     if found.manifests is not None:
-        return Index(found.manifests)
+        return ImageIndex(found.manifests)
     return Manifest(entries)
 
 
 def _check(entries: Sequence[Descriptor], what: str) -> None:
     if len(entries) > _MAX_ENTRIES:
-        raise unsupported(what, f"at most {_MAX_ENTRIES} entries", str(len(entries)))
+        raise build_unsupported_error(what, f"at most {_MAX_ENTRIES} entries", str(len(entries)))
     for entry in entries:
         try:
             Digest.parse(entry.digest)
         except ValueError as error:
-            raise unsupported(what, "entries with digests", str(error)) from None
+            raise build_unsupported_error(what, "entries with digests", str(error)) from None
         if entry.size < 0:
-            raise unsupported(what, "entries with sizes", "a negative one")
+            raise build_unsupported_error(what, "entries with sizes", "a negative one")
 
 
-def chosen(index: Index, *, what: str) -> Descriptor:
+def select_manifest(index: ImageIndex, *, what: str) -> Descriptor:
     """The manifest that an index stands for. A definition is for no platform, so that its index should have one entry.
 
     Entries of other tools (attestations, artefacts, unknown platforms) do not count. The only entry is taken, else the
@@ -169,18 +171,20 @@ def chosen(index: Index, *, what: str) -> Descriptor:
     for among in (
         entries,
         [entry for entry in entries if not entry.platform],
-        [entry for entry in entries if _platform(entry) == _DEFAULT_PLATFORM],
+        [entry for entry in entries if _get_platform(entry) == _DEFAULT_PLATFORM],
     ):
         if len(among) == 1:
             return among[0]
     found = f"{len(entries)} of {len(index.manifests)} that could be meant; name one by its digest"
-    raise unsupported(what, "an index with one manifest, one without a platform, or one for linux/amd64", found)
+    raise build_unsupported_error(
+        what, "an index with one manifest, one without a platform, or one for linux/amd64", found
+    )
 
 
-def _platform(entry: Descriptor) -> tuple[object, object]:
+def _get_platform(entry: Descriptor) -> tuple[object, object]:
     platform = entry.platform or {}
     return platform.get("os"), platform.get("architecture")
 
 
 def _is_attestation(entry: Descriptor) -> bool:
-    return bool(entry.annotation("vnd.docker.reference.type")) or _platform(entry) == ("unknown", "unknown")
+    return bool(entry.get_annotation("vnd.docker.reference.type")) or _get_platform(entry) == ("unknown", "unknown")

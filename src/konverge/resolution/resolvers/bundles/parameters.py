@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from konverge.kube.names import dns_subdomain_mistakes
+from konverge.kube.name_validation import validate_dns_subdomain
 from konverge.resolution.errors import ResolutionError
-from konverge.resolution.parameters import check_names, invalid, text_of
+from konverge.resolution.http_failures import CONNECTION_SETTINGS
+from konverge.resolution.parameter_checks import build_param_error, check_names, get_text
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
-from konverge.resolution.remote import CONNECTION_SETTINGS
 from konverge.resolution.resolver import Parameter, ParameterRole, Setting
-from konverge.resolution.resolvers.bundles.images import Image, parse_image, registry_name
-from konverge.resolution.settings import FETCH_SETTINGS, as_list
+from konverge.resolution.resolver_settings import FETCH_SETTINGS, as_list
+from konverge.resolution.resolvers.bundles.image_reference import ImageReference, normalize_registry, parse_image
 
-__all__ = ["PARAMETERS", "SETTINGS", "checked", "image_of", "is_plain_http"]
+__all__ = ["PARAMETERS", "SETTINGS", "is_plain_http", "parse_image_param", "validate_params"]
 
 PARAMETERS: dict[str, Parameter] = {
     "bundle": Parameter(
@@ -56,7 +56,7 @@ _KIND = re.compile(r"[A-Za-z][A-Za-z0-9]{0,62}")
 _MAX_NAME = 253
 
 
-def checked(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
+def validate_params(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
     """Parameters with their defaults, the image in its one spelling.
 
     Args:
@@ -68,24 +68,26 @@ def checked(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
     """
     check_names(params, PARAMETERS)
     found = {
-        name: text_of(params, name) or settings.get(parameter.setting, "").strip()
+        name: get_text(params, name) or settings.get(parameter.setting, "").strip()
         for name, parameter in PARAMETERS.items()
     }
     for name, parameter in PARAMETERS.items():
         if parameter.required and not found[name]:
-            raise invalid(name, "expected one, found none")
+            raise build_param_error(name, "expected one, found none")
     try:
         image = parse_image(found["bundle"])
     except ValueError as error:
-        raise invalid("bundle", str(error)) from None
+        raise build_param_error("bundle", str(error)) from None
     if len(found["name"]) > _MAX_NAME or not found["name"].isprintable():
-        raise invalid("name", f"expected at most {_MAX_NAME} characters in one line, found {found['name'][:80]!r}")
+        raise build_param_error(
+            "name", f"expected at most {_MAX_NAME} characters in one line, found {found['name'][:80]!r}"
+        )
     if not _KIND.fullmatch(found["kind"]):
-        raise invalid("kind", f"expected a kind such as Task, found {found['kind'][:80]!r}")
+        raise build_param_error("kind", f"expected a kind such as Task, found {found['kind'][:80]!r}")
     for name in ("secret", "serviceAccount"):
-        if found[name] and dns_subdomain_mistakes(found[name]):
-            raise invalid(name, f"expected the name of an object, found {found[name][:80]!r}")
-    allowed = _registries(settings, "allowed-registries")
+        if found[name] and validate_dns_subdomain(found[name]):
+            raise build_param_error(name, f"expected the name of an object, found {found[name][:80]!r}")
+    allowed = _parse_registries(settings, "allowed-registries")
     if allowed and image.registry not in allowed:
         told = (
             f"parameter 'bundle': registry {image.registry} is none that may be asked; there are: {', '.join(allowed)}"
@@ -95,12 +97,12 @@ def checked(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-def image_of(params: Parameters) -> Image:
+def parse_image_param(params: Parameters) -> ImageReference:
     """The image of checked parameters."""
     return parse_image(str(params["bundle"]))
 
 
-def is_plain_http(image: Image, settings: Mapping[str, str]) -> bool:
+def is_plain_http(image: ImageReference, settings: Mapping[str, str]) -> bool:
     """Tell whether the image's registry is spoken to without TLS.
 
     Args:
@@ -110,11 +112,11 @@ def is_plain_http(image: Image, settings: Mapping[str, str]) -> bool:
     Raises:
         ResolutionError: ``InvalidConfiguration``: the setting names something else than registries.
     """
-    return image.registry in _registries(settings, "plain-http-registries")
+    return image.registry in _parse_registries(settings, "plain-http-registries")
 
 
-def _registries(settings: Mapping[str, str], key: str) -> tuple[str, ...]:
+def _parse_registries(settings: Mapping[str, str], key: str) -> tuple[str, ...]:
     try:
-        return tuple(registry_name(each) for each in as_list(settings.get(key, "")))
+        return tuple(normalize_registry(each) for each in as_list(settings.get(key, "")))
     except ValueError as error:
         raise ResolutionError(Reason.INVALID_CONFIGURATION, f"{key}: {error}") from None

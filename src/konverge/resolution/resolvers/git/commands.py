@@ -14,24 +14,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from konverge.network import Proxy
-from konverge.network.addresses import is_address
-from konverge.resolution.resolvers.git.credentials import Credential
+from konverge.network.allowed_networks import is_address
+from konverge.resolution.resolvers.git.credentials import GitCredential
 from konverge.resolution.resolvers.git.remotes import Remote
 
 __all__ = [
-    "Connection",
+    "GitConnection",
+    "build_environment",
+    "build_repository_files",
+    "build_ssh_command",
     "cat_file",
-    "environment",
     "fetch",
+    "get_program_path",
     "git_version",
     "list_folder",
     "list_references",
     "ls_entry",
     "ls_remote",
     "ls_tree",
-    "program_path",
-    "repository_files",
-    "ssh_command",
 ]
 
 KEY, KNOWN_HOSTS, CERTIFICATES, INPUT, REPOSITORY = "key", "known_hosts", "certificates", "input", "repository"
@@ -71,7 +71,7 @@ _CONFIGURATION = {
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class GitConnection:
     """How one repository is reached.
 
     Args:
@@ -84,12 +84,12 @@ class Connection:
 
     remote: Remote
     addresses: tuple[str, ...]
-    credential: Credential
+    credential: GitCredential
     certificates: bool = False
     proxy: Proxy | None = None
 
 
-def environment(connection: Connection, folder: Path, *, is_filtered: bool = True) -> dict[str, str]:
+def build_environment(connection: GitConnection, folder: Path, *, is_filtered: bool = True) -> dict[str, str]:
     """All of git's environment; that of this process is not passed on, except for the path of programs.
 
     Args:
@@ -113,7 +113,7 @@ def environment(connection: Connection, folder: Path, *, is_filtered: bool = Tru
     reached = remote.host, remote.port
     if connection.proxy is not None:
         configuration |= {"http.proxy": connection.proxy.url_with_user, "http.proxyAuthMethod": "basic"}
-        reached = connection.proxy.place
+        reached = connection.proxy.address
     if remote.scheme != "ssh" and not is_address(reached[0]):
         pinned = ",".join(f"[{each}]" if ":" in each else each for each in connection.addresses)
         configuration["http.curloptResolve"] = f"{reached[0]}:{reached[1]}:{pinned}"
@@ -121,7 +121,7 @@ def environment(connection: Connection, folder: Path, *, is_filtered: bool = Tru
         # Of the most specific URL only; nothing else that git may connect to is shown it.
         configuration[f"http.{remote.origin}/.extraHeader"] = f"Authorization: {connection.credential.header}"
     found = {
-        "PATH": program_path(),
+        "PATH": get_program_path(),
         "HOME": str(folder),
         "TMPDIR": str(folder),
         "XDG_CONFIG_HOME": str(folder),
@@ -138,16 +138,16 @@ def environment(connection: Connection, folder: Path, *, is_filtered: bool = Tru
     for number, (key, value) in enumerate(configuration.items()):
         found |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     if remote.scheme == "ssh":
-        found |= {"GIT_SSH_COMMAND": shlex.join(ssh_command(connection, folder)), "GIT_SSH_VARIANT": "ssh"}
+        found |= {"GIT_SSH_COMMAND": shlex.join(build_ssh_command(connection, folder)), "GIT_SSH_VARIANT": "ssh"}
     return found
 
 
-def program_path() -> str:
+def get_program_path() -> str:
     """Where git and ssh are looked for."""
     return os.environ.get("PATH", os.defpath)
 
 
-def ssh_command(connection: Connection, folder: Path) -> Sequence[str]:
+def build_ssh_command(connection: GitConnection, folder: Path) -> Sequence[str]:
     """How ssh is started: with the Secret's key and host keys, to the address that was checked, and no more.
 
     Args:
@@ -186,7 +186,7 @@ def ssh_command(connection: Connection, folder: Path) -> Sequence[str]:
     return command
 
 
-def repository_files(commit: str, *, is_filtered: bool) -> dict[str, str]:
+def build_repository_files(commit: str, *, is_filtered: bool) -> dict[str, str]:
     """The files that make an empty bare repository, by path: what ``git init`` would write, and no more.
 
     Args:

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from konverge.resolution.credential_hosts import basic
-from konverge.resolution.parameters import invalid
+from konverge.resolution.credential_hosts import encode_basic_auth
+from konverge.resolution.parameter_checks import build_param_error
 
-__all__ = ["Credential", "ssh_credential", "token_credential"]
+__all__ = ["GitCredential", "build_ssh_credential", "build_token_credential"]
 
 _PEM = re.compile(rb"-----BEGIN (?P<kind>[A-Z ]*)PRIVATE KEY-----\s(?P<body>.*?)-----END ", re.DOTALL)
 _OPENSSH = b"openssh-key-v1\0"
@@ -20,7 +20,7 @@ _PRIVATE_KEY = "ssh-privatekey"
 
 
 @dataclass(frozen=True, slots=True)
-class Credential:
+class GitCredential:
     """What a repository is asked with; its text shows none of it.
 
     Args:
@@ -37,7 +37,7 @@ class Credential:
         return bool(self.header or self.private_key)
 
 
-def token_credential(user: str, token: str) -> Credential:
+def build_token_credential(user: str, token: str) -> GitCredential:
     """The credential of a token or password.
 
     Args:
@@ -50,11 +50,11 @@ def token_credential(user: str, token: str) -> Credential:
     token = token.strip()
     # A colon ends the user's name, a control character the header.
     if not token or not token.isprintable() or ":" in user or not user.isprintable():
-        raise invalid("gitToken", "expected a token in one line, and a user name without a colon")
-    return Credential(header=basic(user, token))
+        raise build_param_error("gitToken", "expected a token in one line, and a user name without a colon")
+    return GitCredential(header=encode_basic_auth(user, token))
 
 
-def ssh_credential(secret: Mapping[str, bytes]) -> Credential:
+def build_ssh_credential(secret: Mapping[str, bytes]) -> GitCredential:
     """The key in a Secret of type ``kubernetes.io/ssh-auth`` with ``known_hosts`` beside it.
 
     Raises:
@@ -62,13 +62,13 @@ def ssh_credential(secret: Mapping[str, bytes]) -> Credential:
     """
     private_key, known_hosts = secret.get(_PRIVATE_KEY, b""), secret.get(_KNOWN_HOSTS, b"")
     if not private_key.strip() or not known_hosts.strip():
-        raise invalid("gitSSHSecret", f"expected a Secret with {_PRIVATE_KEY} and {_KNOWN_HOSTS}")
-    if (problem := _problem(private_key)) is not None:
-        raise invalid("gitSSHSecret", f"expected in {_PRIVATE_KEY} {problem}")
-    return Credential(private_key=private_key.rstrip() + b"\n", known_hosts=known_hosts.rstrip() + b"\n")
+        raise build_param_error("gitSSHSecret", f"expected a Secret with {_PRIVATE_KEY} and {_KNOWN_HOSTS}")
+    if (problem := _find_key_error(private_key)) is not None:
+        raise build_param_error("gitSSHSecret", f"expected in {_PRIVATE_KEY} {problem}")
+    return GitCredential(private_key=private_key.rstrip() + b"\n", known_hosts=known_hosts.rstrip() + b"\n")
 
 
-def _problem(private_key: bytes) -> str | None:
+def _find_key_error(private_key: bytes) -> str | None:
     """What is wrong with a key. To ssh, one that it cannot read is one that the server does not accept."""
     found = _PEM.search(private_key)
     if found is None:

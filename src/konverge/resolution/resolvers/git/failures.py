@@ -9,21 +9,21 @@ import re
 from dataclasses import dataclass
 
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.http_failures import CA_CERTIFICATES_HINT, PLAIN_HTTP_HINT
 from konverge.resolution.reasons import Reason
-from konverge.resolution.remote import MORE_AUTHORITIES, PLAIN_ADDRESS
 
-__all__ = ["failure_of", "is_no_server", "is_refusing_objects"]
+__all__ = ["is_not_git_server", "is_refusing_objects", "parse_failure"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
-    words: re.Pattern[str]
+class _FailurePattern:
+    pattern: re.Pattern[str]
     reason: Reason
-    told: str
+    message: str
 
 
-def _rule(words: str, reason: Reason, told: str) -> _Rule:
-    return _Rule(re.compile(words, re.IGNORECASE), reason, told)
+def _build_pattern(words: str, reason: Reason, told: str) -> _FailurePattern:
+    return _FailurePattern(re.compile(words, re.IGNORECASE), reason, told)
 
 
 _NO_CREDENTIAL = (
@@ -47,47 +47,53 @@ _OTHER_OBJECTS = "does not send what it was asked for"
 _TOO_DEEP = "has folders too deep in each other for git"
 
 _RULES = (
-    _rule(r"died of signal 24|cpu time limit", Reason.TOO_LARGE, _COMPUTING),
-    _rule(r"died of signal 9", Reason.TOO_LARGE, _UNPACKING),  # by the kernel, when the machine has no more memory
-    _rule(r"died of signal 25|file too large|disk quota exceeded", Reason.TOO_LARGE, _TOO_LARGE),
-    _rule(r"no space left on device", Reason.INTERNAL, "could not be fetched: there is no space left here"),
-    _rule(r"out of memory|malloc failed|mmap failed|cannot allocate", Reason.TOO_LARGE, _UNPACKING),
-    _rule(r"maximum allowed tree depth|died of signal 11", Reason.TOO_LARGE, _TOO_DEEP),
-    _rule(r"host key verification failed", Reason.DENIED, "has no host key that the Secret's known_hosts names"),
-    _rule(r"dumb http transport", Reason.NOT_FOUND, _NO_SERVER),
-    _rule(r"unknown protocol|invalid server response", Reason.NOT_FOUND, _OTHER_PROTOCOL),
-    _rule(
+    _build_pattern(r"died of signal 24|cpu time limit", Reason.TOO_LARGE, _COMPUTING),
+    _build_pattern(
+        r"died of signal 9", Reason.TOO_LARGE, _UNPACKING
+    ),  # by the kernel, when the machine has no more memory
+    _build_pattern(r"died of signal 25|file too large|disk quota exceeded", Reason.TOO_LARGE, _TOO_LARGE),
+    _build_pattern(r"no space left on device", Reason.INTERNAL, "could not be fetched: there is no space left here"),
+    _build_pattern(r"out of memory|malloc failed|mmap failed|cannot allocate", Reason.TOO_LARGE, _UNPACKING),
+    _build_pattern(r"maximum allowed tree depth|died of signal 11", Reason.TOO_LARGE, _TOO_DEEP),
+    _build_pattern(
+        r"host key verification failed", Reason.DENIED, "has no host key that the Secret's known_hosts names"
+    ),
+    _build_pattern(r"dumb http transport", Reason.NOT_FOUND, _NO_SERVER),
+    _build_pattern(r"unknown protocol|invalid server response", Reason.NOT_FOUND, _OTHER_PROTOCOL),
+    _build_pattern(
         r"couldn't find remote ref|not our ref|unadvertised object|no such ref|shallow file has changed",
         Reason.NOT_FOUND,
         _NO_COMMIT,
     ),
-    _rule(r"error: 30[1-8]\b|unable to update url base", Reason.NOT_FOUND, "has moved; give the address where it is"),
-    _rule(r"error: 429\b", Reason.RATE_LIMITED, "is asked too often"),
-    _rule(r"error: (408|5\d\d)\b", Reason.UNREACHABLE, "answers with an error of its own"),
-    _rule(r"repository '.*' not found|error: (404|410)\b", Reason.NOT_FOUND, "does not exist, or is hidden"),
-    _rule(r"error: 4\d\d\b", Reason.NOT_FOUND, "answers as no git repository does"),
-    _rule(r"is this a git repository|not a git repository", Reason.NOT_FOUND, "is no git repository"),
-    _rule(
+    _build_pattern(
+        r"error: 30[1-8]\b|unable to update url base", Reason.NOT_FOUND, "has moved; give the address where it is"
+    ),
+    _build_pattern(r"error: 429\b", Reason.RATE_LIMITED, "is asked too often"),
+    _build_pattern(r"error: (408|5\d\d)\b", Reason.UNREACHABLE, "answers with an error of its own"),
+    _build_pattern(r"repository '.*' not found|error: (404|410)\b", Reason.NOT_FOUND, "does not exist, or is hidden"),
+    _build_pattern(r"error: 4\d\d\b", Reason.NOT_FOUND, "answers as no git repository does"),
+    _build_pattern(r"is this a git repository|not a git repository", Reason.NOT_FOUND, "is no git repository"),
+    _build_pattern(
         r"does not appear to be a git repository|repository not found|no such file or directory",
         Reason.NOT_FOUND,
         "does not exist, or is hidden",
     ),
-    _rule(r"certificate", Reason.DENIED, f"has a certificate that is not trusted; {MORE_AUTHORITIES}"),
-    _rule(
+    _build_pattern(r"certificate", Reason.DENIED, f"has a certificate that is not trusted; {CA_CERTIFICATES_HINT}"),
+    _build_pattern(
         r"unexpected tls packet|wrong version number|packet length too long|record layer",
         Reason.DENIED,
-        f"does not speak TLS with us; {PLAIN_ADDRESS}",
+        f"does not speak TLS with us; {PLAIN_HTTP_HINT}",
     ),
-    _rule(r"gnutls_handshake|ssl", Reason.UNREACHABLE, "broke off its TLS"),
-    _rule(r"mismatched algorithms|object format", Reason.NOT_FOUND, "has commit ids of another length"),
-    _rule(r"could not resolve host", Reason.UNREACHABLE, "has a host that cannot be resolved"),
-    _rule(
+    _build_pattern(r"gnutls_handshake|ssl", Reason.UNREACHABLE, "broke off its TLS"),
+    _build_pattern(r"mismatched algorithms|object format", Reason.NOT_FOUND, "has commit ids of another length"),
+    _build_pattern(r"could not resolve host", Reason.UNREACHABLE, "has a host that cannot be resolved"),
+    _build_pattern(
         r"failed to connect|couldn't connect|connection refused|no route|network is unreachable|timed out",
         Reason.UNREACHABLE,
         "cannot be connected to",
     ),
-    _rule(r"did not send all necessary objects", Reason.UNREACHABLE, _OTHER_OBJECTS),
-    _rule(
+    _build_pattern(r"did not send all necessary objects", Reason.UNREACHABLE, _OTHER_OBJECTS),
+    _build_pattern(
         r"early eof|transfer closed|unexpected disconnect|hung up|rpc failed|empty reply|connection reset|recv failure"
         r"|closed by remote"
         r"|bad line|expected|index-pack failed|(?<!-)pack |inflate|unpack|protocol error",
@@ -95,8 +101,8 @@ _RULES = (
         _BROKEN,
     ),
     # With nothing said by index-pack itself: it was killed, and to git that is no matter worth a word.
-    _rule(r"invalid index-pack output", Reason.TOO_LARGE, _COMPUTING),
-    _rule(r"remote error", Reason.UNREACHABLE, "answers with an error of its own"),
+    _build_pattern(r"invalid index-pack output", Reason.TOO_LARGE, _COMPUTING),
+    _build_pattern(r"remote error", Reason.UNREACHABLE, "answers with an error of its own"),
 )
 _REFUSED = re.compile(
     r"could not read (username|password)|authentication failed|error: 40[13]\b|permission denied", re.IGNORECASE
@@ -105,7 +111,7 @@ _DUMB = re.compile(r"dumb http transport", re.IGNORECASE)
 _REFUSING_OBJECTS = re.compile(r"unadvertised object", re.IGNORECASE)
 
 
-def failure_of(
+def parse_failure(
     errors: str, *, uri: str, has_credential: bool, status: int | None = None, path: str = "", commit: str = ""
 ) -> ResolutionError:
     """The failure that git's standard error tells of.
@@ -118,33 +124,33 @@ def failure_of(
         path: The file that was fetched alone; empty when it was more than one file.
         commit: The commit that was asked for by its id; empty for none.
     """
-    own = _own_words(errors)
+    own = _strip_server_text(errors)
     if status is not None and status < 0:
         own += f"\ngit died of signal {-status}"  # as git says it of the programs that it starts
     if _REFUSED.search(own):
         reason = Reason.DENIED if has_credential else Reason.AUTHENTICATION_REQUIRED
         return ResolutionError(reason, f"repository {uri} {_BAD_CREDENTIAL if has_credential else _NO_CREDENTIAL}")
     for rule in _RULES:
-        if rule.words.search(own):
-            if path and rule.told is _TOO_LARGE:
+        if rule.pattern.search(own):
+            if path and rule.message is _TOO_LARGE:
                 return ResolutionError(rule.reason, f"file {path!r} is larger than a definition may be")
-            if commit and rule.told is _NO_COMMIT:
+            if commit and rule.message is _NO_COMMIT:
                 told = f"does not have commit {commit}, or does not give it by its id"
                 return ResolutionError(rule.reason, f"repository {uri} {told}")
-            return ResolutionError(rule.reason, f"repository {uri} {rule.told}")
+            return ResolutionError(rule.reason, f"repository {uri} {rule.message}")
     return ResolutionError(Reason.INTERNAL, f"repository {uri} could not be read: git failed without a known cause")
 
 
-def is_no_server(errors: str) -> bool:
+def is_not_git_server(errors: str) -> bool:
     """Tell whether what answers is a web server that gives out files, or pages."""
-    return _DUMB.search(_own_words(errors)) is not None
+    return _DUMB.search(_strip_server_text(errors)) is not None
 
 
 def is_refusing_objects(errors: str) -> bool:
     """Tell whether a server filters, but then does not give what it has left out (protocol 0)."""
-    return _REFUSING_OBJECTS.search(_own_words(errors)) is not None
+    return _REFUSING_OBJECTS.search(_strip_server_text(errors)) is not None
 
 
-def _own_words(errors: str) -> str:
+def _strip_server_text(errors: str) -> str:
     """Without what the server says: git puts a mark before that, and it decides nothing."""
     return "\n".join(line for line in errors.splitlines() if not line.startswith("remote:"))

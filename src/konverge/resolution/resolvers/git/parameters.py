@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from konverge.resolution.credential_hosts import CREDENTIAL_SETTINGS
 from konverge.resolution.errors import ResolutionError
-from konverge.resolution.parameters import check_names, check_secret, invalid, text_of
+from konverge.resolution.http_failures import CONNECTION_SETTINGS
+from konverge.resolution.parameter_checks import build_param_error, check_names, check_secret, get_text
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Parameters
-from konverge.resolution.remote import CONNECTION_SETTINGS
 from konverge.resolution.resolver import Parameter, ParameterRole, Setting
-from konverge.resolution.resolvers.git.names import checked_path, checked_revision
+from konverge.resolution.resolver_settings import FETCH_SETTINGS, as_boolean
 from konverge.resolution.resolvers.git.remotes import Remote, parse_remote
-from konverge.resolution.settings import FETCH_SETTINGS, as_boolean
+from konverge.resolution.resolvers.git.revisions import normalize_path, normalize_revision
 
 __all__ = [
     "NAME",
@@ -23,11 +23,11 @@ __all__ = [
     "SCM_TYPES",
     "SETTINGS",
     "ApiSource",
-    "Wanted",
-    "checked",
-    "max_memory_bytes",
-    "max_repository_bytes",
-    "wanted",
+    "FileTarget",
+    "get_max_memory_bytes",
+    "get_max_repository_bytes",
+    "parse_target",
+    "validate_params",
 ]
 
 SCM_TYPES = {"github": "https://github.com", "gitlab": "https://gitlab.com", "gitea": ""}
@@ -124,7 +124,7 @@ class ApiSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FileTarget:
     """A file of a repository.
 
     Args:
@@ -138,7 +138,7 @@ class Wanted:
     source: Remote | ApiSource
 
 
-def checked(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
+def validate_params(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
     """Parameters with their defaults, each in its one spelling.
 
     Args:
@@ -149,14 +149,14 @@ def checked(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
         ResolutionError: ``InvalidParams``, naming the parameter.
     """
     check_names(params, PARAMETERS)
-    found = {name: value for name in params if (value := text_of(params, name))}
+    found = {name: value for name in params if (value := get_text(params, name))}
     if "url" in found and "repo" in found:
-        raise invalid("repo", "expected either url or repo, found both")
+        raise build_param_error("repo", "expected either url or repo, found both")
     # Whichever way is taken, the parameters of the other are of no use; left in, they would look as if they were.
     others = _OF_GIT if "repo" in found else _OF_API
     if unused := sorted(others & found.keys()):
         way = "with repo, the server's API is asked" if "repo" in found else "without repo, git is used"
-        raise invalid(unused[0], f"{way}; expected none")
+        raise build_param_error(unused[0], f"{way}; expected none")
     for name, parameter in PARAMETERS.items():
         if name in found or name in others:
             continue
@@ -165,22 +165,22 @@ def checked(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
         if value:
             found[name] = value
         elif parameter.required:
-            raise invalid(name, "expected one, found none")
-    found["revision"] = checked_revision(found["revision"])
-    found["pathInRepo"] = checked_path(found["pathInRepo"])
+            raise build_param_error(name, "expected one, found none")
+    found["revision"] = normalize_revision(found["revision"])
+    found["pathInRepo"] = normalize_path(found["pathInRepo"])
     check_secret(found, "gitToken", "gitTokenKey")
     check_secret(found, "gitSSHSecret")
     check_secret(found, "token", "tokenKey")
-    source = wanted(found, settings).source
+    source = parse_target(found, settings).source
     if isinstance(source, Remote):
         found["url"] = source.url
         given, other = ("gitSSHSecret", "gitToken") if source.scheme == "ssh" else ("gitToken", "gitSSHSecret")
         if other in found:
-            raise invalid(other, f"expected parameter {given!r} for {source.scheme}")
+            raise build_param_error(other, f"expected parameter {given!r} for {source.scheme}")
     return found
 
 
-def wanted(params: Parameters, settings: Mapping[str, str]) -> Wanted:
+def parse_target(params: Parameters, settings: Mapping[str, str]) -> FileTarget:
     """What parameters from `checked` ask for.
 
     Args:
@@ -192,56 +192,56 @@ def wanted(params: Parameters, settings: Mapping[str, str]) -> Wanted:
     """
     revision, path = str(params["revision"]), str(params["pathInRepo"])
     if "repo" in params:
-        return Wanted(revision, path, _api(params, settings))
+        return FileTarget(revision, path, _parse_api_source(params, settings))
     if "url" not in params:
-        raise invalid("url", "expected a repository's address, or repo and org; found neither")
+        raise build_param_error("url", "expected a repository's address, or repo and org; found neither")
     allows_ssh = as_boolean(settings.get("allow-ssh") or SETTINGS["allow-ssh"].default)
-    return Wanted(revision, path, parse_remote(str(params["url"]), allows_ssh=allows_ssh))
+    return FileTarget(revision, path, parse_remote(str(params["url"]), allows_ssh=allows_ssh))
 
 
-def _api(params: Parameters, settings: Mapping[str, str]) -> ApiSource:
+def _parse_api_source(params: Parameters, settings: Mapping[str, str]) -> ApiSource:
     type_, org, repo = str(params["scmType"]), str(params.get("org", "")), str(params["repo"])
     if type_ not in SCM_TYPES:
-        raise invalid("scmType", f"expected {', '.join(SCM_TYPES)}; found {type_[:40]!r}")
+        raise build_param_error("scmType", f"expected {', '.join(SCM_TYPES)}; found {type_[:40]!r}")
     if not org:
-        raise invalid("org", "expected whose repository it is, found nothing")
+        raise build_param_error("org", "expected whose repository it is, found nothing")
     parts = org.split("/") if type_ == "gitlab" else [org]
     for name, part in [*(("org", each) for each in parts), ("repo", repo)]:
         if not NAME.fullmatch(part):
-            raise invalid(name, "expected letters, digits, '.', '_' and '-'")
+            raise build_param_error(name, "expected letters, digits, '.', '_' and '-'")
     # The set of settings that the reference has chosen says which server is the operator's.
     configured = settings.get("server-url", "") or SCM_TYPES.get(settings.get("scm-type", "") or "github", "")
-    operators = _configured_server(configured) if configured else None
+    operators = _parse_configured_server(configured) if configured else None
     server = str(params.get("serverURL", "")) or SCM_TYPES[type_]
     if not server:
-        raise invalid("serverURL", f"expected the address of a {type_} server, found none")
+        raise build_param_error("serverURL", f"expected the address of a {type_} server, found none")
     return ApiSource(
         type_,
-        _server(server, "serverURL"),
+        _parse_server(server, "serverURL"),
         operators,
         org,
         repo,
     )
 
 
-def _configured_server(text: str) -> Remote:
+def _parse_configured_server(text: str) -> Remote:
     try:
-        return _server(text, "server-url")
+        return _parse_server(text, "server-url")
     except ResolutionError as error:
         told = error.message.removeprefix("parameter 'server-url'")
         raise ResolutionError(Reason.INVALID_CONFIGURATION, f"setting 'server-url'{told}") from None
 
 
-def _server(text: str, name: str) -> Remote:
+def _parse_server(text: str, name: str) -> Remote:
     # A server has no path of its own here; the repository's is one for the check alone.
     return parse_remote(f"{text.rstrip('/')}/-", parameter=name)
 
 
-def max_repository_bytes(settings: Mapping[str, str]) -> int:
+def get_max_repository_bytes(settings: Mapping[str, str]) -> int:
     """How much may be fetched of one repository."""
     return int(settings.get("max-repository-bytes") or SETTINGS["max-repository-bytes"].default)
 
 
-def max_memory_bytes(settings: Mapping[str, str]) -> int:
+def get_max_memory_bytes(settings: Mapping[str, str]) -> int:
     """How much memory git may have."""
     return int(settings.get("max-memory-bytes") or SETTINGS["max-memory-bytes"].default)

@@ -10,7 +10,7 @@ import ipaddress
 import re
 from dataclasses import dataclass
 
-from konverge.resolution.parameters import invalid
+from konverge.resolution.parameter_checks import build_param_error
 
 __all__ = ["Remote", "parse_remote"]
 
@@ -68,7 +68,7 @@ class Remote:
     @property
     def is_address(self) -> bool:
         """Tell whether the host is an address itself."""
-        return _address(self.host) is not None
+        return _parse_address(self.host) is not None
 
 
 def parse_remote(text: str, *, allows_ssh: bool = False, parameter: str = "url") -> Remote:
@@ -84,67 +84,75 @@ def parse_remote(text: str, *, allows_ssh: bool = False, parameter: str = "url")
     """
     schemes = "http, https or ssh" if allows_ssh else "http or https"
     if len(text) > _MAX_LENGTH or any(not "!" <= each <= "~" for each in text) or "\\" in text:
-        raise invalid(parameter, f"expected printable characters without blanks, at most {_MAX_LENGTH}")
+        raise build_param_error(parameter, f"expected printable characters without blanks, at most {_MAX_LENGTH}")
     found = _ADDRESS.fullmatch(text)
     if found is None:
         short = _SHORT_SSH.fullmatch(text)
         if short is None or not allows_ssh:
-            raise invalid(parameter, f"expected an address with a path that begins with {schemes}, and ://")
+            raise build_param_error(parameter, f"expected an address with a path that begins with {schemes}, and ://")
         scheme, user, host, port, path = "ssh", short["user"], short["host"], None, f"/~/{short['path']}"
     else:
         scheme = found["scheme"]
         authority = _AUTHORITY.fullmatch(found["authority"])
         if scheme not in _PORTS or (scheme == "ssh" and not allows_ssh):
             told = f"expected {schemes}, found {scheme[:20]}; other ways to a repository are not used here"
-            raise invalid(parameter, told)
+            raise build_param_error(parameter, told)
         if authority is None:
-            raise invalid(parameter, "expected a host, perhaps with a port, after ://")
+            raise build_param_error(parameter, "expected a host, perhaps with a port, after ://")
         user, host, port, path = authority["user"], authority["host"], authority["port"], found["path"]
     if user is not None and scheme != "ssh":
-        raise invalid(parameter, "expected no user and no password in it; name a Secret with parameter 'gitToken'")
+        raise build_param_error(
+            parameter, "expected no user and no password in it; name a Secret with parameter 'gitToken'"
+        )
     if user is not None and not _USER.fullmatch(user):
-        raise invalid(parameter, "expected a user name of letters, digits, '.', '_' and '-', and no password")
+        raise build_param_error(parameter, "expected a user name of letters, digits, '.', '_' and '-', and no password")
     return Remote(
-        scheme, _host(host, parameter), _port(port, scheme, parameter), _path(path, parameter), user=user or ""
+        scheme,
+        _parse_host(host, parameter),
+        _parse_port(port, scheme, parameter),
+        _parse_path(path, parameter),
+        user=user or "",
     )
 
 
-def _host(text: str, parameter: str) -> str:
+def _parse_host(text: str, parameter: str) -> str:
     host = text.lower()
     if host.startswith("["):
-        address = _address(host[1:-1])
+        address = _parse_address(host[1:-1])
         if isinstance(address, ipaddress.IPv6Address) and address.scope_id is None:
             return str(address)
-        raise invalid(parameter, "expected an IPv6 address between the brackets")
+        raise build_param_error(parameter, "expected an IPv6 address between the brackets")
     labels = host.split(".")
     # curl reads 127.1, 0x7f000001 and 2130706433 as addresses. What was checked would not be what it connects to.
-    if _NUMBER.fullmatch(labels[-1]) and _address(host) is None:
-        raise invalid(parameter, "expected an address of four decimal numbers, or a name")
+    if _NUMBER.fullmatch(labels[-1]) and _parse_address(host) is None:
+        raise build_param_error(parameter, "expected an address of four decimal numbers, or a name")
     if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
-        raise invalid(parameter, "expected a host's name of letters, digits, '-' and '.'")
+        raise build_param_error(parameter, "expected a host's name of letters, digits, '-' and '.'")
     return host
 
 
-def _port(text: str | None, scheme: str, parameter: str) -> int:
+def _parse_port(text: str | None, scheme: str, parameter: str) -> int:
     port = _PORTS[scheme] if text is None else int(text)
     if not 0 < port < 65536:
-        raise invalid(parameter, "expected a port from 1 to 65535")
+        raise build_param_error(parameter, "expected a port from 1 to 65535")
     return port
 
 
-def _path(text: str, parameter: str) -> str:
+def _parse_path(text: str, parameter: str) -> str:
     path = text.rstrip("/")
     segments = path.split("/")[1:]
     if "?" in path or "#" in path or _HIDDEN.search(path):
-        raise invalid(parameter, "expected a path without ?, # and encoded dots, slashes or control characters")
+        raise build_param_error(
+            parameter, "expected a path without ?, # and encoded dots, slashes or control characters"
+        )
     if not segments:
-        raise invalid(parameter, "expected host/path, found no path")
+        raise build_param_error(parameter, "expected host/path, found no path")
     if any(segment in ("", ".", "..") for segment in segments):
-        raise invalid(parameter, "expected a path without empty parts, . and ..")
+        raise build_param_error(parameter, "expected a path without empty parts, . and ..")
     return path
 
 
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         return ipaddress.ip_address(host)
     except ValueError:

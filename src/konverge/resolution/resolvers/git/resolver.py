@@ -8,32 +8,32 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from konverge.network import HttpAnswer
+from konverge.network import HttpResponse
 from konverge.resolution.credential_hosts import check_host, check_tls
 from konverge.resolution.errors import ResolutionError
-from konverge.resolution.parameters import invalid, secret_of
+from konverge.resolution.http_failures import build_http_client, parse_proxy
+from konverge.resolution.parameter_checks import build_param_error, name_params_in_errors
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest, Parameters
-from konverge.resolution.relative import beside
-from konverge.resolution.remote import http_of, proxy_of
-from konverge.resolution.resolver import Fetch, Parameter, Setting
+from konverge.resolution.relative_references import join_path
+from konverge.resolution.resolved_content import Provenance, ResolvedContent
+from konverge.resolution.resolver import FetchRequest, Parameter, Setting
 from konverge.resolution.resolvers.git import scm
-from konverge.resolution.resolvers.git.commands import Connection
-from konverge.resolution.resolvers.git.credentials import Credential, ssh_credential, token_credential
-from konverge.resolution.resolvers.git.memory import Memory
-from konverge.resolution.resolvers.git.names import is_commit
+from konverge.resolution.resolvers.git.commands import GitConnection
+from konverge.resolution.resolvers.git.credentials import GitCredential, build_ssh_credential, build_token_credential
+from konverge.resolution.resolvers.git.memory_watcher import MemoryWatcher
 from konverge.resolution.resolvers.git.parameters import (
     PARAMETERS,
     SETTINGS,
     ApiSource,
-    checked,
-    max_memory_bytes,
-    max_repository_bytes,
-    wanted,
+    get_max_memory_bytes,
+    get_max_repository_bytes,
+    parse_target,
+    validate_params,
 )
 from konverge.resolution.resolvers.git.remotes import Remote
-from konverge.resolution.resolvers.git.repositories import Bounds, Repository, check_git
-from konverge.resolution.result import Resolved, Source
+from konverge.resolution.resolvers.git.repository import Repository, RepositoryLimits, check_git
+from konverge.resolution.resolvers.git.revisions import is_commit
 
 __all__ = ["GitResolver"]
 
@@ -55,7 +55,7 @@ class GitResolver:
 
     def __init__(self) -> None:
         self._has_git = False
-        self._memory = Memory()
+        self._memory = MemoryWatcher()
 
     def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
         """The parameters with their defaults, each in its one spelling.
@@ -63,32 +63,32 @@ class GitResolver:
         Raises:
             ResolutionError: ``InvalidParams``, naming the parameter.
         """
-        return checked(params, settings)
+        return validate_params(params, settings)
 
     def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
         """The repository, for example ``git+https://example.com/platform/boxes``."""
-        return wanted(params, settings).source.uri
+        return parse_target(params, settings).source.uri
 
     def is_pinned(self, params: Parameters) -> bool:
         """Tell whether the revision is a commit's id."""
         return is_commit(str(params["revision"]))
 
-    def recorded_source(
-        self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Source
-    ) -> Source:
+    def build_provenance(
+        self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Provenance
+    ) -> Provenance:
         """The repository, the commit and the file."""
-        found = wanted(params, settings)
-        return Source(found.source.uri, _recorded(found.revision), found.path)
+        found = parse_target(params, settings)
+        return Provenance(found.source.uri, _build_digest(found.revision), found.path)
 
-    def relative(self, params: Parameters, path: str) -> Parameters:
+    def resolve_relative(self, params: Parameters, path: str) -> Parameters:
         """The parameters of another file of the same commit.
 
         Raises:
             ResolutionError: ``InvalidParams``: the path leads out of the repository.
         """
-        return {**params, "pathInRepo": beside(str(params["pathInRepo"]), path)}
+        return {**params, "pathInRepo": join_path(str(params["pathInRepo"]), path)}
 
-    async def pin(self, fetch: Fetch) -> Parameters | None:
+    async def pin(self, fetch: FetchRequest) -> Parameters | None:
         """The parameters with the commit that the revision is now: one ``ls-remote``, or one call.
 
         Raises:
@@ -96,38 +96,38 @@ class GitResolver:
         """
         if self.is_pinned(fetch.params):
             return fetch.params
-        found = wanted(fetch.params, fetch.settings)
+        found = parse_target(fetch.params, fetch.settings)
         if isinstance(found.source, ApiSource):
-            commit = await _api_commit(fetch, found.source, found.revision)
+            commit = await _fetch_api_commit(fetch, found.source, found.revision)
         else:
-            async with self._repository(fetch, found.source) as repository:
-                commit = await repository.commit(found.revision)
+            async with self._open_repository(fetch, found.source) as repository:
+                commit = await repository.resolve_commit(found.revision)
         return {**fetch.params, "revision": commit}
 
-    async def resolve(self, fetch: Fetch) -> Resolved:
+    async def resolve(self, fetch: FetchRequest) -> ResolvedContent:
         """Get the file. Cancelled, git and all that it has started are gone, and its folder, before this returns.
 
         Raises:
             ResolutionError: There is no such file, or it cannot be had.
         """
-        found = wanted(fetch.params, fetch.settings)
+        found = parse_target(fetch.params, fetch.settings)
         is_pinned = self.is_pinned(fetch.params)
         if isinstance(found.source, ApiSource):
-            commit = found.revision if is_pinned else await _api_commit(fetch, found.source, found.revision)
-            data, path, place = await _api_file(fetch, found.source, commit, found.path)
+            commit = found.revision if is_pinned else await _fetch_api_commit(fetch, found.source, found.revision)
+            data, path, place = await _fetch_api_file(fetch, found.source, commit, found.path)
             repository = scm.find_repository(found.source, place) if place else found.source
             uri = place if repository is None else repository.uri
             told = {} if repository is None else {"org": repository.org, "repo": repository.repo}
         else:
-            async with self._repository(fetch, found.source) as cloned:
-                commit = found.revision if is_pinned else await cloned.commit(found.revision)
-                file = await cloned.file(commit, found.path, max_bytes=fetch.max_bytes)
+            async with self._open_repository(fetch, found.source) as cloned:
+                commit = found.revision if is_pinned else await cloned.resolve_commit(found.revision)
+                file = await cloned.read_file(commit, found.path, max_bytes=fetch.max_bytes)
             # The id that was given can be that of a tag's own object; the record has the commit.
             data, commit, path = file.data, file.commit, file.path
             uri, told = found.source.uri, {"url": found.source.url}
-        return Resolved(
+        return ResolvedContent(
             data=data,
-            source=Source(uri, _recorded(commit), path),
+            source=Provenance(uri, _build_digest(commit), path),
             annotations={"revision": commit, "path": found.path, **told},
             pinned={**fetch.params, "revision": commit},
             found_at="" if uri == found.source.uri else uri,
@@ -135,24 +135,24 @@ class GitResolver:
         )
 
     @asynccontextmanager
-    async def _repository(self, fetch: Fetch, remote: Remote) -> AsyncIterator[Repository]:
+    async def _open_repository(self, fetch: FetchRequest, remote: Remote) -> AsyncIterator[Repository]:
         if fetch.services.addresses is None:
             raise ResolutionError(Reason.INTERNAL, "programs that connect by themselves have no addresses here")
-        credential = await _credential(fetch, remote)
-        proxy = None if remote.scheme == "ssh" else proxy_of(fetch.settings)
-        if proxy is not None and proxy.leaves_out(remote.host):
+        credential = await _read_credential(fetch, remote)
+        proxy = None if remote.scheme == "ssh" else parse_proxy(fetch.settings)
+        if proxy is not None and proxy.bypasses(remote.host):
             proxy = None
         places = [(remote.host, remote.port)] if proxy is None or remote.is_address else []
-        places += [proxy.place] if proxy is not None else []  # names are the proxy's business, addresses are not
-        addresses = [await fetch.services.addresses.resolve_checked(*place) for place in places][-1]
-        max_bytes, max_memory = max_repository_bytes(fetch.settings), max_memory_bytes(fetch.settings)
-        watch = partial(self._memory.until_too_much, max_bytes=max_memory)
+        places += [proxy.address] if proxy is not None else []  # names are the proxy's business, addresses are not
+        addresses = [await fetch.services.addresses.resolve_permitted(*place) for place in places][-1]
+        max_bytes, max_memory = get_max_repository_bytes(fetch.settings), get_max_memory_bytes(fetch.settings)
+        watch = partial(self._memory.wait_until_exceeded, max_bytes=max_memory)
         # The limit of each file is the first bound; that of the folder counts what is beside the one large pack.
         async with fetch.services.workspaces.folder(max_bytes=2 * max_bytes) as folder:
             await self._check_git(folder)
             certificates = fetch.settings.get("ca-certificates", "")
-            connection = Connection(remote, tuple(addresses), credential, bool(certificates), proxy)
-            repository = Repository(connection, folder, Bounds(max_bytes, max_memory, watch))
+            connection = GitConnection(remote, tuple(addresses), credential, bool(certificates), proxy)
+            repository = Repository(connection, folder, RepositoryLimits(max_bytes, max_memory, watch))
             await repository.prepare(certificates)
             yield repository
 
@@ -162,37 +162,37 @@ class GitResolver:
             self._has_git = True
 
 
-def _recorded(commit: str) -> dict[str, str]:
+def _build_digest(commit: str) -> dict[str, str]:
     return {"sha1" if len(commit) == 40 else "sha256": commit}
 
 
-async def _credential(fetch: Fetch, remote: Remote) -> Credential:
+async def _read_credential(fetch: FetchRequest, remote: Remote) -> GitCredential:
     params, secrets = fetch.params, fetch.services.secrets
     if "gitSSHSecret" in params:
-        with secret_of("gitSSHSecret"):
-            secret = await secrets.data(str(params["gitSSHSecret"]))
-        credential = ssh_credential(secret)
+        with name_params_in_errors("gitSSHSecret"):
+            secret = await secrets.read_all(str(params["gitSSHSecret"]))
+        credential = build_ssh_credential(secret)
     elif "gitToken" in params:
         name = str(params["gitToken"])
-        with secret_of("gitToken", "gitTokenKey"):
-            token = await secrets.value(name, str(params["gitTokenKey"]))
-            secret = await secrets.data(name)
-        credential = token_credential(str(params["gitUser"]), token)
+        with name_params_in_errors("gitToken", "gitTokenKey"):
+            token = await secrets.read_value(name, str(params["gitTokenKey"]))
+            secret = await secrets.read_all(name)
+        credential = build_token_credential(str(params["gitUser"]), token)
     else:
-        return Credential()
+        return GitCredential()
     check_host(remote, secret, fetch.settings)
     return credential
 
 
-async def _api_token(fetch: Fetch, source: ApiSource) -> str:
+async def _read_api_token(fetch: FetchRequest, source: ApiSource) -> str:
     """The token for a server: the requester's own, or that of the operator for the operator's server alone."""
     if "token" in fetch.params:
         name, secrets = str(fetch.params["token"]), fetch.services.secrets
-        with secret_of("token", "tokenKey"):
-            token = (await secrets.value(name, str(fetch.params["tokenKey"]))).strip()
-            secret = await secrets.data(name)
+        with name_params_in_errors("token", "tokenKey"):
+            token = (await secrets.read_value(name, str(fetch.params["tokenKey"]))).strip()
+            secret = await secrets.read_all(name)
         if not token or not token.isprintable():
-            raise invalid("token", "expected a token in one line")
+            raise build_param_error("token", "expected a token in one line")
         check_host(source.server, secret, fetch.settings)
         return token
     if not source.is_configured:
@@ -217,21 +217,21 @@ def _read_token_file(path: Path) -> str:
     return token
 
 
-async def _api_commit(fetch: Fetch, source: ApiSource, revision: str) -> str:
-    request = scm.commit_request(source, revision)
+async def _fetch_api_commit(fetch: FetchRequest, source: ApiSource, revision: str) -> str:
+    request = scm.build_commit_request(source, revision)
     told = f"revision {revision[:120]!r}"
-    return scm.read_commit(source, (await _asked(fetch, source, request, told)).body)
+    return scm.parse_commit(source, (await _call_api(fetch, source, request, told)).body)
 
 
-async def _api_file(fetch: Fetch, source: ApiSource, commit: str, path: str) -> tuple[bytes, str, str]:
+async def _fetch_api_file(fetch: FetchRequest, source: ApiSource, commit: str, path: str) -> tuple[bytes, str, str]:
     """A file, its path as the server has it, and the URL that it was redirected to; empty without redirects."""
-    request = scm.file_request(source, commit, path, fetch.max_bytes)
-    answer = await _asked(fetch, source, request, f"file {path!r} at {commit}")
-    data, found = scm.read_file(source, answer.body, path, fetch.max_bytes)
+    request = scm.build_file_request(source, commit, path, fetch.max_bytes)
+    answer = await _call_api(fetch, source, request, f"file {path!r} at {commit}")
+    data, found = scm.parse_file(source, answer.body, path, fetch.max_bytes)
     return data, found, answer.redirected_to
 
 
-async def _asked(fetch: Fetch, source: ApiSource, request: scm.ApiRequest, what: str) -> HttpAnswer:
-    token = await _api_token(fetch, source)
-    http = http_of(fetch, name_address=partial(scm.name_place, source))
-    return await scm.ask(http, request, source, token, what=what, now=fetch.services.clock.now())
+async def _call_api(fetch: FetchRequest, source: ApiSource, request: scm.ApiRequest, what: str) -> HttpResponse:
+    token = await _read_api_token(fetch, source)
+    http = build_http_client(fetch, name_address=partial(scm.name_source, source))
+    return await scm.send_request(http, request, source, token, what=what, now=fetch.services.clock.now())

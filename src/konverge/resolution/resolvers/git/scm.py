@@ -1,7 +1,7 @@
 """A file by a server's API, in two calls at most: one finds the commit, one gets the file of that commit.
 
 Requests and answers are values here; `ask` is the one function that sends. A server may redirect a call to another
-repository, as it does for one that was renamed: policies judge that repository before it is asked (`name_place`), and
+repository, as it does for one that was renamed: policies judge that repository before it is asked (`name_source`), and
 the record has the one that answered.
 """
 
@@ -18,24 +18,24 @@ from urllib.parse import quote, unquote
 import msgspec
 from yarl import URL
 
-from konverge.client.decoding import UNREADABLE
-from konverge.network import Credential, GuardedHttp, HttpAnswer, wanted_pause
+from konverge.client.json_decoding import DECODE_ERRORS
+from konverge.network import GuardedHttp, HttpResponse, OriginCredential, parse_retry_after
 from konverge.resolution.errors import ResolutionError
+from konverge.resolution.http_failures import build_status_error, wrap_network_errors
 from konverge.resolution.reasons import Reason
-from konverge.resolution.remote import failures_of, status_failure
-from konverge.resolution.resolvers.git.names import is_commit
 from konverge.resolution.resolvers.git.parameters import NAME, ApiSource
 from konverge.resolution.resolvers.git.remotes import parse_remote
+from konverge.resolution.resolvers.git.revisions import is_commit
 
 __all__ = [
     "ApiRequest",
-    "ask",
-    "commit_request",
-    "file_request",
+    "build_commit_request",
+    "build_file_request",
     "find_repository",
-    "name_place",
-    "read_commit",
-    "read_file",
+    "name_source",
+    "parse_commit",
+    "parse_file",
+    "send_request",
 ]
 
 _COMMIT_BYTES = 256 * 1024
@@ -58,7 +58,7 @@ class ApiRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Api:
+class _ApiDialect:
     """What one kind of server is asked, and answers, in another way than others.
 
     Args:
@@ -84,8 +84,8 @@ class _Api:
     scheme: str = "Bearer"
 
 
-_APIS: dict[str, _Api] = {
-    "github": _Api(
+_APIS: dict[str, _ApiDialect] = {
+    "github": _ApiDialect(
         base="{server}/api/v3",
         repository="repos/{org}/{repo}",
         commit="commits/{revision}",
@@ -95,7 +95,7 @@ _APIS: dict[str, _Api] = {
         commit_type="application/vnd.github.sha",
         file_type="application/vnd.github+json",
     ),
-    "gitlab": _Api(
+    "gitlab": _ApiDialect(
         base="{server}/api/v4",
         repository="projects/{org}%2F{repo}",
         commit="repository/commits/{revision}",
@@ -103,7 +103,7 @@ _APIS: dict[str, _Api] = {
         is_path_one_segment=True,
         id_field="id",
     ),
-    "gitea": _Api(
+    "gitea": _ApiDialect(
         base="{server}/api/v1",
         repository="repos/{org}/{repo}",
         commit="commits?sha={revision}&limit=1&stat=false&verification=false&files=false",
@@ -117,7 +117,7 @@ _APIS_ELSEWHERE = {("github", "github.com"): "https://api.github.com"}
 """By kind and host of the server."""
 
 
-def commit_request(source: ApiSource, revision: str) -> ApiRequest:
+def build_commit_request(source: ApiSource, revision: str) -> ApiRequest:
     """The call that finds out which commit a revision is.
 
     Args:
@@ -126,10 +126,10 @@ def commit_request(source: ApiSource, revision: str) -> ApiRequest:
     """
     api = _APIS[source.type]
     path = api.commit.format(revision=quote(revision, safe=""))
-    return ApiRequest(f"{_repository(source)}/{path}", api.commit_type, _COMMIT_BYTES)
+    return ApiRequest(f"{_encode_repository(source)}/{path}", api.commit_type, _COMMIT_BYTES)
 
 
-def file_request(source: ApiSource, commit: str, path: str, max_bytes: int) -> ApiRequest:
+def build_file_request(source: ApiSource, commit: str, path: str, max_bytes: int) -> ApiRequest:
     """The call that gets a file of a commit.
 
     Args:
@@ -141,15 +141,15 @@ def file_request(source: ApiSource, commit: str, path: str, max_bytes: int) -> A
     api = _APIS[source.type]
     asked = api.file.format(path=quote(path, safe="" if api.is_path_one_segment else "/"), commit=commit)
     size = 2 * max_bytes + _ENVELOPE_BYTES  # base64 in lines
-    return ApiRequest(f"{_repository(source)}/{asked}", api.file_type, size)
+    return ApiRequest(f"{_encode_repository(source)}/{asked}", api.file_type, size)
 
 
-def _repository(source: ApiSource) -> str:
+def _encode_repository(source: ApiSource) -> str:
     named = _APIS[source.type].repository.format(org=quote(source.org, safe=""), repo=source.repo)
-    return f"{_base(source)}/{named}"
+    return f"{_find_base_url(source)}/{named}"
 
 
-def _base(source: ApiSource) -> str:
+def _find_base_url(source: ApiSource) -> str:
     server = source.server
     base = _APIS_ELSEWHERE.get((source.type, server.host))
     return base or _APIS[source.type].base.format(server=f"{server.origin}{server.path.removesuffix('/-')}")
@@ -162,7 +162,7 @@ def find_repository(source: ApiSource, url: str) -> ApiSource | None:
         source: The repository that was asked for: its kind of server says how URLs are read.
         url: The URL.
     """
-    found, base = URL(url), URL(_base(source))
+    found, base = URL(url), URL(_find_base_url(source))
     prefix = f"{base.raw_path.rstrip('/')}/{_APIS[source.type].repository.partition('/')[0]}/"
     path = found.raw_path
     if not path.startswith(prefix) or ".." in re.split(r"[/\\;]", unquote(path)):
@@ -179,7 +179,7 @@ def find_repository(source: ApiSource, url: str) -> ApiSource | None:
     return replace(source, server=server, org="/".join(org), repo=repo)
 
 
-def name_place(source: ApiSource, url: str) -> str:
+def name_source(source: ApiSource, url: str) -> str:
     """What policies and records call the place of a URL: the repository that it is about, else the URL itself.
 
     Args:
@@ -190,9 +190,9 @@ def name_place(source: ApiSource, url: str) -> str:
     return url if found is None else found.uri
 
 
-async def ask(
+async def send_request(
     http: GuardedHttp, request: ApiRequest, source: ApiSource, token: str, *, what: str, now: datetime
-) -> HttpAnswer:
+) -> HttpResponse:
     """Send a call and get its answer, whose status is a success.
 
     Args:
@@ -206,18 +206,18 @@ async def ask(
     Raises:
         ResolutionError: The answer is a failure.
     """
-    credential = Credential(f"{_APIS[source.type].scheme} {token}", origin=request.url) if token else None
-    with failures_of(f"the server of {source.uri}"):
+    credential = OriginCredential(f"{_APIS[source.type].scheme} {token}", origin=request.url) if token else None
+    with wrap_network_errors(f"the server of {source.uri}"):
         answer = await http.get(
             request.url, headers={"Accept": request.accept}, max_bytes=request.max_bytes, credential=credential
         )
     if answer.status == 200:
         return answer
-    raise _failure(answer, source, has_token=bool(token), what=what, now=now)
+    raise _build_error(answer, source, has_token=bool(token), what=what, now=now)
 
 
-def read_commit(source: ApiSource, body: bytes) -> str:
-    """The commit's id in the answer to `commit_request`.
+def parse_commit(source: ApiSource, body: bytes) -> str:
+    """The commit's id in the answer to `build_commit_request`.
 
     Args:
         source: The repository.
@@ -228,7 +228,7 @@ def read_commit(source: ApiSource, body: bytes) -> str:
     """
     found: Any = body.decode("ascii", "replace").strip()
     if field := _APIS[source.type].id_field:
-        told = _decoded(source, body)
+        told = _decode_body(source, body)
         first = told[0] if isinstance(told, list) and told else told
         found = first.get(field) if isinstance(first, dict) else None
     if isinstance(found, str) and is_commit(found):
@@ -236,8 +236,10 @@ def read_commit(source: ApiSource, body: bytes) -> str:
     raise ResolutionError(Reason.NOT_FOUND, f"the server of {source.uri} names no commit for the revision")
 
 
-def read_file(source: ApiSource, body: bytes, path: str, max_bytes: int) -> tuple[bytes, str]:
-    """The file in the answer to `file_request`, and its path: of a symbolic link that the server follows, the target's.
+def parse_file(source: ApiSource, body: bytes, path: str, max_bytes: int) -> tuple[bytes, str]:
+    """Return the file in the response to `build_file_request`, and its path.
+
+    If the server follows a symbolic link, the path is the target's.
 
     Args:
         source: The repository.
@@ -248,7 +250,7 @@ def read_file(source: ApiSource, body: bytes, path: str, max_bytes: int) -> tupl
     Raises:
         ResolutionError: It is no file, or too large.
     """
-    told = _decoded(source, body)
+    told = _decode_body(source, body)
     if isinstance(told, list):
         raise ResolutionError(Reason.NOT_FOUND, f"path {path!r} is a directory of {source.uri}; expected a file")
     kind = told.get("type", "file") if isinstance(told, dict) else ""
@@ -273,24 +275,26 @@ def read_file(source: ApiSource, body: bytes, path: str, max_bytes: int) -> tupl
     return data, found.lstrip("/") if isinstance(found, str) else path
 
 
-def _decoded(source: ApiSource, body: bytes) -> Any:
+def _decode_body(source: ApiSource, body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
-    except UNREADABLE:
+    except DECODE_ERRORS:
         told = f"the server of {source.uri} answers with something that is not JSON; is it a {source.type} server?"
         raise ResolutionError(Reason.UNREACHABLE, told) from None
 
 
-def _failure(answer: HttpAnswer, source: ApiSource, *, has_token: bool, what: str, now: datetime) -> ResolutionError:
+def _build_error(
+    answer: HttpResponse, source: ApiSource, *, has_token: bool, what: str, now: datetime
+) -> ResolutionError:
     """What these servers mean by a status where they differ from others; for the rest as for all of HTTP."""
     server = f"the server of {source.uri}"
     if answer.status in (404, 409, 410, 422):  # 409: an empty repository; 422: no such commit
         told = f"repository {source.uri} does not exist, is hidden, or has no {what}"
         return ResolutionError(Reason.NOT_FOUND, told)
     if answer.status in (403, 429) and answer.headers.get("x-ratelimit-remaining") == "0":
-        pause = wanted_pause(answer.headers.get("retry-after", ""), now)
+        pause = parse_retry_after(answer.headers.get("retry-after", ""), now)
         reset = answer.headers.get("x-ratelimit-reset", "")
         if pause is None and reset.isdecimal() and len(reset) < 12:
             pause = max(0.0, float(reset) - now.timestamp())
         return ResolutionError(Reason.RATE_LIMITED, f"{server} is asked too often", retry_after_seconds=pause)
-    return status_failure(answer, server, has_credential=has_token, now=now)
+    return build_status_error(answer, server, has_credential=has_token, now=now)

@@ -8,24 +8,24 @@ from konverge.errors import KonvergeError
 from konverge.feature import VersionRange
 from konverge.network import HttpSession, InvalidRequestError
 from konverge.resolution.errors import ResolutionError
-from konverge.resolution.parameters import check_names, invalid, text_of
+from konverge.resolution.http_failures import CONNECTION_SETTINGS, build_status_error, wrap_network_errors
+from konverge.resolution.parameter_checks import build_param_error, check_names, get_text
 from konverge.resolution.reasons import Reason
 from konverge.resolution.reference import Digest, Parameters
-from konverge.resolution.remote import CONNECTION_SETTINGS, failures_of, status_failure
-from konverge.resolution.resolver import Fetch, Parameter, ParameterRole, Setting
-from konverge.resolution.resolvers.hub.protocols import (
+from konverge.resolution.resolved_content import Provenance, ResolvedContent
+from konverge.resolution.resolver import FetchRequest, Parameter, ParameterRole, Setting
+from konverge.resolution.resolver_settings import FETCH_SETTINGS
+from konverge.resolution.resolvers.hub.hub_api import (
     ARTIFACT,
     TEKTON,
     TYPES,
-    Package,
-    best_version,
-    exact_version,
-    read_content,
-    read_versions,
+    HubPackage,
+    parse_content,
+    parse_exact_version,
+    parse_versions,
+    select_version,
 )
-from konverge.resolution.resolvers.hub.turns import asked_in_turn, hub_url, hubs_of
-from konverge.resolution.result import Resolved, Source
-from konverge.resolution.settings import FETCH_SETTINGS
+from konverge.resolution.resolvers.hub.hub_order import list_hubs, normalize_hub_url, resolve_in_order
 
 __all__ = ["HubResolver"]
 
@@ -86,48 +86,50 @@ class HubResolver:
         """
         check_names(params, self.parameters)
         found = {
-            "type": _one_of(params, "type", settings.get("default-type", ""), TYPES),
-            "kind": _one_of(params, "kind", settings.get("default-kind", ""), _KINDS),
+            "type": _get_choice(params, "type", settings.get("default-type", ""), TYPES),
+            "kind": _get_choice(params, "kind", settings.get("default-kind", ""), _KINDS),
         }
-        found["catalog"] = _segment(params, "catalog", _default_catalog(found, settings))
-        found["name"] = _segment(params, "name", "")
-        version = _segment(params, "version", "")
-        found["version"] = exact_version(version, found["type"]) or _range(version).text
+        found["catalog"] = _get_segment(params, "catalog", _find_default_catalog(found, settings))
+        found["name"] = _get_segment(params, "name", "")
+        version = _get_segment(params, "version", "")
+        found["version"] = parse_exact_version(version, found["type"]) or _parse_range(version).text
         if "url" in params:
-            found["url"] = _url(_text(params, "url", ""))
+            found["url"] = _parse_url(_get_text_param(params, "url", ""))
         else:
-            hubs_of(found, settings)
+            list_hubs(found, settings)
         return found
 
     def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
         """The definition without its version, on the first hub; the others are the operator's own choice, too."""
-        return _package(params).list_url(hubs_of(params, settings)[0])
+        return _parse_package(params).build_list_url(list_hubs(params, settings)[0])
 
     def is_pinned(self, params: Parameters) -> bool:
         """Never: a hub's version has a name and no digest, and whoever publishes it can do so again."""
         return False
 
-    def pin_mistake(self, asked: Parameters, pinned: Parameters, settings: Mapping[str, str]) -> tuple[str, str] | None:
+    def find_pin_mismatch(
+        self, asked: Parameters, pinned: Parameters, settings: Mapping[str, str]
+    ) -> tuple[str, str] | None:
         """The version has to be the one that was asked for, or of its range; the hub one of those that are asked."""
         wanted, found = str(asked["version"]), str(pinned["version"])
-        exact = exact_version(wanted, str(asked["type"]))
-        if found != exact if exact is not None else best_version([found], _range(wanted)) is None:
+        exact = parse_exact_version(wanted, str(asked["type"]))
+        if found != exact if exact is not None else select_version([found], _parse_range(wanted)) is None:
             return "version", f"a version of {wanted}"
-        hubs = hubs_of(asked, settings)
+        hubs = list_hubs(asked, settings)
         return None if str(pinned["url"]) in hubs else ("url", f"one of {', '.join(hubs)}")
 
-    def recorded_source(
-        self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Source
-    ) -> Source:
+    def build_provenance(
+        self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Provenance
+    ) -> Provenance:
         """The version on its hub, and the digest of the content."""
-        url = _package(params).version_url(str(params["url"]), str(params["version"]))
-        return Source(url, {digest.algorithm: digest.hex})
+        url = _parse_package(params).build_version_url(str(params["url"]), str(params["version"]))
+        return Provenance(url, {digest.algorithm: digest.hex})
 
-    async def pin(self, fetch: Fetch) -> Parameters | None:
+    async def pin(self, fetch: FetchRequest) -> Parameters | None:
         """None: what a range is now would be kept under the version's name, as if that never changed."""
         return None
 
-    async def resolve(self, fetch: Fetch) -> Resolved:
+    async def resolve(self, fetch: FetchRequest) -> ResolvedContent:
         """Get the definition: for a version in one call, for a range in two to the same hub.
 
         What it answers as pinned is that version on that hub. It is the closest name there is, and no promise: a lock
@@ -136,106 +138,108 @@ class HubResolver:
         Raises:
             ResolutionError: There is none, or no hub answers.
         """
-        return await asked_in_turn(fetch, lambda session, hub: _resolved(fetch, session, hub))
+        return await resolve_in_order(fetch, lambda session, hub: _resolve_on_hub(fetch, session, hub))
 
 
-async def _with_best_version(fetch: Fetch, session: HttpSession, hub: str) -> Parameters:
+async def _select_best_version(fetch: FetchRequest, session: HttpSession, hub: str) -> Parameters:
     """The parameters with a version in place of a range: the highest one in it that the hub has."""
-    params, package = fetch.params, _package(fetch.params)
-    body, _ = await _got(fetch, session, hub, package.list_url(hub), f"{package.kind} {package.name!r}")
+    params, package = fetch.params, _parse_package(fetch.params)
+    body, _ = await _get_body(fetch, session, hub, package.build_list_url(hub), f"{package.kind} {package.name!r}")
     try:
-        versions = read_versions(body, package.type)
+        versions = parse_versions(body, package.type)
     except ValueError as error:
-        raise _no_hub(hub, error) from None
-    best = best_version(versions, _range(str(params["version"])))
+        raise _build_hub_error(hub, error) from None
+    best = select_version(versions, _parse_range(str(params["version"])))
     if best is None:
         told = f"hub {hub} has no version {params['version']} of {package.kind} {package.name!r}"
         raise ResolutionError(Reason.NOT_FOUND, f"{told} (others that are no pre-releases: {len(versions)})")
     return {**params, "version": best}
 
 
-async def _resolved(fetch: Fetch, session: HttpSession, hub: str) -> Resolved:
+async def _resolve_on_hub(fetch: FetchRequest, session: HttpSession, hub: str) -> ResolvedContent:
     params = fetch.params
-    if exact_version(str(params["version"]), str(params["type"])) is None:
-        params = await _with_best_version(fetch, session, hub)
-    package, version = _package(params), str(params["version"])
-    url = package.version_url(hub, version)
-    body, redirected_to = await _got(fetch, session, hub, url, f"version {version} of {package.kind} {package.name!r}")
+    if parse_exact_version(str(params["version"]), str(params["type"])) is None:
+        params = await _select_best_version(fetch, session, hub)
+    package, version = _parse_package(params), str(params["version"])
+    url = package.build_version_url(hub, version)
+    body, redirected_to = await _get_body(
+        fetch, session, hub, url, f"version {version} of {package.kind} {package.name!r}"
+    )
     try:
-        data = read_content(body, package.type)
+        data = parse_content(body, package.type)
     except ValueError as error:
-        raise _no_hub(hub, error) from None
+        raise _build_hub_error(hub, error) from None
     if len(data) > fetch.max_bytes:
         told = f"{package.kind} {package.name!r} of hub {hub} has {len(data)} bytes, expected at most {fetch.max_bytes}"
         raise ResolutionError(Reason.TOO_LARGE, told)
-    return Resolved(
+    return ResolvedContent(
         data,
-        Source(url, {"sha256": Digest.of(data).hex}),
+        Provenance(url, {"sha256": Digest.of(data).hex}),
         {"name": package.name, "catalog": package.catalog, "version": version, "hub": hub},
         pinned={**params, "url": hub},
         found_at=redirected_to,
     )
 
 
-async def _got(fetch: Fetch, session: HttpSession, hub: str, url: str, what: str) -> tuple[bytes, str]:
+async def _get_body(fetch: FetchRequest, session: HttpSession, hub: str, url: str, what: str) -> tuple[bytes, str]:
     """What a hub answers, and where it has redirected to."""
     source = f"hub {hub}"
     most = 2 * fetch.max_bytes + _ENVELOPE_BYTES
-    with failures_of(source):
+    with wrap_network_errors(source):
         async with session.stream(url, headers={"Accept": "application/json"}, max_bytes=most) as answer:
             if answer.status in (404, 410):
                 raise ResolutionError(Reason.NOT_FOUND, f"{source} has no {what}")
             if answer.status != 200:
                 now = fetch.services.clock.now()
-                raise status_failure(answer, source, has_credential=False, now=now)
+                raise build_status_error(answer, source, has_credential=False, now=now)
             return await answer.read(), answer.redirected_to
 
 
-def _package(params: Parameters) -> Package:
-    return Package(*(str(params[name]) for name in ("type", "kind", "catalog", "name")))
+def _parse_package(params: Parameters) -> HubPackage:
+    return HubPackage(*(str(params[name]) for name in ("type", "kind", "catalog", "name")))
 
 
-def _default_catalog(found: Mapping[str, str], settings: Mapping[str, str]) -> str:
+def _find_default_catalog(found: Mapping[str, str], settings: Mapping[str, str]) -> str:
     if found["type"] == TEKTON:
         return settings.get("default-tekton-hub-catalog", "")
     return settings.get(f"default-artifact-hub-{found['kind']}-catalog", "")
 
 
-def _text(params: Parameters, name: str, default: str) -> str:
-    value = (text_of(params, name) or default).strip()
+def _get_text_param(params: Parameters, name: str, default: str) -> str:
+    value = (get_text(params, name) or default).strip()
     if not value:
-        raise invalid(name, "expected one, found none, and the operator has no default")
+        raise build_param_error(name, "expected one, found none, and the operator has no default")
     return value
 
 
-def _one_of(params: Parameters, name: str, default: str, known: Sequence[str]) -> str:
-    value = _text(params, name, default).lower()
+def _get_choice(params: Parameters, name: str, default: str, known: Sequence[str]) -> str:
+    value = _get_text_param(params, name, default).lower()
     if value not in known:
-        raise invalid(name, f"expected {', '.join(known[:-1])} or {known[-1]}, found {value[:80]!r}")
+        raise build_param_error(name, f"expected {', '.join(known[:-1])} or {known[-1]}, found {value[:80]!r}")
     return value
 
 
-def _segment(params: Parameters, name: str, default: str) -> str:
+def _get_segment(params: Parameters, name: str, default: str) -> str:
     """What becomes one segment of a path. It is encoded; these two would still be no names there."""
-    value = _text(params, name, default)
+    value = _get_text_param(params, name, default)
     if len(value) > _LONGEST or value in (".", "..") or not value.isprintable():
-        raise invalid(name, f"expected one line of at most {_LONGEST} letters, found {value[:80]!r}")
+        raise build_param_error(name, f"expected one line of at most {_LONGEST} letters, found {value[:80]!r}")
     return value
 
 
-def _range(text: str) -> VersionRange:
+def _parse_range(text: str) -> VersionRange:
     try:
         return VersionRange(text)
     except KonvergeError as error:
-        raise invalid("version", f"expected a version or a range of versions; {error}") from None
+        raise build_param_error("version", f"expected a version or a range of versions; {error}") from None
 
 
-def _url(text: str) -> str:
+def _parse_url(text: str) -> str:
     try:
-        return hub_url(text)
+        return normalize_hub_url(text)
     except InvalidRequestError as error:
         raise ResolutionError(Reason.INVALID_PARAMETERS, f"parameter 'url' {error.problem}") from None
 
 
-def _no_hub(hub: str, error: ValueError) -> ResolutionError:
+def _build_hub_error(hub: str, error: ValueError) -> ResolutionError:
     return ResolutionError(Reason.UNREACHABLE, f"hub {hub}: {error}")

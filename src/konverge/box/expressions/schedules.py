@@ -1,0 +1,189 @@
+"""Moments and periods: times of day, days of the week, cron schedules, durations. All of it in UTC.
+
+A cron schedule has the five fields of a CronJob, or one of its names (``@hourly``); ``?`` is ``*``, and 7 is Sunday as
+0 is. Which moments it means comes from the package ``cronsim``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, time, timedelta
+from functools import lru_cache
+from typing import Any
+
+from konverge.errors import ConfigurationError
+
+__all__ = [
+    "CRON_FIELDS",
+    "DAYS",
+    "format_period",
+    "is_in_time_window",
+    "iter_cron_times",
+    "parse_cron",
+    "parse_day_of_week",
+    "parse_period",
+    "parse_time_of_day",
+]
+
+CRON_FIELDS = ("minute", "hour", "dayOfMonth", "month", "dayOfWeek")
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+_MAX_SCHEDULE_LENGTH = 200
+_NAMED = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_POINT = r"(?:[0-9]{1,2}|[A-Za-z]{3})"
+_TERM = rf"(?:\*|{_POINT}(?:-{_POINT})?)(?:/[0-9]{{1,3}})?"
+_FIELD = re.compile(f"{_TERM}(?:,{_TERM})*")
+_WORD = re.compile("[A-Z]{3}")
+_MONTH_NAMES = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+_DAY_NAMES = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+
+_SECONDS = {
+    "ms": 0.001,
+    "s": 1,
+    "m": 60,
+    "h": 3600,
+    "d": 86_400,
+    "w": 7 * 86_400,
+    "mo": 30 * 86_400,
+    "y": 365 * 86_400,
+}
+_PART = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)(ms|mo|s|m|h|d|w|y)")
+_PERIOD = re.compile(rf"(?:{_PART.pattern})+")
+_TIME_OF_DAY = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
+_MAX_PERIOD = timedelta(days=100 * 365)
+
+
+def parse_period(text: str) -> timedelta:
+    """Read a duration: numbers with the units ms, s, m, h, d, w, mo (30 days), y (365 days); ``0`` is one, too.
+
+    Raises:
+        ValueError: It is none, or longer than a hundred years.
+    """
+    if text == "0":
+        return timedelta(0)
+    if len(text) > _MAX_SCHEDULE_LENGTH or not _PERIOD.fullmatch(text):
+        raise ValueError(f"expected a duration such as 90s, 5m, 1h30m or 90d, found {text[:40]!r}")
+    seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+    if seconds > _MAX_PERIOD.total_seconds():
+        raise ValueError(f"expected a duration of at most a hundred years, found {text!r}")
+    return timedelta(seconds=seconds)
+
+
+def format_period(period: timedelta) -> str:
+    """A duration in days, hours, minutes and seconds, without empty parts: ``1d2h``, ``5m``, ``0s``. Never negative."""
+    seconds = max(0, int(period.total_seconds()))
+    parts: list[str] = []
+    for unit, length in (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)):
+        count, seconds = divmod(seconds, length)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"
+
+
+def parse_time_of_day(text: object) -> time:
+    """Read ``22:00``.
+
+    Raises:
+        ValueError: It is none.
+    """
+    found = _TIME_OF_DAY.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        raise ValueError(f"expected a time of day such as 22:00, found {str(text)[:40]!r}")
+    return time(int(found[1]), int(found[2]))
+
+
+def is_in_time_window(now: datetime, after: time, before: time) -> bool:
+    """Tell whether it is that time of day: from `after` on, until `before`; across midnight if that is earlier."""
+    at = now.astimezone(UTC).time()
+    return after <= at < before if after < before else at >= after or at < before
+
+
+def parse_day_of_week(text: object) -> int:
+    """The day of the week, 0 for Monday, of ``Monday``, ``monday`` or ``Mon``.
+
+    Raises:
+        ValueError: It is none.
+    """
+    word = text.strip().lower() if isinstance(text, str) else ""
+    for number, day in enumerate(DAYS):
+        if word in (day.lower(), day[:3].lower()):
+            return number
+    raise ValueError(f"expected a day of the week such as Monday or Mon, found {str(text)[:40]!r}")
+
+
+@lru_cache(maxsize=1024)
+def parse_cron(text: str) -> tuple[str, str, str, str, str]:
+    """The five fields of a schedule, in their plainest spelling: numbers for names, 0 for Sunday.
+
+    Raises:
+        ValueError: It is no schedule, or one whose day never comes.
+    """
+    written = _NAMED.get(text.strip().lower(), text) if len(text) <= _MAX_SCHEDULE_LENGTH else ""
+    fields = written.upper().replace("?", "*").split()
+    if len(fields) != len(CRON_FIELDS) or not all(_FIELD.fullmatch(field) for field in fields):
+        raise _build_schedule_error(text)
+    fields[3] = _replace_names(fields[3], _MONTH_NAMES, 1)
+    fields[4] = re.sub(r"(?<![0-9/-])7(?![0-9-])", "0", _replace_names(fields[4], _DAY_NAMES, 0))
+    minute, hour, day, month, week_day = fields
+    try:
+        next(_iter_times(" ".join(fields), datetime(2000, 1, 1, tzinfo=UTC), backwards=False))
+    except StopIteration:
+        raise ValueError(f"the schedule {text[:40]!r} has a day that never comes") from None
+    except _load_cronsim_error() as error:
+        raise _build_schedule_error(text, str(error)) from None
+    return minute, hour, day, month, week_day
+
+
+def iter_cron_times(text: str, moment: datetime, *, backwards: bool = False) -> Iterator[datetime]:
+    """The moments of a schedule after another one, the next first; or those before or at it, the last first.
+
+    Raises:
+        ValueError: It is no schedule.
+    """
+    fields = " ".join(parse_cron(text))
+    at = moment.astimezone(UTC)
+    if backwards:
+        # The package starts strictly before the moment.
+        at = at.replace(microsecond=0) + timedelta(seconds=1)
+    return _iter_times(fields, at, backwards=backwards)
+
+
+def _build_schedule_error(text: str, more: str = "") -> ValueError:
+    told = f" ({more})" if more else ""
+    return ValueError(f"expected a cron schedule of five fields such as '0 3 * * 1-5', found {text[:40]!r}{told}")
+
+
+def _replace_names(field: str, names: tuple[str, ...], first: int) -> str:
+    def replace_name(found: re.Match[str]) -> str:
+        return str(names.index(found[0]) + first) if found[0] in names else found[0]
+
+    return _WORD.sub(replace_name, field)
+
+
+def _iter_times(fields: str, moment: datetime, *, backwards: bool) -> Iterator[datetime]:
+    moments: Iterator[datetime] = _load_cronsim().CronSim(fields, moment, reverse=backwards)
+    return moments
+
+
+def _load_cronsim_error() -> type[Exception]:
+    error: type[Exception] = _load_cronsim().CronSimError
+    return error
+
+
+def _load_cronsim() -> Any:
+    try:
+        import cronsim
+    except ImportError as error:
+        raise ConfigurationError(
+            "cron schedules need cronsim, which is not installed: pip install 'konverge[box]'"
+        ) from error
+    return cronsim

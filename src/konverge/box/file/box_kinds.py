@@ -1,0 +1,299 @@
+"""The kinds that a box can declare, in the order in which a group makes them, and the short forms of each.
+
+A short form is a field of the resource that stands for a place in the object; it has Kubernetes' own name wherever
+there is one. What has no short form stands in ``manifest``, as Kubernetes has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from konverge.kube import GroupVersionKind
+
+__all__ = ["CUSTOM", "KINDS", "MAIN", "BoxKind", "ObjectPath", "find_child_kind"]
+
+MAIN = "*"
+"""The step of a path into the one container that short forms describe."""
+
+ObjectPath = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoxKind:
+    """One kind.
+
+    Args:
+        key: What a group calls its list: the kind's plural in camel case.
+        singular: What ``children`` calls the first one.
+        gvk: The kind; None for ``custom``, where each resource says its own.
+        namespaced: Whether its objects live in a namespace.
+        pods: Where its pod template is: its objects' ``metadata`` and ``spec``; None for a kind without pods.
+        selects: Where the labels are by which it finds its pods; they are made of the resource's name when not given.
+        short: Each short form, and the place in the object that it stands for.
+    """
+
+    key: str
+    gvk: GroupVersionKind | None
+    namespaced: bool = True
+    pods: ObjectPath | None = None
+    selects: ObjectPath | None = None
+    short: dict[str, ObjectPath] = field(default_factory=dict)
+
+    @property
+    def singular(self) -> str:
+        """What ``children`` calls the first one of the kind."""
+        return self.key if self.gvk is None else _lower_first_letter(self.gvk.kind)
+
+    @property
+    def plural(self) -> str:
+        """What ``children`` calls all of the kind, by name."""
+        return f"{self.key}s" if self.gvk is None else self.key
+
+
+def _lower_first_letter(kind: str) -> str:
+    return "httpRoute" if kind == "HTTPRoute" else kind[0].lower() + kind[1:]
+
+
+_CONTAINER = (
+    "image",
+    "imagePullPolicy",
+    "command",
+    "args",
+    "workingDir",
+    "ports",
+    "env",
+    "envFrom",
+    "resources",
+    "volumeMounts",
+    "startupProbe",
+    "livenessProbe",
+    "readinessProbe",
+    "lifecycle",
+    "securityContext",
+)
+_POD = (
+    "volumes",
+    "initContainers",
+    "serviceAccountName",
+    "nodeSelector",
+    "tolerations",
+    "affinity",
+    "topologySpreadConstraints",
+    "imagePullSecrets",
+    "priorityClassName",
+    "terminationGracePeriodSeconds",
+    "hostNetwork",
+)
+_TEMPLATE = ("spec", "template")
+_JOB_TEMPLATE = ("spec", "jobTemplate", "spec", "template")
+
+
+def _build_pod_paths(at: ObjectPath, *more: str, spec: ObjectPath = ("spec",)) -> dict[str, ObjectPath]:
+    return {
+        **{name: (*at, "spec", "containers", MAIN, name) for name in _CONTAINER},
+        **{name: (*at, "spec", name) for name in _POD},
+        "podSecurityContext": (*at, "spec", "securityContext"),
+        "podLabels": (*at, "metadata", "labels"),
+        "podAnnotations": (*at, "metadata", "annotations"),
+        **{name: (*spec, name) for name in more},
+    }
+
+
+def _build_spec_paths(*names: str) -> dict[str, ObjectPath]:
+    return {name: ("spec", name) for name in names}
+
+
+def _build_top_paths(*names: str) -> dict[str, ObjectPath]:
+    return {name: (name,) for name in names}
+
+
+_JOB = ("backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished", "completions", "parallelism")
+_RBAC = "rbac.authorization.k8s.io"
+_LABELS = ("spec", "selector", "matchLabels")
+
+CUSTOM = "custom"
+
+_ALL = (
+    BoxKind("namespaces", GroupVersionKind("", "v1", "Namespace"), namespaced=False),
+    BoxKind(
+        "customResourceDefinitions",
+        GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
+        namespaced=False,
+    ),
+    BoxKind("resourceQuotas", GroupVersionKind("", "v1", "ResourceQuota"), short=_build_spec_paths("hard", "scopes")),
+    BoxKind("limitRanges", GroupVersionKind("", "v1", "LimitRange"), short=_build_spec_paths("limits")),
+    BoxKind(
+        "secrets",
+        GroupVersionKind("", "v1", "Secret"),
+        short=_build_top_paths("type", "data", "stringData", "immutable"),
+    ),
+    BoxKind(
+        "configMaps", GroupVersionKind("", "v1", "ConfigMap"), short=_build_top_paths("data", "binaryData", "immutable")
+    ),
+    BoxKind(
+        "networkPolicies",
+        GroupVersionKind("networking.k8s.io", "v1", "NetworkPolicy"),
+        short=_build_spec_paths("podSelector", "policyTypes", "ingress", "egress"),
+    ),
+    BoxKind(
+        "serviceAccounts",
+        GroupVersionKind("", "v1", "ServiceAccount"),
+        short=_build_top_paths("imagePullSecrets", "automountServiceAccountToken"),
+    ),
+    BoxKind(
+        "clusterRoles",
+        GroupVersionKind(_RBAC, "v1", "ClusterRole"),
+        namespaced=False,
+        short=_build_top_paths("rules", "aggregationRule"),
+    ),
+    BoxKind(
+        "clusterRoleBindings",
+        GroupVersionKind(_RBAC, "v1", "ClusterRoleBinding"),
+        namespaced=False,
+        short=_build_top_paths("roleRef", "subjects"),
+    ),
+    BoxKind("roles", GroupVersionKind(_RBAC, "v1", "Role"), short=_build_top_paths("rules")),
+    BoxKind(
+        "roleBindings", GroupVersionKind(_RBAC, "v1", "RoleBinding"), short=_build_top_paths("roleRef", "subjects")
+    ),
+    BoxKind(
+        "persistentVolumes",
+        GroupVersionKind("", "v1", "PersistentVolume"),
+        namespaced=False,
+        short=_build_spec_paths(
+            "accessModes",
+            "capacity",
+            "storageClassName",
+            "persistentVolumeReclaimPolicy",
+            "volumeMode",
+            "hostPath",
+            "csi",
+            "nfs",
+        ),
+    ),
+    BoxKind(
+        "persistentVolumeClaims",
+        GroupVersionKind("", "v1", "PersistentVolumeClaim"),
+        short={
+            **_build_spec_paths("accessModes", "storageClassName", "volumeName", "volumeMode", "resources"),
+            "storage": ("spec", "resources", "requests", "storage"),
+        },
+    ),
+    BoxKind(CUSTOM, None, short=_build_top_paths("spec")),
+    BoxKind(
+        "replicaSets",
+        GroupVersionKind("apps", "v1", "ReplicaSet"),
+        pods=_TEMPLATE,
+        selects=_LABELS,
+        short=_build_pod_paths(_TEMPLATE, "replicas", "minReadySeconds", "selector"),
+    ),
+    BoxKind(
+        "deployments",
+        GroupVersionKind("apps", "v1", "Deployment"),
+        pods=_TEMPLATE,
+        selects=_LABELS,
+        short=_build_pod_paths(
+            _TEMPLATE,
+            "replicas",
+            "strategy",
+            "minReadySeconds",
+            "progressDeadlineSeconds",
+            "revisionHistoryLimit",
+            "selector",
+        ),
+    ),
+    BoxKind(
+        "daemonSets",
+        GroupVersionKind("apps", "v1", "DaemonSet"),
+        pods=_TEMPLATE,
+        selects=_LABELS,
+        short=_build_pod_paths(_TEMPLATE, "updateStrategy", "minReadySeconds", "selector"),
+    ),
+    BoxKind(
+        "statefulSets",
+        GroupVersionKind("apps", "v1", "StatefulSet"),
+        pods=_TEMPLATE,
+        selects=_LABELS,
+        short=_build_pod_paths(
+            _TEMPLATE,
+            "replicas",
+            "serviceName",
+            "volumeClaimTemplates",
+            "updateStrategy",
+            "podManagementPolicy",
+            "selector",
+        ),
+    ),
+    BoxKind(
+        "services",
+        GroupVersionKind("", "v1", "Service"),
+        selects=("spec", "selector"),
+        short=_build_spec_paths(
+            "type", "ports", "selector", "clusterIP", "externalName", "sessionAffinity", "loadBalancerClass"
+        ),
+    ),
+    BoxKind(
+        "jobs",
+        GroupVersionKind("batch", "v1", "Job"),
+        pods=_TEMPLATE,
+        short={**_build_pod_paths(_TEMPLATE, *_JOB, "suspend"), "restartPolicy": (*_TEMPLATE, "spec", "restartPolicy")},
+    ),
+    BoxKind(
+        "cronJobs",
+        GroupVersionKind("batch", "v1", "CronJob"),
+        pods=_JOB_TEMPLATE,
+        short={
+            **_build_pod_paths(_JOB_TEMPLATE, *_JOB, spec=("spec", "jobTemplate", "spec")),
+            **_build_spec_paths(
+                "schedule",
+                "timeZone",
+                "concurrencyPolicy",
+                "suspend",
+                "startingDeadlineSeconds",
+                "successfulJobsHistoryLimit",
+                "failedJobsHistoryLimit",
+            ),
+            "restartPolicy": (*_JOB_TEMPLATE, "spec", "restartPolicy"),
+        },
+    ),
+    BoxKind(
+        "ingresses",
+        GroupVersionKind("networking.k8s.io", "v1", "Ingress"),
+        short=_build_spec_paths("ingressClassName", "rules", "tls", "defaultBackend"),
+    ),
+    BoxKind(
+        "gateways",
+        GroupVersionKind("gateway.networking.k8s.io", "v1", "Gateway"),
+        short=_build_spec_paths("gatewayClassName", "listeners", "addresses"),
+    ),
+    BoxKind(
+        "httpRoutes",
+        GroupVersionKind("gateway.networking.k8s.io", "v1", "HTTPRoute"),
+        short=_build_spec_paths("parentRefs", "hostnames", "rules"),
+    ),
+    BoxKind(
+        "horizontalPodAutoscalers",
+        GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler"),
+        short=_build_spec_paths("scaleTargetRef", "minReplicas", "maxReplicas", "metrics", "behavior"),
+    ),
+    BoxKind(
+        "podDisruptionBudgets",
+        GroupVersionKind("policy", "v1", "PodDisruptionBudget"),
+        selects=_LABELS,
+        short=_build_spec_paths("minAvailable", "maxUnavailable", "selector", "unhealthyPodEvictionPolicy"),
+    ),
+    BoxKind(
+        "pods",
+        GroupVersionKind("", "v1", "Pod"),
+        pods=(),
+        short={**_build_pod_paths(()), "restartPolicy": ("spec", "restartPolicy")},
+    ),
+)
+
+KINDS: dict[str, BoxKind] = {kind.key: kind for kind in _ALL}
+"""By key, in the order in which a group makes them: what others need comes first."""
+
+
+def find_child_kind(word: str) -> BoxKind | None:
+    """The kind of ``children.<word>``: its plural for all of them by name, its singular for the first."""
+    return next((kind for kind in _ALL if word in (kind.plural, kind.singular)), None)

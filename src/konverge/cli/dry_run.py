@@ -1,0 +1,64 @@
+"""What ``konverge diff`` and ``konverge explain`` share: the rehearsal of one owner, and how a program gets it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+import msgspec
+import yaml
+
+from konverge.cli.owner_arguments import ClusterFlags, NamedOwner, OwnerInFile, read_owner
+from konverge.client import Client
+from konverge.crd import find_definition
+from konverge.errors import KindNotServedError
+from konverge.operator import Operator
+from konverge.operator.dry_run import OwnerDryRun, dry_run_owner
+
+__all__ = ["dry_run_argument", "encode_output"]
+
+_FIELD_MANAGER = "konverge-diff"
+
+
+async def dry_run_argument(
+    client: Client,
+    operator: Operator,
+    found: NamedOwner | OwnerInFile,
+    flags: ClusterFlags,
+    failures: list[BaseException],
+) -> OwnerDryRun:
+    """The next pass over one owner; one of a file as the server would store it.
+
+    Args:
+        client: The cluster.
+        operator: Whose pass it is.
+        found: The owner.
+        flags: What the options say.
+        failures: Gets each error that the pass ends with.
+    """
+    if isinstance(found, NamedOwner):
+        obj = await read_owner(client, found, flags)
+    else:
+        if find_definition(found.registration.cls).namespaced and not found.obj["metadata"].get("namespace"):
+            found.obj["metadata"]["namespace"] = flags.get_namespace()
+        try:
+            obj = (await client.apply(found.obj, field_manager=_FIELD_MANAGER, dry_run=True)).object
+        except KindNotServedError as error:
+            raise KindNotServedError(f"{error} (konverge crd prints its definition)") from error
+    registered = operator.registered
+    return await dry_run_owner(
+        found.registration,
+        obj,
+        client,
+        indexes=registered.indexes,
+        adopt=registered.adopt,
+        on_failure=failures.append,
+    )
+
+
+def encode_output(value: Any, output: Literal["yaml", "json"]) -> str:
+    """A value for programs."""
+    found = msgspec.to_builtins(value)
+    if output == "json":
+        return json.dumps(found, indent=2) + "\n"
+    return yaml.safe_dump(found, sort_keys=False, width=120)

@@ -1,0 +1,166 @@
+"""What went wrong on the way to the server, in one sentence for people: what was tried, what was found, what to do.
+
+The command line shows these as they are. They hold no credentials: only where those came from.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import ssl
+from collections.abc import Iterator
+from datetime import datetime
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from konverge.client.certificate_expiry import parse_certificate_expiry
+from konverge.client.config import ClusterConfig
+from konverge.client.server_url import redact_url
+from konverge.errors import ConnectionFailedError, NotConnectedError, UnauthorizedError, UntrustedServerError
+from konverge.kube import format_time
+
+__all__ = ["build_connection_error", "build_unauthorized_error", "may_quote_response"]
+
+# X509_V_ERR_* of OpenSSL: its verification results that call for different steps.
+_NOT_YET_VALID, _EXPIRED = 9, 10
+_UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21})
+_OTHER_NAME = frozenset({62, 64})
+
+# How OpenSSL spells the alerts with which a server turns down *our* certificate.
+_CLIENT_CERTIFICATE_ALERT = re.compile(
+    r"ALERT_(CERTIFICATE_(EXPIRED|REQUIRED|REVOKED|UNKNOWN)|BAD_CERTIFICATE|UNKNOWN_CA|UNSUPPORTED_CERTIFICATE)"
+)
+
+
+def build_connection_error(
+    error: Exception, config: ClusterConfig, request: str, timeout_seconds: float, now: datetime
+) -> ConnectionFailedError:
+    """The typed error for what aiohttp raised.
+
+    Args:
+        error: What it raised.
+        config: Where the request went.
+        request: Method and path.
+        timeout_seconds: The deadline that it had.
+        now: Tells whether our own certificate has expired.
+    """
+    server, source = config.server, config.source
+    # The innermost first: aiohttp's own are SSL errors as well, without what OpenSSL has to say.
+    for cause in reversed(tuple(_iter_wrapped_errors(error))):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return UntrustedServerError(_describe_untrusted_certificate(cause, config))
+        if isinstance(cause, ssl.SSLError):
+            return _build_tls_error(cause, config, now)
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return NotConnectedError(
+            f"the proxy {redact_url(config.proxy_url)} did not connect to {server}: it answered with HTTP status "
+            f"{error.status} ({source}). Check proxy-url or HTTPS_PROXY"
+        )
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        return NotConnectedError(
+            f"cannot reach the proxy {redact_url(config.proxy_url)} on the way to {server}: "
+            f"{_describe_system_error(error)} "
+            f"({source}). Check proxy-url or HTTPS_PROXY"
+        )
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return NotConnectedError(
+            f"cannot find the host {urlsplit(server).hostname} of the API server {server} ({source}). "
+            "Check the address and the name service"
+        )
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return NotConnectedError(
+            f"cannot reach the API server {server}: {_describe_system_error(error)} ({source}). "
+            "Is the cluster running, and is this its address?"
+        )
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return NotConnectedError(
+            f"cannot reach the API server {server}: no connection in time ({source}). "
+            "Check the address, the network and firewalls"
+        )
+    if isinstance(error, TimeoutError):
+        return ConnectionFailedError(
+            f"{request}: the API server {server} did not answer within {timeout_seconds:g} s ({source})"
+        )
+    words = type(error).__name__ if may_quote_response(error) else str(error) or type(error).__name__
+    if isinstance(error, aiohttp.ServerDisconnectedError) and (advice := _describe_own_expiry(config, now)):
+        # In TLS 1.3 a server looks at our certificate after the handshake, and asyncio keeps its alert to itself.
+        return UntrustedServerError(f"the API server {server} closed the connection ({source}). {advice}")
+    return ConnectionFailedError(f"{request}: the connection to the API server {server} broke: {words} ({source})")
+
+
+def may_quote_response(error: BaseException) -> bool:
+    """Tell whether the words of an error may repeat what was received: what is no HTTP may be part of a Secret."""
+    return isinstance(error, aiohttp.ClientResponseError | aiohttp.ClientPayloadError)
+
+
+def build_unauthorized_error(config: ClusterConfig, words: str, now: datetime) -> UnauthorizedError:
+    """The error for HTTP status 401.
+
+    Args:
+        config: Whose credentials they were.
+        words: What the server said.
+        now: Tells whether our own certificate has expired.
+    """
+    advice = _describe_own_expiry(config, now) or "They may have expired, or be those of another cluster"
+    return UnauthorizedError(
+        f"the API server {config.server} does not accept {config.credentials.description} "
+        f"({config.source}): {words}. {advice}"
+    )
+
+
+def _describe_untrusted_certificate(error: ssl.SSLCertVerificationError, config: ClusterConfig) -> str:
+    host = config.tls.server_name or urlsplit(config.server).hostname
+    if error.verify_code == _EXPIRED:
+        found = "it has expired. Renew it, or correct this machine's clock"
+    elif error.verify_code == _NOT_YET_VALID:
+        found = "it is not valid yet. Correct this machine's clock"
+    elif error.verify_code in _UNKNOWN_AUTHORITY:
+        named = "the certificate-authority" if config.tls.authority else "any authority that this machine knows"
+        found = f"it is not signed by {named}. Is this the right cluster? Check certificate-authority"
+    elif error.verify_code in _OTHER_NAME:
+        found = f"it is not made out for {host}. Check the address, or set tls-server-name"
+    else:
+        found = f"{error.verify_message}. Check certificate-authority"
+    return f"cannot trust the certificate of the API server {config.server} ({config.source}): {found}"
+
+
+def _build_tls_error(error: ssl.SSLError, config: ClusterConfig, now: datetime) -> ConnectionFailedError:
+    reason = error.reason or str(error)
+    if _CLIENT_CERTIFICATE_ALERT.search(reason):
+        advice = _describe_own_expiry(config, now) or "Renew it, or check that it is for this cluster"
+        return UntrustedServerError(
+            f"the API server {config.server} does not accept {config.credentials.description} "
+            f"({config.source}): {reason}. {advice}"
+        )
+    if reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"):
+        return UntrustedServerError(
+            f"the server at {config.server} does not speak TLS ({config.source}). "
+            "Is it the right port? A server without TLS has an http:// address"
+        )
+    return UntrustedServerError(f"TLS with the API server {config.server} failed: {reason} ({config.source})")
+
+
+def _describe_own_expiry(config: ClusterConfig, now: datetime) -> str:
+    end = parse_certificate_expiry(config.tls.certificate)
+    if end is None or end > now:
+        return ""
+    return f"The client certificate expired at {format_time(end)}: renew it"
+
+
+def _iter_wrapped_errors(error: BaseException) -> Iterator[BaseException]:
+    """The error, and what is behind it: aiohttp wraps what the operating system and OpenSSL raised."""
+    seen: list[BaseException] = []
+    found: BaseException | None = error
+    while found is not None and found not in seen:
+        seen.append(found)
+        yield found
+        inner = getattr(found, "certificate_error", None) or getattr(found, "os_error", None)
+        found = inner if isinstance(inner, BaseException) and inner is not found else found.__cause__
+
+
+def _describe_system_error(error: aiohttp.ClientConnectorError) -> str:
+    found = error.os_error
+    if found.errno == errno.ECONNREFUSED:
+        return "connection refused"
+    return found.strerror or str(found) or "the connection was closed"

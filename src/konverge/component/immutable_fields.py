@@ -1,0 +1,64 @@
+"""What an API server refuses because a field cannot change any more, and what it says then. Pure.
+
+There is no reason or code of its own for it: the answer is 422 ``Invalid`` like any other, and each validation has its
+words (`konverge.kube.server_text_redaction.IMMUTABILITY_PHRASES`); rules of custom resources are known by the word
+"immutable".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from konverge.errors import InvalidError
+from konverge.kube import Object
+from konverge.kube.secret_values import SecretValues
+from konverge.kube.server_text_redaction import IMMUTABILITY_PHRASES
+
+__all__ = ["describe_immutable_change", "is_immutability_error"]
+
+_VALUE_LIMIT = 60
+
+
+def is_immutability_error(error: InvalidError) -> bool:
+    """Tell whether every mistake that the server found is a change of a field that cannot change.
+
+    Every one: an object that has another mistake too could be deleted, but not made anew.
+    """
+    causes = error.causes
+    return bool(causes) and all(
+        cause.reason in ("FieldValueInvalid", "FieldValueForbidden")
+        and any(phrase in cause.message.lower() for phrase in IMMUTABILITY_PHRASES)
+        for cause in causes
+    )
+
+
+def describe_immutable_change(
+    error: InvalidError, desired: Object, live: Object, secrets: SecretValues, *, is_secret: bool
+) -> str:
+    """Which fields cannot change, from what to what, where that is short enough to be read, and no secret."""
+    fields = dict.fromkeys(cause.field for cause in error.causes)
+    if is_secret:
+        return ", ".join(f"{field} is immutable" for field in fields)
+    return ", ".join(f"{field} is immutable{_format_change(field, desired, live, secrets)}" for field in fields)
+
+
+def _format_change(field: str, desired: Object, live: Object, secrets: SecretValues) -> str:
+    was, now = _read_field(live, field), _read_field(desired, field)
+    if secrets.is_in(was) or secrets.is_in(now):
+        return ""
+    was, now = _format_value(was), _format_value(now)
+    if was == now or max(len(was), len(now)) > _VALUE_LIMIT:
+        return ""
+    return f" (was {was}, now {now})"
+
+
+def _read_field(obj: Any, field: str) -> Any:
+    for name in field.split("."):
+        obj = obj.get(name) if isinstance(obj, dict) else None
+    return obj
+
+
+def _format_value(value: Any) -> str:
+    return "absent" if value is None else msgspec.json.encode(value).decode()

@@ -1,0 +1,167 @@
+"""Expressions in CEL, in the dialect of Kubernetes, evaluated by the package ``common-expression-language``.
+
+What the package does not have of that dialect (strings, lists, regular expressions) is added here. Quantities, IP
+addresses, URLs' parts and named formats are not; an expression that needs them counts as not supported.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+from konverge.kube.re2 import Pattern, PatternSyntaxError
+
+__all__ = ["CelExpression", "CelExpressionError", "UnsupportedCelError", "build_optional", "can_evaluate"]
+
+
+class CelExpressionError(Exception):
+    """The expression came to no result; the text says why."""
+
+
+class UnsupportedCelError(Exception):
+    """The expression needs what is not there."""
+
+
+@cache
+def _load_cel() -> Any:
+    """The package; None when it is not installed."""
+    try:
+        return importlib.import_module("cel")
+    except ImportError:
+        return None
+
+
+def can_evaluate() -> bool:
+    """Tell whether there is anything to evaluate expressions with."""
+    return _load_cel() is not None
+
+
+def build_optional(value: Any, *, is_there: bool) -> Any:
+    """A value that may be absent, as expressions see it (``hasValue()``, ``value()``)."""
+    kind = _load_cel().OptionalValue
+    return kind.of(value) if is_there else kind.none()
+
+
+class CelExpression:
+    """One expression.
+
+    Args:
+        text: The expression.
+
+    Raises:
+        UnsupportedCelError: It cannot be compiled here.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        try:
+            self._program = _load_cel().compile(text)
+        except ValueError as error:
+            raise UnsupportedCelError(str(error).splitlines()[0]) from None
+        references = self._program.references()
+        self.variables = frozenset(references["variables"])
+        self._functions = {name: _FUNCTIONS[name] for name in references["functions"] if name in _FUNCTIONS}
+
+    def evaluate(self, variables: Mapping[str, Any]) -> Any:
+        """What it comes to.
+
+        Raises:
+            ExpressionError: It comes to nothing: a key is absent, types do not fit.
+            UnsupportedCelError: It calls a function that is not there.
+        """
+        context = _load_cel().Context(dict(variables))
+        for name, function in self._functions.items():
+            context.add_function(name, function)
+        try:
+            return self._program.execute(context)
+        except RuntimeError as error:
+            raise UnsupportedCelError(str(error)) from None
+        except KeyError as error:
+            raise CelExpressionError(f"no such key: {error.args[0]}") from None
+        except (TypeError, ValueError, ArithmeticError, IndexError) as error:
+            raise CelExpressionError(str(error)) from None
+
+
+@cache
+def _compile_pattern(text: str) -> re.Pattern[str]:
+    try:
+        Pattern(text)
+        return re.compile(text)
+    except (PatternSyntaxError, re.error) as error:
+        raise ValueError(f"error parsing regexp: {error}") from None
+
+
+def _index_of(value: Any, wanted: Any, start: int = 0) -> int:
+    if isinstance(value, str):
+        return value.find(wanted, start)
+    return next((at for at, item in enumerate(value) if item == wanted), -1)
+
+
+def _last_index_of(value: Any, wanted: Any) -> int:
+    if isinstance(value, str):
+        return value.rfind(wanted)
+    return next((at for at in range(len(value) - 1, -1, -1) if value[at] == wanted), -1)
+
+
+def _split(text: str, separator: str, limit: int = -1) -> list[str]:
+    if limit == 0:
+        return []
+    parts = text.split(separator) if separator else list(text)
+    return parts if limit < 0 or len(parts) <= limit else [*parts[: limit - 1], separator.join(parts[limit - 1 :])]
+
+
+def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
+    return text.replace(old, new, limit)
+
+
+def _substring(text: str, start: int, end: int | None = None) -> str:
+    end = len(text) if end is None else end
+    if not 0 <= start <= end <= len(text):
+        raise ValueError(f"index out of range: {start}")
+    return text[start:end]
+
+
+def _char_at(text: str, at: int) -> str:
+    if not 0 <= at <= len(text):
+        raise ValueError(f"index out of range: {at}")
+    return text[at : at + 1]
+
+
+def _find(text: str, pattern: str) -> str:
+    found = _compile_pattern(pattern).search(text)
+    return found.group() if found else ""
+
+
+def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
+    found = [match.group() for match in _compile_pattern(pattern).finditer(text)]
+    return found if limit < 0 else found[:limit]
+
+
+def _is_sorted(values: list[Any]) -> bool:
+    return all(one <= other for one, other in pairwise(values))
+
+
+def _restrict_to_ascii(change: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda text: "".join(change(letter) if letter.isascii() else letter for letter in text)
+
+
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "charAt": _char_at,
+    "find": _find,
+    "findAll": _find_all,
+    "indexOf": _index_of,
+    "isSorted": _is_sorted,
+    "join": lambda values, separator="": separator.join(values),
+    "lastIndexOf": _last_index_of,
+    "lowerAscii": _restrict_to_ascii(str.lower),
+    "replace": _replace,
+    "split": _split,
+    "substring": _substring,
+    "sum": sum,
+    "trim": lambda text: text.strip(),
+    "upperAscii": _restrict_to_ascii(str.upper),
+}

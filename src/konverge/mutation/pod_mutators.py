@@ -1,0 +1,160 @@
+"""The editing surfaces that kinds with pods share: a pod's spec, a template of it, and workloads that keep running.
+
+A mutation written against `WorkloadMutator` fits a Deployment, a StatefulSet and a DaemonSet: the same tracing sidecar
+for all of them is one function. A type checker refuses it on a ReplicaSet, a Pod, a Job or a CronJob, which can be
+changed only in part or have to end: a sidecar that goes on for ever would keep a Job from completing. What is meant
+for those as well says so, and is written against `PodTemplateMutator` or `PodSpecMutator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, TypeAlias
+
+from konverge.kube import Object
+from konverge.mutation.container_selectors import ContainerSelector, all_containers
+from konverge.mutation.editors.container import ContainerEditor
+from konverge.mutation.editors.object_meta import ObjectMetaEditor
+from konverge.mutation.editors.pod_spec import PodSpecEditor
+from konverge.mutation.field_editing import ensure_list, ensure_mapping, match_names, read_name, remove_items, set_item
+from konverge.mutation.mutator import EditCategory, EditFunction, Mutator
+
+__all__ = ["PodSpecMutator", "PodTemplateMutator", "WorkloadMutator"]
+
+_ContainerEdit: TypeAlias = tuple[ContainerSelector, EditFunction[ContainerEditor]]
+
+
+class PodSpecMutator(Mutator):
+    """Edits a pod's spec and its containers, wherever the kind keeps it.
+
+    A None given as a selector or an edit is ignored.
+    """
+
+    pod_spec: ClassVar[tuple[str, ...]] = ("spec",)
+    """Where it is kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._container_edits: dict[str, list[_ContainerEdit]] = {}
+
+    def edit_pod_spec(self, edit: EditFunction[PodSpecEditor] | None) -> None:
+        """Edit what the containers share: volumes, tolerations, the service account."""
+        self._edit(EditCategory.POD_SPEC, PodSpecEditor, self.pod_spec, edit)
+
+    def edit_containers(self, selector: ContainerSelector | None, edit: EditFunction[ContainerEditor] | None) -> None:
+        """Edit the selected containers, as they are after all containers were ensured and removed."""
+        self._edit_containers("containers", EditCategory.CONTAINER_EDITS, selector, edit)
+
+    def edit_init_containers(
+        self, selector: ContainerSelector | None, edit: EditFunction[ContainerEditor] | None
+    ) -> None:
+        """Edit the selected init containers."""
+        self._edit_containers("initContainers", EditCategory.INIT_CONTAINER_EDITS, selector, edit)
+
+    def ensure_container(self, container: Mapping[str, Any]) -> None:
+        """Replace the container of that name, else append it."""
+        self._set_container("containers", EditCategory.CONTAINER_PRESENCE, container)
+
+    def remove_container(self, name: str) -> None:
+        """Remove the container of that name."""
+        self._remove_containers("containers", EditCategory.CONTAINER_PRESENCE, (name,))
+
+    def remove_containers(self, names: Iterable[str]) -> None:
+        """Remove the containers of these names."""
+        self._remove_containers("containers", EditCategory.CONTAINER_PRESENCE, names)
+
+    def ensure_init_container(self, container: Mapping[str, Any]) -> None:
+        """Replace the init container of that name, else append it."""
+        self._set_container("initContainers", EditCategory.INIT_CONTAINER_PRESENCE, container)
+
+    def remove_init_container(self, name: str) -> None:
+        """Remove the init container of that name."""
+        self._remove_containers("initContainers", EditCategory.INIT_CONTAINER_PRESENCE, (name,))
+
+    def remove_init_containers(self, names: Iterable[str]) -> None:
+        """Remove the init containers of these names."""
+        self._remove_containers("initContainers", EditCategory.INIT_CONTAINER_PRESENCE, names)
+
+    def ensure_container_env_var(self, variable: Mapping[str, Any]) -> None:
+        """Set an environment variable in all containers (not in init containers)."""
+        self.edit_containers(all_containers(), lambda container: container.ensure_env_var(variable))
+
+    def remove_container_env_var(self, name: str) -> None:
+        """Remove an environment variable from all containers."""
+        self.remove_container_env_vars((name,))
+
+    def remove_container_env_vars(self, names: Iterable[str]) -> None:
+        """Remove environment variables from all containers."""
+        unwanted = tuple(names)
+        self.edit_containers(all_containers(), lambda container: container.remove_env_vars(unwanted))
+
+    def ensure_container_arg(self, argument: str) -> None:
+        """Add an argument to all containers that have not exactly this one."""
+        self.edit_containers(all_containers(), lambda container: container.ensure_arg(argument))
+
+    def remove_container_arg(self, argument: str) -> None:
+        """Remove an argument from all containers."""
+        self.remove_container_args((argument,))
+
+    def remove_container_args(self, arguments: Iterable[str]) -> None:
+        """Remove arguments from all containers."""
+        unwanted = tuple(arguments)
+        self.edit_containers(all_containers(), lambda container: container.remove_args(unwanted))
+
+    def _set_container(self, field: str, category: EditCategory, container: Mapping[str, Any]) -> None:
+        is_same = match_names(read_name(container))
+        self._record(category, lambda obj: set_item(self._find_pod_spec(obj), field, container, is_same))
+
+    def _remove_containers(self, field: str, category: EditCategory, names: Iterable[str]) -> None:
+        is_unwanted = match_names(*names)
+        self._record(category, lambda obj: remove_items(self._find_pod_spec(obj), field, is_unwanted))
+
+    def _edit_containers(
+        self,
+        field: str,
+        category: EditCategory,
+        selector: ContainerSelector | None,
+        edit: EditFunction[ContainerEditor] | None,
+    ) -> None:
+        if selector is None or edit is None:
+            return
+        edits = self._container_edits.get(field)
+        if edits is None:
+            edits = self._container_edits[field] = []
+            self._record(category, lambda obj: _edit_selected_containers(self._find_pod_spec(obj), field, edits))
+        edits.append((selector, edit))
+
+    def _find_pod_spec(self, obj: Object) -> Object:
+        return ensure_mapping(obj, *self.pod_spec)
+
+
+class PodTemplateMutator(PodSpecMutator):
+    """Edits the pod template too, of kinds that make their pods from one."""
+
+    pod_spec: ClassVar[tuple[str, ...]] = ("spec", "template", "spec")
+
+    def edit_pod_template_metadata(self, edit: EditFunction[ObjectMetaEditor] | None) -> None:
+        """Edit the labels and annotations of the pods."""
+        self._edit(EditCategory.POD_TEMPLATE_METADATA, ObjectMetaEditor, (*self.pod_spec[:-1], "metadata"), edit)
+
+
+class WorkloadMutator(PodTemplateMutator):
+    """What mutations of a Deployment, a StatefulSet and a DaemonSet share."""
+
+
+def _edit_selected_containers(pod_spec: Object, field: str, edits: list[_ContainerEdit]) -> None:
+    """Make the edits container by container.
+
+    Every selector is asked before the first edit: it sees the containers as the presence operations left them.
+    """
+    if pod_spec.get(field) is None:
+        return
+    containers = [found for found in ensure_list(pod_spec, field) if isinstance(found, dict)]
+    selected = [
+        (container, [edit for selector, edit in edits if selector(index, container)])
+        for index, container in enumerate(containers)
+    ]
+    for container, wanted in selected:
+        editor = ContainerEditor(container)
+        for edit in wanted:
+            edit(editor)

@@ -1,0 +1,94 @@
+"""The events by which an operator reports how its owners are: what failed, Degraded and Down, and what is over.
+
+The engine records what it does to objects (`konverge.component.EventRecorder`), and nothing of what fails or waits. A
+person who reads ``kubectl describe`` looks for Warning events first, so the operator adds them: one series for each
+failure that repeats itself, and one event for each change of a condition that matters. Nothing is recorded while
+nothing changes (invariant 1).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from konverge.component import ConditionReason
+from konverge.errors import ConflictError, ConnectionFailedError, format_error, iter_causes
+from konverge.kube import Condition, Object, is_deleting
+
+if TYPE_CHECKING:
+    from konverge.runtime.event_recorder import ClusterEventRecorder
+
+__all__ = ["OwnerEventReporter"]
+
+_GRADED = frozenset({ConditionReason.DEGRADED.value, ConditionReason.DOWN.value})
+_FAILED = frozenset({ConditionReason.ERROR.value, ConditionReason.FEATURE_GATE_ERROR.value})
+# A conflict means that a cache was behind: the next reconcile is expected to succeed.
+_EXPECTED_CONFLICTS = 2
+
+
+class OwnerEventReporter:
+    """Records events on owners.
+
+    Args:
+        events: Where they go.
+    """
+
+    def __init__(self, events: ClusterEventRecorder) -> None:
+        self._events = events
+
+    def report_failure(self, owner: Object, error: BaseException, times: int) -> bool:
+        """Record that a reconcile of the owner failed; tells whether it is worth an event.
+
+        A server that cannot be reached is not the owner's failure, nor is a conflict that goes away.
+
+        Args:
+            owner: The owner.
+            error: Why.
+            times: How often in a row it has failed.
+        """
+        if _is_caused_only_by(error, ConnectionFailedError) or (
+            times <= _EXPECTED_CONFLICTS and _is_caused_only_by(error, ConflictError)
+        ):
+            return False
+        if is_deleting(owner):
+            reason, action = "DeletionFailed", "Delete"
+        else:
+            reason, action = "ReconcileFailed", "Reconcile"
+        self._events.warning(owner, reason=reason, message=format_error(error), action=action)
+        return True
+
+    def report_recovery(self, owner: Object) -> None:
+        """Record that a reconcile has succeeded after `failed` told of a failure."""
+        message = "The reconcile succeeds again."
+        self._events.event(owner, reason="Recovered", message=message, action="Reconcile")
+
+    def report_condition(self, owner: Object, condition: Condition, earlier: str, *, has_failed: bool) -> None:
+        """Record that a condition has become Degraded or Down, or that it is neither any more.
+
+        Args:
+            owner: The owner.
+            condition: The condition, whose reason has changed.
+            earlier: Its reason at the beginning of the reconcile; empty for none.
+            has_failed: The reconcile has failed, which `failed` tells; else an error in the condition is told here.
+        """
+        bad = _GRADED if has_failed else _GRADED | _FAILED
+        if condition.reason in bad:
+            message = f"{condition.type} is {condition.reason}: {condition.message}"
+            self._events.warning(owner, reason=condition.reason, message=message, action="Reconcile")
+        elif earlier in _GRADED and condition.reason not in _GRADED | _FAILED:
+            reason = "Recovered" if condition.status == "True" else "Recovering"
+            message = f"{condition.type} was {earlier} and is {condition.reason} now: {condition.message}"
+            self._events.event(owner, reason=reason, message=message, action="Reconcile")
+
+    def report_deletion(self, owner: Object, message: str, *, is_new: bool, is_stuck: bool) -> None:
+        """Record that the owner is being deleted: when that begins, and again and again when it takes too long."""
+        if is_stuck:
+            self._events.warning(owner, reason="DeletionStuck", message=message, action="Delete")
+        elif is_new:
+            self._events.event(owner, reason="Deleting", message=message, action="Delete")
+
+
+def _is_caused_only_by(error: BaseException, kind: type[BaseException]) -> bool:
+    """Tell whether the error, or each of several, was caused by one of that kind."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(_is_caused_only_by(each, kind) for each in error.exceptions)
+    return any(isinstance(cause, kind) for cause in iter_causes(error))

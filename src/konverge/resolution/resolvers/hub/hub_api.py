@@ -1,0 +1,171 @@
+"""How the two kinds of hub are asked, and what their answers say. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from konverge.client.json_decoding import DECODE_ERRORS
+from konverge.errors import KonvergeError
+from konverge.feature import VersionRange
+from konverge.feature.version_ranges import compare_versions
+
+__all__ = [
+    "ARTIFACT",
+    "TEKTON",
+    "TYPES",
+    "HubPackage",
+    "parse_content",
+    "parse_exact_version",
+    "parse_versions",
+    "select_version",
+]
+
+ARTIFACT = "artifact"
+TEKTON = "tekton"
+TYPES = (ARTIFACT, TEKTON)
+
+_EXACT = re.compile(r"v?([0-9]+)(?:\.([0-9]+)(?:\.([0-9]+))?)?(-[0-9A-Za-z.-]+)?")
+_PRERELEASE = re.compile(r"v?[0-9.]+-")
+_MOST_VERSIONS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class HubPackage:
+    """What a hub is asked for.
+
+    Args:
+        type: Of the hub, one of `TYPES`.
+        kind: For example ``task``.
+        catalog: Whose it is.
+        name: Its name.
+    """
+
+    type: str
+    kind: str
+    catalog: str
+    name: str
+
+    def build_list_url(self, hub: str) -> str:
+        """Where a hub says which versions it has."""
+        kind, catalog, name = (quote(each, safe="") for each in (self.kind, self.catalog, self.name))
+        if self.type == ARTIFACT:
+            return f"{hub}/api/v1/packages/tekton-{kind}/{catalog}/{name}"
+        return f"{hub}/v1/resource/{catalog}/{kind}/{name}"
+
+    def build_version_url(self, hub: str, version: str) -> str:
+        """Where a hub has one version."""
+        url = f"{self.build_list_url(hub)}/{quote(version, safe='')}"
+        return url if self.type == ARTIFACT else f"{url}/yaml"
+
+
+def parse_exact_version(text: str, hub_type: str) -> str | None:
+    """A version as hubs of a type write it; None for a range of versions.
+
+    Artifact Hub has three numbers (``0.7`` is 0.7.0), Tekton Hub two (0.7.0 is ``0.7``).
+
+    Args:
+        text: As the reference has it.
+        hub_type: One of `TYPES`.
+    """
+    found = _EXACT.fullmatch(text)
+    if found is None or found[2] is None:  # one number is all of its versions
+        return None
+    major, minor, patch, suffix = found[1], found[2], found[3], found[4] or ""
+    if hub_type == ARTIFACT:
+        return f"{major}.{minor}.{patch or 0}{suffix}"
+    return f"{major}.{minor}{suffix}"
+
+
+def select_version(versions: Iterable[str], wanted: VersionRange) -> str | None:
+    """The highest version of a range that is no pre-release; None if there is none.
+
+    Args:
+        versions: Those that there are; what is no version does not count.
+        wanted: The range.
+    """
+    best: str | None = None
+    for version in versions:
+        try:
+            # What is no version is passed over: one bad name must not make all others unusable.
+            if not _PRERELEASE.match(version) and wanted.enabled(version):
+                best = version if best is None or compare_versions(version, best) > 0 else best
+        except KonvergeError:
+            continue
+    return best
+
+
+class _ListedVersion(msgspec.Struct):
+    version: str
+    prerelease: bool = False
+
+
+class _ArtifactList(msgspec.Struct):
+    available_versions: list[_ListedVersion] = []
+
+
+class _TektonVersions(msgspec.Struct):
+    versions: list[_ListedVersion] = []
+
+
+class _TektonList(msgspec.Struct):
+    data: _TektonVersions
+
+
+class _ArtifactData(msgspec.Struct):
+    content: str = msgspec.field(name="manifestRaw")
+
+
+class _TektonData(msgspec.Struct):
+    content: str = msgspec.field(name="yaml")
+
+
+class _ArtifactVersion(msgspec.Struct):
+    data: _ArtifactData
+
+
+class _TektonVersion(msgspec.Struct):
+    data: _TektonData
+
+
+def parse_versions(body: bytes, hub_type: str) -> Sequence[str]:
+    """The versions in a hub's list that it does not call pre-releases.
+
+    Args:
+        body: The answer.
+        hub_type: One of `TYPES`.
+
+    Raises:
+        ValueError: It is no such list.
+    """
+    if hub_type == ARTIFACT:
+        listed = _decode_body(body, _ArtifactList).available_versions
+    else:
+        listed = _decode_body(body, _TektonList).data.versions
+    return [each.version for each in listed[:_MOST_VERSIONS] if not each.prerelease]
+
+
+def parse_content(body: bytes, hub_type: str) -> bytes:
+    """The definition in a hub's answer for one version.
+
+    Args:
+        body: The answer.
+        hub_type: One of `TYPES`.
+
+    Raises:
+        ValueError: There is none.
+    """
+    content: str = _decode_body(body, _ArtifactVersion if hub_type == ARTIFACT else _TektonVersion).data.content
+    return content.encode()
+
+
+def _decode_body(body: bytes, form: Any) -> Any:
+    try:
+        return msgspec.json.decode(body, type=form)
+    except DECODE_ERRORS:
+        raise ValueError("expected an answer of a hub, found something else") from None

@@ -1,0 +1,230 @@
+"""Renewal in a thread of its own: a main loop that is blocked for some seconds does not lose the Lease.
+
+The thread has its own event loop and, through a client of its own, its own connections; nothing that waits in the main
+loop is in its way. (What holds the interpreter's lock for seconds, a C function that never lets go of it, stops the
+thread too: then the permit runs out.) The other way round the thread watches the main loop: see
+`konverge.runtime.election.main_loop_watchdog`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import partial
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
+
+from konverge.client.write_permit import WritePermit
+from konverge.clock import Clock
+from konverge.runtime.blocked_loop import describe_stack
+from konverge.runtime.election.campaigns import Campaign, CampaignListener
+from konverge.runtime.election.main_loop_watchdog import MainLoopWatchdog, WatchdogAction
+
+__all__ = ["LEASE_LOST_EXIT_CODE", "ClosableClient", "RenewalThread"]
+
+_log = logging.getLogger("konverge.runtime.election")
+
+LEASE_LOST_EXIT_CODE = 75
+"""With this a process ends whose main loop did not hear that its Lease is lost (``EX_TEMPFAIL``: start it again)."""
+
+_SHUTDOWN_SECONDS = 1.0
+_MAX_SECONDS_BETWEEN_BEATS = 1.0
+
+
+class ClosableClient(Protocol):
+    """A client that the thread closes."""
+
+    async def close(self) -> None:
+        """Close its connections."""
+
+
+C = TypeVar("C", bound=ClosableClient)
+
+
+class RenewalThread:
+    """Runs a campaign in a thread, as an async context manager of the main loop.
+
+    Leaving the block stops the campaign, which gives its Leases up; being cancelled while that goes on leaves the
+    thread to end by itself.
+
+    Args:
+        new_client: Makes the client, in the thread.
+        new_campaign: Makes the campaign from it, in the thread.
+        listener: Is told, in the main loop.
+        clock: The time; one that any thread may ask.
+        bound: After so long without a sign of life from the main loop the Leases are not renewed.
+        grace: How long the main loop may take to hear that a Lease is lost before the process is ended.
+        stop_timeout: How long to wait for the thread on leaving.
+        crashed: Told, in the main loop, when the campaign ended by a mistake of ours; all is lost then.
+        exit_process: What ends the process.
+    """
+
+    def __init__(
+        self,
+        new_client: Callable[[], C],
+        new_campaign: Callable[[C, CampaignListener], Campaign],
+        listener: CampaignListener,
+        *,
+        clock: Clock,
+        bound: timedelta,
+        grace: timedelta,
+        stop_timeout: timedelta,
+        crashed: Callable[[BaseException], None],
+        exit_process: Callable[[int], object] = os._exit,
+    ) -> None:
+        self._new_client = new_client
+        self._new_campaign = new_campaign
+        self._listener = listener
+        self._clock = clock
+        self._stop_timeout_seconds = stop_timeout.total_seconds()
+        self._crashed = crashed
+        self._exit_process = exit_process
+        self._interval = min(_MAX_SECONDS_BETWEEN_BEATS, bound.total_seconds() / 5, grace.total_seconds() / 5)
+        self._watchdog = MainLoopWatchdog(clock.monotonic(), bound=bound.total_seconds(), grace=grace.total_seconds())
+        self._main = threading.get_ident()
+        self._ended: Future[None] = Future()
+        self._stop_asked = threading.Event()
+        self._releases = True
+        self._stopped: Callable[[], None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
+        self._main = threading.get_ident()
+        self._watchdog.beaten = self._clock.monotonic()
+        self._beating = asyncio.create_task(self._beat(), name="heartbeat for the renewal of Leases")
+        # A daemon: whatever becomes of the main thread, this one does not keep the process alive.
+        self._thread = threading.Thread(target=self._run, name="konverge renewal of Leases", daemon=True)
+        self._thread.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._releases = error is None  # else what needed the Leases was cut short
+            self._stop_asked.set()
+            if self._stopped is not None:
+                self._stopped()
+            # A wrapped future would be cancelled by the deadline, and the thread's with it: shielded, it is not.
+            ended = asyncio.shield(asyncio.wrap_future(self._ended))
+            try:
+                async with asyncio.timeout(self._stop_timeout_seconds):
+                    await ended
+                self._thread.join(_SHUTDOWN_SECONDS)  # that was the last thing that it did
+            except TimeoutError:
+                _log.warning("the Leases were not given up in %g s: they run out", self._stop_timeout_seconds)
+        finally:
+            self._beating.cancel()
+
+    async def _beat(self) -> None:
+        while True:
+            self._watchdog.beaten = self._clock.monotonic()
+            await self._clock.sleep(self._interval)
+
+    def _run(self) -> None:
+        """The thread."""
+        try:
+            asyncio.run(self._run_campaign())
+        except BaseException as error:  # noqa: BLE001  # told to the main loop, which decides
+            _log.exception("the renewal of Leases has ended by a mistake")
+            with _suppress_closed_loop():
+                self._loop.call_soon_threadsafe(self._crashed, error)
+        finally:
+            self._ended.set_result(None)
+
+    async def _run_campaign(self) -> None:
+        client = self._new_client()
+        try:
+            campaign = self._new_campaign(client, _Messenger(self._listener, self._loop, self._watchdog, self._clock))
+            loop = asyncio.get_running_loop()
+
+            def stop() -> None:
+                with _suppress_closed_loop():  # here: this loop, which has ended already
+                    loop.call_soon_threadsafe(partial(campaign.stop, releases=self._releases))
+
+            self._stopped = stop
+            if self._stop_asked.is_set():
+                campaign.stop(releases=self._releases)
+            async with asyncio.TaskGroup() as tasks:
+                watching = tasks.create_task(self._watch_main_loop(campaign))
+                await campaign.run()
+                watching.cancel()
+        finally:
+            await client.close()
+
+    async def _watch_main_loop(self, campaign: Campaign) -> None:
+        before = WatchdogAction.RENEW
+        while True:
+            await self._clock.sleep(self._interval)
+            now = self._clock.monotonic()
+            verdict = self._watchdog.decide(now)
+            if verdict is before:
+                continue
+            match verdict:
+                case WatchdogAction.EXIT:
+                    _log.critical(
+                        "a Lease is lost, and the main loop does not hear it: the process ends (code %d). It is at\n%s",
+                        LEASE_LOST_EXIT_CODE,
+                        describe_stack(self._main),
+                    )
+                    self._exit_process(LEASE_LOST_EXIT_CODE)
+                case WatchdogAction.SUSPEND:
+                    _log.error(
+                        "the main loop has been blocked for %.1f s: the Leases are not renewed. It is at\n%s",
+                        self._watchdog.compute_silence(now),
+                        describe_stack(self._main),
+                    )
+                    campaign.suspend(suspended=True)
+                case WatchdogAction.RENEW:
+                    _log.warning("the main loop runs again: the Leases are renewed")
+                    campaign.suspend(suspended=False)
+            before = verdict
+
+
+class _Messenger:
+    """Carries a campaign's messages to the main loop, in their order."""
+
+    def __init__(
+        self, listener: CampaignListener, loop: asyncio.AbstractEventLoop, watchdog: MainLoopWatchdog, clock: Clock
+    ) -> None:
+        self._listener = listener
+        self._loop = loop
+        self._watchdog = watchdog
+        self._clock = clock
+        self._losses = 0
+
+    def on_acquired(self, shard: int, permit: WritePermit) -> None:
+        """Tell the main loop."""
+        with _suppress_closed_loop():
+            self._loop.call_soon_threadsafe(self._listener.on_acquired, shard, permit)
+
+    def on_lost(self, shard: int) -> None:
+        """Tell the main loop, and count until it hears."""
+        self._losses += 1
+        self._watchdog.record_message(self._losses, self._clock.monotonic())
+        with _suppress_closed_loop():
+            self._loop.call_soon_threadsafe(self._deliver_loss, shard, self._losses)
+
+    async def on_release(self, shard: int) -> None:
+        """Let the main loop bring the shard's work to an end."""
+        asked: Future[Any] = asyncio.run_coroutine_threadsafe(self._listener.on_release(shard), self._loop)
+        await asyncio.wrap_future(asked)
+
+    def _deliver_loss(self, shard: int, message: int) -> None:
+        self._listener.on_lost(shard)
+        self._watchdog.acknowledge(message)
+
+
+@contextmanager
+def _suppress_closed_loop() -> Iterator[None]:
+    """Let a message to a loop that is closed be none."""
+    try:
+        yield
+    except RuntimeError:
+        _log.debug("a loop that is closed cannot be told")

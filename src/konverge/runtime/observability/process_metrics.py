@@ -1,0 +1,77 @@
+"""Figures of the process itself: pauses of the garbage collector, how late the event loop is, its tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from typing import Any
+
+from konverge.clock import Clock, SystemClock
+from konverge.runtime.observability import metric_families
+from konverge.runtime.observability.metric_series import FamilySample, build_histogram_series, build_number_series
+
+__all__ = ["ProcessMetrics"]
+
+# Often enough to meet most stalls of a tenth of a second, and still ten short turns of the loop a second.
+_LAG_PERIOD_SECONDS = 0.1
+
+
+class ProcessMetrics:
+    """Measures the process.
+
+    Args:
+        clock: What the event loop's lateness is measured with.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._real = SystemClock()  # a collection takes real time, whatever time the loop lives in
+        self._collection_began = 0.0
+        self._pauses = build_histogram_series(metric_families.GC_PAUSE)
+        self._generations = tuple(self._pauses.get_child(str(generation)) for generation in range(3))
+        self._lags = build_histogram_series(metric_families.LOOP_LAG)
+        self._lag = self._lags.get_child()
+        self._build = build_number_series(metric_families.BUILD)
+        self._build.get_child(_read_version()).value = 1
+        self._tasks = build_number_series(metric_families.TASKS)
+        self.last_lag_seconds = 0.0
+        """How late the event loop was for the last timer."""
+
+    @contextmanager
+    def measure_pauses(self) -> Iterator[None]:
+        """Count the collector's pauses while the block runs."""
+        gc.callbacks.append(self._on_collection)
+        try:
+            yield
+        finally:
+            gc.callbacks.remove(self._on_collection)
+
+    async def watch_lag(self) -> None:
+        """Measure how late the event loop is, until cancelled."""
+        while True:
+            due = self._clock.monotonic() + _LAG_PERIOD_SECONDS
+            await self._clock.sleep(_LAG_PERIOD_SECONDS)
+            self.last_lag_seconds = max(0.0, self._clock.monotonic() - due)
+            self._lag.observe(self.last_lag_seconds)
+
+    def read(self) -> list[FamilySample]:
+        """All of them now; in the event loop."""
+        self._tasks.get_child().value = len(asyncio.all_tasks())
+        return [self._build.read(), self._pauses.read(), self._lags.read(), self._tasks.read()]
+
+    def _on_collection(self, phase: str, info: dict[str, Any]) -> None:
+        # Within the collector: nothing here may wait, and what it allocates must be next to nothing.
+        if phase == "start":
+            self._collection_began = self._real.monotonic()
+        else:
+            self._generations[info["generation"]].observe(self._real.monotonic() - self._collection_began)
+
+
+def _read_version() -> str:
+    try:
+        return metadata.version("konverge")
+    except metadata.PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,149 @@
+"""A small HTTP server for those who only read: probes, scrapers, a person.
+
+Everything is bounded: the size of a request (aiohttp's limits on its lines), the time for it and for an answer, the
+number of connections. When there are too many, the oldest one goes, first of those that have said nothing yet: whoever
+opens connections can never keep a probe out. No request is spared, for whoever asks what takes long could else take all
+places.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from typing import TypeAlias
+
+from aiohttp import web
+
+from konverge.clock import Clock
+from konverge.runtime.observability.authentication import Authenticator, parse_bearer_token
+from konverge.runtime.observability.connection_limiter import ConnectionLimiter, ConnectionStates, start_server
+from konverge.runtime.observability.connection_log import build_connection_logger
+from konverge.runtime.observability.listen_address import ListenAddress, open_listening_socket
+
+__all__ = ["Handler", "ReadServer", "require_authentication"]
+
+_log = logging.getLogger("konverge.runtime.observability")
+
+Handler: TypeAlias = Callable[[web.Request], Awaitable[web.Response]]
+
+_MAX_CONNECTIONS = 64
+_RESPONSE_SECONDS = 10.0
+_STOP_SECONDS = 1.0
+_SILENT_SECONDS = 10.0
+_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+
+
+class ReadServer:
+    """Serves some paths while its block runs (``async with``); the port is taken on entry.
+
+    Leaving the block, or cancelling it, closes the port and cuts off who is still reading after a second.
+
+    Args:
+        what: What the server is called in messages.
+        address: Where it listens.
+        handlers: What answers, by path as aiohttp writes it.
+        clock: Measures how long connections say nothing.
+        tls: The context for HTTPS; None for HTTP.
+
+    Raises:
+        ConfigurationError: On entry: the address cannot be listened on.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        address: ListenAddress,
+        handlers: Mapping[str, Handler],
+        clock: Clock,
+        *,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._purpose = what
+        self._address = address
+        self._clock = clock
+        self._tls = tls
+        self._port = 0
+        self._connection_states = ConnectionStates()
+        self._stack = AsyncExitStack()
+        application = web.Application(client_max_size=1, middlewares=[self._track_connection, _enforce_timeout])
+        for path, handler in handlers.items():
+            application.router.add_get(path, handler)
+        self._runner = web.AppRunner(
+            application,
+            access_log=None,
+            logger=build_connection_logger("konverge.runtime.observability.connection_limiter"),
+            handler_cancellation=True,
+            shutdown_timeout=_STOP_SECONDS,
+        )
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on, also when any free one was asked for."""
+        return self._port
+
+    async def __aenter__(self) -> ReadServer:
+        async with AsyncExitStack() as stack:
+            server = await stack.enter_async_context(start_server(self._runner))
+            listening = stack.enter_context(await open_listening_socket(self._address, self._purpose))
+            self._port = listening.getsockname()[1]
+            connections = ConnectionLimiter(
+                server,
+                self._connection_states,
+                self._tls,
+                self._clock,
+                _log,
+                most=_MAX_CONNECTIONS,
+                silent_seconds=_SILENT_SECONDS,
+            )
+            await stack.enter_async_context(connections.accept_connections(listening))
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    @web.middleware
+    async def _track_connection(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        self._connection_states.heard.add(request.protocol)
+        return await handler(request)
+
+
+def require_authentication(handler: Handler, authenticator: Authenticator | None) -> Handler:
+    """The handler behind an authenticator; open to everybody without one."""
+    if authenticator is None:
+        return handler
+    deciding = authenticator
+
+    async def handle_authenticated(request: web.Request) -> web.Response:
+        token = parse_bearer_token(request.headers.get("Authorization", ""))
+        decision = await deciding.decide(token, method=request.method, path=request.path)
+        if decision.status == 200:
+            return await handler(request)
+        headers = {"WWW-Authenticate": 'Basic realm="konverge"'} if decision.status == 401 else {}
+        return web.Response(status=decision.status, text=decision.text, headers=headers)
+
+    return handle_authenticated
+
+
+@web.middleware
+async def _enforce_timeout(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Answer in time whatever the handler does."""
+    try:
+        async with asyncio.timeout(_RESPONSE_SECONDS):
+            response = await handler(request)
+    except web.HTTPException as refusal:
+        return web.Response(status=refusal.status, text=f"{refusal.reason}\n", headers=_HEADERS)
+    except TimeoutError:
+        return web.Response(status=503, text="no answer in time\n", headers=_HEADERS)
+    except Exception:  # noqa: BLE001  # one request's failure is that request's
+        _log.exception("a request for %r failed", request.path)
+        return web.Response(status=500, text="internal server error\n", headers=_HEADERS)
+    response.headers.update(_HEADERS)
+    return response

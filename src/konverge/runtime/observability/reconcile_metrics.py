@@ -1,0 +1,217 @@
+"""What controllers and clients tell, counted: passes, their requests, what they changed.
+
+How many requests a pass sends is known without anybody's help: the client sends in the task of the pass, which says
+which pass that is (`konverge.runtime.reconciliation.current_reconciliation`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from datetime import datetime
+
+from konverge.clock import Clock
+from konverge.kube import ObjectKey
+from konverge.runtime.controller_observer import ReconcileOutcome
+from konverge.runtime.observability import metric_families
+from konverge.runtime.observability.metric_series import FamilySample, build_histogram_series, build_number_series
+from konverge.runtime.reconciliation import current_reconciliation
+
+__all__ = ["BreakerOpening", "ControllerMetrics", "ReconcileMetrics", "RequestMetrics"]
+
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+_RESULTS = {
+    ReconcileOutcome.SUCCESS: "success",
+    ReconcileOutcome.REQUEUE_AFTER: "requeue_after",
+    ReconcileOutcome.ERROR: "error",
+    ReconcileOutcome.TERMINAL: "error",
+    ReconcileOutcome.TIMEOUT: "error",
+    ReconcileOutcome.ABANDONED: "requeue",  # no failure: it is done again, by whoever may
+}
+# A pass that was cancelled ends without a word; the oldest of so many is surely one of those.
+_MAX_RECONCILES = 10_000
+_MAX_OPENINGS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerOpening:
+    """An object's reconciles were slowed down because they never came to rest."""
+
+    time: datetime
+    controller: str
+    key: ObjectKey
+    source: str
+
+
+@dataclass(slots=True)
+class _RequestCost:
+    requests: int = 0
+    writes: int = 0
+
+
+class ReconcileMetrics:
+    """All families about passes and requests.
+
+    Args:
+        clock: Dates what the breakers say.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.total = build_number_series(metric_families.RECONCILE_TOTAL)
+        self.errors = build_number_series(metric_families.RECONCILE_ERRORS)
+        self.terminal_errors = build_number_series(metric_families.TERMINAL_ERRORS)
+        self.panics = build_number_series(metric_families.RECONCILE_PANICS)
+        self.timeouts = build_number_series(metric_families.RECONCILE_TIMEOUTS)
+        self.seconds = build_histogram_series(metric_families.RECONCILE_SECONDS)
+        self.adds = build_number_series(metric_families.ADDS)
+        self.queue_seconds = build_histogram_series(metric_families.QUEUE_SECONDS)
+        self.work_seconds = build_histogram_series(metric_families.WORK_SECONDS)
+        self.retries = build_number_series(metric_families.RETRIES)
+        self.event_seconds = build_histogram_series(metric_families.EVENT_TO_RECONCILE)
+        self.reconcile_requests = build_histogram_series(metric_families.RECONCILE_REQUESTS)
+        self.reconcile_writes = build_histogram_series(metric_families.RECONCILE_WRITES)
+        self.noops = build_number_series(metric_families.RECONCILE_NOOPS)
+        self.breakers = build_number_series(metric_families.BREAKER)
+        self.requests = build_number_series(metric_families.REQUESTS)
+        self.request_seconds = build_histogram_series(metric_families.REQUEST_SECONDS)
+        self.request_bytes = build_histogram_series(metric_families.REQUEST_BYTES)
+        self.response_bytes = build_histogram_series(metric_families.RESPONSE_BYTES)
+        self.request_retries = build_number_series(metric_families.REQUEST_RETRIES)
+        self.openings: deque[BreakerOpening] = deque(maxlen=_MAX_OPENINGS)
+        self._costs: dict[str, _RequestCost] = {}
+
+    def count_request(self, *, is_write: bool) -> None:
+        """A request was sent; it belongs to the pass that runs, if any."""
+        running = current_reconciliation.get()
+        if running is None:
+            return
+        cost = self._costs.get(running.reconcile_id)
+        if cost is None:
+            if len(self._costs) >= _MAX_RECONCILES:
+                del self._costs[next(iter(self._costs))]
+            cost = self._costs[running.reconcile_id] = _RequestCost()
+        cost.requests += 1
+        cost.writes += is_write
+
+    def take_cost(self) -> tuple[int, int] | None:
+        """The requests of the pass that ends, and how many of them were writes; None outside of any."""
+        running = current_reconciliation.get()
+        if running is None:
+            return None
+        cost = self._costs.pop(running.reconcile_id, None)
+        return (0, 0) if cost is None else (cost.requests, cost.writes)
+
+    def read(self) -> list[FamilySample]:
+        """All of them now."""
+        return [
+            *(each.read() for each in (self.total, self.errors, self.terminal_errors, self.panics, self.timeouts)),
+            *(each.read() for each in (self.seconds, self.queue_seconds, self.work_seconds, self.event_seconds)),
+            *(each.read() for each in (self.adds, self.retries, self.noops, self.breakers)),
+            *(each.read() for each in (self.reconcile_requests, self.reconcile_writes)),
+            *(each.read() for each in (self.requests, self.request_retries)),
+            *(each.read() for each in (self.request_seconds, self.request_bytes, self.response_bytes)),
+        ]
+
+
+class ControllerMetrics:
+    """What one controller does: a `konverge.runtime.controller_observer.ControllerObserver`.
+
+    Every series exists from the start, so that an alert on a rate sees the first failure as a change from 0.
+
+    Args:
+        name: The controller's name.
+        metrics: Where it is counted.
+    """
+
+    def __init__(self, name: str, metrics: ReconcileMetrics) -> None:
+        self._name = name
+        self._metrics = metrics
+        for result in ("success", "error", "requeue", "requeue_after"):
+            metrics.total.get_child(name, result)
+        metrics.panics.get_child(name)
+        self._results = {outcome: metrics.total.get_child(name, result) for outcome, result in _RESULTS.items()}
+        self._errors = metrics.errors.get_child(name)
+        self._terminal_errors = metrics.terminal_errors.get_child(name)
+        self._timeouts = metrics.timeouts.get_child(name)
+        self._seconds = metrics.seconds.get_child(name)
+        self._adds = metrics.adds.get_child(name, name)
+        self._queue_seconds = metrics.queue_seconds.get_child(name, name)
+        self._work_seconds = metrics.work_seconds.get_child(name, name)
+        self._retries = metrics.retries.get_child(name, name)
+        self._event_seconds = metrics.event_seconds.get_child(name)
+        self._requests = metrics.reconcile_requests.get_child(name)
+        self._writes = metrics.reconcile_writes.get_child(name)
+        self._noops = metrics.noops.get_child(name)
+        self._breaker = metrics.breakers.get_child(name)
+
+    def on_add(self, *, priority: int) -> None:
+        """A key that did not wait before has been put into the queue."""
+        self._adds.value += 1
+
+    def on_retry(self) -> None:
+        """A key has been put back after a failure."""
+        self._retries.value += 1
+
+    def on_start(self, *, waited_seconds: float) -> None:
+        """A pass starts; its key had been due for so long."""
+        self._queue_seconds.observe(waited_seconds)
+
+    def on_event_latency(self, *, seconds: float) -> None:
+        """The pass that starts answers a change whose event arrived so long ago, the first if there were several."""
+        self._event_seconds.observe(seconds)
+
+    def on_finish(self, outcome: ReconcileOutcome, *, seconds: float) -> None:
+        """A pass has ended after so long; told in the task of the pass."""
+        self._results[outcome].value += 1
+        self._seconds.observe(seconds)
+        self._work_seconds.observe(seconds)
+        if outcome is ReconcileOutcome.REQUEUE_AFTER:
+            self._retries.value += 1  # client-go counts whatever is put back for later
+        elif outcome not in (ReconcileOutcome.SUCCESS, ReconcileOutcome.ABANDONED):
+            self._errors.value += 1
+            if outcome is ReconcileOutcome.TERMINAL:
+                self._terminal_errors.value += 1
+            elif outcome is ReconcileOutcome.TIMEOUT:
+                self._timeouts.value += 1
+        cost = self._metrics.take_cost()
+        if cost is not None:
+            self._requests.observe(cost[0])
+            self._writes.observe(cost[1])
+            self._noops.value += not cost[1]
+
+    def on_breaker_open(self, key: ObjectKey, source: str) -> None:
+        """The key's passes come too fast for no good and are slowed down."""
+        # Neither is a label: there are as many as objects.
+        self._breaker.value += 1
+        self._metrics.openings.append(BreakerOpening(self._metrics.clock.now(), self._name, key, source))
+
+
+class RequestMetrics:
+    """The requests to one API server: a `konverge.client.request_observer.RequestObserver`.
+
+    The path is no label: it has as many values as there are objects.
+
+    Args:
+        host: The server's host and port.
+        metrics: Where they are counted.
+    """
+
+    def __init__(self, host: str, metrics: ReconcileMetrics) -> None:
+        self._host = host
+        self._metrics = metrics
+
+    def on_request(
+        self, method: str, path: str, *, code: str, seconds: float, sent_bytes: int, received_bytes: int
+    ) -> None:
+        """An attempt has ended."""
+        metrics, host = self._metrics, self._host
+        metrics.requests.get_child(code, method, host).value += 1
+        metrics.request_seconds.get_child(method, host).observe(seconds)
+        metrics.request_bytes.get_child(method, host).observe(sent_bytes)
+        metrics.response_bytes.get_child(method, host).observe(received_bytes)
+        metrics.count_request(is_write=method not in _READS)
+
+    def on_retry(self, method: str, *, code: str) -> None:
+        """The attempt that ended so is about to be repeated."""
+        self._metrics.request_retries.get_child(code, method, self._host).value += 1

@@ -1,0 +1,59 @@
+"""What konverge calls by which name, to hold the documentation to."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from functools import cache
+from typing import Any
+
+import konverge
+from konverge.cli.main import konverge as program
+from konverge.cli.run import run
+from konverge.runtime.observability import metric_families
+from konverge.testing.golden import golden_plugin
+
+__all__ = ["is_known", "list_known_names"]
+
+PACKAGES = [f"konverge.{found.name}" for found in pkgutil.iter_modules(konverge.__path__) if found.name != "__main__"]
+
+
+@cache
+def list_known_names() -> frozenset[str]:
+    """What konverge's packages export, and the attributes and parameters of that."""
+    names = set(dir(konverge.Operator("any")))
+    for exported in (konverge, *map(importlib.import_module, PACKAGES)):
+        for name in getattr(exported, "__all__", ()):
+            found: Any = getattr(exported, name)
+            names.add(name)
+            if inspect.isclass(found):
+                names.update(dir(found), vars(found), getattr(found, "__annotations__", ()))
+                names.update(*(list_parameters(member) for _, member in inspect.getmembers(found, inspect.isroutine)))
+            if callable(found):
+                names.update(list_parameters(found))
+    return frozenset(
+        names
+        | {family.name for family in vars(metric_families).values() if isinstance(family, metric_families.MetricFamily)}
+    )
+
+
+def list_parameters(function: Any) -> set[str]:
+    try:
+        return set(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return set()
+
+
+def is_known(code: str, names: frozenset[str]) -> bool:
+    """Whether what konverge calls so exists: a command, an option, or each name in it."""
+    if code.startswith("konverge "):
+        return code.split()[1] in program.list_commands(None)  # type: ignore[arg-type]
+    if code.startswith("pytest --"):
+        return f'"{code.split()[1]}"' in inspect.getsource(golden_plugin)
+    if code.startswith("--"):
+        return any(code in option.opts for option in run.params)
+    words = re.findall(r"(?<![\w\"])[A-Za-z_]\w*", re.sub(r'"[^"]*"|=\w+', "", code.partition("(")[0]))
+    given = re.findall(r"(\w+)=", code)
+    return bool(words) and words[-1] in names and all(name in names for name in given)

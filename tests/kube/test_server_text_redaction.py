@@ -1,0 +1,227 @@
+"""What remains of a server's refusal that may quote the value of a Secret."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from konverge.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    ServerError,
+    TooManyRequestsError,
+)
+from konverge.kube.secret_redaction import holds_secret
+from konverge.kube.secret_values import SecretValues
+from konverge.kube.server_text_redaction import hide_values, is_secret_path, withhold_text, withhold_warning
+
+VALUE = "9f8e7d6c5b4a"
+PATH = "/api/v1/namespaces/default/secrets/db"
+SENT = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {"name": "db", "namespace": "default"},
+    "data": {"token": base64.b64encode(VALUE.encode()).decode()},
+}
+POLICY = "ValidatingAdmissionPolicy 'strong' with binding 'all'"
+ADVICE = "Its words are not shown, since they may repeat the value of a Secret: kubectl shows them"
+
+KEPT = [
+    NotFoundError('secrets "db" not found'),
+    AlreadyExistsError('secrets "db" already exists'),
+    ForbiddenError(
+        'secrets "db" is forbidden: User "system:serviceaccount:ops:konverge" cannot patch resource "secrets" in API '
+        'group "" in the namespace "default"'
+    ),
+    ForbiddenError(
+        'secrets is forbidden: User "me" cannot list resource "secrets" in API group "" at the cluster scope'
+    ),
+    ForbiddenError(
+        'secrets "db" is forbidden: unable to create new content in namespace default because it is being terminated'
+    ),
+    ForbiddenError(
+        'secrets "db" is forbidden: exceeded quota: few, requested: secrets=1, used: secrets=3, limited: secrets=3'
+    ),
+    ConflictError(
+        'Operation cannot be fulfilled on secrets "db": the object has been modified; please apply your changes to the '
+        "latest version and try again"
+    ),
+    TooManyRequestsError("Too many requests, please try again later."),
+    ServerError("etcdserver: leader changed"),
+]
+
+
+@pytest.mark.parametrize("error", KEPT, ids=[error.message[:30] for error in KEPT])
+def test_what_holds_nothing_but_names_is_said_as_the_server_says_it(error: ApiError) -> None:
+    told = withhold_text(error, sent=SENT, path=PATH)
+
+    assert (type(told), told.message, told.code) == (type(error), error.message, error.code)
+
+
+REFUSED: list[tuple[ApiError, str]] = [
+    (
+        InvalidError(f'secrets "db" is forbidden: {POLICY} denied request: {VALUE}'),
+        f"the server refuses it (422 Invalid), because of {POLICY}. {ADVICE}",
+    ),
+    (
+        ForbiddenError(f'admission webhook "check.test" denied the request: found {VALUE}', reason=VALUE),
+        f'the server refuses it (403 Forbidden), because of admission webhook "check.test". {ADVICE}',
+    ),
+    (
+        ServerError(f'Internal error occurred: failed calling webhook "check.test": {VALUE}'),
+        f'the server refuses it (500 InternalError), because of webhook "check.test". {ADVICE}',
+    ),
+    (
+        InvalidError(
+            f'Secret "db" is invalid: type: Invalid value: "{VALUE}": field is immutable',
+            details={
+                "name": "db",
+                "kind": "Secret",
+                "uid": VALUE,
+                "causes": [
+                    {
+                        "reason": "FieldValueInvalid",
+                        "field": "type",
+                        "message": f'Invalid value: "{VALUE}": field is immutable',
+                    },
+                    {"reason": "FieldValueRequired", "field": "data[tls.crt]", "message": "Required value"},
+                    {"reason": VALUE, "field": VALUE, "message": VALUE},
+                ],
+            },
+        ),
+        "the server refuses it (422 Invalid: type: Invalid value: field is immutable, data[tls.crt]: Required value). "
+        + ADVICE,
+    ),
+    (
+        ForbiddenError(f'admission webhook "{VALUE}" denied the request'),
+        f"the server refuses it (403 Forbidden). {ADVICE}",
+    ),
+    (
+        ForbiddenError(
+            f'secrets "db" is forbidden: User "{VALUE}" cannot get resource "secrets" in API group "" at the '
+            "cluster scope"
+        ),
+        f"the server refuses it (403 Forbidden). {ADVICE}",
+    ),
+]
+
+
+@pytest.mark.parametrize(("error", "expected"), REFUSED)
+def test_the_rest_is_withheld_and_what_can_be_told_is_told(error: ApiError, expected: str) -> None:
+    told = withhold_text(error, sent=SENT, path=PATH)
+
+    assert str(told) == expected
+    assert VALUE not in f"{told!r} {told.causes} {told.details} {told.to_status()}"
+    assert told.is_withheld
+    assert withhold_text(told) is told
+
+
+def test_who_tries_again_when_finds_what_that_takes() -> None:
+    error = TooManyRequestsError(VALUE, retry_after_seconds=7, details={"name": "db", "kind": "secrets"})
+
+    told = withhold_text(error, path=PATH)
+
+    assert (told.retry_after_seconds, told.reason, told.details) == (
+        7,
+        "TooManyRequests",
+        {"name": "db", "kind": "secrets"},
+    )
+
+
+def test_a_conflict_of_managers_keeps_who_and_where() -> None:
+    cause = {"reason": "FieldManagerConflict", "message": 'conflict with "kubectl" using v1', "field": ".data.token"}
+
+    told = withhold_text(ConflictError(f"Apply failed: {VALUE}", details={"causes": [cause]}), sent=SENT, path=PATH)
+
+    assert [(each.field, each.message) for each in told.causes] == [(".data.token", 'conflict with "kubectl" using v1')]
+
+
+def test_a_warning_names_who_warns() -> None:
+    text = f"Validation failed for ValidatingAdmissionPolicy 'strong' with binding 'all': {VALUE}"
+
+    assert withhold_warning(text, sent=SENT, path=PATH) == (
+        f"something, because of ValidatingAdmissionPolicy 'strong' with binding 'all'. {ADVICE}"
+    )
+
+
+def test_known_values_are_hidden_everywhere_in_an_error_about_another_object() -> None:
+    values = SecretValues()
+    values.add(SENT)
+    cause = {"reason": "FieldValueInvalid", "message": f'Invalid value: "{VALUE}"', "field": f"data[{VALUE}]"}
+    error = InvalidError(f'ConfigMap "a" is invalid: data: "{VALUE}"', details={"name": "a", "causes": [cause]})
+
+    told = hide_values(error, values, sent={"metadata": {"name": "a"}}, path="/api/v1/namespaces/default/configmaps/a")
+
+    assert told.message == 'ConfigMap "a" is invalid: data: "***"'
+    assert (told.causes[0].message, told.causes[0].field) == ('Invalid value: "***"', "data[***]")
+
+
+WORDS = (
+    "FieldValueForbidden",
+    "NamespaceTerminating",
+    "Forbidden",
+    "causes",
+    "reason",
+    "immutable",
+    "field is immutable",
+)
+
+
+@pytest.mark.parametrize("hide", [hide_values, withhold_text])
+def test_a_secret_that_holds_words_of_kubernetes_changes_nothing_of_what_is_decided_by_them(hide: Any) -> None:
+    values = SecretValues()
+    for word in WORDS:
+        values.add_text(word)
+    causes = [
+        {"reason": "NamespaceTerminating", "message": "namespace default is being terminated", "field": ""},
+        {"reason": "FieldValueForbidden", "message": "Forbidden: field is immutable when it is set", "field": "data"},
+    ]
+    error = ForbiddenError("Forbidden: field is immutable", details={"causes": causes})
+
+    told = hide(error, values=values, sent={"data": {}}, path="/api/v1/namespaces/default/configmaps/a")
+
+    assert (type(told), told.reason, told.is_namespace_terminating) == (ForbiddenError, "Forbidden", True)
+    assert (told.causes[1].reason, told.causes[1].field) == ("FieldValueForbidden", "data")
+    assert "immutable" in told.causes[1].message
+
+
+def test_an_error_without_known_values_stays_as_it_is() -> None:
+    error = InvalidError("spec.replicas: Invalid value: -1")
+
+    assert hide_values(error, SecretValues()) is error
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/api/v1/secrets", True),
+        ("/api/v1/namespaces/default/secrets", True),
+        ("/api/v1/namespaces/default/secrets/db", True),
+        ("/api/v1/namespaces/secrets", False),
+        ("/api/v1/namespaces/secrets/configmaps/secrets", False),
+        ("/apis/apps/v1/namespaces/default/secrets/db", False),
+        ("/api", False),
+    ],
+)
+def test_which_paths_are_those_of_secrets(path: str, expected: bool) -> None:
+    assert is_secret_path(path) is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (SENT, True),
+        ({"items": [SENT]}, True),
+        ({"spec": {"template": SENT}}, True),
+        ({"kind": "Secret"}, False),
+        (None, False),
+    ],
+)
+def test_what_holds_a_secret(value: Any, expected: bool) -> None:
+    assert holds_secret(value) is expected

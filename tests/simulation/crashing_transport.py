@@ -1,0 +1,85 @@
+"""A transport that dies at a chosen request, as a process does under ``kill -9``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from konverge.client import Response, StreamingResponse, Transport
+
+__all__ = ["CrashingTransport"]
+
+
+class CrashingTransport:
+    """Carries requests until the fatal one; from then on nobody hears from it again.
+
+    Args:
+        inner: What really carries them.
+        fatal: The number, from 1, of the request at which the process dies; 0 for never. Streams do not count.
+        answered: The process dies after the server acted, before it heard the answer; else before anything was sent.
+
+    Attributes:
+        sent: How many requests there were, the fatal one included.
+        died: Set at the fatal request.
+    """
+
+    def __init__(self, inner: Transport, *, fatal: int = 0, answered: bool = False) -> None:
+        self._inner = inner
+        self._fatal = fatal
+        self._answered = answered
+        self.sent = 0
+        self.died = asyncio.Event()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] = {},
+        headers: Mapping[str, str] = {},
+        body: bytes | None = None,
+        timeout_seconds: float,
+    ) -> Response:
+        """Carry one request, or die."""
+        if self.died.is_set():
+            await _silence()
+        self.sent += 1
+        is_fatal = self.sent == self._fatal
+        if is_fatal:
+            self.died.set()
+            if not self._answered:
+                await _silence()
+        answer = await self._inner.request(
+            method, path, query=query, headers=headers, body=body, timeout_seconds=timeout_seconds
+        )
+        if is_fatal:
+            await _silence()
+        return answer
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] = {},
+        headers: Mapping[str, str] = {},
+        connect_timeout_seconds: float,
+    ) -> AsyncIterator[StreamingResponse]:
+        """Open a stream, unless dead."""
+        if self.died.is_set():
+            await _silence()
+        opened = self._inner.stream(
+            method, path, query=query, headers=headers, connect_timeout_seconds=connect_timeout_seconds
+        )
+        async with opened as answer:
+            yield answer
+
+    async def close(self) -> None:
+        """Close the inner transport."""
+        await self._inner.close()
+
+
+async def _silence() -> None:
+    await asyncio.Event().wait()
